@@ -1,0 +1,133 @@
+"""Every error a user can meet: a code, a place, a reason and a hint.
+
+In: facts known where the error is raised.  Out: an exception that renders itself as text.
+Codes: PO01xx front end, PO02xx call arguments, PO03xx schedule, PO04xx emission, PO05xx toolchain,
+PO06xx command line and files, PO07xx budgets, PO09xx internal.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Loc:
+    """A span of source text; `line` counts from 1, `col` from 1 (Python's columns plus one)."""
+
+    file: str
+    line: int
+    col: int
+    end_line: int
+    end_col: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.col}"
+
+
+class PolyoptError(Exception):
+    """Base of all errors polyopt raises on purpose.
+
+    `code` is stable (`PO0101`), `message` says what was asked and why it cannot be had, `loc` is the
+    place in the user's source, `notes` add facts one a line, `hint` names something that works.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        loc: Loc | None = None,
+        notes: tuple[str, ...] = (),
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.loc = loc
+        self.notes = notes
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return render(self)
+
+
+class FrontendError(PolyoptError):
+    """The program is outside what polyopt accepts."""
+
+
+class ArgumentError(PolyoptError, ValueError):
+    """A call's arguments do not fit the kernel (dtype, rank, shape, writability, overlap)."""
+
+
+class ScheduleError(PolyoptError):
+    """A schedule step does not apply: unknown label, wrong member count, malformed text."""
+
+
+class IllegalSchedule(ScheduleError):
+    """A schedule step would change the program's result; carries the witness."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        witness: object,
+        loc: Loc | None = None,
+        notes: tuple[str, ...] = (),
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(code, message, loc=loc, notes=notes, hint=hint)
+        self.witness = witness
+
+
+class EmitError(PolyoptError):
+    """Code for a proven schedule cannot be printed."""
+
+
+class ToolchainError(PolyoptError):
+    """A compiler or library is missing or failed."""
+
+
+class UsageError(PolyoptError):
+    """A command line, file name or option is wrong."""
+
+
+class BudgetError(PolyoptError):
+    """A time or operation budget ran out."""
+
+
+class InternalError(PolyoptError):
+    """polyopt itself is wrong; the message says what was found."""
+
+
+def render(error: PolyoptError) -> str:
+    """Return the error as text: headline, place, source line with a caret line, notes, hint."""
+    lines = [f"error[{error.code}]: {error.message}"]
+    if error.loc is not None:
+        lines += render_place(error.loc)
+    lines += [f"   = note: {note}" for note in error.notes]
+    if error.hint is not None:
+        lines.append(f"   = help: {error.hint}")
+    return "\n".join(printable(line) for line in lines)
+
+
+def render_place(loc: Loc) -> list[str]:
+    """Return the lines that point at `loc`: file:line:col, the source line, carets below it."""
+    lines = [f"  --> {loc}"]
+    text = linecache.getline(loc.file, loc.line).rstrip("\n")
+    if not text:
+        return lines
+    number = str(loc.line)
+    pad = " " * len(number)
+    end = loc.end_col if loc.end_line == loc.line else len(text) + 1
+    width = max(1, end - loc.col)
+    lines.append(f" {pad} |")
+    lines.append(f" {number} | {text}")
+    lines.append(f" {pad} | {' ' * (loc.col - 1)}{'^' * width}")
+    return lines
+
+
+def printable(text: str) -> str:
+    """Return `text` with control characters escaped, so that a source line cannot drive a terminal."""
+    return "".join(c if c.isprintable() or c in "\t\n" else repr(c)[1:-1] for c in text)

@@ -1,0 +1,226 @@
+"""isl values built from expressions; the one module that knows islpy's quirks.
+
+In: `Expr` over iterators and parameters.  Out: spaces, sets, maps, piecewise affine functions.
+Refuses: an expression that is not quasi-affine (`NotAffine`, which says which part is not).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import islpy as isl
+
+from polyopt.errors import BudgetError
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Iter,
+    Param,
+    Select,
+    Unary,
+    UnaryOp,
+    integer,
+    show,
+)
+
+
+class NotAffine(Exception):
+    """An expression is not a quasi-affine function of iterators and parameters."""
+
+    def __init__(self, part: Expr, reason: str) -> None:
+        super().__init__(f"{show(part)} {reason}")
+        self.part = part
+        self.reason = reason
+
+
+@contextmanager
+def quota(operations: int) -> Iterator[None]:
+    """Limit isl to `operations` internal steps inside the block; more raise `BudgetError` PO0701."""
+    context = isl.DEFAULT_CONTEXT
+    before = context.get_max_operations()
+    context.set_max_operations(operations)
+    context.reset_operations()
+    try:
+        yield
+    except isl.Error as error:
+        if "maximal number of operations" in str(error):
+            raise BudgetError("PO0701", f"an isl query needed over {operations} operations") from None
+        raise
+    finally:
+        context.set_max_operations(before)
+        context.reset_operations()
+
+
+def set_space(params: Sequence[str], name: str, iters: Sequence[str]) -> isl.Space:
+    """Return the space `[params] -> { name[iters] }`."""
+    space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=list(iters), params=list(params))
+    return space.set_tuple_name(isl.dim_type.set, name)
+
+
+def param_space(params: Sequence[str]) -> isl.Space:
+    """Return the parameter space `[params] -> { : }`."""
+    space = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, len(params))
+    for position, name in enumerate(params):
+        space = space.set_dim_name(isl.dim_type.param, position, name)
+    return space
+
+
+def pw_aff(expr: Expr, space: isl.Space) -> isl.PwAff:
+    """Return `expr` as a function on the set `space`; iterators and parameters are found by name.
+
+    Raises `NotAffine`.
+    """
+    local = isl.LocalSpace.from_space(space)
+    match expr:
+        case Const(value=bool(value)):
+            return _constant(local, int(value))
+        case Const(value=int(value)):
+            return _constant(local, value)
+        case Iter(name=name):
+            return _variable(expr, local, space, isl.dim_type.set, name)
+        case Param(name=name):
+            return _variable(expr, local, space, isl.dim_type.param, name)
+        case Unary(op=UnaryOp.NEG):
+            return pw_aff(expr.operand, space).neg()
+        case Unary(op=UnaryOp.ABS):
+            value = pw_aff(expr.operand, space)
+            return value.max(value.neg())
+        case Binary():
+            return _binary(expr, space)
+        case Select():
+            condition = condition_set(expr.condition, space)
+            then = pw_aff(expr.then, space).intersect_domain(condition)
+            otherwise = pw_aff(expr.otherwise, space).intersect_domain(condition.complement())
+            return then.union_add(otherwise)
+        case _:
+            raise NotAffine(expr, "is not built from iterators and sizes")
+
+
+def _constant(local: isl.LocalSpace, value: int) -> isl.PwAff:
+    return isl.PwAff.from_aff(isl.Aff.zero_on_domain(local).set_constant_val(value))
+
+
+def _variable(
+    expr: Expr, local: isl.LocalSpace, space: isl.Space, kind: isl.dim_type, name: str
+) -> isl.PwAff:
+    position = space.find_dim_by_name(kind, name)
+    if position < 0:
+        raise NotAffine(expr, "is not an enclosing iterator or a size")
+    return isl.PwAff.from_aff(isl.Aff.var_on_domain(local, kind, position))
+
+
+def _binary(expr: Binary, space: isl.Space) -> isl.PwAff:
+    left = pw_aff(expr.left, space)
+    right = pw_aff(expr.right, space)
+    match expr.op:
+        case BinaryOp.ADD:
+            return left.add(right)
+        case BinaryOp.SUB:
+            return left.sub(right)
+        case BinaryOp.MIN:
+            return left.min(right)
+        case BinaryOp.MAX:
+            return left.max(right)
+        case BinaryOp.MUL:
+            if right.is_cst() or left.is_cst():
+                return left.mul(right)
+            raise NotAffine(expr, "multiplies two values that both vary")
+        case BinaryOp.FLOORDIV | BinaryOp.MOD:
+            divisor = _constant_value(expr.right)
+            if divisor is None or divisor == 0:
+                raise NotAffine(expr, "divides by something other than a nonzero constant")
+            value = isl.Val(divisor)
+            quotient = left.scale_down_val(value).floor()
+            if expr.op is BinaryOp.FLOORDIV:
+                return quotient
+            return left.sub(quotient.scale_val(value))
+        case _:
+            raise NotAffine(expr, f"uses `{expr.op.value}`")
+
+
+def _constant_value(expr: Expr) -> int | None:
+    match expr:
+        case Const(value=int(value)):
+            return value
+        case Unary(op=UnaryOp.NEG, operand=Const(value=int(value))):
+            return -value
+        case _:
+            return None
+
+
+def condition_set(expr: Expr, space: isl.Space) -> isl.Set:
+    """Return the part of `space` where the BOOL expression `expr` holds.
+
+    Comparisons of affine sides joined by `&`, `|`, `^` and `~` are accepted; raises `NotAffine`.
+    """
+    match expr:
+        case Const(value=value):
+            universe = isl.Set.universe(space)
+            return universe if value else isl.Set.empty(space)
+        case Compare():
+            left, right = pw_aff(expr.left, space), pw_aff(expr.right, space)
+            return _COMPARE[expr.op](left, right)
+        case Unary(op=UnaryOp.INVERT):
+            return condition_set(expr.operand, space).complement()
+        case Binary(op=BinaryOp.AND):
+            return condition_set(expr.left, space).intersect(condition_set(expr.right, space))
+        case Binary(op=BinaryOp.OR):
+            return condition_set(expr.left, space).union(condition_set(expr.right, space))
+        case Binary(op=BinaryOp.XOR):
+            left, right = condition_set(expr.left, space), condition_set(expr.right, space)
+            return left.subtract(right).union(right.subtract(left))
+        case _:
+            raise NotAffine(expr, "is not a comparison of affine values")
+
+
+_COMPARE = {
+    CompareOp.LT: lambda a, b: a.lt_set(b),
+    CompareOp.LE: lambda a, b: a.le_set(b),
+    CompareOp.GT: lambda a, b: a.gt_set(b),
+    CompareOp.GE: lambda a, b: a.ge_set(b),
+    CompareOp.EQ: lambda a, b: a.eq_set(b),
+    CompareOp.NE: lambda a, b: a.ne_set(b),
+}
+
+
+def index_map(domain: isl.Set, array: str, index: Sequence[Expr]) -> isl.Map:
+    """Return `{ instance -> array[index] }` for the instances in `domain`.  Raises `NotAffine`."""
+    space = domain.get_space()
+    result = isl.Map.from_domain(domain)
+    for part in index:
+        result = result.flat_range_product(isl.Map.from_pw_aff(pw_aff(part, space)))
+    return result.set_tuple_name(isl.dim_type.out, array).intersect_domain(domain)
+
+
+def time_map(domain: isl.Set, time: Sequence[Expr], length: int) -> isl.Map:
+    """Return `{ instance -> [time, 0, …] }` of `length` dimensions for the instances in `domain`."""
+    padded = [*time, *[integer(0)] * (length - len(time))]
+    space = domain.get_space()
+    result = isl.Map.from_domain(domain)
+    for part in padded:
+        result = result.flat_range_product(isl.Map.from_pw_aff(pw_aff(part, space)))
+    return result.intersect_domain(domain)
+
+
+def sample_point(value: isl.Set) -> tuple[dict[str, int], tuple[int, ...]] | None:
+    """Return one point of `value` as (parameter values, coordinates), or None when it is empty."""
+    point = value.sample_point()
+    if point.is_void():
+        return None
+    params = {
+        value.get_dim_name(isl.dim_type.param, p): int(
+            point.get_coordinate_val(isl.dim_type.param, p).to_python()
+        )
+        for p in range(value.dim(isl.dim_type.param))
+    }
+    coordinates = tuple(
+        int(point.get_coordinate_val(isl.dim_type.set, d).to_python())
+        for d in range(value.dim(isl.dim_type.set))
+    )
+    return params, coordinates
+

@@ -1,0 +1,514 @@
+"""Scalar expressions: the right sides of statements, subscripts, loop bounds and sizes.
+
+In: constructors below.  Out: immutable trees, and functions that walk, rebuild and print them.
+Operands of `Binary` and `Compare` have one dtype: the front end inserts every `Cast`.
+The order of floating-point operations is part of a tree's meaning; nothing here reorders them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum, unique
+from typing import TypeAlias, assert_never
+
+from polyopt.ir.types import DType
+
+
+@unique
+class BinaryOp(Enum):
+    """Binary operators; integers follow Python: floor division, sign of `%` is the divisor's."""
+
+    ADD = "+"
+    SUB = "-"
+    MUL = "*"
+    DIV = "/"  # true division of floats or complex numbers
+    FLOORDIV = "//"
+    MOD = "%"
+    POW = "**"
+    MIN = "min"  # NumPy's minimum: a NaN in either operand is the result
+    MAX = "max"  # NumPy's maximum, likewise
+    AND = "&"  # bitwise; on bool: logical, both sides evaluated
+    OR = "|"
+    XOR = "^"
+    SHL = "<<"
+    SHR = ">>"
+
+
+@unique
+class UnaryOp(Enum):
+    """Unary operators."""
+
+    NEG = "-"
+    INVERT = "~"  # bitwise; on bool: logical not
+    ABS = "abs"  # of complex: magnitude, dtype is the real type
+
+
+@unique
+class CompareOp(Enum):
+    """Comparisons; the result is BOOL, a comparison with NaN is false except `!=`."""
+
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    EQ = "=="
+    NE = "!="
+
+
+@unique
+class MathFunc(Enum):
+    """Functions of `math.h` / `complex.h`; the value is the C name for double."""
+
+    SQRT = "sqrt"
+    CBRT = "cbrt"
+    EXP = "exp"
+    EXP2 = "exp2"
+    EXPM1 = "expm1"
+    LOG = "log"
+    LOG2 = "log2"
+    LOG10 = "log10"
+    LOG1P = "log1p"
+    SIN = "sin"
+    COS = "cos"
+    TAN = "tan"
+    ASIN = "asin"
+    ACOS = "acos"
+    ATAN = "atan"
+    SINH = "sinh"
+    COSH = "cosh"
+    TANH = "tanh"
+    ASINH = "asinh"
+    ACOSH = "acosh"
+    ATANH = "atanh"
+    ERF = "erf"
+    ERFC = "erfc"
+    LGAMMA = "lgamma"
+    TGAMMA = "tgamma"
+    FLOOR = "floor"
+    CEIL = "ceil"
+    TRUNC = "trunc"
+    RINT = "rint"
+    ATAN2 = "atan2"
+    HYPOT = "hypot"
+    COPYSIGN = "copysign"
+    FMOD = "fmod"
+    FMA = "fma"
+    ISNAN = "isnan"
+    ISINF = "isinf"
+    ISFINITE = "isfinite"
+    SIGNBIT = "signbit"
+    REAL = "creal"
+    IMAG = "cimag"
+    CONJ = "conj"
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal; `value` is a Python bool, int, float or complex."""
+
+    value: bool | int | float | complex
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Iter:
+    """A loop iterator of the statement or of the loop AST; INT64."""
+
+    name: str
+    dtype: DType = DType.INT64
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A size or an integer argument that isl knows as a parameter; INT64."""
+
+    name: str
+    dtype: DType = DType.INT64
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A scalar argument passed by value that is not an isl parameter, or a local of the loop AST."""
+
+    name: str
+    dtype: DType
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """An array element: `array[index]`; `index` is empty for a 0-d array."""
+
+    array: str
+    index: tuple[Expr, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`op operand`."""
+
+    op: UnaryOp
+    operand: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """`left op right`; both operands have dtype `dtype`, except the right side of SHL and SHR."""
+
+    op: BinaryOp
+    left: Expr
+    right: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """`left op right`; both operands have one dtype, the result is BOOL."""
+
+    op: CompareOp
+    left: Expr
+    right: Expr
+    dtype: DType = DType.BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`func(*args)`."""
+
+    func: MathFunc
+    args: tuple[Expr, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`then if condition else otherwise`; only the chosen side is needed, both are safe to evaluate."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Conversion with C's rules (float to int truncates)."""
+
+    operand: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class VectorLoad:
+    """`lanes` consecutive elements starting at `array[index]`; loop AST only."""
+
+    array: str
+    index: tuple[Expr, ...]
+    dtype: DType
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """One scalar in every lane; loop AST only."""
+
+    operand: Expr
+    dtype: DType
+    lanes: int
+
+
+Expr: TypeAlias = (
+    Const
+    | Iter
+    | Param
+    | Symbol
+    | Load
+    | Unary
+    | Binary
+    | Compare
+    | Call
+    | Select
+    | Cast
+    | VectorLoad
+    | Broadcast
+)
+
+
+def integer(value: int) -> Const:
+    """Return an INT64 constant."""
+    return Const(value, DType.INT64)
+
+
+def add(left: Expr, right: Expr) -> Expr:
+    """Return the INT64 sum, constants folded."""
+    match left, right:
+        case Const(value=int(a)), Const(value=int(b)):
+            return integer(a + b)
+        case _, Const(value=0):
+            return left
+        case Const(value=0), _:
+            return right
+        case _:
+            return Binary(BinaryOp.ADD, left, right, DType.INT64)
+
+
+def sub(left: Expr, right: Expr) -> Expr:
+    """Return the INT64 difference, constants folded."""
+    match left, right:
+        case Const(value=int(a)), Const(value=int(b)):
+            return integer(a - b)
+        case _, Const(value=0):
+            return left
+        case _:
+            return Binary(BinaryOp.SUB, left, right, DType.INT64)
+
+
+def mul(left: Expr, right: Expr) -> Expr:
+    """Return the INT64 product, constants folded."""
+    match left, right:
+        case Const(value=int(a)), Const(value=int(b)):
+            return integer(a * b)
+        case _, Const(value=1):
+            return left
+        case Const(value=1), _:
+            return right
+        case _:
+            return Binary(BinaryOp.MUL, left, right, DType.INT64)
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """Return the direct operands, subscripts included, in source order."""
+    match expr:
+        case Const() | Iter() | Param() | Symbol():
+            return ()
+        case Load() | VectorLoad():
+            return expr.index
+        case Unary() | Cast() | Broadcast():
+            return (expr.operand,)
+        case Binary() | Compare():
+            return (expr.left, expr.right)
+        case Call():
+            return expr.args
+        case Select():
+            return (expr.condition, expr.then, expr.otherwise)
+        case _:
+            assert_never(expr)
+
+
+def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
+    """Return `expr` with its operands replaced by `parts`, given in the order of `children`."""
+    match expr:
+        case Const() | Iter() | Param() | Symbol():
+            return expr
+        case Load() | VectorLoad():
+            return replace(expr, index=parts)
+        case Unary() | Cast() | Broadcast():
+            return replace(expr, operand=parts[0])
+        case Binary() | Compare():
+            return replace(expr, left=parts[0], right=parts[1])
+        case Call():
+            return replace(expr, args=parts)
+        case Select():
+            return replace(expr, condition=parts[0], then=parts[1], otherwise=parts[2])
+        case _:
+            assert_never(expr)
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """Yield `expr` and all its parts, parents first, left to right."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)
+
+
+def rewrite(expr: Expr, rule: Callable[[Expr], Expr | None]) -> Expr:
+    """Return `expr` with every part for which `rule` gives an answer replaced by it, parents first."""
+    found = rule(expr)
+    if found is not None:
+        return found
+    parts = children(expr)
+    renewed = tuple(rewrite(part, rule) for part in parts)
+    if all(new is old for new, old in zip(renewed, parts, strict=True)):
+        return expr
+    return with_children(expr, renewed)
+
+
+def substitute(expr: Expr, values: Mapping[str, Expr]) -> Expr:
+    """Return `expr` with each iterator named in `values` replaced."""
+    return rewrite(expr, lambda e: values.get(e.name) if isinstance(e, Iter) else None)
+
+
+def loads(expr: Expr) -> tuple[Load, ...]:
+    """Return the array elements `expr` reads, left to right, subscripts' own loads included."""
+    return tuple(part for part in walk(expr) if isinstance(part, Load))
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """`constant + sum(coefficient * atom)` over INT64 atoms that are not sums themselves."""
+
+    constant: int
+    terms: tuple[tuple[Expr, int], ...]
+
+
+def linear(expr: Expr) -> Linear:
+    """Return `expr` (INT64) as a sum of distinct atoms, in order of first appearance, zeros dropped."""
+    terms: dict[Expr, int] = {}
+    constant = _collect(expr, 1, terms)
+    return Linear(constant, tuple((atom, c) for atom, c in terms.items() if c != 0))
+
+
+def _collect(expr: Expr, scale: int, terms: dict[Expr, int]) -> int:
+    match expr:
+        case Const(value=int(value)):
+            return scale * value
+        case Binary(op=BinaryOp.ADD):
+            return _collect(expr.left, scale, terms) + _collect(expr.right, scale, terms)
+        case Binary(op=BinaryOp.SUB):
+            return _collect(expr.left, scale, terms) + _collect(expr.right, -scale, terms)
+        case Unary(op=UnaryOp.NEG):
+            return _collect(expr.operand, -scale, terms)
+        case Binary(op=BinaryOp.MUL, left=Const(value=int(value))):
+            return _collect(expr.right, scale * value, terms)
+        case Binary(op=BinaryOp.MUL, right=Const(value=int(value))):
+            return _collect(expr.left, scale * value, terms)
+        case _:
+            atom = with_children(expr, tuple(_normal_operand(c) for c in children(expr)))
+            terms[atom] = terms.get(atom, 0) + scale
+            return 0
+
+
+def _normal_operand(expr: Expr) -> Expr:
+    return normalize(expr) if expr.dtype is DType.INT64 else expr
+
+
+def from_linear(value: Linear) -> Expr:
+    """Return the sum as an expression: positive terms first, then negative ones, the constant last."""
+    result: Expr | None = None
+    for atom, c in sorted(value.terms, key=lambda term: term[1] < 0):
+        term = atom if abs(c) == 1 else Binary(BinaryOp.MUL, integer(abs(c)), atom, DType.INT64)
+        if result is None:
+            result = term if c > 0 else Unary(UnaryOp.NEG, term, DType.INT64)
+        else:
+            op = BinaryOp.ADD if c > 0 else BinaryOp.SUB
+            result = Binary(op, result, term, DType.INT64)
+    if result is None:
+        return integer(value.constant)
+    if value.constant > 0:
+        return Binary(BinaryOp.ADD, result, integer(value.constant), DType.INT64)
+    if value.constant < 0:
+        return Binary(BinaryOp.SUB, result, integer(-value.constant), DType.INT64)
+    return result
+
+
+def normalize(expr: Expr) -> Expr:
+    """Return an INT64 expression with sums collected: `2*t + i - (i - 1)` becomes `2*t + 1`."""
+    return from_linear(linear(expr))
+
+
+def evaluate(expr: Expr, env: Mapping[str, int]) -> int:
+    """Return the value of an INT64 expression over iterators and parameters, by Python's rules.
+
+    Raises `TypeError` for a part that is not an integer expression (loads, calls).
+    """
+    match expr:
+        case Const(value=int(value)):
+            return value
+        case Iter(name=name) | Param(name=name):
+            return env[name]
+        case Unary(op=UnaryOp.NEG):
+            return -evaluate(expr.operand, env)
+        case Binary():
+            left, right = evaluate(expr.left, env), evaluate(expr.right, env)
+            return _INTEGER_OPS[expr.op](left, right)
+        case Compare():
+            left, right = evaluate(expr.left, env), evaluate(expr.right, env)
+            return int(_COMPARE_OPS[expr.op](left, right))
+        case Select():
+            chosen = expr.then if evaluate(expr.condition, env) else expr.otherwise
+            return evaluate(chosen, env)
+        case _:
+            raise TypeError(f"not an integer expression: {show(expr)}")
+
+
+_INTEGER_OPS: dict[BinaryOp, Callable[[int, int], int]] = {
+    BinaryOp.ADD: lambda a, b: a + b,
+    BinaryOp.SUB: lambda a, b: a - b,
+    BinaryOp.MUL: lambda a, b: a * b,
+    BinaryOp.FLOORDIV: lambda a, b: a // b,
+    BinaryOp.MOD: lambda a, b: a % b,
+    BinaryOp.MIN: min,
+    BinaryOp.MAX: max,
+    BinaryOp.AND: lambda a, b: a & b,
+    BinaryOp.OR: lambda a, b: a | b,
+    BinaryOp.XOR: lambda a, b: a ^ b,
+}
+_COMPARE_OPS: dict[CompareOp, Callable[[int, int], bool]] = {
+    CompareOp.LT: lambda a, b: a < b,
+    CompareOp.LE: lambda a, b: a <= b,
+    CompareOp.GT: lambda a, b: a > b,
+    CompareOp.GE: lambda a, b: a >= b,
+    CompareOp.EQ: lambda a, b: a == b,
+    CompareOp.NE: lambda a, b: a != b,
+}
+
+_PRECEDENCE = {
+    BinaryOp.OR: 1,
+    BinaryOp.XOR: 2,
+    BinaryOp.AND: 3,
+    BinaryOp.SHL: 4,
+    BinaryOp.SHR: 4,
+    BinaryOp.ADD: 5,
+    BinaryOp.SUB: 5,
+    BinaryOp.MUL: 6,
+    BinaryOp.DIV: 6,
+    BinaryOp.FLOORDIV: 6,
+    BinaryOp.MOD: 6,
+    BinaryOp.POW: 8,
+}
+
+
+def show(expr: Expr) -> str:
+    """Return `expr` in Python's notation, for people."""
+    return _show(expr, 0)
+
+
+def _show(expr: Expr, outer: int) -> str:
+    match expr:
+        case Const():
+            return repr(expr.value)
+        case Iter() | Param() | Symbol():
+            return expr.name
+        case Load() | VectorLoad():
+            index = ", ".join(show(i) for i in expr.index)
+            return f"{expr.array}[{index}]" if expr.index else expr.array
+        case Unary(op=UnaryOp.ABS):
+            return f"abs({show(expr.operand)})"
+        case Unary():
+            return _paren(f"{expr.op.value}{_show(expr.operand, 7)}", outer > 7)
+        case Binary(op=BinaryOp.MIN | BinaryOp.MAX):
+            return f"{expr.op.value}({show(expr.left)}, {show(expr.right)})"
+        case Binary():
+            level = _PRECEDENCE[expr.op]
+            text = f"{_show(expr.left, level)} {expr.op.value} {_show(expr.right, level + 1)}"
+            return _paren(text, outer > level)
+        case Compare():
+            return _paren(f"{_show(expr.left, 1)} {expr.op.value} {_show(expr.right, 1)}", outer > 0)
+        case Call():
+            return f"{expr.func.value}({', '.join(show(a) for a in expr.args)})"
+        case Select():
+            text = f"{_show(expr.then, 1)} if {show(expr.condition)} else {show(expr.otherwise)}"
+            return _paren(text, outer > 0)
+        case Cast():
+            return f"{expr.dtype.value}({show(expr.operand)})"
+        case Broadcast():
+            return show(expr.operand)
+        case _:
+            assert_never(expr)
+
+
+def _paren(text: str, needed: bool) -> str:
+    return f"({text})" if needed else text

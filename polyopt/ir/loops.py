@@ -1,0 +1,156 @@
+"""The loop AST: the last form before text, in which the certificate and the emitters read a kernel.
+
+In: the lowered schedule.  Out: immutable nodes.  Bounds and subscripts are INT64 `Expr` over
+`Iter` (enclosing loops), `Param` and integers; `FLOORDIV` and `MOD` floor, as in Python.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import TypeAlias, assert_never
+
+from polyopt.ir.expr import BinaryOp, Expr, Load, Symbol, VectorLoad, show
+from polyopt.ir.scop import Array
+from polyopt.ir.source import Signature
+from polyopt.ir.types import DType
+
+
+@unique
+class LoopKind(Enum):
+    """How a loop's iterations may run; anything but SEQUENTIAL was proven."""
+
+    SEQUENTIAL = "sequential"
+    PARALLEL = "parallel"  # across threads, a barrier at the end
+    VECTOR = "vector"  # across SIMD lanes
+    UNROLL = "unroll"  # sequential, body repeated
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """`for iter in range(lower, upper, step)`; `step` > 0, `upper` is exclusive.
+
+    `label` names the schedule band member it came from.  `reductions` are locals that each thread or
+    lane accumulates on its own and combines by the operator at the end.
+    """
+
+    iter: str
+    lower: Expr
+    upper: Expr
+    step: int
+    kind: LoopKind
+    body: Body
+    label: str = ""
+    reductions: tuple[tuple[BinaryOp, Symbol], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """`if condition: then else: otherwise`."""
+
+    condition: Expr
+    then: Body
+    otherwise: Body = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """`target = value`: instance `instance` of statement `statement` of the Scop.
+
+    Statements without a Scop counterpart (copies, spills of accumulators) have `statement` "".
+    A `VectorLoad` as target stores all lanes.
+    """
+
+    target: Load | VectorLoad
+    value: Expr
+    statement: str = ""
+    instance: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """Declare the local `name` (a `Symbol` in expressions) and set it to `value`."""
+
+    name: str
+    dtype: DType
+    lanes: int
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class SetLocal:
+    """`name = value` for a local declared before; `statement` and `instance` as in `Assign`."""
+
+    name: str
+    dtype: DType
+    lanes: int
+    value: Expr
+    statement: str = ""
+    instance: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeclareArray:
+    """Declare a STACK temporary array of constant shape, undefined, visible in the rest of the body."""
+
+    array: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A line for the reader of the emitted text; printable ASCII without comment delimiters."""
+
+    text: str
+
+
+Node: TypeAlias = For | If | Assign | Declare | SetLocal | DeclareArray | Comment
+Body: TypeAlias = tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFunction:
+    """A kernel as loops.
+
+    `arrays` are all arrays of the body except those declared in it: arguments and outputs, and TEMP
+    arrays, which get HEAP storage.  `trace` is the schedule's steps, one a line.
+    """
+
+    name: str
+    arrays: tuple[Array, ...]
+    params: tuple[str, ...]
+    signature: Signature
+    body: Body
+    trace: tuple[str, ...] = ()
+    contract: bool = False
+
+
+def show_body(body: Body, depth: int = 0) -> list[str]:
+    """Return the nodes in Python's notation, one a line, indented by depth."""
+    pad = "    " * depth
+    lines: list[str] = []
+    for node in body:
+        match node:
+            case For():
+                kind = "" if node.kind is LoopKind.SEQUENTIAL else f"  # {node.kind.value}"
+                step = "" if node.step == 1 else f", {node.step}"
+                bounds = f"{show(node.lower)}, {show(node.upper)}{step}"
+                lines.append(f"{pad}for {node.iter} in range({bounds}):{kind}")
+                lines += show_body(node.body, depth + 1)
+            case If():
+                lines.append(f"{pad}if {show(node.condition)}:")
+                lines += show_body(node.then, depth + 1)
+                if node.otherwise:
+                    lines.append(f"{pad}else:")
+                    lines += show_body(node.otherwise, depth + 1)
+            case Assign():
+                lines.append(f"{pad}{show(node.target)} = {show(node.value)}")
+            case Declare() | SetLocal():
+                lines.append(f"{pad}{node.name} = {show(node.value)}")
+            case DeclareArray():
+                shape = ", ".join(show(s) for s in node.array.shape)
+                lines.append(f"{pad}{node.array.name} = local {node.array.dtype}[{shape}]")
+            case Comment():
+                lines.append(f"{pad}# {node.text}")
+            case _:
+                assert_never(node)
+    return lines

@@ -1,0 +1,205 @@
+"""The polyhedral program: arrays, statements with exact domains and accesses, and their order.
+
+In: statements from a front end.  Out: immutable records over isl sets and maps.
+Spaces: a domain is `[params] -> { S0[i, j] }`, an access `{ S0[i, j] -> A[i, j + 1] }`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, unique
+from functools import cached_property
+
+import islpy as isl
+
+from polyopt.errors import Loc
+from polyopt.ir.affine import NotAffine, index_map, time_map
+from polyopt.ir.expr import BinaryOp, Expr, Load, loads, show
+from polyopt.ir.source import Layout, Signature
+from polyopt.ir.types import DType
+
+
+@unique
+class Role(Enum):
+    """Where an array comes from and who sees it afterwards."""
+
+    INPUT = "input"  # an argument that is only read
+    INOUT = "inout"  # an argument that is written
+    OUTPUT = "output"  # created by the call, returned
+    TEMP = "temp"  # created and dropped inside the call
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array; `shape` is over `Param`, a 0-d array is a scalar variable."""
+
+    name: str
+    dtype: DType
+    shape: tuple[Expr, ...]
+    role: Role
+    layout: Layout = Layout.C
+
+
+@unique
+class AccessKind(Enum):
+    """Read or write; a MAY_WRITE of an instance may leave the element as it was."""
+
+    READ = "read"
+    MUST_WRITE = "must-write"
+    MAY_WRITE = "may-write"
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """One access of one statement: `relation` is instance -> element, restricted to the domain.
+
+    `exact` is False where the subscript is not affine and the relation covers every element it may be.
+    """
+
+    ref: str
+    array: str
+    kind: AccessKind
+    index: tuple[Expr, ...]
+    relation: isl.Map
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """The statement is `target = target op rest`, `target` being the left operand of its value.
+
+    `reassociable`: the source leaves the order of the operations open (`np.sum`, `@`).
+    """
+
+    op: BinaryOp
+    reassociable: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """`target = value`, once for every instance in `domain`.
+
+    `iters` name the domain's dimensions, outermost first.  `order` is the instance's position in the
+    source's execution as a vector over iterators: constants for textual positions, `i` or `-i` for
+    loops (`(0, i, 1, j, 0)`).  `guard` (BOOL, may read arrays) makes the write conditional.
+    `text` is the source line.
+    """
+
+    name: str
+    iters: tuple[str, ...]
+    domain: isl.Set
+    order: tuple[Expr, ...]
+    target: Load
+    value: Expr
+    loc: Loc | None
+    text: str
+    reduction: Reduction | None = None
+    guard: Expr | None = None
+
+    @cached_property
+    def write(self) -> Access:
+        """The access that writes `target`."""
+        kind = AccessKind.MUST_WRITE if self.guard is None else AccessKind.MAY_WRITE
+        return self._access(0, self.target, kind)
+
+    @cached_property
+    def reads(self) -> tuple[Access, ...]:
+        """The reads of `value`, of `guard` and of the target's subscripts, in source order."""
+        found = [*loads(self.value), *(loads(self.guard) if self.guard is not None else ())]
+        for part in self.target.index:
+            found.extend(loads(part))
+        return tuple(
+            self._access(number, load, AccessKind.READ) for number, load in enumerate(found, start=1)
+        )
+
+    def _access(self, number: int, load: Load, kind: AccessKind) -> Access:
+        ref = f"{self.name}_{number}"
+        try:
+            relation = index_map(self.domain, load.array, load.index)
+            return Access(ref, load.array, kind, load.index, relation, True)
+        except NotAffine:
+            rank = len(load.index)
+            space = self.domain.get_space().add_dims(isl.dim_type.set, 0)
+            target = (
+                isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=[f"e{d}" for d in range(rank)])
+                .align_params(space)
+                .set_tuple_name(isl.dim_type.set, load.array)
+            )
+            every = isl.Map.from_domain_and_range(self.domain, isl.Set.universe(target))
+            weaker = AccessKind.MAY_WRITE if kind is AccessKind.MUST_WRITE else kind
+            return Access(ref, load.array, weaker, load.index, every, False)
+
+    def __str__(self) -> str:
+        head = f"{self.name}[{', '.join(self.iters)}]"
+        rule = f"{show(self.target)} = {show(self.value)}"
+        if self.guard is not None:
+            rule += f"  if {show(self.guard)}"
+        return f"{head}: {rule}"
+
+
+@dataclass(frozen=True, eq=False)
+class Scop:
+    """A static control part.
+
+    `params` are the isl parameters in order; `context` (a parameter set) is what is known of them.
+    Statements stand in textual order.  A TEMP array is undefined at entry and dead at exit.
+    """
+
+    params: tuple[str, ...]
+    context: isl.Set
+    arrays: tuple[Array, ...]
+    statements: tuple[Statement, ...]
+
+    @cached_property
+    def order(self) -> isl.UnionMap:
+        """instance -> original execution time, all padded to one length."""
+        length = max((len(s.order) for s in self.statements), default=1)
+        result = isl.UnionMap.empty(self.context.get_space())
+        for statement in self.statements:
+            times = time_map(statement.domain, statement.order, length)
+            result = result.union(isl.UnionMap.from_map(times))
+        return result
+
+    @cached_property
+    def domain(self) -> isl.UnionSet:
+        """All statement instances."""
+        result = isl.UnionSet.empty(self.context.get_space())
+        for statement in self.statements:
+            result = result.union(isl.UnionSet.from_set(statement.domain))
+        return result
+
+    def array(self, name: str) -> Array:
+        """Return the array called `name`; raises `KeyError`."""
+        for array in self.arrays:
+            if array.name == name:
+                return array
+        raise KeyError(name)
+
+    def statement(self, name: str) -> Statement:
+        """Return the statement called `name`; raises `KeyError`."""
+        for statement in self.statements:
+            if statement.name == name:
+                return statement
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        lines = [f"params {', '.join(self.params)}  context {self.context}"]
+        for array in self.arrays:
+            shape = ", ".join(show(s) for s in array.shape)
+            lines.append(f"{array.role.value} {array.name}: {array.dtype}[{shape}]")
+        for statement in self.statements:
+            lines.append(str(statement))
+            lines.append(f"    domain {statement.domain}")
+            lines.append(f"    order  [{', '.join(show(e) for e in statement.order)}]")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A user's function as a Scop and the signature it is called through."""
+
+    name: str
+    scop: Scop
+    signature: Signature
+    file: str
+    line: int

@@ -1,0 +1,174 @@
+"""What a compiled kernel looks like from outside: its arguments, sizes, results and its text.
+
+In: what the front end found out about the call, what the emitter printed.  Out: plain records; the
+runtime needs nothing else.  Sizes and checks are `Expr` over `Param`; `evaluate` computes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import TypeAlias
+
+from polyopt.errors import Loc
+from polyopt.ir.expr import Expr
+from polyopt.ir.types import DType
+
+
+@unique
+class Layout(Enum):
+    """How an array argument's elements lie in memory, as far as the emitted code relies on it."""
+
+    C = "c"  # contiguous, last dimension fastest: no strides are passed
+    ROWS = "rows"  # last dimension has stride one, the others are passed, in elements
+    STRIDED = "strided"  # every stride is passed, in elements; negative and zero allowed
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayArg:
+    """An array the caller passes.
+
+    `name` is the argument's name in the user's function, `array` its name in the Scop.  `shape` gives
+    each dimension as an expression over size parameters; the call is refused when it differs.
+    """
+
+    name: str
+    array: str
+    dtype: DType
+    shape: tuple[Expr, ...]
+    layout: Layout
+    written: bool
+    loc: Loc | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarArg:
+    """A number the caller passes; `symbol` names it in the Scop: a `Param` (INT64) or a `Symbol`."""
+
+    name: str
+    symbol: str
+    dtype: DType
+    is_param: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConstArg:
+    """An argument whose value is compiled in (an axis, a flag, None); a new value is a new kernel."""
+
+    name: str
+    value: object
+
+
+Argument: TypeAlias = ArrayArg | ScalarArg | ConstArg
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOf:
+    """A size parameter: dimension `dim` of argument number `argument` (position in `arguments`)."""
+
+    param: str
+    argument: int
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerOf:
+    """A size parameter: the value of integer argument number `argument`."""
+
+    param: str
+    argument: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutputArray:
+    """An array the call creates: its name in the Scop, dtype and shape over size parameters."""
+
+    array: str
+    dtype: DType
+    shape: tuple[Expr, ...]
+
+
+@unique
+class ResultKind(Enum):
+    """What a returned value is."""
+
+    OUTPUT = "output"  # a new array
+    SCALAR = "scalar"  # the element of a 0-d output array, as a NumPy scalar
+    ARGUMENT = "argument"  # an array argument itself, the caller's own object
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One returned value; `array` names an `OutputArray`, or the `ArrayArg` it is."""
+
+    kind: ResultKind
+    array: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A condition over size parameters that must hold at call time, and the error when it does not."""
+
+    condition: Expr
+    code: str
+    message: str
+    loc: Loc | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How a kernel is called.
+
+    `arguments` in the order of the user's function.  `returns_tuple` tells `return x` from `return x,`;
+    no results means None is returned.
+    """
+
+    name: str
+    arguments: tuple[Argument, ...]
+    sizes: tuple[SizeOf | IntegerOf, ...]
+    outputs: tuple[OutputArray, ...]
+    results: tuple[Result, ...]
+    returns_tuple: bool
+    checks: tuple[Check, ...]
+
+
+@unique
+class CParamKind(Enum):
+    """What a parameter of the emitted C function carries."""
+
+    ARRAY = "array"  # pointer to element [0, …, 0]; `name` is the array's name in the Scop
+    SIZE = "size"  # int64_t; `name` is the size parameter's name
+    STRIDE = "stride"  # int64_t, in elements; `name` is the array, `dim` the dimension
+    SCALAR = "scalar"  # by value; `name` is the symbol's name
+
+
+@dataclass(frozen=True, slots=True)
+class CParam:
+    """One parameter of the emitted C function; `text` is its identifier in the C text."""
+
+    kind: CParamKind
+    name: str
+    dtype: DType
+    text: str
+    written: bool = False
+    dim: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Emitted text: a self-contained file with one entry function `int entry(params…)`.
+
+    The entry returns 0, or 1 when memory for temporaries could not be had (nothing was written then).
+    `header` declares the entry for C and C++.  `needs_math` and `openmp` choose flags;
+    `contract` allows the compiler to fuse multiply and add.
+    """
+
+    language: str
+    entry: str
+    text: str
+    header: str
+    params: tuple[CParam, ...]
+    signature: Signature
+    openmp: bool
+    contract: bool

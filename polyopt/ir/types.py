@@ -1,0 +1,103 @@
+"""Element types of arrays and scalars, with their C and NumPy names.
+
+In: nothing.  Out: `DType`, a closed enum.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, unique
+
+import numpy as np
+
+
+@unique
+class Kind(Enum):
+    """What family of numbers a dtype belongs to."""
+
+    BOOL = "b"
+    SIGNED = "i"
+    UNSIGNED = "u"
+    FLOAT = "f"
+    COMPLEX = "c"
+
+
+@unique
+class DType(Enum):
+    """An element type; the value is NumPy's name of it."""
+
+    BOOL = "bool"
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    UINT8 = "uint8"
+    UINT16 = "uint16"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    COMPLEX64 = "complex64"
+    COMPLEX128 = "complex128"
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        """NumPy's dtype object."""
+        return np.dtype(self.value)
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element."""
+        return int(self.numpy.itemsize)
+
+    @property
+    def kind(self) -> Kind:
+        """The family of numbers."""
+        return Kind(self.numpy.kind)
+
+    @property
+    def ctype(self) -> str:
+        """Name of the type in C11 (`stdint.h`, `stdbool.h`, `complex.h`)."""
+        return _CTYPES[self]
+
+    @property
+    def is_integer(self) -> bool:
+        """Signed or unsigned integer (bool is not)."""
+        return self.kind in (Kind.SIGNED, Kind.UNSIGNED)
+
+    @property
+    def is_float(self) -> bool:
+        """float32 or float64."""
+        return self.kind is Kind.FLOAT
+
+    @property
+    def is_complex(self) -> bool:
+        """complex64 or complex128."""
+        return self.kind is Kind.COMPLEX
+
+    def __str__(self) -> str:
+        return self.value
+
+
+_CTYPES = {
+    DType.BOOL: "bool",
+    DType.INT8: "int8_t",
+    DType.INT16: "int16_t",
+    DType.INT32: "int32_t",
+    DType.INT64: "int64_t",
+    DType.UINT8: "uint8_t",
+    DType.UINT16: "uint16_t",
+    DType.UINT32: "uint32_t",
+    DType.UINT64: "uint64_t",
+    DType.FLOAT32: "float",
+    DType.FLOAT64: "double",
+    DType.COMPLEX64: "float complex",
+    DType.COMPLEX128: "double complex",
+}
+
+
+def dtype_of(value: object) -> DType:
+    """Return the `DType` of a NumPy dtype, scalar type or dtype name.
+
+    Raises `KeyError`-free `ValueError` for types polyopt does not know (object, structured, half).
+    """
+    return DType(np.dtype(value).name)  # type: ignore[call-overload]
