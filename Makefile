@@ -1,0 +1,62 @@
+# Everything runs in $(VENV), made with python3's own venv module; nothing is installed elsewhere.
+PYTHON ?= python3
+VENV   ?= .venv
+CC     ?= cc
+BIN    := $(VENV)/bin
+
+.PHONY: help demo test lint format bench venv clean need-venv need-cc
+
+help:
+	@echo "make demo    compile gemm and jacobi-2d at LARGE, check against NumPy, print times"
+	@echo "make test    run the whole test suite"
+	@echo "make lint    ruff and mypy --strict"
+	@echo "make bench   the comparison harness over workloads/"
+	@echo "make venv    $(VENV) with the development tools"
+	@echo "make clean   remove $(VENV) and caches of the tools"
+
+demo: need-cc $(VENV)/.run
+	$(BIN)/python bench/demo.py
+
+test: need-cc $(VENV)/.test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+
+bench: need-cc $(VENV)/.run
+	$(BIN)/polyopt bench $(BENCH_ARGS)
+
+venv: $(VENV)/.dev
+
+need-venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
+	 || { echo "make: $(PYTHON) is not Python 3.10 or newer; install the package python3" >&2; exit 3; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	 || { echo "make: the venv module is missing; install the package python3-venv" >&2; exit 3; }
+
+need-cc:
+	@command -v $(CC) >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || command -v clang >/dev/null 2>&1 \
+	 || { echo "make: no C compiler found; install the package gcc" >&2; exit 3; }
+
+$(BIN)/python: | need-venv
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+
+$(VENV)/.run: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.test $(VENV)/.run
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
