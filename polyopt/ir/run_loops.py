@@ -1,0 +1,256 @@
+"""Execution of loop AST nodes, for `interp.run_loops`.
+
+In: a body.  Out: a function that changes a frame's arrays and locals as the loops would.
+Refuses: with `shuffle`, iterations of a PARALLEL or VECTOR loop that conflict (PO0914).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, TypeAlias, assert_never
+
+import numpy as np
+
+from polyopt.errors import InternalError
+from polyopt.ir.evaluate import (
+    Cell,
+    Frame,
+    Value,
+    compile_expr,
+    compile_index,
+    compile_store,
+    convert,
+)
+from polyopt.ir.expr import BinaryOp, Symbol, show
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    Comment,
+    Declare,
+    DeclareArray,
+    For,
+    If,
+    LoopKind,
+    Node,
+    SetLocal,
+)
+from polyopt.ir.scop import Array
+
+Trace: TypeAlias = list[tuple[str, tuple[int, ...]]]
+Action: TypeAlias = Callable[[Frame], None]
+
+_COMBINE: dict[BinaryOp, Callable[[Value, Value], Value]] = {
+    BinaryOp.ADD: np.add,
+    BinaryOp.MUL: np.multiply,
+    BinaryOp.MIN: np.minimum,
+    BinaryOp.MAX: np.maximum,
+    BinaryOp.AND: np.bitwise_and,
+    BinaryOp.OR: np.bitwise_or,
+    BinaryOp.XOR: np.bitwise_xor,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How to run: storage of local arrays, randomness of free loops, where to note instances."""
+
+    allocate: Callable[[Array], np.ndarray[Any, Any]]
+    shuffle: Random | None
+    trace: Trace | None
+
+
+def compile_body(body: Body, setting: Setting) -> Action:
+    """Return the nodes as one action; locals and local arrays end with the body."""
+    actions = [_compile(node, setting) for node in body]
+    locals_here = {node.name for node in body if isinstance(node, Declare)}
+    arrays_here = {node.array.name for node in body if isinstance(node, DeclareArray)}
+
+    def run(frame: Frame) -> None:
+        symbols = {name: frame.symbols.get(name) for name in locals_here}
+        arrays = {name: frame.arrays.get(name) for name in arrays_here}
+        for action in actions:
+            action(frame)
+        _restore(frame.symbols, symbols)
+        _restore(frame.arrays, arrays)
+
+    return run
+
+
+def _restore(scope: dict[str, Any], before: dict[str, Any]) -> None:
+    for name, value in before.items():
+        if value is None:
+            scope.pop(name, None)
+        else:
+            scope[name] = value
+
+
+def _compile(node: Node, setting: Setting) -> Action:
+    match node:
+        case For():
+            return _for(node, setting)
+        case If():
+            return _if(node, setting)
+        case Assign():
+            return _assign(node, setting)
+        case Declare() | SetLocal():
+            return _set_local(node, setting)
+        case DeclareArray(array=array):
+
+            def declare(frame: Frame) -> None:
+                frame.arrays[array.name] = setting.allocate(array)
+
+            return declare
+        case Comment():
+            return lambda frame: None
+        case _:
+            assert_never(node)
+
+
+def _if(node: If, setting: Setting) -> Action:
+    condition = compile_expr(node.condition)
+    then, otherwise = compile_body(node.then, setting), compile_body(node.otherwise, setting)
+
+    def run(frame: Frame) -> None:
+        (then if condition(frame) else otherwise)(frame)
+
+    return run
+
+
+def _assign(node: Assign, setting: Setting) -> Action:
+    value, store = compile_expr(node.value), compile_store(node.target)
+    note = _note(node, setting)
+
+    def run(frame: Frame) -> None:
+        store(frame, value)
+        note(frame)
+
+    return run
+
+
+def _set_local(node: Declare | SetLocal, setting: Setting) -> Action:
+    value, kind = compile_expr(node.value), node.dtype.numpy.type
+    note = _note(node, setting) if isinstance(node, SetLocal) else None
+
+    def run(frame: Frame) -> None:
+        new = convert(value(frame), kind)
+        if node.lanes > 1 and np.shape(new) != (node.lanes,):
+            message = f"{node.name} has {node.lanes} lanes, its value {show(node.value)} has not"
+            raise InternalError("PO0911", message)
+        if frame.on_write is not None and isinstance(node, SetLocal):
+            frame.on_write((node.name, ()))
+        frame.symbols[node.name] = new
+        if note is not None:
+            note(frame)
+
+    return run
+
+
+def _note(node: Assign | SetLocal, setting: Setting) -> Action:
+    trace, instance = setting.trace, compile_index(node.instance)
+    if trace is None or not node.statement:
+        return lambda frame: None
+    return lambda frame: trace.append((node.statement, instance(frame)))
+
+
+def _for(node: For, setting: Setting) -> Action:
+    lower, upper = compile_expr(node.lower), compile_expr(node.upper)
+    body = compile_body(node.body, setting)
+    if node.step <= 0:
+        raise InternalError("PO0911", f"loop {node.iter} has step {node.step}")
+    free = node.kind in (LoopKind.PARALLEL, LoopKind.VECTOR) and setting.shuffle is not None
+
+    def run(frame: Frame) -> None:
+        before = frame.iters.get(node.iter)
+        iterations = range(int(lower(frame)), int(upper(frame)), node.step)
+        if free:
+            _run_free(node, frame, body, iterations, setting)
+        else:
+            for iteration in iterations:
+                frame.iters[node.iter] = iteration
+                body(frame)
+        _restore(frame.iters, {node.iter: before})
+
+    return run
+
+
+def _run_free(
+    node: For, frame: Frame, body: Action, iterations: Sequence[int], setting: Setting
+) -> None:
+    """Run the iterations in random order, in up to three chunks with private reduction locals."""
+    assert setting.shuffle is not None
+    shuffled = list(iterations)
+    setting.shuffle.shuffle(shuffled)
+    chunks = [shuffled[k::3] for k in range(3)] if node.reductions else [shuffled]
+    totals = {symbol.name: frame.symbols[symbol.name] for _, symbol in node.reductions}
+    watch = Watch(node, frozenset([*frame.symbols, *frame.arrays]) - frozenset(totals))
+    outer = frame.on_read, frame.on_write
+    for chunk in chunks:
+        for op, symbol in node.reductions:
+            frame.symbols[symbol.name] = _identity(op, symbol, totals[symbol.name])
+        for iteration in chunk:
+            frame.iters[node.iter] = iteration
+            frame.on_read, frame.on_write = watch.hooks(iteration, outer)
+            body(frame)
+        for op, symbol in node.reductions:
+            totals[symbol.name] = _COMBINE[op](totals[symbol.name], frame.symbols[symbol.name])
+    frame.on_read, frame.on_write = outer
+    frame.symbols.update(totals)
+
+
+def _identity(op: BinaryOp, symbol: Symbol, start: Value) -> Value:
+    """Return a value that leaves the total unchanged; the total itself where `op` is idempotent."""
+    match op:
+        case BinaryOp.ADD | BinaryOp.XOR:
+            return np.zeros_like(start)[()]
+        case BinaryOp.MUL:
+            return np.ones_like(start)[()]
+        case BinaryOp.MIN | BinaryOp.MAX | BinaryOp.AND | BinaryOp.OR:
+            return start
+        case _:
+            raise InternalError("PO0911", f"{symbol.name} is reduced by {op.value}")
+
+
+Hook: TypeAlias = Callable[[Cell], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who touched what in one execution of a loop; `shared` are the names older than the loop."""
+
+    loop: For
+    shared: frozenset[str]
+    readers: dict[Cell, set[int]] = field(default_factory=dict)
+    writers: dict[Cell, int] = field(default_factory=dict)
+
+    def hooks(self, iteration: int, outer: tuple[Hook | None, Hook | None]) -> tuple[Hook, Hook]:
+        """Return what to call for the reads and the writes of `iteration`."""
+        outer_read, outer_write = outer
+
+        def on_read(cell: Cell) -> None:
+            if cell[0] in self.shared:
+                if self.writers.get(cell, iteration) != iteration:
+                    self._conflict(cell, self.writers[cell], iteration)
+                self.readers.setdefault(cell, set()).add(iteration)
+            if outer_read is not None:
+                outer_read(cell)
+
+        def on_write(cell: Cell) -> None:
+            if cell[0] in self.shared:
+                touched = {*self.readers.get(cell, ()), self.writers.get(cell, iteration)}
+                for other in sorted(touched - {iteration}):
+                    self._conflict(cell, other, iteration)
+                self.writers[cell] = iteration
+            if outer_write is not None:
+                outer_write(cell)
+
+        return on_read, on_write
+
+    def _conflict(self, cell: Cell, first: int, second: int) -> None:
+        name, index = cell
+        raise InternalError(
+            "PO0914",
+            f"{self.loop.kind.value} loop {self.loop.iter}: iterations {first} and {second} "
+            f"both touch {name}{list(index)} and one writes it",
+        )
