@@ -120,8 +120,7 @@ def _load(expr: Load | VectorLoad) -> Thunk:
                 frame.on_read(touched)
         array = frame.arrays[expr.array]
         if lanes:
-            *row, start = cell[1]
-            return array[(*row, slice(start, start + lanes))].copy()
+            return array[lanes_of(cell[1], lanes)].copy()
         return array[cell[1]]
 
     return value
@@ -131,6 +130,11 @@ def compile_index(index: tuple[Expr, ...]) -> Callable[[Frame], tuple[int, ...]]
     """Return a function from a frame to the subscript's integers."""
     parts = tuple(compile_expr(part) for part in index)
     return lambda frame: tuple(int(part(frame)) for part in parts)
+
+
+def lanes_of(index: tuple[int, ...], lanes: int) -> tuple[Any, ...]:
+    """Return the NumPy subscript of `lanes` elements from `index` on."""
+    return (*index[:-1], slice(index[-1], index[-1] + lanes))
 
 
 def touch(frame: Frame, cell: Cell, lanes: int, expr: Load | VectorLoad) -> tuple[Cell, ...]:
@@ -167,8 +171,7 @@ def compile_store(target: Load | VectorLoad) -> Callable[[Frame, Thunk], None]:
                 frame.on_write(part)
         array = frame.arrays[target.array]
         if lanes:
-            *row, start = cell[1]
-            array[(*row, slice(start, start + lanes))] = new
+            array[lanes_of(cell[1], lanes)] = new
         else:
             array[cell[1]] = new
 
