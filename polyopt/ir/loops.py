@@ -112,7 +112,8 @@ class LoopFunction:
     """A kernel as loops.
 
     `arrays` are all arrays of the body except those declared in it: arguments and outputs, and TEMP
-    arrays, which get HEAP storage.  `trace` is the schedule's steps, one a line.
+    arrays, which get heap storage.  `trace` is the schedule's steps, one a line.  `reassociable` names the
+    statements whose reduction may be split, vectorized and contracted to FMA.
     """
 
     name: str
@@ -122,6 +123,7 @@ class LoopFunction:
     body: Body
     trace: tuple[str, ...] = ()
     contract: bool = False
+    reassociable: frozenset[str] = frozenset()
 
 
 def show_body(body: Body, depth: int = 0) -> list[str]:

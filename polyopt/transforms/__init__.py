@@ -1,0 +1,27 @@
+"""Transformation records: each changes a tree's structure; `Schedule.apply` judges the result."""
+
+from polyopt.transforms.affine import Affine, Fusion
+from polyopt.transforms.distribute import Distribute
+from polyopt.transforms.fuse import Fuse
+from polyopt.transforms.interchange import Interchange
+from polyopt.transforms.parallelize import Parallelize
+from polyopt.transforms.skew import Skew
+from polyopt.transforms.text import parse_schedule, parse_steps
+from polyopt.transforms.tile import Tile
+from polyopt.transforms.unroll import Unroll
+from polyopt.transforms.vectorize import Vectorize
+
+__all__ = [
+    "Affine",
+    "Distribute",
+    "Fuse",
+    "Fusion",
+    "Interchange",
+    "Parallelize",
+    "Skew",
+    "Tile",
+    "Unroll",
+    "Vectorize",
+    "parse_schedule",
+    "parse_steps",
+]

@@ -1,0 +1,157 @@
+"""Lower: a proven schedule to the loop AST, through isl's AST generator.
+
+In: a `Schedule` and its `Program`.  Out: a `LoopFunction` that runs every instance once, in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+import islpy as isl
+
+from polyopt.ir.expr import (
+    Expr,
+    Iter,
+    Load,
+    VectorLoad,
+    normalize,
+    rewrite,
+    substitute,
+    walk,
+)
+from polyopt.ir.isl_ast import AstBody, AstCall, AstFor, AstIf, AstLet, AstStep, ast_body
+from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, Node
+from polyopt.ir.scop import Program, Scop, Statement
+from polyopt.ir.source import ScalarArg
+from polyopt.schedule.isl_bridge import Marked, to_isl
+from polyopt.schedule.schedule import Schedule
+
+
+def lower(schedule: Schedule, program: Program) -> LoopFunction:
+    """Return the loops that run `schedule`; iterators are named after the source's."""
+    scop = schedule.scop
+    marked = to_isl(schedule.tree, scop)
+    build = isl.AstBuild.from_context(scop.context)
+    ast = build.node_from_schedule(marked.schedule)
+    loops = ast_body(ast, frozenset(scop.params))
+    taken = {array.name for array in scop.arrays} | set(scop.params) | _symbols(program)
+    body = _Lowering(scop, marked, frozenset(taken)).body(loops, {})
+    return LoopFunction(
+        program.name,
+        scop.arrays,
+        scop.params,
+        program.signature,
+        body,
+        tuple(str(step) for step in schedule.trace),
+        reassociable=frozenset(
+            s.name for s in scop.statements if s.reduction is not None and s.reduction.reassociable
+        ),
+    )
+
+
+def _symbols(program: Program) -> set[str]:
+    arguments = program.signature.arguments
+    return {a.symbol for a in arguments if isinstance(a, ScalarArg)} | {program.name}
+
+
+class _Lowering:
+    """The walk over isl's AST; `names` maps isl's iterators to values over our iterators."""
+
+    def __init__(self, scop: Scop, marked: Marked, taken: frozenset[str]) -> None:
+        self.scop = scop
+        self.marked = marked
+        self.taken = taken
+
+    def body(self, steps: AstBody, names: dict[str, Expr]) -> Body:
+        result: list[Node] = []
+        for step in steps:
+            result += self.step(step, names)
+        return tuple(result)
+
+    def step(self, step: AstStep, names: dict[str, Expr]) -> Body:
+        match step:
+            case AstLet():
+                value = simplified(step.value, names)
+                return self.body(step.body, names | {step.iterator: value})
+            case AstIf():
+                condition = simplified(step.condition, names)
+                return (If(condition, self.body(step.then, names), self.body(step.otherwise, names)),)
+            case AstCall():
+                return self.call(step, names)
+            case AstFor():
+                return (self.loop(step, names),)
+            case _:
+                assert_never(step)
+
+    def loop(self, step: AstFor, names: dict[str, Expr]) -> For:
+        band, position = self.marked.loops[step.mark]
+        member = band.members[position]
+        inside = {part.name for value in names.values() for part in _iters(value)}
+        iterator = fresh_name(member.name, self.taken | inside)
+        lower, upper = simplified(step.lower, names), simplified(step.upper, names)
+        body = self.body(step.body, names | {step.iterator: Iter(iterator)})
+        label = f"{band.label}[{position}]"
+        return For(iterator, lower, upper, step.step, member.kind, body, label)
+
+    def call(self, step: AstCall, names: dict[str, Expr]) -> Body:
+        statement = self.scop.statement(step.name)
+        instance = tuple(simplified(argument, names) for argument in step.arguments)
+        return instance_of(statement, instance)
+
+
+def instance_of(statement: Statement, instance: tuple[Expr, ...]) -> Body:
+    """Return the assignment that runs one instance of a statement, guarded if the statement is."""
+    values = dict(zip(statement.iters, instance, strict=True))
+    target = place(statement.target, values)
+    assert isinstance(target, Load)
+    assign = Assign(target, place(statement.value, values), statement.name, instance)
+    if statement.guard is None:
+        return (assign,)
+    return (If(place(statement.guard, values), (assign,)),)
+
+
+def place(expr: Expr, values: dict[str, Expr]) -> Expr:
+    """Return `expr` with iterators replaced and subscripts collected."""
+    return tidy(substitute(expr, values))
+
+
+def tidy(expr: Expr) -> Expr:
+    """Return `expr` with every subscript in normal form."""
+
+    def rule(part: Expr) -> Expr | None:
+        if isinstance(part, Load | VectorLoad):
+            index = tuple(normalize(tidy(i)) for i in part.index)
+            return replace(part, index=index)
+        return None
+
+    return rewrite(expr, rule)
+
+
+def simplified(expr: Expr, names: dict[str, Expr]) -> Expr:
+    """Return a bound, guard or instance over our iterators, sums collected."""
+    renamed = substitute(expr, names)
+    return _collect(renamed)
+
+
+def _collect(expr: Expr) -> Expr:
+    def rule(part: Expr) -> Expr | None:
+        if part.dtype.is_integer:
+            return normalize(part)
+        return None
+
+    return rewrite(expr, rule)
+
+
+def _iters(expr: Expr) -> list[Iter]:
+    return [part for part in walk(expr) if isinstance(part, Iter)]
+
+
+def fresh_name(wish: str, taken: frozenset[str] | set[str]) -> str:
+    """Return `wish`, numbered if it is taken."""
+    if wish not in taken:
+        return wish
+    number = 2
+    while f"{wish}{number}" in taken:
+        number += 1
+    return f"{wish}{number}"

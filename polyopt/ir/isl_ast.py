@@ -1,0 +1,201 @@
+"""isl's AST as our loop AST; the one module that walks isl's nodes.
+
+In: an `isl.AstNode` or `isl.AstExpr`.  Out: `Expr`, and a plain tree of loops, guards and calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import islpy as isl
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Expr,
+    Iter,
+    Param,
+    Select,
+    UnaryOp,
+    Unary,
+    add,
+    integer,
+    mul,
+    normalize,
+    sub,
+)
+from polyopt.ir.types import DType
+
+
+@dataclass(frozen=True, slots=True)
+class AstFor:
+    """`for iterator in range(lower, upper, step)`; `mark` is the innermost mark above the loop."""
+
+    iterator: str
+    lower: Expr
+    upper: Expr
+    step: int
+    mark: str
+    body: AstBody
+
+
+@dataclass(frozen=True, slots=True)
+class AstIf:
+    """`if condition: then else: otherwise`."""
+
+    condition: Expr
+    then: AstBody
+    otherwise: AstBody
+
+
+@dataclass(frozen=True, slots=True)
+class AstCall:
+    """Instance `arguments` of statement `name`."""
+
+    name: str
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AstLet:
+    """A loop of one iteration: `iterator` is `value` in the body."""
+
+    iterator: str
+    value: Expr
+    body: AstBody
+
+
+AstStep: TypeAlias = AstFor | AstIf | AstCall | AstLet
+AstBody: TypeAlias = tuple[AstStep, ...]
+
+
+def ast_body(node: isl.AstNode, params: frozenset[str], mark: str = "") -> AstBody:
+    """Return the loops of an isl AST; `params` tells parameters from iterators."""
+    kinds = isl.ast_node_type
+    kind = node.get_type()
+    if kind == getattr(kinds, "for_"):
+        return (_loop(node, params, mark),)
+    if kind == getattr(kinds, "if_"):
+        condition = expression(node.if_get_cond(), params)
+        then = ast_body(node.if_get_then_node(), params, mark)
+        has_else = node.if_has_else_node()
+        otherwise = ast_body(node.if_get_else_node(), params, mark) if has_else else ()
+        return (AstIf(condition, then, otherwise),)
+    if kind == kinds.block:
+        children = node.block_get_children()
+        steps: list[AstStep] = []
+        for position in range(children.n_ast_node()):
+            steps += ast_body(children.get_at(position), params, mark)
+        return tuple(steps)
+    if kind == kinds.mark:
+        return ast_body(node.mark_get_node(), params, node.mark_get_id().get_name())
+    if kind == kinds.user:
+        call = node.user_get_expr()
+        name = call.get_op_arg(0).get_id().get_name()
+        arguments = tuple(
+            expression(call.get_op_arg(position), params)
+            for position in range(1, call.get_op_n_arg())
+        )
+        return (AstCall(name, arguments),)
+    raise AssertionError(f"isl AST node {kind}")
+
+
+def _loop(node: isl.AstNode, params: frozenset[str], mark: str) -> AstStep:
+    iterator = node.for_get_iterator().get_id().get_name()
+    lower = expression(node.for_get_init(), params)
+    body = ast_body(node.for_get_body(), params, "")
+    if node.for_is_degenerate():
+        return AstLet(iterator, lower, body)
+    condition = node.for_get_cond()
+    operator = condition.get_op_type()
+    bound = expression(condition.get_op_arg(1), params)
+    if operator == isl.ast_expr_op_type.le:
+        bound = plus(bound, 1)
+    step = int(node.for_get_inc().get_val().to_python())
+    return AstFor(iterator, lower, bound, step, mark, body)
+
+
+def plus(expr: Expr, value: int) -> Expr:
+    """Return `expr + value`, moved inside minima and maxima so that bounds stay readable."""
+    if isinstance(expr, Binary) and expr.op in (BinaryOp.MIN, BinaryOp.MAX):
+        return Binary(expr.op, plus(expr.left, value), plus(expr.right, value), DType.INT64)
+    return normalize(add(expr, integer(value)))
+
+
+def expression(node: isl.AstExpr, params: frozenset[str]) -> Expr:
+    """Return an isl AST expression as an INT64 or BOOL `Expr`."""
+    kinds = isl.ast_expr_type
+    kind = node.get_type()
+    if kind == kinds.int:
+        return integer(int(node.get_val().to_python()))
+    if kind == kinds.id:
+        name = node.get_id().get_name()
+        return Param(name) if name in params else Iter(name)
+    operator = node.get_op_type()
+    arguments = [
+        expression(node.get_op_arg(position), params) for position in range(node.get_op_n_arg())
+    ]
+    return _operation(operator, arguments)
+
+
+_OPS = isl.ast_expr_op_type
+_COMPARE: Mapping[isl.ast_expr_op_type, CompareOp] = {
+    _OPS.eq: CompareOp.EQ,
+    _OPS.le: CompareOp.LE,
+    _OPS.lt: CompareOp.LT,
+    _OPS.ge: CompareOp.GE,
+    _OPS.gt: CompareOp.GT,
+}
+_LOGIC = {
+    getattr(_OPS, "and_"): BinaryOp.AND,
+    getattr(_OPS, "or_"): BinaryOp.OR,
+    _OPS.and_then: BinaryOp.AND,
+    _OPS.or_else: BinaryOp.OR,
+}
+_FLOORED = {
+    _OPS.div: BinaryOp.FLOORDIV,  # exact, so floor is right
+    _OPS.fdiv_q: BinaryOp.FLOORDIV,
+    _OPS.pdiv_q: BinaryOp.FLOORDIV,
+    _OPS.pdiv_r: BinaryOp.MOD,
+    _OPS.zdiv_r: BinaryOp.MOD,  # only compared with zero
+}
+
+
+def _operation(operator: isl.ast_expr_op_type, arguments: list[Expr]) -> Expr:
+    if operator in _COMPARE:
+        return Compare(_COMPARE[operator], arguments[0], arguments[1])
+    if operator in _LOGIC:
+        return _chain(_LOGIC[operator], arguments, DType.BOOL)
+    if operator in (_OPS.max, _OPS.min):
+        op = BinaryOp.MAX if operator == _OPS.max else BinaryOp.MIN
+        return _chain(op, arguments, DType.INT64)
+    if operator in _FLOORED:
+        return Binary(_FLOORED[operator], arguments[0], arguments[1], DType.INT64)
+    if operator in (_OPS.cond, _OPS.select):
+        return Select(arguments[0], arguments[1], arguments[2], DType.INT64)
+    if operator == _OPS.minus:
+        return normalize(Unary(UnaryOp.NEG, arguments[0], DType.INT64))
+    if operator == _OPS.add:
+        return normalize(add(arguments[0], arguments[1]))
+    if operator == _OPS.sub:
+        return normalize(sub(arguments[0], arguments[1]))
+    if operator == _OPS.mul:
+        return normalize(mul(arguments[0], arguments[1]))
+    raise AssertionError(f"isl AST operation {operator}")
+
+
+def _chain(op: BinaryOp, arguments: list[Expr], dtype: DType) -> Expr:
+    result = arguments[0]
+    for argument in arguments[1:]:
+        result = Binary(op, result, argument, dtype)
+    return result
+
+
+def condition_expr(value: isl.Set, params: frozenset[str]) -> Expr:
+    """Return a parameter set as a BOOL expression over `Param`."""
+    build = isl.AstBuild.from_context(isl.Set.universe(value.get_space().params()))
+    return expression(build.expr_from_set(value.params()), params)

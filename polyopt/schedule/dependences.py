@@ -1,0 +1,202 @@
+"""Exact dependences between statement instances, per kind, array and statement pair.
+
+In: a Scop.  Out: `Dependences`: unions of maps source instance -> target instance.
+Two formulations live here on purpose.  `direct` keeps the last writer only (Feautrier, "Dataflow
+analysis of array and scalar references", 1991, by isl) and feeds the scheduler; `memory` keeps every
+ordered pair that touches one element and feeds the legality check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, unique
+from functools import cached_property
+
+import islpy as isl
+
+from polyopt.ir.scop import Access, AccessKind, Scop, Statement
+
+
+@unique
+class DependenceKind(Enum):
+    """What the two instances do to the common element, the earlier one first."""
+
+    FLOW = "flow"  # write, then read
+    ANTI = "anti"  # read, then write
+    OUTPUT = "output"  # write, then write
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """All ordered instance pairs of two statements that touch one array in one way.
+
+    `relation` is source instance -> target instance.  `reduction`: both are the same reassociable
+    reduction updating its accumulator, so their order may change but they may not run together.
+    `exact` is False for a may-dependence.
+    """
+
+    kind: DependenceKind
+    array: str
+    source: str
+    target: str
+    relation: isl.Map
+    reduction: bool
+    exact: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Dependences:
+    """The dependences of a Scop."""
+
+    scop: Scop
+    memory: tuple[Dependence, ...]
+
+    def of_kind(self, kind: DependenceKind) -> isl.UnionMap:
+        """Return the union of the memory-based dependences of one kind."""
+        return self._union(d for d in self.memory if d.kind is kind)
+
+    @cached_property
+    def flow(self) -> isl.UnionMap:
+        """write -> later read."""
+        return self.of_kind(DependenceKind.FLOW)
+
+    @cached_property
+    def anti(self) -> isl.UnionMap:
+        """read -> later write."""
+        return self.of_kind(DependenceKind.ANTI)
+
+    @cached_property
+    def output(self) -> isl.UnionMap:
+        """write -> later write."""
+        return self.of_kind(DependenceKind.OUTPUT)
+
+    @cached_property
+    def ordering(self) -> isl.UnionMap:
+        """Every pair whose order must be kept: all but reductions."""
+        return self._union(d for d in self.memory if not d.reduction)
+
+    @cached_property
+    def all(self) -> isl.UnionMap:
+        """Every pair that must not run at the same time."""
+        return self._union(self.memory)
+
+    def _union(self, parts: object) -> isl.UnionMap:
+        result = isl.UnionMap.empty(self.scop.context.get_space())
+        for part in parts:  # type: ignore[attr-defined]
+            result = result.union(isl.UnionMap.from_map(part.relation))
+        return result
+
+    @cached_property
+    def direct_flow(self) -> isl.UnionMap:
+        """last write -> read, by isl's flow analysis; may-writes do not hide earlier ones."""
+        reads = _accesses(self.scop, (AccessKind.READ,))
+        musts = _accesses(self.scop, (AccessKind.MUST_WRITE,))
+        mays = _accesses(self.scop, (AccessKind.MAY_WRITE,))
+        return _flow(self.scop, reads, musts, mays)
+
+    @cached_property
+    def scheduling(self) -> isl.UnionMap:
+        """A small set of pairs whose transitive closure holds every ordering dependence."""
+        relaxed = {d.array for d in self.memory if d.reduction}
+        writes = (AccessKind.MUST_WRITE, AccessKind.MAY_WRITE)
+        all_writes = _accesses(self.scop, writes, without=relaxed)
+        reads = _accesses(self.scop, (AccessKind.READ,), without=relaxed)
+        musts = _accesses(self.scop, (AccessKind.MUST_WRITE,), without=relaxed)
+        mays = _accesses(self.scop, (AccessKind.MAY_WRITE,), without=relaxed)
+        flow = _flow(self.scop, reads, musts, mays)
+        false = _flow(self.scop, all_writes, musts, mays.union(reads))
+        others = self._union(d for d in self.memory if d.array in relaxed and not d.reduction)
+        return flow.union(false).union(others).coalesce()
+
+
+def compute_dependences(scop: Scop) -> Dependences:
+    """Return every pair of instances that touch one element, at least one writing, in source order."""
+    found: list[Dependence] = []
+    order = scop.order
+    for source in scop.statements:
+        for target in scop.statements:
+            before = _before(order, source, target)
+            if before.is_empty():
+                continue
+            found += _between(source, target, before)
+    return Dependences(scop, tuple(found))
+
+
+def _before(order: isl.UnionMap, source: Statement, target: Statement) -> isl.Map:
+    """Return { source instance -> target instance : the source runs earlier }."""
+    early = _times(order, source)
+    late = _times(order, target)
+    return early.lex_lt_map(late)
+
+
+def _times(order: isl.UnionMap, statement: Statement) -> isl.Map:
+    times = order.intersect_domain(isl.UnionSet.from_set(statement.domain))
+    return isl.Map.from_union_map(times) if not times.is_empty() else _no_times(order, statement)
+
+
+def _no_times(order: isl.UnionMap, statement: Statement) -> isl.Map:
+    length = 1
+
+    def measure(part: isl.Map) -> None:
+        nonlocal length
+        length = part.dim(isl.dim_type.out)
+
+    order.foreach_map(measure)
+    space = statement.domain.get_space().align_params(order.get_space())
+    target = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, length).align_params(space)
+    return isl.Map.empty(space.map_from_domain_and_range(target))
+
+
+def _between(source: Statement, target: Statement, before: isl.Map) -> list[Dependence]:
+    kinds = (
+        (DependenceKind.FLOW, (source.write,), target.reads),
+        (DependenceKind.ANTI, source.reads, (target.write,)),
+        (DependenceKind.OUTPUT, (source.write,), (target.write,)),
+    )
+    found = []
+    for kind, firsts, seconds in kinds:
+        for array in dict.fromkeys(access.array for access in firsts):
+            pairs = [(a, b) for a in firsts for b in seconds if a.array == array == b.array]
+            merged: dict[bool, list[tuple[Access, Access]]] = {}
+            for a, b in pairs:
+                merged.setdefault(_is_reduction(source, target, a, b), []).append((a, b))
+            for reduction, group in merged.items():
+                relation = before.empty(before.get_space())
+                for a, b in group:
+                    relation = relation.union(a.relation.apply_range(b.relation.reverse()))
+                relation = relation.intersect(before).coalesce()
+                if not relation.is_empty():
+                    exact = all(a.exact and b.exact for a, b in group)
+                    found.append(
+                        Dependence(
+                            kind, array, source.name, target.name, relation, reduction, exact
+                        )
+                    )
+    return found
+
+
+def _is_reduction(source: Statement, target: Statement, first: Access, second: Access) -> bool:
+    """Tell whether both accesses are the accumulator of one reassociable reduction."""
+    reduction = source.reduction
+    if source is not target or reduction is None or not reduction.reassociable:
+        return False
+    accumulator = source.target.index
+    return all(access.array == source.target.array and access.index == accumulator for access in (first, second))
+
+
+def _accesses(
+    scop: Scop, kinds: tuple[AccessKind, ...], without: set[str] | None = None
+) -> isl.UnionMap:
+    result = isl.UnionMap.empty(scop.context.get_space())
+    for statement in scop.statements:
+        for access in (statement.write, *statement.reads):
+            if access.kind in kinds and access.array not in (without or set()):
+                result = result.union(isl.UnionMap.from_map(access.relation))
+    return result
+
+
+def _flow(scop: Scop, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap) -> isl.UnionMap:
+    info = isl.UnionAccessInfo.from_sink(sink)
+    info = info.set_must_source(must).set_may_source(may).set_schedule_map(scop.order)
+    flow = info.compute_flow()
+    return flow.get_may_dependence()

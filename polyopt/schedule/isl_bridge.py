@@ -1,0 +1,154 @@
+"""isl schedule trees from and to our own.
+
+In: an `isl.Schedule` (its scheduler's answer) or a `Tree`.  Out: the other.
+For lowering every loop becomes a one-dimensional isl band below a mark that names it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+import islpy as isl
+
+from polyopt.ir.expr import Iter, Linear
+from polyopt.ir.scop import Scop
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Leaf,
+    Sequence,
+    Tree,
+    statement_function,
+    statements_of,
+)
+
+
+def from_isl(schedule: isl.Schedule, scop: Scop) -> Tree:
+    """Return isl's schedule as a tree with unnamed bands; sets become sequences in textual order."""
+    return _convert(schedule.get_root(), scop, scop.domain)
+
+
+def _convert(node: isl.ScheduleNode, scop: Scop, domain: isl.UnionSet) -> Tree:
+    kind = node.get_type()
+    kinds = isl.schedule_node_type
+    if kind == kinds.leaf:
+        return Leaf()
+    if kind == kinds.domain:
+        return _convert(node.child(0), scop, domain)
+    if kind == kinds.filter:
+        own = node.filter_get_filter().intersect(domain)
+        return Filter(own, _convert(node.child(0), scop, own))
+    if kind in (kinds.sequence, kinds.set):
+        parts = [_convert(node.child(n), scop, domain) for n in range(node.n_children())]
+        filters = [part for part in parts if isinstance(part, Filter)]
+        if kind == kinds.set:
+            names = [s.name for s in scop.statements]
+            filters.sort(key=lambda f: names.index(statements_of(scop, f.domain)[0]))
+        return Sequence(tuple(filters))
+    if kind == kinds.band:
+        partial = node.band_get_partial_schedule()
+        schedules = [partial.get_union_pw_aff(n) for n in range(node.band_n_member())]
+        names = loop_names(schedules, scop, domain)
+        members = tuple(
+            BandMember(function, name) for function, name in zip(schedules, names, strict=True)
+        )
+        child = _convert(node.child(0), scop, domain)
+        return Band("", members, child) if members else child
+    raise AssertionError(f"isl schedule node {kind}")
+
+
+def loop_names(
+    schedules: list[isl.UnionPwAff], scop: Scop, domain: isl.UnionSet
+) -> list[str]:
+    """Return a name for each loop: the source iterator that it adds to the loops before it."""
+    used: set[str] = set()
+    names = []
+    for number, schedule in enumerate(schedules):
+        name = f"c{number}"
+        for statement in statements_of(scop, domain):
+            rule = coefficients(BandMember(schedule, ""), scop, statement)
+            fresh = [it for it, c in rule.items() if c != 0 and it not in used]
+            if fresh:
+                name = fresh[0]
+                break
+        used.add(name)
+        names.append(name)
+    return names
+
+
+def coefficients(member: BandMember, scop: Scop, name: str) -> dict[str, int]:
+    """Return the factor of each iterator of statement `name` in a loop's value (first piece).
+
+    Floors (tile loops) contribute nothing.
+    """
+    function = statement_function(member, scop, name)
+    iters = scop.statement(name).iters
+    result = dict.fromkeys(iters, 0)
+    pieces: list[isl.Aff] = []
+    function.foreach_piece(lambda _, aff: pieces.append(aff))
+    for aff in pieces[:1]:
+        for position, iterator in enumerate(iters):
+            value = aff.get_coefficient_val(isl.dim_type.in_, position)
+            result[iterator] = int(value.to_python()) if value.is_int() else 0
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Marked:
+    """An isl schedule for code generation and the loop each mark stands for."""
+
+    schedule: isl.Schedule
+    loops: dict[str, tuple[Band, int]]
+
+
+def to_isl(tree: Tree, scop: Scop) -> Marked:
+    """Return the tree as an isl schedule; mark `m3` names the loop of `loops["m3"]`."""
+    loops: dict[str, tuple[Band, int]] = {}
+    schedule = isl.Schedule.from_domain(scop.domain)
+    node = _insert(schedule.get_root().child(0), tree, loops)
+    return Marked(node.get_schedule(), loops)
+
+
+def _insert(
+    node: isl.ScheduleNode, tree: Tree, loops: dict[str, tuple[Band, int]]
+) -> isl.ScheduleNode:
+    """Return the node at the place of `node` after `tree` was put there."""
+    match tree:
+        case Leaf():
+            return node
+        case Filter():
+            return _insert(node, tree.child, loops)
+        case Band():
+            for position in reversed(range(len(tree.members))):
+                member = tree.members[position]
+                name = f"m{len(loops)}"
+                loops[name] = (tree, position)
+                partial = isl.MultiUnionPwAff.from_union_pw_aff(member.schedule)
+                node = node.insert_partial_schedule(partial)
+                node = node.insert_mark(isl.Id(name))
+            inner = node
+            steps = 2 * len(tree.members)
+            for _ in range(steps):
+                inner = inner.child(0)
+            inner = _insert(inner, tree.child, loops)
+            for _ in range(steps):
+                inner = inner.parent()
+            return inner
+        case Sequence():
+            filters = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, len(tree.parts))
+            for part in tree.parts:
+                filters = filters.add(part.domain)
+            node = node.insert_sequence(filters)
+            for position, part in enumerate(tree.parts):
+                below = _insert(node.child(position).child(0), part.child, loops)
+                node = below.parent().parent()
+            return node
+        case _:
+            assert_never(tree)
+
+
+def iterator_coefficients(value: Linear) -> dict[str, int]:
+    """Return the factor of each iterator in a linear expression; other atoms are left out."""
+    return {atom.name: c for atom, c in value.terms if isinstance(atom, Iter)}

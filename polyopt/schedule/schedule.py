@@ -1,0 +1,102 @@
+"""A schedule: a Scop with its dependences, the tree that orders it, and the steps that led there.
+
+In: transformation records.  Out: a new `Schedule` for legal steps, `IllegalSchedule` with a witness
+for the others.  Nothing holds a tree that was not judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from polyopt.errors import IllegalSchedule
+from polyopt.ir.scop import Scop
+from polyopt.schedule.dependences import Dependences, compute_dependences
+from polyopt.schedule.legality import Fault, Violation, check_legal, mark_facts
+from polyopt.schedule.source import source_tree
+from polyopt.schedule.tree import Tree, show_tree
+from polyopt.schedule.witness import Witness, describe, find_witness
+
+
+class Transform(Protocol):
+    """One step: changes a tree's structure, says nothing about legality."""
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the changed tree; raises `ScheduleError` when the step does not fit its shape."""
+
+    def __str__(self) -> str:
+        """Return the step in the schedule language."""
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """An order of a Scop's instances that was proven to keep every dependence."""
+
+    scop: Scop
+    dependences: Dependences
+    tree: Tree
+    trace: tuple[Transform, ...] = ()
+
+    def apply(self, *steps: Transform) -> Schedule:
+        """Return the schedule after `steps`, proven legal.
+
+        Only the last tree is judged: what happens in between never runs.  Raises `IllegalSchedule`
+        naming the step that breaks a dependence, `ScheduleError` for a step that does not fit.
+        """
+        tree = self.tree
+        for step in steps:
+            tree = step.rewrite(tree, self.scop)
+        violation = check_legal(self.scop, self.dependences, tree)
+        if violation is not None:
+            raise self._refusal(steps, violation)
+        marked = mark_facts(self.dependences, tree)
+        return replace(self, tree=marked, trace=self.trace + steps)
+
+    def _refusal(self, steps: tuple[Transform, ...], last: Violation) -> IllegalSchedule:
+        tree = self.tree
+        for step in steps:
+            tree = step.rewrite(tree, self.scop)
+            violation = check_legal(self.scop, self.dependences, tree)
+            if violation is not None:
+                return refusal(self.scop, self.dependences, str(step), violation)
+        return refusal(self.scop, self.dependences, "; ".join(map(str, steps)), last)
+
+    def __str__(self) -> str:
+        return "\n".join(show_tree(self.tree, self.scop))
+
+    @property
+    def text(self) -> str:
+        """The steps in the schedule language, one a line; replays on the source's schedule."""
+        return ";\n".join(str(step) for step in self.trace)
+
+
+def refusal(
+    scop: Scop, dependences: Dependences, step: str, violation: Violation
+) -> IllegalSchedule:
+    """Return the error that refuses `step`, with its witness."""
+    if violation.fault is Fault.LOST:
+        raise AssertionError(f"{step} loses instances: {violation.pairs}")
+    witness: Witness = find_witness(scop, dependences, violation)
+    target = scop.statement(witness.target[0])
+    loop = f" at loop `{violation.loop}`" if violation.loop else ""
+    match violation.fault:
+        case Fault.CONCURRENT:
+            code, reason = "PO0312", f"the loop `{violation.loop}` carries a dependence"
+        case Fault.REVERSED:
+            code, reason = "PO0311", f"it reverses a dependence{loop}"
+        case Fault.UNORDERED | Fault.LOST:
+            code, reason = "PO0313", "it leaves dependent iterations without an order"
+    return IllegalSchedule(
+        code,
+        f"{step} is not legal: {reason}",
+        witness=witness,
+        loc=target.loc,
+        notes=describe(witness, scop),
+    )
+
+
+def source_schedule(scop: Scop) -> Schedule:
+    """Return the source's own order as a schedule."""
+    dependences = compute_dependences(scop)
+    tree = mark_facts(dependences, source_tree(scop))
+    return Schedule(scop, dependences, tree)

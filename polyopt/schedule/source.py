@@ -1,0 +1,102 @@
+"""The schedule of the source: the loops as written, as a tree.
+
+In: a Scop, whose statements carry their execution order.  Out: bands named after the source's loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import islpy as isl
+
+from polyopt.ir.affine import pw_aff
+from polyopt.ir.expr import Const, Expr, Iter, walk
+from polyopt.ir.scop import Scop, Statement
+from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree, map_bands
+
+
+def source_tree(scop: Scop) -> Tree:
+    """Return the tree that runs the Scop in its original order, bands labelled L0, L1, …"""
+    return relabel(merge_perfect(_build(scop.statements, 0)))
+
+
+def _build(statements: tuple[Statement, ...], position: int) -> Tree:
+    if all(position >= len(s.order) for s in statements):
+        return Leaf()
+    entries = [_entry(s, position) for s in statements]
+    if all(isinstance(entry, Const) for entry in entries):
+        values = sorted({int(e.value.real) for e in entries if isinstance(e, Const)})
+        groups = [
+            tuple(
+                s
+                for s, e in zip(statements, entries, strict=True)
+                if isinstance(e, Const) and e.value == value
+            )
+            for value in values
+        ]
+        parts = tuple(Filter(_domain(group), _build(group, position + 1)) for group in groups)
+        return parts[0].child if len(parts) == 1 else Sequence(parts)
+    schedule = union_function(statements, entries)
+    name = next((_loop_name(entry) for entry in entries if not isinstance(entry, Const)), "i")
+    return Band("", (BandMember(schedule, name),), _build(statements, position + 1))
+
+
+def _entry(statement: Statement, position: int) -> Expr:
+    return statement.order[position] if position < len(statement.order) else ZERO
+
+
+def union_function(statements: tuple[Statement, ...], values: list[Expr]) -> isl.UnionPwAff:
+    """Return the function that maps each statement's instances to its expression's value."""
+    result: isl.UnionPwAff | None = None
+    for statement, value in zip(statements, values, strict=True):
+        function = pw_aff(value, statement.domain.get_space())
+        part = isl.UnionPwAff.from_pw_aff(function)
+        result = part if result is None else result.union_add(part)
+    assert result is not None
+    return result
+
+
+def _loop_name(entry: Expr) -> str:
+    return next(part.name for part in walk(entry) if isinstance(part, Iter))
+
+
+def _domain(statements: tuple[Statement, ...]) -> isl.UnionSet:
+    result = isl.UnionSet.from_set(statements[0].domain)
+    for statement in statements[1:]:
+        result = result.union(isl.UnionSet.from_set(statement.domain))
+    return result
+
+
+def merge_perfect(tree: Tree) -> Tree:
+    """Return `tree` with a band whose only child is a band joined to it."""
+
+    def join(band: Band) -> Tree:
+        if not isinstance(band.child, Band):
+            return band
+        return Band(band.label, band.members + band.child.members, band.child.child)
+
+    return map_bands(tree, join)
+
+
+def relabel(tree: Tree) -> Tree:
+    """Return `tree` with its bands called L0, L1, … from outside in and top to bottom."""
+    counter = iter(range(10**6))
+    return _relabel(tree, lambda: f"L{next(counter)}")
+
+
+def _relabel(tree: Tree, fresh: Callable[[], str]) -> Tree:
+    match tree:
+        case Band():
+            label = fresh()
+            return Band(label, tree.members, _relabel(tree.child, fresh), tree.permutable)
+        case Sequence():
+            return Sequence(
+                tuple(Filter(part.domain, _relabel(part.child, fresh)) for part in tree.parts)
+            )
+        case Filter():
+            return Filter(tree.domain, _relabel(tree.child, fresh))
+        case Leaf():
+            return tree
+
+
+ZERO = Const(0, Iter("").dtype)

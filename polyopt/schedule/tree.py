@@ -1,0 +1,303 @@
+"""Schedule trees: bands of loops, sequences of filtered parts, leaves.
+
+In: band members as isl functions of the instances.  Out: immutable trees, found and rebuilt by label.
+The root's domain is the Scop's; a tree says in which order its instances run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias, assert_never
+
+import islpy as isl
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Scop
+
+
+@dataclass(frozen=True, eq=False)
+class BandMember:
+    """One loop: `schedule` maps every instance below it to the loop's value.
+
+    `name` is what the loop is called in text and code.  `coincident`: no dependence is carried here.
+    """
+
+    schedule: isl.UnionPwAff
+    name: str
+    coincident: bool = False
+    kind: LoopKind = LoopKind.SEQUENTIAL
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Nested loops, outermost first.  `permutable`: no dependence has a negative distance inside."""
+
+    label: str
+    members: tuple[BandMember, ...]
+    child: Tree
+    permutable: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Filter:
+    """One part of a sequence: the instances in `domain`."""
+
+    domain: isl.UnionSet
+    child: Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Sequence:
+    """Parts that run one after the other; their domains are disjoint."""
+
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """Nothing more to order: instances with equal prefix run in any order (there is at most one)."""
+
+
+Tree: TypeAlias = Band | Sequence | Filter | Leaf
+
+
+def children(tree: Tree) -> tuple[Tree, ...]:
+    """Return the subtrees in order."""
+    match tree:
+        case Band() | Filter():
+            return (tree.child,)
+        case Sequence():
+            return tree.parts
+        case Leaf():
+            return ()
+        case _:
+            assert_never(tree)
+
+
+def with_children(tree: Tree, parts: tuple[Tree, ...]) -> Tree:
+    """Return `tree` with its subtrees replaced."""
+    match tree:
+        case Band() | Filter():
+            return replace(tree, child=parts[0])
+        case Sequence():
+            return Sequence(tuple(part for part in parts if isinstance(part, Filter)))
+        case Leaf():
+            return tree
+        case _:
+            assert_never(tree)
+
+
+def bands(tree: Tree) -> Iterator[Band]:
+    """Yield every band, outermost and textually first ones first."""
+    if isinstance(tree, Band):
+        yield tree
+    for child in children(tree):
+        yield from bands(child)
+
+
+def replace_band(tree: Tree, label: str, change: Callable[[Band], Tree]) -> Tree:
+    """Return `tree` with the band called `label` replaced by `change(band)`."""
+    if isinstance(tree, Band) and tree.label == label:
+        return change(tree)
+    parts = tuple(replace_band(child, label, change) for child in children(tree))
+    return with_children(tree, parts)
+
+
+def map_bands(tree: Tree, change: Callable[[Band], Tree]) -> Tree:
+    """Return `tree` with every band replaced by `change(band)`, inner bands first."""
+    parts = tuple(map_bands(child, change) for child in children(tree))
+    renewed = with_children(tree, parts)
+    return change(renewed) if isinstance(renewed, Band) else renewed
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRef:
+    """A band (`L0`, `position` None) or one of its members (`L0[1]`)."""
+
+    label: str
+    position: int | None = None
+
+    def __str__(self) -> str:
+        return self.label if self.position is None else f"{self.label}[{self.position}]"
+
+
+def resolve(tree: Tree, name: str) -> LoopRef:
+    """Return what `name` stands for: a band's label, `label[n]`, or the name of one loop.
+
+    Raises `ScheduleError` PO0301 (unknown), PO0302 (several loops have the name).
+    """
+    known = {band.label: band for band in bands(tree)}
+    if name in known:
+        return LoopRef(name)
+    head, bracket, rest = name.partition("[")
+    if bracket and head in known and rest.rstrip("]").isdigit():
+        position = int(rest.rstrip("]"))
+        if position < len(known[head].members):
+            return LoopRef(head, position)
+        count = len(known[head].members)
+        raise ScheduleError("PO0301", f"band {head} has {count} loops, there is no {name}")
+    found = [
+        LoopRef(band.label, position)
+        for band in known.values()
+        for position, member in enumerate(band.members)
+        if member.name == name
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        places = ", ".join(str(ref) for ref in found)
+        raise ScheduleError(
+            "PO0302", f"`{name}` names several loops", hint=f"say which one: {places}"
+        )
+    names = ", ".join(f"{band.label} ({', '.join(m.name for m in band.members)})" for band in known.values())
+    raise ScheduleError(
+        "PO0301", f"no loop or band is called `{name}`", hint=f"bands and their loops: {names or 'none'}"
+    )
+
+
+def find_band(tree: Tree, label: str) -> Band:
+    """Return the band called `label`; raises `ScheduleError` PO0301."""
+    for band in bands(tree):
+        if band.label == label:
+            return band
+    raise ScheduleError("PO0301", f"no band is called `{label}`")
+
+
+def fresh_label(tree: Tree, wish: str) -> str:
+    """Return `wish`, or `wish` with the first free number, so that no band of `tree` has it."""
+    taken = {band.label for band in bands(tree)}
+    if wish not in taken:
+        return wish
+    return next(f"{wish}{n}" for n in range(2, len(taken) + 3) if f"{wish}{n}" not in taken)
+
+
+def depth(tree: Tree) -> int:
+    """Return the length of the time vectors of `tree`."""
+    match tree:
+        case Band():
+            return len(tree.members) + depth(tree.child)
+        case Sequence():
+            return 1 + max(depth(part) for part in tree.parts)
+        case Filter():
+            return depth(tree.child)
+        case Leaf():
+            return 0
+        case _:
+            assert_never(tree)
+
+
+def member_map(member: BandMember, domain: isl.UnionSet) -> isl.UnionMap:
+    """Return `{ instance -> [value] }` of a loop for the instances in `domain`."""
+    return isl.UnionMap.from_union_pw_aff(member.schedule).intersect_domain(domain)
+
+
+def constant_map(domain: isl.UnionSet, value: int) -> isl.UnionMap:
+    """Return `{ instance -> [value] }` for every instance in `domain`."""
+    point = isl.Set.universe(
+        isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, 1).align_params(domain.get_space())
+    ).fix_val(isl.dim_type.set, 0, isl.Val(value))
+    return isl.UnionMap.from_domain_and_range(domain, isl.UnionSet.from_set(point))
+
+
+def time_map(tree: Tree, scop: Scop) -> isl.UnionMap:
+    """Return `{ instance -> time vector }`, all vectors of length `depth(tree)` (at least 1)."""
+    length = max(1, depth(tree))
+    return _time(tree, scop.domain, length)
+
+
+def _time(tree: Tree, domain: isl.UnionSet, length: int) -> isl.UnionMap:
+    match tree:
+        case Leaf():
+            return zero_map(domain, length)
+        case Filter():
+            return _time(tree.child, domain.intersect(tree.domain), length)
+        case Sequence():
+            result = isl.UnionMap.empty(domain.get_space())
+            for position, part in enumerate(tree.parts):
+                own = domain.intersect(part.domain)
+                inner = _time(part.child, own, length - 1)
+                result = result.union(_product(constant_map(own, position), inner))
+            return result
+        case Band():
+            result = _time(tree.child, domain, length - len(tree.members))
+            for member in reversed(tree.members):
+                result = _product(member_map(member, domain), result)
+            return result
+        case _:
+            assert_never(tree)
+
+
+def zero_map(domain: isl.UnionSet, length: int) -> isl.UnionMap:
+    """Return `{ instance -> [0, …, 0] }` of `length` dimensions."""
+    origin = isl.Set.universe(
+        isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, length).align_params(domain.get_space())
+    )
+    for position in range(length):
+        origin = origin.fix_val(isl.dim_type.set, position, isl.Val(0))
+    return isl.UnionMap.from_domain_and_range(domain, isl.UnionSet.from_set(origin))
+
+
+def _product(left: isl.UnionMap, right: isl.UnionMap) -> isl.UnionMap:
+    return left.flat_range_product(right)
+
+
+def show_tree(tree: Tree, scop: Scop, indent: int = 0) -> list[str]:
+    """Return the loop nest as text, one loop or statement a line."""
+    return _show(tree, scop, scop.domain, indent)
+
+
+def _show(tree: Tree, scop: Scop, domain: isl.UnionSet, indent: int) -> list[str]:
+    pad = "  " * indent
+    match tree:
+        case Leaf():
+            return [f"{pad}{name}: {scop.statement(name).text}" for name in statements_of(scop, domain)]
+        case Filter():
+            return _show(tree.child, scop, domain.intersect(tree.domain), indent)
+        case Sequence():
+            lines = []
+            for part in tree.parts:
+                lines += _show(part, scop, domain, indent)
+            return lines
+        case Band():
+            lines = []
+            for position, member in enumerate(tree.members):
+                facts = [] if member.kind is LoopKind.SEQUENTIAL else [member.kind.value]
+                if member.coincident and member.kind is LoopKind.SEQUENTIAL:
+                    facts.append("carries no dependence")
+                if position == 0 and tree.permutable and len(tree.members) > 1:
+                    facts.append("permutable band")
+                note = f"  # {', '.join(facts)}" if facts else ""
+                where = f"{tree.label}[{position}]"
+                rule = show_member(member, scop, domain)
+                lines.append(f"{pad}{'  ' * position}for {member.name} = {rule}:  [{where}]{note}")
+            return lines + _show(tree.child, scop, domain, indent + len(tree.members))
+        case _:
+            assert_never(tree)
+
+
+def statements_of(scop: Scop, domain: isl.UnionSet) -> list[str]:
+    """Return the names of the statements with instances in `domain`, in textual order."""
+    found = set()
+    domain.foreach_set(lambda part: found.add(part.get_tuple_name()))
+    return [statement.name for statement in scop.statements if statement.name in found]
+
+
+def statement_function(member: BandMember, scop: Scop, name: str) -> isl.PwAff:
+    """Return the loop's value as a function of the instances of one statement."""
+    space = scop.statement(name).domain.get_space()
+    upa_space = member.schedule.get_space()
+    target = space.align_params(upa_space).add_unnamed_tuple_ui(1)
+    return member.schedule.extract_pw_aff(target)
+
+
+def show_member(member: BandMember, scop: Scop, domain: isl.UnionSet) -> str:
+    """Return what a loop runs over, as text: `S0: i + t, S1: i`, or one rule when all agree."""
+    rules = []
+    for name in statements_of(scop, domain):
+        text = str(statement_function(member, scop, name)).split("->")[-1].strip(" {}")
+        rules.append((name, text.removeprefix("[").split("] :")[0].removesuffix("]").strip("()")))
+    if len({rule for _, rule in rules}) == 1:
+        return rules[0][1]
+    return ", ".join(f"{name}: {rule}" for name, rule in rules)

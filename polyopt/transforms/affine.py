@@ -1,0 +1,83 @@
+"""Affine: replace the source's loops by those of isl's scheduler.
+
+In: a Scop's dependences.  Out: a tree of permutable bands with as much parallelism and as short
+dependences as one affine function per statement and loop can have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum, unique
+
+import islpy as isl
+
+from polyopt.errors import BudgetError
+from polyopt.ir.affine import quota
+from polyopt.ir.scop import Scop
+from polyopt.schedule.dependences import compute_dependences
+from polyopt.schedule.isl_bridge import from_isl
+from polyopt.schedule.source import relabel
+from polyopt.schedule.tree import Tree
+
+BUDGET = 4_000_000
+
+
+@unique
+class Fusion(Enum):
+    """Which statements may share loops."""
+
+    MAX = "max"  # all that dependences allow
+    MIN = "min"  # only those of one strongly connected component
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """Compute a new schedule by the isl scheduler.
+
+    It is a Pluto-style scheduler (Bondhugula, Hartono, Ramanujam, Sadayappan, "A practical automatic
+    polyhedral parallelizer and locality optimizer", 2008) with Feautrier's as fallback (Verdoolaege and
+    Janssens, "Scheduling for PPCG", 2017).
+    """
+
+    fusion: Fusion = Fusion.MAX
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return isl's tree; raises `BudgetError` PO0701 when it takes too many operations."""
+        order = compute_dependences(scop).scheduling
+        constraints = (
+            isl.ScheduleConstraints.on_domain(scop.domain)
+            .set_context(scop.context)
+            .set_validity(order)
+            .set_coincidence(order)
+            .set_proximity(order)
+        )
+        with scheduler_options(self.fusion), quota(BUDGET):
+            schedule = constraints.compute_schedule()
+        if schedule is None:
+            raise BudgetError("PO0701", "the affine scheduler gave up")
+        return relabel(from_isl(schedule, scop))
+
+    def __str__(self) -> str:
+        return f"affine({self.fusion.value})"
+
+
+@contextmanager
+def scheduler_options(fusion: Fusion) -> Iterator[None]:
+    """Set isl's scheduler options inside the block and restore them after it."""
+    context = isl.DEFAULT_CONTEXT
+    serialize = context.get_schedule_serialize_sccs()
+    outer = context.get_schedule_outer_coincidence()
+    depth = context.get_schedule_maximize_band_depth()
+    error = context.get_on_error()
+    context.set_schedule_serialize_sccs(1 if fusion is Fusion.MIN else 0)
+    context.set_schedule_outer_coincidence(0)
+    context.set_schedule_maximize_band_depth(1)
+    try:
+        yield
+    finally:
+        context.set_schedule_serialize_sccs(serialize)
+        context.set_schedule_outer_coincidence(outer)
+        context.set_schedule_maximize_band_depth(depth)
+        context.set_on_error(error)

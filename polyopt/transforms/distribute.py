@@ -1,0 +1,68 @@
+"""Distribute: give each part of a loop's body a loop of its own.
+
+In: a band over a sequence.  Out: the sequence of bands.  Refuses: a band with one body.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.scop import Scop
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Sequence,
+    Tree,
+    find_band,
+    fresh_label,
+    replace_band,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Distribute:
+    """Split the loops of `band`, the innermost `count` of them (all when 0), over its body's parts.
+
+    The new bands are called `L0.0`, `L0.1`, …; outer loops that stay together keep the label
+    (Kuck, "The structure of computers and computations", 1978).
+    """
+
+    band: str
+    count: int = 0
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the distributed tree; raises `ScheduleError` PO0301, PO0303, PO0306."""
+        band = find_band(tree, self.band)
+        if not 0 <= self.count <= len(band.members):
+            raise ScheduleError("PO0303", f"{self}: the band has {len(band.members)} loops")
+        body = band.child
+        if not isinstance(body, Sequence):
+            raise ScheduleError(
+                "PO0306", f"{self}: the loop has one body", hint="only several parts can be split"
+            )
+        count = self.count or len(band.members)
+        outer, inner = band.members[:-count], band.members[-count:]
+        parts = []
+        for number, part in enumerate(body.parts):
+            label = fresh_label(tree, f"{band.label}.{number}")
+            members = tuple(_restricted(member, part) for member in inner)
+            parts.append(Filter(part.domain, _merge(Band(label, members, part.child))))
+        split = Sequence(tuple(parts))
+        result: Tree = Band(band.label, outer, split) if outer else split
+        return replace_band(tree, band.label, lambda _: result)
+
+    def __str__(self) -> str:
+        return f"distribute({self.band}{f', {self.count}' if self.count else ''})"
+
+
+def _restricted(member: BandMember, part: Filter) -> BandMember:
+    return BandMember(member.schedule.intersect_domain(part.domain), member.name)
+
+
+def _merge(band: Band) -> Band:
+    """Return the band joined with a band that is its whole body."""
+    if not isinstance(band.child, Band):
+        return band
+    return Band(band.label, band.members + band.child.members, band.child.child)

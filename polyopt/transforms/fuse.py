@@ -1,0 +1,105 @@
+"""Fuse: run two adjacent loop nests as one.
+
+In: two bands that follow each other in a sequence.  Out: one band over the sequence of their bodies.
+Refuses: bands that are not adjacent parts of one sequence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.scop import Scop
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Sequence,
+    Tree,
+    children,
+    find_band,
+    with_children,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fuse:
+    """Join the loops of `first` and `second`, as many as both have, outermost first.
+
+    The joint band keeps the label of `first` (Kennedy and McKinley, "Maximizing loop parallelism and
+    improving data locality via loop fusion and distribution", 1993).
+    """
+
+    first: str
+    second: str
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the fused tree; raises `ScheduleError` PO0301, PO0305."""
+        find_band(tree, self.first)
+        find_band(tree, self.second)
+        fused = self._search(tree)
+        if fused is None:
+            raise ScheduleError(
+                "PO0305",
+                f"{self}: the two bands do not follow each other in one sequence",
+                hint="fuse outer loops first, or distribute what lies between",
+            )
+        return fused
+
+    def _search(self, tree: Tree) -> Tree | None:
+        if isinstance(tree, Sequence):
+            for position in range(len(tree.parts) - 1):
+                one, two = tree.parts[position], tree.parts[position + 1]
+                if self._is(one, self.first) and self._is(two, self.second):
+                    joined = _join(one, two)
+                    parts = (*tree.parts[:position], joined, *tree.parts[position + 2 :])
+                    return joined.child if len(parts) == 1 else Sequence(parts)
+        parts = children(tree)
+        for position, child in enumerate(parts):
+            found = self._search(child)
+            if found is not None:
+                return with_children(tree, (*parts[:position], found, *parts[position + 1 :]))
+        return None
+
+    @staticmethod
+    def _is(part: Filter, label: str) -> bool:
+        return isinstance(part.child, Band) and part.child.label == label
+
+    def __str__(self) -> str:
+        return f"fuse({self.first}, {self.second})"
+
+
+def _join(one: Filter, two: Filter) -> Filter:
+    first, second = one.child, two.child
+    assert isinstance(first, Band)
+    assert isinstance(second, Band)
+    common = min(len(first.members), len(second.members))
+    members = tuple(
+        BandMember(
+            a.schedule.intersect_domain(one.domain).union_add(
+                b.schedule.intersect_domain(two.domain)
+            ),
+            a.name,
+        )
+        for a, b in zip(first.members, second.members, strict=False)
+    )
+    bodies = Sequence(
+        (
+            *_parts(one, _rest(first, common)),
+            *_parts(two, _rest(second, common)),
+        )
+    )
+    return Filter(one.domain.union(two.domain), Band(first.label, members, bodies))
+
+
+def _rest(band: Band, common: int) -> Tree:
+    if len(band.members) == common:
+        return band.child
+    return Band(f"{band.label}.inner", band.members[common:], band.child)
+
+
+def _parts(part: Filter, body: Tree) -> tuple[Filter, ...]:
+    """Return the body as parts of the new sequence; a sequence in a sequence is flattened."""
+    if isinstance(body, Sequence):
+        return tuple(Filter(p.domain.intersect(part.domain), p.child) for p in body.parts)
+    return (Filter(part.domain, body),)

@@ -1,0 +1,43 @@
+"""Interchange: swap two loops of one band.
+
+In: two loops.  Out: the band with the two in each other's place.
+Refuses: loops of different bands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.scop import Scop
+from polyopt.schedule.tree import Band, Tree, replace_band
+from polyopt.transforms.reference import loop
+
+
+@dataclass(frozen=True, slots=True)
+class Interchange:
+    """Swap loops `first` and `second` (Allen and Kennedy, "Automatic loop interchange", 1984)."""
+
+    first: str
+    second: str
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the tree with the loops swapped; raises `ScheduleError` PO0301 to PO0304."""
+        a, b = loop(tree, self.first, str(self)), loop(tree, self.second, str(self))
+        if a.label != b.label or a.position is None or b.position is None:
+            raise ScheduleError(
+                "PO0304",
+                f"{self}: the loops belong to different bands, {a} and {b}",
+                hint="distribute or fuse first, so that one band holds both",
+            )
+        here, there = a.position, b.position
+
+        def change(band: Band) -> Tree:
+            members = list(band.members)
+            members[here], members[there] = members[there], members[here]
+            return Band(band.label, tuple(members), band.child)
+
+        return replace_band(tree, a.label, change)
+
+    def __str__(self) -> str:
+        return f"interchange({self.first}, {self.second})"

@@ -1,0 +1,27 @@
+"""Parallelize: run a loop's iterations on several threads.
+
+In: a loop.  Out: the same tree with the loop marked; the judge decides whether the mark is sound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Scop
+from polyopt.schedule.tree import Tree
+from polyopt.transforms.reference import change_loop
+
+
+@dataclass(frozen=True, slots=True)
+class Parallelize:
+    """Run a loop's iterations on several threads.  A barrier follows the loop; it must carry no dependence."""
+
+    loop: str
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the tree with the loop marked; raises `ScheduleError` PO0301 to PO0303."""
+        return change_loop(tree, self.loop, str(self), lambda m: replace(m, kind=LoopKind.PARALLEL))
+
+    def __str__(self) -> str:
+        return f"parallelize({self.loop})"

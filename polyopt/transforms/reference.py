@@ -1,0 +1,55 @@
+"""What the names in a step stand for.
+
+In: a tree and a name.  Out: the loop it means.
+Refuses: a name of no loop, of several loops, of a band where one loop is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from polyopt.errors import ScheduleError
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    LoopRef,
+    Tree,
+    find_band,
+    replace_band,
+    resolve,
+)
+
+
+def loop(tree: Tree, name: str, step: str) -> LoopRef:
+    """Return the one loop `name` stands for; a band's label will do when the band has one loop.
+
+    Raises `ScheduleError` PO0301, PO0302, PO0303.
+    """
+    ref = resolve(tree, name)
+    if ref.position is not None:
+        return ref
+    band = find_band(tree, ref.label)
+    if len(band.members) == 1:
+        return LoopRef(ref.label, 0)
+    raise ScheduleError(
+        "PO0303",
+        f"{step}: band {name} has {len(band.members)} loops, one is needed",
+        hint=f"say which: {', '.join(f'{name}[{n}]' for n in range(len(band.members)))}",
+    )
+
+
+def change_loop(
+    tree: Tree, name: str, step: str, change: Callable[[BandMember], BandMember]
+) -> Tree:
+    """Return `tree` with the loop called `name` replaced by `change(loop)`."""
+    ref = loop(tree, name, step)
+
+    def renew(band: Band) -> Tree:
+        members = tuple(
+            change(member) if position == ref.position else member
+            for position, member in enumerate(band.members)
+        )
+        return replace(band, members=members)
+
+    return replace_band(tree, ref.label, renew)

@@ -1,0 +1,52 @@
+"""Skew: add a multiple of an outer loop to an inner one.
+
+In: two loops of one band and a factor.  Out: the band with `loop` running over `loop + factor * by`.
+Refuses: loops of different bands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.scop import Scop
+from polyopt.schedule.tree import Band, Tree, replace_band
+from polyopt.transforms.reference import loop
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """Replace loop `loop` by `loop + factor * by` (Wolfe, "Loop skewing: the wavefront method", 1986).
+
+    With `by` inside `loop` the sum becomes the outer loop: a wavefront.
+    """
+
+    loop: str
+    by: str
+    factor: int = 1
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the skewed tree; raises `ScheduleError` PO0301 to PO0304."""
+        target, source = loop(tree, self.loop, str(self)), loop(tree, self.by, str(self))
+        if target.label != source.label or target == source:
+            raise ScheduleError(
+                "PO0304",
+                f"{self}: {target} and {source} are not two loops of one band",
+                hint="fuse or distribute first, so that one band holds both",
+            )
+
+        def change(band: Band) -> Tree:
+            assert target.position is not None
+            assert source.position is not None
+            members = list(band.members)
+            added = members[source.position].schedule.scale_val(isl.Val(self.factor))
+            old = members[target.position]
+            members[target.position] = replace(old, schedule=old.schedule.add(added))
+            return replace(band, members=tuple(members))
+
+        return replace_band(tree, target.label, change)
+
+    def __str__(self) -> str:
+        return f"skew({self.loop}, {self.by}, {self.factor})"

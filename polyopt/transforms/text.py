@@ -1,0 +1,106 @@
+"""The schedule language: `tile(L0, 32, 32); parallelize(L0.tile[0])`.
+
+In: text.  Out: transformation records, whose `str` prints the same text.
+Refuses: unknown steps and malformed arguments, with the place in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from polyopt.errors import ScheduleError
+from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.transforms.affine import Affine, Fusion
+from polyopt.transforms.distribute import Distribute
+from polyopt.transforms.fuse import Fuse
+from polyopt.transforms.interchange import Interchange
+from polyopt.transforms.parallelize import Parallelize
+from polyopt.transforms.skew import Skew
+from polyopt.transforms.tile import Tile
+from polyopt.transforms.unroll import Unroll
+from polyopt.transforms.vectorize import Vectorize
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """How one step is written: an example, and the function that makes the record."""
+
+    example: str
+    make: Callable[[list[str]], Transform]
+
+
+def _numbers(words: list[str]) -> tuple[int, ...]:
+    return tuple(int(word) for word in words)
+
+
+def _fixed(count: int, words: list[str]) -> list[str]:
+    if len(words) != count:
+        raise ValueError(f"{count} arguments are needed, {len(words)} were given")
+    return words
+
+
+STEPS: dict[str, _Step] = {
+    "affine": _Step("affine(max)", lambda w: Affine(Fusion(_fixed(1, w)[0]))),
+    "distribute": _Step("distribute(L0, 1)", lambda w: Distribute(w[0], *_numbers(w[1:]))),
+    "fuse": _Step("fuse(L0, L1)", lambda w: Fuse(*_fixed(2, w))),
+    "interchange": _Step("interchange(i, j)", lambda w: Interchange(*_fixed(2, w))),
+    "parallelize": _Step("parallelize(i)", lambda w: Parallelize(*_fixed(1, w))),
+    "skew": _Step("skew(i, t, 1)", lambda w: Skew(w[0], w[1], *_numbers(w[2:]))),
+    "tile": _Step("tile(L0, 32, 32)", lambda w: Tile(w[0], _numbers(w[1:]))),
+    "unroll": _Step("unroll(i)", lambda w: Unroll(*_fixed(1, w))),
+    "vectorize": _Step("vectorize(j)", lambda w: Vectorize(*_fixed(1, w))),
+}
+
+_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(([^()]*)\)\s*")
+_WORD = re.compile(r"[\w.\[\]-]+\Z")
+
+
+def parse_steps(text: str) -> tuple[Transform, ...]:
+    """Return the steps written in `text`, separated by `;` or line ends; `#` starts a comment.
+
+    Raises `ScheduleError` PO0321 (syntax), PO0322 (unknown step), PO0323 (arguments).
+    """
+    found: list[Transform] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        for piece in line.partition("#")[0].split(";"):
+            if piece.strip():
+                found.append(_parse(piece, number))
+    return tuple(found)
+
+
+def _parse(piece: str, line: int) -> Transform:
+    match = _CALL.fullmatch(piece)
+    where = f"schedule line {line}"
+    if match is None:
+        raise ScheduleError(
+            "PO0321",
+            f"{where}: `{piece.strip()}` is not a step",
+            hint="write steps as name(argument, …), separated by `;`",
+        )
+    name, arguments = match.group(1), match.group(2)
+    step = STEPS.get(name)
+    if step is None:
+        raise ScheduleError(
+            "PO0322", f"{where}: there is no step `{name}`", hint=f"steps: {', '.join(STEPS)}"
+        )
+    words = [word.strip() for word in arguments.split(",")] if arguments.strip() else []
+    try:
+        if not all(_WORD.match(word) for word in words):
+            raise ValueError("an argument is neither a name nor a number")
+        return step.make(words)
+    except (ValueError, TypeError, IndexError) as error:
+        reason = str(error) if isinstance(error, ValueError) else "wrong number of arguments"
+        raise ScheduleError(
+            "PO0323",
+            f"{where}: `{piece.strip()}`: {reason}",
+            hint=f"for example {step.example}",
+        ) from None
+
+
+def parse_schedule(schedule: Schedule, text: str) -> Schedule:
+    """Return `schedule` after the steps in `text`, each proven; raises as `apply` and `parse_steps`."""
+    for step in parse_steps(text):
+        schedule = schedule.apply(step)
+    return schedule
