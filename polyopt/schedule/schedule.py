@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from polyopt.errors import IllegalSchedule
+from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import Dependences, compute_dependences
 from polyopt.schedule.legality import Fault, Violation, check_legal, mark_facts
@@ -49,6 +49,19 @@ class Schedule:
         violation = check_legal(self.scop, self.dependences, tree)
         if violation is not None:
             raise self._refusal(steps, violation)
+        marked = mark_facts(self.dependences, tree)
+        return replace(self, tree=marked, trace=self.trace + steps)
+
+    def attempt(self, *steps: Transform) -> Schedule | None:
+        """Return the schedule after `steps`, or None when it is not legal or a step does not fit."""
+        tree = self.tree
+        try:
+            for step in steps:
+                tree = step.rewrite(tree, self.scop)
+        except ScheduleError:
+            return None
+        if check_legal(self.scop, self.dependences, tree) is not None:
+            return None
         marked = mark_facts(self.dependences, tree)
         return replace(self, tree=marked, trace=self.trace + steps)
 

@@ -18,8 +18,16 @@ from polyopt.ir.affine import quota
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import compute_dependences
 from polyopt.schedule.isl_bridge import from_isl
+from polyopt.schedule.legality import check_legal
 from polyopt.schedule.source import relabel
-from polyopt.schedule.tree import Tree
+from polyopt.schedule.tree import (
+    Leaf,
+    Sequence,
+    Tree,
+    children,
+    statements_of,
+    with_children,
+)
 
 BUDGET = 4_000_000
 
@@ -45,7 +53,8 @@ class Affine:
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return isl's tree; raises `BudgetError` PO0701 when it takes too many operations."""
-        order = compute_dependences(scop).scheduling
+        dependences = compute_dependences(scop)
+        order = dependences.scheduling
         constraints = (
             isl.ScheduleConstraints.on_domain(scop.domain)
             .set_context(scop.context)
@@ -57,10 +66,27 @@ class Affine:
             schedule = constraints.compute_schedule()
         if schedule is None:
             raise BudgetError("PO0701", "the affine scheduler gave up")
-        return relabel(from_isl(schedule, scop))
+        found = relabel(from_isl(schedule, scop))
+        textual = relabel(_textual(found, scop))
+        return found if check_legal(scop, dependences, textual) is not None else textual
 
     def __str__(self) -> str:
         return f"affine({self.fusion.value})"
+
+
+def _textual(tree: Tree, scop: Scop) -> Tree:
+    """Return `tree` with the statements of every innermost sequence in the source's order."""
+    parts = tuple(_textual(child, scop) for child in children(tree))
+    renewed = with_children(tree, parts)
+    if not isinstance(renewed, Sequence):
+        return renewed
+    if not all(isinstance(part.child, Leaf) for part in renewed.parts):
+        return renewed
+    names = [statement.name for statement in scop.statements]
+    order = sorted(
+        renewed.parts, key=lambda part: names.index(statements_of(scop, part.domain)[0])
+    )
+    return Sequence(tuple(order))
 
 
 @contextmanager

@@ -1,0 +1,104 @@
+"""How each access moves when one loop takes a step.
+
+In: a band, the loops above it, a statement.  Out: per access INVARIANT, CONTIGUOUS or STRIDED.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, unique
+from fractions import Fraction
+
+from polyopt.ir.expr import Expr, Iter, linear, walk
+from polyopt.ir.scop import Access, Scop, Statement
+from polyopt.ir.source import Layout
+from polyopt.schedule.isl_bridge import coefficients
+from polyopt.schedule.tree import BandMember
+
+
+@unique
+class Step(Enum):
+    """What one step of a loop does to an access's address."""
+
+    INVARIANT = "invariant"  # the same element
+    CONTIGUOUS = "contiguous"  # the next element in memory
+    STRIDED = "strided"  # an element elsewhere
+
+
+def directions(
+    members: tuple[BandMember, ...], scop: Scop, statement: Statement
+) -> tuple[tuple[Fraction, ...] | None, ...]:
+    """Return for each loop how the statement's iterators change when only that loop advances by one.
+
+    None where the loops do not determine it (the loop does not move the statement by itself).
+    """
+    rules = [coefficients(member, scop, statement.name) for member in members]
+    rows = [[Fraction(rule[it]) for it in statement.iters] for rule in rules]
+    return tuple(_solve(rows, position) for position in range(len(members)))
+
+
+def _solve(rows: list[list[Fraction]], position: int) -> tuple[Fraction, ...] | None:
+    """Return d with rows[q] . d = 1 for q == position, else 0; free unknowns are 0."""
+    unknowns = len(rows[0]) if rows else 0
+    system = [
+        [*row, Fraction(1 if number == position else 0)] for number, row in enumerate(rows)
+    ]
+    pivots: list[int] = []
+    rank = 0
+    for column in range(unknowns):
+        pivot = next((r for r in range(rank, len(system)) if system[r][column] != 0), None)
+        if pivot is None:
+            continue
+        system[rank], system[pivot] = system[pivot], system[rank]
+        scale = system[rank][column]
+        system[rank] = [value / scale for value in system[rank]]
+        for other in range(len(system)):
+            if other != rank and system[other][column] != 0:
+                factor = system[other][column]
+                system[other] = [
+                    a - factor * b for a, b in zip(system[other], system[rank], strict=True)
+                ]
+        pivots.append(column)
+        rank += 1
+    if any(row[-1] != 0 for row in system[rank:]):
+        return None
+    solution = [Fraction(0)] * unknowns
+    for number, column in enumerate(pivots):
+        solution[column] = system[number][-1]
+    return tuple(solution)
+
+
+def step_of(
+    access: Access, scop: Scop, statement: Statement, direction: tuple[Fraction, ...] | None
+) -> Step:
+    """Return what a step along `direction` does to `access`."""
+    if direction is None or not access.exact:
+        return Step.STRIDED
+    change = dict(zip(statement.iters, direction, strict=True))
+    deltas = []
+    for index in access.index:
+        terms = linear(index).terms
+        if any(not isinstance(atom, Iter) and _mentions(atom) for atom, _ in terms):
+            return Step.STRIDED
+        deltas.append(
+            sum((change[a.name] * c for a, c in terms if isinstance(a, Iter)), Fraction(0))
+        )
+    if not any(deltas):
+        return Step.INVARIANT
+    layout = scop.array(access.array).layout
+    unit = layout in (Layout.C, Layout.ROWS) and deltas[-1] == 1 and not any(deltas[:-1])
+    return Step.CONTIGUOUS if unit else Step.STRIDED
+
+
+def _mentions(atom: Expr) -> bool:
+    return any(isinstance(part, Iter) for part in walk(atom))
+
+
+def accesses(statement: Statement) -> tuple[Access, ...]:
+    """Return the write and the distinct reads of a statement."""
+    seen = {(statement.write.array, statement.write.index)}
+    found = [statement.write]
+    for access in statement.reads:
+        if (access.array, access.index) not in seen:
+            seen.add((access.array, access.index))
+            found.append(access)
+    return tuple(found)

@@ -1,0 +1,123 @@
+"""Tile and parallelize the outermost loops of every nest.
+
+In: a schedule from the affine scheduler.  Out: coincident loops outside and parallel; permutable bands
+that carry dependences tiled and run as a wavefront of tiles.
+"""
+
+from __future__ import annotations
+
+from polyopt.machine import Machine
+from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.tree import (
+    Band,
+    Filter,
+    Leaf,
+    Sequence,
+    Tree,
+    find_band,
+    statements_of,
+)
+from polyopt.strategy.strides import Step, accesses, directions, step_of
+from polyopt.strategy.vector import path_to, vector_gain
+from polyopt.transforms import Interchange, Parallelize, Skew, Tile
+
+
+def outer_bands(tree: Tree) -> list[str]:
+    """Return the labels of the bands with no band above, top to bottom."""
+    match tree:
+        case Band():
+            return [tree.label]
+        case Filter():
+            return outer_bands(tree.child)
+        case Sequence():
+            return [label for part in tree.parts for label in outer_bands(part)]
+        case Leaf():
+            return []
+
+
+def parallelize_outer(schedule: Schedule, machine: Machine) -> Schedule:
+    """Return `schedule` with the outermost loops of each nest parallel, tiled where that pays."""
+    for label in outer_bands(schedule.tree):
+        schedule = _parallelize(schedule, label, machine)
+    return schedule
+
+
+def _parallelize(schedule: Schedule, label: str, machine: Machine) -> Schedule:
+    band = find_band(schedule.tree, label)
+    coincident = _parallel_position(schedule, band)
+    if coincident is not None:
+        moves: list[Transform] = [
+            Interchange(f"{label}[{p}]", f"{label}[{p - 1}]") for p in range(coincident, 0, -1)
+        ]
+        found = schedule.attempt(*moves, Parallelize(f"{label}[0]"))
+        if found is not None:
+            return found
+    if len(band.members) >= 2 and band.permutable:
+        found = wavefront(schedule, label, machine)
+        if found is not None:
+            return found
+    for inner in outer_bands(band.child):
+        schedule = _parallelize(schedule, inner, machine)
+    return schedule
+
+
+def _parallel_position(schedule: Schedule, band: Band) -> int | None:
+    """Return the coincident loop to run in parallel: not the contiguous one if there is another."""
+    found = [p for p, member in enumerate(band.members) if member.coincident]
+    if not found:
+        return None
+    return min(found, key=lambda p: (vector_gain(schedule, band.label, p) > 0, p))
+
+
+def wavefront(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+    """Return `schedule` with the band tiled and its tiles run in parallel along a diagonal."""
+    band = find_band(schedule.tree, label)
+    order = _contiguous_last(schedule, label)
+    moves: list[Transform] = list(order)
+    sizes = tile_sizes(schedule, band, machine)
+    tiles = f"{label}.tile"
+    steps: list[Transform] = [*moves, Tile(label, sizes)]
+    inner = [f"{tiles}[{p}]" for p in range(1, len(sizes))]
+    steps += [Skew(f"{tiles}[0]", name, 1) for name in inner]
+    return schedule.attempt(*steps, Parallelize(f"{tiles}[1]"))
+
+
+def _contiguous_last(schedule: Schedule, label: str) -> list[Transform]:
+    band = find_band(schedule.tree, label)
+    gains = [vector_gain(schedule, label, p) for p in range(len(band.members))]
+    best = max(range(len(gains)), key=lambda p: (gains[p], p))
+    if gains[best] <= 0:
+        return []
+    last = len(band.members) - 1
+    return [Interchange(f"{label}[{p}]", f"{label}[{p + 1}]") for p in range(best, last)]
+
+
+def tile_sizes(schedule: Schedule, band: Band, machine: Machine) -> tuple[int, ...]:
+    """Return tile sizes that keep a tile's working set in the L2 cache.
+
+    Two loops: long tiles along the contiguous loop.  Three: time and rows tiled, the contiguous loop
+    whole.  Four: the contiguous loop whole again.
+    """
+    count = len(band.members)
+    if count == 2:
+        return (32, 2048)
+    if count == 3:
+        return (16, 32)
+    return (8, 16, 16)[: count - 1]
+
+
+def reuse(schedule: Schedule, label: str) -> dict[int, int]:
+    """Return for each loop of a band how many accesses it leaves at the same element."""
+    path, domain = path_to(schedule.tree, schedule.scop, label)
+    band = find_band(schedule.tree, label)
+    members = (*path, *band.members)
+    counts = dict.fromkeys(range(len(band.members)), 0)
+    for name in statements_of(schedule.scop, domain):
+        statement = schedule.scop.statement(name)
+        found = directions(members, schedule.scop, statement)
+        for position in counts:
+            direction = found[len(path) + position]
+            for access in accesses(statement):
+                if step_of(access, schedule.scop, statement, direction) is Step.INVARIANT:
+                    counts[position] += 1
+    return counts
