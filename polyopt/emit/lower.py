@@ -10,6 +10,7 @@ from typing import assert_never
 
 import islpy as isl
 
+from polyopt.emit.localize import localize
 from polyopt.ir.expr import (
     Expr,
     Iter,
@@ -24,6 +25,7 @@ from polyopt.ir.isl_ast import AstBody, AstCall, AstFor, AstIf, AstLet, AstStep,
 from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, Node
 from polyopt.ir.scop import Program, Scop, Statement
 from polyopt.ir.source import ScalarArg
+from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.isl_bridge import Marked, to_isl
 from polyopt.schedule.schedule import Schedule
 
@@ -37,9 +39,10 @@ def lower(schedule: Schedule, program: Program) -> LoopFunction:
     loops = ast_body(ast, frozenset(scop.params))
     taken = {array.name for array in scop.arrays} | set(scop.params) | _symbols(program)
     body = _Lowering(scop, marked, frozenset(taken)).body(loops, {})
+    body, local = localize(body, scop.arrays, contraction_loops(scop, schedule.tree))
     return LoopFunction(
         program.name,
-        scop.arrays,
+        tuple(array for array in scop.arrays if array.name not in local),
         scop.params,
         program.signature,
         body,
@@ -76,7 +79,9 @@ class _Lowering:
                 return self.body(step.body, names | {step.iterator: value})
             case AstIf():
                 condition = simplified(step.condition, names)
-                return (If(condition, self.body(step.then, names), self.body(step.otherwise, names)),)
+                return (
+                    If(condition, self.body(step.then, names), self.body(step.otherwise, names)),
+                )
             case AstCall():
                 return self.call(step, names)
             case AstFor():

@@ -199,3 +199,12 @@ def condition_expr(value: isl.Set, params: frozenset[str]) -> Expr:
     """Return a parameter set as a BOOL expression over `Param`."""
     build = isl.AstBuild.from_context(isl.Set.universe(value.get_space().params()))
     return expression(build.expr_from_set(value.params()), params)
+
+
+def bound_expr(value: isl.PwAff) -> Expr:
+    """Return a parametric bound as an INT64 expression over `Param`; 0 where it is undefined."""
+    names = value.get_space().get_var_names(isl.dim_type.param)
+    if value.domain().is_empty():
+        return integer(0)
+    build = isl.AstBuild.from_context(value.domain().params())
+    return expression(build.expr_from_pw_aff(value), frozenset(names))

@@ -69,12 +69,17 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Declare:
-    """Declare the local `name` (a `Symbol` in expressions) and set it to `value`."""
+    """Declare the local `name` (a `Symbol` in expressions) and set it to `value`.
+
+    `statement` and `instance` as in `Assign`.
+    """
 
     name: str
     dtype: DType
     lanes: int
     value: Expr
+    statement: str = ""
+    instance: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,6 +184,15 @@ def _is_reduction(source: Statement, target: Statement, first: Access, second: A
     return all(access.array == source.target.array and access.index == accumulator for access in (first, second))
 
 
+def last_writers(scop: Scop, array: str) -> isl.UnionMap:
+    """Return last write -> read for one array; may-writes do not hide earlier ones."""
+    others = {a.name for a in scop.arrays if a.name != array}
+    reads = _accesses(scop, (AccessKind.READ,), without=others)
+    musts = _accesses(scop, (AccessKind.MUST_WRITE,), without=others)
+    mays = _accesses(scop, (AccessKind.MAY_WRITE,), without=others)
+    return _flow(scop, reads, musts, mays)
+
+
 def _accesses(
     scop: Scop, kinds: tuple[AccessKind, ...], without: set[str] | None = None
 ) -> isl.UnionMap:

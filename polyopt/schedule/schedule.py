@@ -13,6 +13,7 @@ from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import Dependences, compute_dependences
 from polyopt.schedule.legality import Fault, Violation, check_legal, mark_facts
+from polyopt.schedule.privatize import privatize
 from polyopt.schedule.source import source_tree
 from polyopt.schedule.tree import Tree, show_tree
 from polyopt.schedule.witness import Witness, describe, find_witness
@@ -109,7 +110,8 @@ def refusal(
 
 
 def source_schedule(scop: Scop) -> Schedule:
-    """Return the source's own order as a schedule."""
+    """Return the source's own order as a schedule; scalars private to an iteration are made so."""
+    scop = privatize(scop)
     dependences = compute_dependences(scop)
     tree = mark_facts(dependences, source_tree(scop))
     return Schedule(scop, dependences, tree)

@@ -1,0 +1,337 @@
+"""Localize: give temporaries the storage one loop iteration needs.
+
+In: a lowered body and, per temporary, the loop its values live in.  Out: the body with scalars and
+small arrays declared in that loop instead of full arrays, and the names of those made local.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Const,
+    Expr,
+    Iter,
+    Linear,
+    Load,
+    Symbol,
+    VectorLoad,
+    from_linear,
+    integer,
+    linear,
+    rewrite,
+    walk,
+)
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    Comment,
+    Declare,
+    DeclareArray,
+    For,
+    If,
+    Node,
+    SetLocal,
+)
+from polyopt.ir.scop import Array
+from polyopt.ir.types import Kind
+
+MAX_ELEMENTS = 4096
+
+
+def localize(body: Body, arrays: tuple[Array, ...], homes: dict[str, str]) -> tuple[Body, set[str]]:
+    """Return the body with temporaries made local where their extent is a constant, and their names."""
+    done: set[str] = set()
+    for array in arrays:
+        home = homes.get(array.name)
+        if home is None:
+            continue
+        changed = _in_loop(body, array, home)
+        if changed is not None and not any(mentions(node, array.name) for node in changed):
+            body = changed
+            done.add(array.name)
+    return body, done
+
+
+def mentions(node: Node, array: str) -> bool:
+    """Tell whether a node reads or writes an array that is not declared inside it."""
+    if isinstance(node, For | If):
+        bodies = node.body if isinstance(node, For) else (*node.then, *node.otherwise)
+        for part in bodies:
+            if isinstance(part, DeclareArray) and part.array.name == array:
+                return False
+            if mentions(part, array):
+                return True
+    return any(
+        isinstance(part, Load | VectorLoad) and part.array == array
+        for expr in expressions(node)
+        for part in walk(expr)
+    )
+
+
+def expressions(node: Node) -> tuple[Expr, ...]:
+    """Return a node's own expressions."""
+    match node:
+        case For():
+            return (node.lower, node.upper)
+        case If():
+            return (node.condition,)
+        case Assign():
+            return (node.target, node.value)
+        case Declare() | SetLocal():
+            return (node.value,)
+        case DeclareArray() | Comment():
+            return ()
+        case _:
+            assert_never(node)
+
+
+def _in_loop(body: Body, array: Array, home: str) -> Body | None:
+    """Return the body with every loop labelled `home` holding its own copy; None if one cannot."""
+    result: list[Node] = []
+    for node in body:
+        if isinstance(node, For) and node.label == home:
+            if any(mentions(part, array.name) for part in node.body):
+                inner = _declare(node, array)
+                if inner is None:
+                    return None
+                node = replace(node, body=inner)
+        elif isinstance(node, For):
+            below = _in_loop(node.body, array, home)
+            if below is None:
+                return None
+            node = replace(node, body=below)
+        elif isinstance(node, If):
+            then, otherwise = _in_loop(node.then, array, home), _in_loop(node.otherwise, array, home)
+            if then is None or otherwise is None:
+                return None
+            node = replace(node, then=then, otherwise=otherwise)
+        result.append(node)
+    return tuple(result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Dim:
+    """One dimension kept: `origin` is subtracted from each subscript; `extent` is its size."""
+
+    position: int
+    origin: Expr
+    extent: int
+
+
+def _declare(loop: For, array: Array) -> Body | None:
+    uses = [
+        (load, ranges)
+        for node in loop.body
+        for load, ranges in _uses(node, array.name, {})
+    ]
+    kept: list[_Dim] = []
+    for position in range(len(array.shape)):
+        indices = [load.index[position] for load, _ in uses]
+        if all(index == indices[0] for index in indices) and not any(
+            _inner(index, ranges) for index, (_, ranges) in zip(indices, uses, strict=True)
+        ):
+            continue
+        dim = _box(position, [(load.index[position], ranges) for load, ranges in uses])
+        if dim is None:
+            return None
+        kept.append(dim)
+    elements = 1
+    for dim in kept:
+        elements *= dim.extent
+    if elements > MAX_ELEMENTS:
+        return None
+    if not kept:
+        return _scalar(loop.body, array)
+    local = replace(array, shape=tuple(integer(dim.extent) for dim in kept))
+
+    def rule(part: Expr) -> Expr | None:
+        if isinstance(part, Load | VectorLoad) and part.array == array.name:
+            index = tuple(_minus(part.index[dim.position], dim.origin) for dim in kept)
+            return replace(part, index=index)
+        return None
+
+    return (DeclareArray(local), *(_map(node, rule) for node in loop.body))
+
+
+def _inner(index: Expr, ranges: dict[str, tuple[Expr, Expr]]) -> bool:
+    return any(isinstance(part, Iter) and part.name in ranges for part in walk(index))
+
+
+def _uses(
+    node: Node, array: str, ranges: dict[str, tuple[Expr, Expr]]
+) -> list[tuple[Load | VectorLoad, dict[str, tuple[Expr, Expr]]]]:
+    """Return the accesses with the bounds of the loops between the home and each of them."""
+    found = [
+        (part, ranges)
+        for expr in expressions(node)
+        for part in walk(expr)
+        if isinstance(part, Load | VectorLoad) and part.array == array
+    ]
+    if isinstance(node, For):
+        inside = ranges | {node.iter: (node.lower, node.upper)}
+        for part in node.body:
+            found += _uses(part, array, inside)
+    if isinstance(node, If):
+        for part in (*node.then, *node.otherwise):
+            found += _uses(part, array, ranges)
+    return found
+
+
+def _box(position: int, uses: list[tuple[Expr, dict[str, tuple[Expr, Expr]]]]) -> _Dim | None:
+    """Return the constant box that holds all subscripts of one dimension, or None."""
+    lowers: list[Linear] = []
+    uppers: list[Linear] = []
+    for index, ranges in uses:
+        low, high = _extreme(index, ranges, 0), _extreme(index, ranges, 1)
+        if low is None or high is None:
+            return None
+        lowers += low
+        uppers += high
+    best: tuple[int, Linear] | None = None
+    for low in lowers:
+        spread = _widest(low, lowers, uppers)
+        if spread is not None and (best is None or spread[0] < best[0]):
+            best = spread
+    if best is None:
+        return None
+    return _Dim(position, from_linear(best[1]), best[0] + 1)
+
+
+def _widest(base: Linear, lowers: list[Linear], uppers: list[Linear]) -> tuple[int, Linear] | None:
+    """Return (extent - 1, origin) when all bounds differ from `base` by constants."""
+    if any(set(other.terms) != set(base.terms) for other in lowers + uppers):
+        return None
+    least = min(other.constant for other in lowers)
+    most = max(other.constant for other in uppers)
+    return most - least, Linear(least, base.terms)
+
+
+def _extreme(
+    index: Expr, ranges: dict[str, tuple[Expr, Expr]], side: int
+) -> list[Linear] | None:
+    """Return the least (side 0) or greatest (side 1) value of a subscript over the inner loops."""
+    value = linear(index)
+    for _ in range(len(ranges) + 1):
+        inner = next(
+            ((a, c) for a, c in value.terms if isinstance(a, Iter) and a.name in ranges), None
+        )
+        if inner is None:
+            if any(_inner(atom, ranges) for atom, _ in value.terms):
+                return None
+            return [value]
+        atom, factor = inner
+        assert isinstance(atom, Iter)
+        low, high = ranges[atom.name]
+        take_low = (side == 0) == (factor > 0)
+        bound = _pick(low, BinaryOp.MAX) if take_low else _pick(high, BinaryOp.MIN)
+        if bound is None:
+            return None
+        shift = 0 if take_low else -factor
+        terms = [(a, c) for a, c in value.terms if a != atom]
+        combined = from_linear(Linear(value.constant + shift, tuple(terms)))
+        scaled = Binary(BinaryOp.MUL, integer(factor), bound, bound.dtype)
+        value = linear(Binary(BinaryOp.ADD, combined, scaled, bound.dtype))
+    return None
+
+
+def _pick(bound: Expr, op: BinaryOp) -> Expr | None:
+    """Return one operand of a min or max bound: the one of a tile, over iterators alone."""
+    if not (isinstance(bound, Binary) and bound.op in (BinaryOp.MIN, BinaryOp.MAX)):
+        return bound
+    if bound.op is not op:
+        return None
+    for side in (bound.left, bound.right):
+        picked = _pick(side, op)
+        if picked is not None and all(isinstance(a, Iter) for a, _ in linear(picked).terms):
+            return picked
+    return None
+
+
+def _minus(index: Expr, origin: Expr) -> Expr:
+    difference = Binary(BinaryOp.SUB, index, origin, index.dtype)
+    return from_linear(linear(difference))
+
+
+def _map(node: Node, rule: Callable[[Expr], Expr | None]) -> Node:
+    """Return a node with `rule` applied to every expression below it."""
+    match node:
+        case For():
+            body = tuple(_map(part, rule) for part in node.body)
+            lower, upper = rewrite(node.lower, rule), rewrite(node.upper, rule)
+            return replace(node, lower=lower, upper=upper, body=body)
+        case If():
+            return If(
+                rewrite(node.condition, rule),
+                tuple(_map(part, rule) for part in node.then),
+                tuple(_map(part, rule) for part in node.otherwise),
+            )
+        case Assign():
+            target = rewrite(node.target, rule)
+            if isinstance(target, Symbol):
+                return SetLocal(
+                    target.name,
+                    target.dtype,
+                    1,
+                    rewrite(node.value, rule),
+                    node.statement,
+                    node.instance,
+                )
+            assert isinstance(target, Load | VectorLoad)
+            return replace(node, target=target, value=rewrite(node.value, rule))
+        case Declare() | SetLocal():
+            return replace(node, value=rewrite(node.value, rule))
+        case DeclareArray() | Comment():
+            return node
+        case _:
+            assert_never(node)
+
+
+def _scalar(body: Body, array: Array) -> Body:
+    """Return the body with the array as a local scalar, declared where it is first assigned."""
+    symbol = Symbol(array.name, array.dtype)
+
+    def rule(part: Expr) -> Expr | None:
+        return symbol if isinstance(part, Load) and part.array == array.name else None
+
+    result: list[Node] = []
+    declared = False
+    for node in body:
+        used = mentions(node, array.name)
+        changed = _map(node, rule)
+        if used and not declared:
+            declared = True
+            if isinstance(changed, SetLocal) and changed.name == array.name:
+                result.append(
+                    Declare(
+                        array.name,
+                        array.dtype,
+                        1,
+                        changed.value,
+                        changed.statement,
+                        changed.instance,
+                    )
+                )
+                continue
+            result.append(Declare(array.name, array.dtype, 1, zero(array)))
+        result.append(changed)
+    return tuple(result)
+
+
+def zero(array: Array) -> Const:
+    """Return the zero of an array's dtype."""
+    match array.dtype.kind:
+        case Kind.BOOL:
+            return Const(False, array.dtype)
+        case Kind.SIGNED | Kind.UNSIGNED:
+            return Const(0, array.dtype)
+        case Kind.FLOAT:
+            return Const(0.0, array.dtype)
+        case Kind.COMPLEX:
+            return Const(0j, array.dtype)
+        case _:
+            assert_never(array.dtype.kind)

@@ -1,0 +1,69 @@
+"""How far inside the loops a temporary's values stay.
+
+In: a schedule tree.  Out: for each temporary the innermost loop of which every iteration computes all
+the values it uses: there one iteration's cells are enough storage (array contraction: Gao, Olsen,
+Sarkar, Thekkath, "Collective loop fusion for array contraction", 1992).
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import islpy as isl
+
+from polyopt.ir.scop import Role, Scop
+from polyopt.schedule.dependences import last_writers
+from polyopt.schedule.legality import multi
+from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
+
+
+def contraction_loops(scop: Scop, tree: Tree) -> dict[str, str]:
+    """Return temporary -> the loop (`L0[1]`) inside whose iterations its values live and die.
+
+    A temporary whose values cross iterations of every loop, or with uses in several nests, is absent.
+    """
+    found = {}
+    for array in scop.arrays:
+        if array.role is Role.TEMP:
+            loop = _home(scop, tree, array.name)
+            if loop:
+                found[array.name] = loop
+    return found
+
+
+def _home(scop: Scop, tree: Tree, array: str) -> str:
+    flow = last_writers(scop, array)
+    touching = isl.UnionSet.empty(scop.context.get_space())
+    uninitialised = isl.UnionSet.empty(scop.context.get_space())
+    produced = flow.range()
+    for statement in scop.statements:
+        for access in (statement.write, *statement.reads):
+            if access.array == array:
+                own = isl.UnionSet.from_set(access.relation.domain())
+                touching = touching.union(own)
+                if access is not statement.write:
+                    uninitialised = uninitialised.union(own.subtract(produced))
+    if not uninitialised.is_empty():
+        return ""
+    return _descend(tree, flow, touching, "")
+
+
+def _descend(tree: Tree, flow: isl.UnionMap, touching: isl.UnionSet, found: str) -> str:
+    match tree:
+        case Leaf():
+            return found
+        case Filter():
+            return _descend(tree.child, flow, touching, found)
+        case Sequence():
+            for part in tree.parts:
+                if touching.is_subset(part.domain):
+                    return _descend(part, flow, touching, found)
+            return found
+        case Band():
+            for position, member in enumerate(tree.members):
+                if not flow.is_subset(flow.eq_at_multi_union_pw_aff(multi(member))):
+                    return found
+                found = f"{tree.label}[{position}]"
+            return _descend(tree.child, flow, touching, found)
+        case _:
+            assert_never(tree)

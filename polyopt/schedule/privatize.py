@@ -1,0 +1,232 @@
+"""Give every iteration its own copy of the scalars it computes for itself.
+
+In: a Scop whose scalar temporaries are one cell each.  Out: an equal Scop in which such a scalar is
+replaced by its value where it is used, or is an array with one cell per iteration of the loops it
+lives in (scalar expansion: Kuck et al., "Dependence graphs and compiler optimizations", 1981).
+`contraction` takes the cells back when code is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import islpy as isl
+
+from polyopt.ir.affine import index_map
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Call,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    add,
+    integer,
+    normalize,
+    rewrite,
+    substitute,
+    walk,
+)
+from polyopt.ir.isl_ast import bound_expr
+from polyopt.ir.scop import Array, Role, Scop, Statement
+from polyopt.schedule.dependences import last_writers
+
+MAX_COST = 12
+
+
+def privatize(scop: Scop) -> Scop:
+    """Return `scop` with scalar temporaries forwarded or expanded wherever dataflow allows."""
+    for array in scop.arrays:
+        if array.role is Role.TEMP and not array.shape:
+            scop = _forward(scop, array) or _expand(scop, array) or scop
+    return scop
+
+
+def _touching(scop: Scop, array: str) -> tuple[list[Statement], list[Statement]]:
+    writers = [s for s in scop.statements if s.target.array == array]
+    readers = [s for s in scop.statements if any(a.array == array for a in s.reads)]
+    return writers, readers
+
+
+def shared_loops(statements: list[Statement]) -> int:
+    """Return how many outer loops all the statements lie in together."""
+    count = 0
+    longest = min((len(s.order) for s in statements), default=0)
+    for position in range(longest):
+        entries = [s.order[position] for s in statements]
+        constants = {e.value for e in entries if isinstance(e, Const)}
+        if len(constants) == 1 and all(isinstance(e, Const) for e in entries):
+            continue
+        if constants:
+            break
+        count += 1
+    return count
+
+
+def loop_iterators(statement: Statement, count: int) -> tuple[str, ...]:
+    """Return the iterators of the statement's `count` outermost loops."""
+    entries = [entry for entry in statement.order if not isinstance(entry, Const)]
+    return tuple(
+        next(part.name for part in walk(entry) if isinstance(part, Iter))
+        for entry in entries[:count]
+    )
+
+
+def _covered(readers: list[Statement], array: str, flow: isl.UnionMap) -> bool:
+    """Tell whether every read of the array has a producer inside the Scop."""
+    produced = flow.range()
+    for reader in readers:
+        for access in reader.reads:
+            if access.array == array:
+                wanted = isl.UnionSet.from_set(access.relation.domain())
+                if not wanted.is_subset(produced):
+                    return False
+    return True
+
+
+def _same_iteration(
+    flow: isl.UnionMap, statements: list[Statement], count: int
+) -> bool:
+    """Tell whether producer and consumer always agree on the `count` outermost loops."""
+    if count == 0:
+        return True
+    function: isl.MultiUnionPwAff | None = None
+    for position in range(count):
+        parts: isl.UnionPwAff | None = None
+        for statement in statements:
+            name = loop_iterators(statement, count)[position]
+            value = isl.PwAff.from_aff(_iterator(statement, name))
+            part = isl.UnionPwAff.from_pw_aff(value)
+            parts = part if parts is None else parts.union_add(part)
+        assert parts is not None
+        one = isl.MultiUnionPwAff.from_union_pw_aff(parts)
+        function = one if function is None else function.flat_range_product(one)
+    assert function is not None
+    return bool(flow.is_subset(flow.eq_at_multi_union_pw_aff(function)))
+
+
+def _iterator(statement: Statement, name: str) -> isl.Aff:
+    space = statement.domain.get_space()
+    local = isl.LocalSpace.from_space(space)
+    return isl.Aff.var_on_domain(local, isl.dim_type.set, statement.iters.index(name))
+
+
+def _forward(scop: Scop, array: Array) -> Scop | None:
+    """Replace reads of a scalar by the expression last assigned to it, if that is the same value."""
+    writers, readers = _touching(scop, array.name)
+    if len(writers) != 1 or writers[0] in readers or writers[0].guard is not None:
+        return None
+    writer = writers[0]
+    depth = len(writer.iters)
+    if not readers or shared_loops([writer, *readers]) < depth:
+        return None
+    if any(len(reader.iters) != depth for reader in readers) or cost(writer.value) > MAX_COST:
+        return None
+    flow = last_writers(scop, array.name)
+    if not _covered(readers, array.name, flow):
+        return None
+    if not _same_iteration(flow, [writer, *readers], depth) or _overwritten(scop, writer, flow):
+        return None
+    own = loop_iterators(writer, depth)
+
+    def forwarded(statement: Statement) -> Statement:
+        if statement not in readers:
+            return statement
+        names = dict(zip(own, map(Iter, loop_iterators(statement, depth)), strict=True))
+        value = substitute(writer.value, dict(names))
+
+        def rule(part: Expr) -> Expr | None:
+            return value if isinstance(part, Load) and part.array == array.name else None
+
+        guard = None if statement.guard is None else rewrite(statement.guard, rule)
+        return replace(statement, value=rewrite(statement.value, rule), guard=guard)
+
+    statements = tuple(forwarded(s) for s in scop.statements if s is not writer)
+    arrays = tuple(a for a in scop.arrays if a is not array)
+    return Scop(scop.params, scop.context, arrays, statements)
+
+
+def cost(expr: Expr) -> int:
+    """Return a rough operation count; divisions and function calls weigh ten."""
+    total = 0
+    for part in walk(expr):
+        if isinstance(part, Call):
+            total += 10
+        elif isinstance(part, Binary):
+            total += 10 if part.op in (BinaryOp.DIV, BinaryOp.POW, BinaryOp.MOD) else 1
+        elif isinstance(part, Load):
+            total += 1
+    return total
+
+
+def _overwritten(scop: Scop, writer: Statement, flow: isl.UnionMap) -> bool:
+    """Tell whether an element the writer read may change before a reader would read it again."""
+    for read in writer.reads:
+        for other in scop.statements:
+            if other.target.array != read.array:
+                continue
+            touched = isl.UnionMap.from_map(
+                read.relation.apply_range(other.write.relation.reverse())
+            )
+            later = touched.intersect(scop.order.lex_lt_union_map(scop.order))
+            between = later.reverse().apply_range(flow)
+            if not between.intersect(scop.order.lex_lt_union_map(scop.order)).is_empty():
+                return True
+    return False
+
+
+def _expand(scop: Scop, array: Array) -> Scop | None:
+    """Make the scalar an array over the loops in which each value is both computed and used."""
+    writers, readers = _touching(scop, array.name)
+    statements = list(dict.fromkeys([*writers, *readers]))
+    if not writers or not readers:
+        return None
+    flow = last_writers(scop, array.name)
+    if not _covered(readers, array.name, flow):
+        return None
+    count = shared_loops(statements)
+    while count > 0 and not _same_iteration(flow, statements, count):
+        count -= 1
+    if count == 0:
+        return None
+    shape = _extents(statements, count)
+    if shape is None:
+        return None
+
+    def expanded(statement: Statement) -> Statement:
+        index = tuple(Iter(name) for name in loop_iterators(statement, count))
+
+        def rule(part: Expr) -> Expr | None:
+            if isinstance(part, Load) and part.array == array.name:
+                return replace(part, index=index)
+            return None
+
+        target = rewrite(statement.target, rule)
+        assert isinstance(target, Load)
+        guard = None if statement.guard is None else rewrite(statement.guard, rule)
+        return replace(statement, target=target, value=rewrite(statement.value, rule), guard=guard)
+
+    return Scop(
+        scop.params,
+        scop.context,
+        tuple(replace(a, shape=shape) if a is array else a for a in scop.arrays),
+        tuple(expanded(s) if s in statements else s for s in scop.statements),
+    )
+
+
+def _extents(statements: list[Statement], count: int) -> tuple[Expr, ...] | None:
+    """Return one size per loop that holds every iterator value, or None if one may be negative."""
+    shape = []
+    for position in range(count):
+        values: isl.Set | None = None
+        for statement in statements:
+            name = loop_iterators(statement, count)[position]
+            relation = index_map(statement.domain, "v", (Iter(name),))
+            values = relation.range() if values is None else values.union(relation.range())
+        assert values is not None
+        lowest = values.dim_min_val(0)
+        if not lowest.is_nonneg() and not lowest.is_nan() and not lowest.is_infty():
+            return None
+        shape.append(normalize(add(bound_expr(values.dim_max(0)), integer(1))))
+    return tuple(shape)
