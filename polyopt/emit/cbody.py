@@ -1,0 +1,227 @@
+"""Loop AST nodes as C statements.
+
+In: a body, the frame of names.  Out: cgen nodes; functions for the bodies of parallel loops.
+A parallel loop's body becomes a function of its own: gcc forgets `restrict` when it outlines a
+parallel region, but keeps it for the parameters of a function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+import cgen
+
+from polyopt.emit.blocks import Branch, Function, Nest, prototype, words
+from polyopt.emit.cexpr import ExprPrinter, lanes
+from polyopt.emit.frame import Frame, extent_text
+from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.names import c_identifier
+from polyopt.emit.openmp import parallel_pragma, simd_pragma
+from polyopt.emit.regions import Free, free_names, nodes, written_arrays
+from polyopt.emit.views import View
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Broadcast,
+    Expr,
+    Load,
+    Symbol,
+    VectorLoad,
+)
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    Comment,
+    Declare,
+    DeclareArray,
+    For,
+    If,
+    LoopKind,
+    Node,
+    SetLocal,
+)
+from polyopt.ir.source import CParamKind
+from polyopt.ir.types import DType
+
+_COMPOUND = {
+    BinaryOp.ADD: "+=",
+    BinaryOp.SUB: "-=",
+    BinaryOp.MUL: "*=",
+    BinaryOp.DIV: "/=",
+}
+_EXACT_IN_PLACE = (
+    DType.INT32,
+    DType.INT64,
+    DType.UINT32,
+    DType.UINT64,
+    DType.FLOAT32,
+    DType.FLOAT64,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BodyEmitter:
+    """Emits bodies; `regions` collects the functions made for parallel loops, in order."""
+
+    frame: Frame
+    printer: ExprPrinter
+    regions: list[Function] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    is_parallel: bool = False
+
+    def body(self, body: Body) -> list[cgen.Generable]:
+        """Return the statements of `body`."""
+        found: list[cgen.Generable] = []
+        for node in body:
+            found += self.node(node)
+        return found
+
+    def node(self, node: Node) -> list[cgen.Generable]:
+        """Return the statements of one node."""
+        match node:
+            case For():
+                return self._loop(node)
+            case If():
+                condition = self.printer.text(node.condition)
+                return [Branch(condition, self.body(node.then), self.body(node.otherwise))]
+            case Assign():
+                return [cgen.Line(self._assign(node))]
+            case Declare():
+                value = self._initial(node)
+                return [cgen.Line(f"{self._type(node)} {self._name(node.name)} = {value};")]
+            case SetLocal():
+                target = Symbol(node.name, node.dtype, node.lanes)
+                return [cgen.Line(self._store(self._name(node.name), target, node.value))]
+            case DeclareArray():
+                return [cgen.Line(self._array(node))]
+            case Comment():
+                return [cgen.Line(f"/* {node.text} */")]
+            case _:
+                assert_never(node)
+
+    def _name(self, name: str) -> str:
+        return self.frame.names.get(name, name)
+
+    def _type(self, node: Declare) -> str:
+        if node.lanes == 1:
+            return node.dtype.ctype
+        return self.printer.helper(Helper(HelperKind.VECTOR, node.dtype, node.lanes))
+
+    def _initial(self, node: Declare) -> str:
+        return self._widened(node.value, node.dtype, node.lanes)
+
+    def _widened(self, value: Expr, dtype: DType, width: int) -> str:
+        if width > 1 and lanes(value) == 1:
+            value = Broadcast(value, dtype, width)
+        return self.printer.text(value)
+
+    def _array(self, node: DeclareArray) -> str:
+        array = node.array
+        extents = "".join(f"[{self.printer.text(e)}]" for e in array.shape) or "[1]"
+        align = "__attribute__((aligned(64)))"
+        return f"{array.dtype.ctype} {self._name(array.name)}{extents} {align};"
+
+    def _assign(self, node: Assign) -> str:
+        match node.target:
+            case Load():
+                target = self.printer.element(node.target.array, node.target.index)
+            case VectorLoad():
+                target = self.printer.vector(node.target, written=True)
+            case _:
+                assert_never(node.target)
+        return self._store(target, node.target, node.value)
+
+    def _store(self, text: str, target: Load | VectorLoad | Symbol, value: Expr) -> str:
+        width = 1 if isinstance(target, Load) else target.lanes
+        match value:
+            case Binary(op=BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL | BinaryOp.DIV) if (
+                value.left == target and target.dtype in _EXACT_IN_PLACE
+            ):
+                right = value.right
+                if isinstance(right, Broadcast):
+                    right = right.operand
+                return f"{text} {_COMPOUND[value.op]} {self.printer.text(right)};"
+            case _:
+                return f"{text} = {self._widened(value, target.dtype, width)};"
+
+    def _loop(self, loop: For) -> list[cgen.Generable]:
+        inner = replace(
+            self, printer=replace(self.printer, ranges=self.printer.ranges.inside(loop))
+        )
+        if loop.kind is LoopKind.PARALLEL and not self.is_parallel:
+            return self._parallel(loop, replace(inner, is_parallel=True))
+        nest = Nest(self._head(loop), inner.body(loop.body))
+        match loop.kind:
+            case LoopKind.VECTOR:
+                return [cgen.Pragma(simd_pragma(loop, self.frame.names)), nest]
+            case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.PARALLEL:
+                return [nest]
+            case _:
+                assert_never(loop.kind)
+
+    def _head(self, loop: For) -> str:
+        name = self._name(loop.iter)
+        step = f"{name}++" if loop.step == 1 else f"{name} += {loop.step}"
+        lower, upper = self.printer.text(loop.lower), self.printer.text(loop.upper, 9)
+        return f"for (int64_t {name} = {lower}; {name} < {upper}; {step})"
+
+    def _parallel(self, loop: For, inner: BodyEmitter) -> list[cgen.Generable]:
+        pragma = cgen.Pragma(parallel_pragma(loop, self.frame.names))
+        free = free_names(loop.body)
+        has_loops = any(isinstance(node, For) for node in nodes(loop.body))
+        if not has_loops or free.set_locals or loop.reductions:
+            return [pragma, Nest(self._head(loop), inner.body(loop.body))]
+        call = inner.region(loop, free)
+        return [pragma, Nest(self._head(loop), call)]
+
+    def region(self, loop: For, free: Free) -> list[cgen.Generable]:
+        """Make a function of `loop`'s body; return the statements that call it."""
+        label = loop.label or "region"
+        taken = self.frame.taken | self.names
+        name = c_identifier(f"{self.frame.entry}_{label.replace('.', '_')}", taken)
+        self.names.add(name)
+        arrays = [n for n in self.frame.views if n in free.arrays]
+        written = written_arrays(loop.body)
+        views = dict(self.frame.views)
+        for array in arrays:
+            views[array] = _region_view(views[array], array in written, self.printer)
+        frame = replace(self.frame, views=views)
+        emitter = replace(self, frame=frame, printer=replace(self.printer, views=views))
+        inner = emitter.body(loop.body)
+        body = [*frame.row_declarations(inner, emitter.printer), *inner]
+        scalars = self._scalars(free, words(body))
+        params = [f"{ctype} {c}" for ctype, c in scalars]
+        params += [views[array].parameter() for array in arrays]
+        arguments = [c for _, c in scalars]
+        arguments += [_argument(self.frame.views[array]) for array in arrays]
+        self.regions.append(Function(f"static void {name}", params, body))
+        return [cgen.Line(line) for line in prototype(name, arguments, ";")]
+
+    def _scalars(self, free: Free, used: frozenset[str]) -> list[tuple[str, str]]:
+        """Return C type and name of what a text with the words `used` needs besides arrays."""
+        values = [p for p in self.frame.params if p.kind is not CParamKind.ARRAY]
+        found = [(p.dtype.ctype, p.text) for p in values if p.text in used]
+        known = {c for _, c in found}
+        for local in free.locals:
+            c = self._name(local.name)
+            if c not in known:
+                width = Helper(HelperKind.VECTOR, local.dtype, local.lanes)
+                ctype = local.dtype.ctype if local.lanes == 1 else self.printer.helper(width)
+                found.append((ctype, c))
+                known.add(c)
+        for iterator in free.iters:
+            found.append(("int64_t", self._name(iterator)))
+        return found
+
+
+def _region_view(view: View, written: bool, printer: ExprPrinter) -> View:
+    if view.pointer == view.name and len(view.array.shape) > 1 and not view.strides:
+        extents = tuple(extent_text(e, printer) for e in view.array.shape[1:])
+        return replace(view, pointer=f"po_{view.name}", extents=extents, written=written)
+    return replace(view, written=written)
+
+
+def _argument(view: View) -> str:
+    is_stack = view.pointer == view.name and len(view.array.shape) > 1 and not view.strides
+    return "&" + view.name + "[0]" * len(view.array.shape) if is_stack else view.pointer

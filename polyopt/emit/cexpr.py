@@ -1,0 +1,349 @@
+"""Expressions as C text: typed, minimal parentheses, NumPy's and Python's meaning.
+
+In: `Expr`, the arrays' C views, what is known of integer ranges.  Out: text; helpers it needs.
+Refuses: ordering comparisons and min/max of complex numbers (PO0401), functions C lacks (PO0402).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from polyopt.emit.cmath import call_text
+from polyopt.emit.helpers import Helper, HelperKind, vector_type
+from polyopt.emit.literals import literal
+from polyopt.emit.ranges import Ranges
+from polyopt.emit.views import View
+from polyopt.errors import EmitError
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Broadcast,
+    Call,
+    Cast,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    Param,
+    Select,
+    Symbol,
+    Unary,
+    UnaryOp,
+    VectorLoad,
+    loads,
+    show,
+)
+from polyopt.ir.types import DType, Kind
+
+SELECT, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUALITY, RELATION, SHIFT, SUM, PRODUCT, UNARY, ATOM = (
+    range(13)
+)
+"""C's precedence levels, loosest first."""
+
+_LEVEL = {
+    BinaryOp.ADD: SUM,
+    BinaryOp.SUB: SUM,
+    BinaryOp.MUL: PRODUCT,
+    BinaryOp.DIV: PRODUCT,
+    BinaryOp.FLOORDIV: PRODUCT,
+    BinaryOp.MOD: PRODUCT,
+    BinaryOp.SHL: SHIFT,
+    BinaryOp.SHR: SHIFT,
+    BinaryOp.AND: BIT_AND,
+    BinaryOp.OR: BIT_OR,
+    BinaryOp.XOR: BIT_XOR,
+}
+_SMALL = frozenset({DType.INT8, DType.INT16, DType.UINT8, DType.UINT16})
+_HELPER_OF = {
+    BinaryOp.MIN: HelperKind.MIN,
+    BinaryOp.MAX: HelperKind.MAX,
+    BinaryOp.FLOORDIV: HelperKind.FLOORDIV,
+    BinaryOp.MOD: HelperKind.MOD,
+    BinaryOp.POW: HelperKind.POW,
+    BinaryOp.SHL: HelperKind.SHL,
+    BinaryOp.SHR: HelperKind.SHR,
+    BinaryOp.MUL: HelperKind.MUL,
+    BinaryOp.DIV: HelperKind.DIV,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExprPrinter:
+    """Prints expressions; `names` renames identifiers, `used` collects the helpers printed."""
+
+    views: Mapping[str, View]
+    names: Mapping[str, str]
+    ranges: Ranges
+    used: dict[Helper, None]
+
+    def text(self, expr: Expr, outer: int = SELECT) -> str:
+        """Return the C text of `expr`, in parentheses where `outer` binds tighter."""
+        text, level = self._print(expr)
+        return f"({text})" if level < outer else text
+
+    def helper(self, helper: Helper) -> str:
+        """Return the name of `helper` and note that it is used."""
+        if helper.lanes > 1:
+            self.used[Helper(HelperKind.VECTOR, helper.dtype, helper.lanes)] = None
+        self.used[helper] = None
+        return helper.name
+
+    def element(self, array: str, index: tuple[Expr, ...]) -> str:
+        """Return the text of one array element."""
+        return self.views[array].element(tuple(self.text(i) for i in index), self._factor(index))
+
+    def vector(self, target: VectorLoad, *, written: bool) -> str:
+        """Return the text of `lanes` elements in memory, as an lvalue."""
+        self.used[Helper(HelperKind.VECTOR, target.dtype, target.lanes)] = None
+        const = "" if written else "const "
+        name = vector_type(target.dtype, target.lanes)
+        return f"*({const}{name}_mem *)&{self.element(target.array, target.index)}"
+
+    def _factor(self, index: tuple[Expr, ...]) -> tuple[str, ...]:
+        return tuple(self.text(i, PRODUCT) for i in index)
+
+    def _print(self, expr: Expr) -> tuple[str, int]:  # noqa: C901 - one case per node
+        match expr:
+            case Const():
+                text = literal(expr)
+                return text, UNARY if text.startswith("-") else ATOM
+            case Iter() | Param() | Symbol():
+                return self.names.get(expr.name, expr.name), ATOM
+            case Load():
+                return self.element(expr.array, expr.index), ATOM
+            case VectorLoad():
+                return self.vector(expr, written=False), UNARY
+            case Broadcast():
+                name = self.helper(Helper(HelperKind.SPLAT, expr.dtype, expr.lanes))
+                return f"{name}({self.text(expr.operand)})", ATOM
+            case Unary():
+                return self._unary(expr)
+            case Binary():
+                return self._binary(expr)
+            case Compare():
+                return self._compare(expr)
+            case Call():
+                return self._call(expr)
+            case Select():
+                return self._select(expr)
+            case Cast():
+                return self._cast(expr)
+            case _:
+                assert_never(expr)
+
+    def _unary(self, expr: Unary) -> tuple[str, int]:
+        dtype = expr.operand.dtype
+        match expr.op:
+            case UnaryOp.NEG:
+                return self._narrow(f"-{self._operand_of_sign(expr.operand)}", UNARY, expr.dtype)
+            case UnaryOp.INVERT if dtype is DType.BOOL:
+                return f"!{self.text(expr.operand, UNARY)}", UNARY
+            case UnaryOp.INVERT:
+                return self._narrow(f"~{self.text(expr.operand, UNARY)}", UNARY, expr.dtype)
+            case UnaryOp.ABS:
+                return self._abs(expr)
+            case _:
+                assert_never(expr.op)
+
+    def _operand_of_sign(self, operand: Expr) -> str:
+        text = self.text(operand, UNARY)
+        return f"({text})" if text.startswith("-") else text
+
+    def _abs(self, expr: Unary) -> tuple[str, int]:
+        operand = expr.operand
+        match operand.dtype.kind:
+            case Kind.FLOAT:
+                name = "fabsf" if operand.dtype is DType.FLOAT32 else "fabs"
+            case Kind.COMPLEX:
+                name = "cabsf" if operand.dtype is DType.COMPLEX64 else "cabs"
+            case Kind.SIGNED:
+                name = self.helper(Helper(HelperKind.ABS, operand.dtype))
+            case Kind.BOOL | Kind.UNSIGNED:
+                return self._print(operand)
+            case _:
+                assert_never(operand.dtype.kind)
+        return f"{name}({self.text(operand)})", ATOM
+
+    def _binary(self, expr: Binary) -> tuple[str, int]:
+        dtype = expr.dtype
+        if dtype.is_complex and expr.op in (BinaryOp.MIN, BinaryOp.MAX):
+            raise _no_order(expr)
+        if dtype is DType.BOOL:
+            return self._logical(expr)
+        if expr.op is BinaryOp.POW and not dtype.is_integer:
+            name = {
+                DType.FLOAT32: "powf",
+                DType.FLOAT64: "pow",
+                DType.COMPLEX64: "cpowf",
+                DType.COMPLEX128: "cpow",
+            }[dtype]
+            return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
+        if self._needs_helper(expr):
+            name = self.helper(Helper(_HELPER_OF[expr.op], dtype))
+            right = self.text(expr.right)
+            return f"{name}({self.text(expr.left)}, {right})", ATOM
+        return self._narrow(*self._operator(expr), dtype)
+
+    def _needs_helper(self, expr: Binary) -> bool:
+        match expr.op:
+            case BinaryOp.MIN | BinaryOp.MAX | BinaryOp.POW:
+                return True
+            case BinaryOp.FLOORDIV | BinaryOp.MOD:
+                return not self._divides_plainly(expr)
+            case BinaryOp.SHL | BinaryOp.SHR:
+                bits = expr.dtype.size * 8
+                amount = expr.right.value if isinstance(expr.right, Const) else -1
+                return not (isinstance(amount, int) and 0 <= amount < bits)
+            case BinaryOp.MUL | BinaryOp.DIV:
+                return expr.dtype.is_complex
+            case _:
+                return False
+
+    def _divides_plainly(self, expr: Binary) -> bool:
+        by = expr.right.value if isinstance(expr.right, Const) else 0
+        if not isinstance(by, int) or by <= 0:
+            return False
+        if expr.dtype.kind is Kind.UNSIGNED:
+            return True
+        return expr.dtype is DType.INT64 and self.ranges.is_nonnegative(expr.left)
+
+    def _operator(self, expr: Binary) -> tuple[str, int]:
+        level = _LEVEL[expr.op]
+        sign = {BinaryOp.FLOORDIV: "/"}.get(expr.op, expr.op.value)
+        # gcc warns where bit operators or shifts lean on precedence
+        strict = level in (BIT_OR, BIT_XOR, BIT_AND, SHIFT)
+        if strict:
+            left, right = self._wide_left(expr, UNARY), self.text(expr.right, UNARY)
+        else:
+            left = self._wide_left(expr, level)
+            right = self._lane_operand(expr.right, expr.left, level + 1)
+        return f"{left} {sign} {right}", level
+
+    def _wide_left(self, expr: Binary, level: int) -> str:
+        """Print the left operand; an int64 constant is typed where C would compute in int."""
+        left = expr.left
+        alone = expr.op in (BinaryOp.SHL, BinaryOp.SHR) or _all_constant(expr.right)
+        if isinstance(left, Const) and left.dtype is DType.INT64 and alone:
+            return literal(left, wide=True)
+        return self._lane_operand(left, expr.right, level)
+
+    def _lane_operand(self, operand: Expr, other: Expr, level: int) -> str:
+        # vector extensions widen a scalar operand by themselves
+        is_free = lanes(other) > 1 and not isinstance(other, Broadcast)
+        if isinstance(operand, Broadcast) and is_free:
+            return self.text(operand.operand, level)
+        return self.text(operand, level)
+
+    def _logical(self, expr: Binary) -> tuple[str, int]:
+        """Print `expr` on bools: `&&` and `||` for index conditions, bit operators on data."""
+        plain = not loads(expr)
+        left, right = expr.left, expr.right
+        match expr.op:
+            case BinaryOp.AND if plain:
+                return f"{self.text(left, BIT_OR)} && {self.text(right, BIT_OR)}", AND
+            case BinaryOp.OR if plain:
+                return f"{self._or_side(left)} || {self._or_side(right)}", OR
+            case BinaryOp.AND | BinaryOp.MUL | BinaryOp.MIN:
+                return f"{self.text(left, UNARY)} & {self.text(right, UNARY)}", BIT_AND
+            case BinaryOp.OR | BinaryOp.ADD | BinaryOp.MAX:
+                return f"{self.text(left, UNARY)} | {self.text(right, UNARY)}", BIT_OR
+            case BinaryOp.XOR | BinaryOp.SUB:
+                return f"{self.text(left, UNARY)} ^ {self.text(right, UNARY)}", BIT_XOR
+            case _:
+                raise EmitError(
+                    "PO0403",
+                    f"`{expr.op.value}` is not defined on bool: {show(expr)}",
+                    hint="convert the operands with .astype(np.int8) first",
+                )
+
+    def _or_side(self, side: Expr) -> str:
+        if isinstance(side, Binary) and side.op is BinaryOp.OR and not loads(side):
+            return self.text(side, OR)
+        return self.text(side, BIT_OR)
+
+    def _narrow(self, text: str, level: int, dtype: DType) -> tuple[str, int]:
+        """Cast back to a type narrower than int, as NumPy wraps there."""
+        if dtype not in _SMALL:
+            return text, level
+        inner = text if level >= UNARY else f"({text})"
+        return f"({dtype.ctype}){inner}", UNARY
+
+    def _compare(self, expr: Compare) -> tuple[str, int]:
+        equality = expr.op in (CompareOp.EQ, CompareOp.NE)
+        if expr.left.dtype.is_complex and not equality:
+            raise _no_order(expr)
+        level = EQUALITY if equality else RELATION
+        left, right = self.text(expr.left, SHIFT), self.text(expr.right, SHIFT)
+        if (
+            isinstance(expr.left, Const)
+            and expr.left.dtype is DType.INT64
+            and _all_constant(expr.right)
+        ):
+            left = literal(expr.left, wide=True)
+        return f"{left} {expr.op.value} {right}", level
+
+    def _call(self, expr: Call) -> tuple[str, int]:
+        width = lanes(expr)
+        if width > 1:
+            name = self.helper(Helper(HelperKind.FMA, expr.dtype, width))
+            return f"{name}({', '.join(self.text(a) for a in expr.args)})", ATOM
+        operand = expr.args[0].dtype
+        text = call_text(expr, operand, tuple(self.text(a) for a in expr.args))
+        return text, ATOM
+
+    def _select(self, expr: Select) -> tuple[str, int]:
+        condition = self.text(expr.condition, OR)
+        then, otherwise = self.text(expr.then, OR), self.text(expr.otherwise)
+        return f"{condition} ? {then} : {otherwise}", SELECT
+
+    def _cast(self, expr: Cast) -> tuple[str, int]:
+        source, target = expr.operand.dtype, expr.dtype
+        if source is target:
+            return self._print(expr.operand)
+        if source.is_complex and not target.is_complex and target is not DType.BOOL:
+            real = "crealf" if source is DType.COMPLEX64 else "creal"
+            return f"({target.ctype}){real}({self.text(expr.operand)})", UNARY
+        return f"({target.ctype}){self.text(expr.operand, UNARY)}", UNARY
+
+
+def lanes(expr: Expr) -> int:
+    """Return how many elements `expr` computes at once."""
+    match expr:
+        case Symbol() | VectorLoad() | Broadcast():
+            return expr.lanes
+        case Unary() | Cast():
+            return lanes(expr.operand)
+        case Binary() | Compare():
+            return max(lanes(expr.left), lanes(expr.right))
+        case Call():
+            return max(lanes(a) for a in expr.args)
+        case Select():
+            return max(lanes(expr.then), lanes(expr.otherwise))
+        case Const() | Iter() | Param() | Load():
+            return 1
+        case _:
+            assert_never(expr)
+
+
+def _all_constant(expr: Expr) -> bool:
+    match expr:
+        case Const():
+            return True
+        case Unary() | Cast():
+            return _all_constant(expr.operand)
+        case Binary():
+            return _all_constant(expr.left) and _all_constant(expr.right)
+        case _:
+            return False
+
+
+def _no_order(expr: Expr) -> EmitError:
+    return EmitError(
+        "PO0401",
+        f"complex numbers have no order in C: {show(expr)}",
+        hint="compare the real parts or the magnitudes: `np.real(a) < np.real(b)`",
+    )

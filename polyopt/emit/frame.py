@@ -1,0 +1,165 @@
+"""The names of a C function: parameters, heap temporaries, views of arrays.
+
+In: a `LoopFunction`.  Out: `Frame`, which every part of the text agrees on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import cgen
+
+from polyopt.emit.blocks import words
+from polyopt.emit.cexpr import ExprPrinter
+from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.names import c_identifier
+from polyopt.emit.ranges import Ranges
+from polyopt.emit.regions import free_names, nodes, written_arrays
+from polyopt.emit.views import View, has_rows
+from polyopt.ir.expr import Expr
+from polyopt.ir.loops import Declare, DeclareArray, For, LoopFunction
+from polyopt.ir.scop import Array, Role
+from polyopt.ir.source import CParam, CParamKind, Layout, ScalarArg, SizeOf
+from polyopt.ir.types import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Identifiers of one emitted file.
+
+    `names` maps names of the loop AST to C identifiers; `heap` are the entry's temporaries.
+    """
+
+    entry: str
+    names: Mapping[str, str]
+    params: tuple[CParam, ...]
+    views: Mapping[str, View]
+    heap: tuple[str, ...]
+    ranges: Ranges
+    taken: frozenset[str]
+
+    def declarations(self) -> list[str]:
+        """Return the entry's parameters as C text."""
+        return [self._declaration(param) for param in self.params]
+
+    def _declaration(self, param: CParam) -> str:
+        if param.kind is CParamKind.ARRAY:
+            return self.views[param.name].parameter()
+        return f"{param.dtype.ctype} {param.text}"
+
+    def header_declarations(self) -> list[str]:
+        """Return the entry's parameters for C and C++."""
+        found = []
+        for param in self.params:
+            ctype = param.dtype.ctype.replace(" complex", " _Complex")
+            if param.kind is CParamKind.ARRAY:
+                const = "" if param.written else "const "
+                found.append(f"{const}{ctype} *{self.names[param.name]}")
+            else:
+                found.append(f"{ctype} {param.text}")
+        return found
+
+    def row_declarations(
+        self, body: Sequence[cgen.Generable], printer: ExprPrinter
+    ) -> list[cgen.Generable]:
+        """Return the pointers to rows that the text of `body` uses, in the order of the views."""
+        used = words(body)
+        lines: list[cgen.Generable] = []
+        for view in self.views.values():
+            text = view.rows()
+            if text is not None and view.name in used:
+                lines.append(cgen.Line(f"{text};"))
+                if "po_extent(" in text:
+                    printer.helper(Helper(HelperKind.EXTENT))
+        return lines
+
+
+def make_frame(fn: LoopFunction) -> Frame:
+    """Choose the identifiers of `fn`."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    declared = [a.array for a in nodes(fn.body) if isinstance(a, DeclareArray)]
+    scalars = [a for a in fn.signature.arguments if isinstance(a, ScalarArg) and not a.is_param]
+    for name in [
+        *fn.params,
+        *(a.symbol for a in scalars),
+        *(a.name for a in fn.arrays),
+        *(a.name for a in declared),
+        *(
+            n.iter if isinstance(n, For) else n.name
+            for n in nodes(fn.body)
+            if isinstance(n, For | Declare)
+        ),
+    ]:
+        if name not in names:
+            names[name] = c_identifier(name, taken)
+            taken.add(names[name])
+    ranges = Ranges(params={s.param: 0 for s in fn.signature.sizes if isinstance(s, SizeOf)})
+    printer = ExprPrinter({}, names, ranges, {})
+    written = written_arrays(fn.body)
+    params = [
+        *(CParam(CParamKind.SIZE, name, DType.INT64, names[name]) for name in fn.params),
+        *(CParam(CParamKind.SCALAR, a.symbol, a.dtype, names[a.symbol]) for a in scalars),
+    ]
+    views: dict[str, View] = {}
+    for array in fn.arrays:
+        strides = _stride_params(array, names[array.name], taken)
+        view = _view(array, names[array.name], array.name in written, strides, printer)
+        views[array.name] = view
+        if array.role is not Role.TEMP:
+            params.append(
+                CParam(CParamKind.ARRAY, array.name, array.dtype, view.pointer, view.written)
+            )
+            params += strides
+    for array in declared:
+        views[array.name] = _stack_view(array, names[array.name])
+    entry = c_identifier(fn.name, taken)
+    used = set(written) | _read_arrays(fn)
+    heap = tuple(a.name for a in fn.arrays if a.role is Role.TEMP and a.name in used)
+    return Frame(entry, names, tuple(params), views, heap, ranges, frozenset(taken | {entry}))
+
+
+def _read_arrays(fn: LoopFunction) -> set[str]:
+    return set(free_names(fn.body).arrays)
+
+
+def _stride_params(array: Array, name: str, taken: set[str]) -> list[CParam]:
+    match array.layout:
+        case Layout.C:
+            dims = range(0)
+        case Layout.ROWS:
+            dims = range(len(array.shape) - 1)
+        case Layout.STRIDED:
+            dims = range(len(array.shape))
+    found = []
+    for dim in dims:
+        text = c_identifier(f"{name}_s{dim}", taken)
+        taken.add(text)
+        found.append(CParam(CParamKind.STRIDE, array.name, DType.INT64, text, dim=dim))
+    return found
+
+
+def _view(
+    array: Array, name: str, written: bool, strides: list[CParam], printer: ExprPrinter
+) -> View:
+    if has_rows(array):
+        extents = tuple(extent_text(e, printer) for e in array.shape[1:])
+        return View(array, name, f"po_{name}", written, extents=extents)
+    texts = tuple(p.text for p in strides)
+    if array.layout is Layout.ROWS:
+        texts = (*texts, "1")
+    return View(array, name, name, written, strides=texts)
+
+
+def extent_text(extent: Expr, printer: ExprPrinter) -> str:
+    """Return a dimension for a pointer to rows: at least 1, as C demands of array types."""
+    text = printer.text(extent)
+    least = printer.ranges.least(extent)
+    if least is not None and least >= 1:
+        return text
+    return f"{Helper(HelperKind.EXTENT).name}({text})"
+
+
+def _stack_view(array: Array, name: str) -> View:
+    return View(array, name, name, written=True)

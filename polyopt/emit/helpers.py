@@ -1,0 +1,341 @@
+"""Small C functions that give an operation NumPy's meaning where C's operator differs.
+
+In: what an operation is and its dtype.  Out: the function's name, and its definition as C text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, unique
+
+from polyopt.ir.types import DType, Kind
+
+SUFFIX = {
+    DType.BOOL: "b",
+    DType.INT8: "i8",
+    DType.INT16: "i16",
+    DType.INT32: "i32",
+    DType.INT64: "i64",
+    DType.UINT8: "u8",
+    DType.UINT16: "u16",
+    DType.UINT32: "u32",
+    DType.UINT64: "u64",
+    DType.FLOAT32: "f32",
+    DType.FLOAT64: "f64",
+    DType.COMPLEX64: "c64",
+    DType.COMPLEX128: "c128",
+}
+"""Short names of dtypes in helper names; INT64, the type of sizes, goes without."""
+
+
+@unique
+class HelperKind(Enum):
+    """What a helper computes."""
+
+    MIN = "min"
+    MAX = "max"
+    FLOORDIV = "floordiv"
+    MOD = "mod"
+    POW = "pow"
+    ABS = "abs"
+    SHL = "shl"
+    SHR = "shr"
+    MUL = "mul"
+    DIV = "div"
+    EXTENT = "extent"
+    BYTES = "bytes"
+    ALLOC = "alloc"
+    VECTOR = "v"
+    SPLAT = "splat"
+    FMA = "fma"
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """One helper; `lanes` > 1 for those on vectors."""
+
+    kind: HelperKind
+    dtype: DType = DType.INT64
+    lanes: int = 1
+
+    @property
+    def name(self) -> str:
+        """Identifier in the C text."""
+        if self.kind is HelperKind.VECTOR:
+            return vector_type(self.dtype, self.lanes)
+        if self.lanes > 1:
+            return f"po_{self.kind.value}_{SUFFIX[self.dtype]}x{self.lanes}"
+        if self.dtype is DType.INT64:
+            return f"po_{self.kind.value}"
+        return f"po_{self.kind.value}_{SUFFIX[self.dtype]}"
+
+    @property
+    def order(self) -> tuple[int, str, int]:
+        """Sort key: definitions stand in the order of `HelperKind`, types first."""
+        rank = list(HelperKind).index(self.kind)
+        return (-1 if self.kind is HelperKind.VECTOR else rank, self.dtype.value, self.lanes)
+
+
+def vector_type(dtype: DType, lanes: int) -> str:
+    """Return the name of the type of `lanes` elements."""
+    return f"po_{SUFFIX[dtype]}x{lanes}"
+
+
+def definition(helper: Helper) -> list[str]:
+    """Return the lines that define `helper`."""
+    return _DEFINITIONS[helper.kind](helper)
+
+
+def _function(result: str, helper: Helper, args: str, body: list[str]) -> list[str]:
+    space = "" if result.endswith("*") else " "
+    head = f"static inline {result}{space}{helper.name}({args})"
+    return [head, "{", *(f"    {line}" for line in body), "}"]
+
+
+def _binary(helper: Helper, body: list[str]) -> list[str]:
+    t = helper.dtype.ctype
+    return _function(t, helper, f"{t} a, {t} b", body)
+
+
+def _min(helper: Helper) -> list[str]:
+    sign = "<" if helper.kind is HelperKind.MIN else ">"
+    if helper.dtype.is_float:
+        return _binary(helper, [f"return a {sign} b || a != a ? a : b;"])
+    return _binary(helper, [f"return a {sign} b ? a : b;"])
+
+
+def _floordiv(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    match helper.dtype.kind:
+        case Kind.FLOAT:
+            f = _float_suffix(helper.dtype)
+            return _binary(
+                helper,
+                [
+                    f"if (b == 0.0{f})",
+                    "    return a / b;",
+                    f"{t} rest = fmod{f}(a, b);",
+                    f"{t} quotient = (a - rest) / b;",
+                    f"if (rest != 0.0{f} && (b < 0.0{f}) != (rest < 0.0{f}))",
+                    f"    quotient -= 1.0{f};",
+                    f"if (quotient == 0.0{f})",
+                    f"    return copysign{f}(0.0{f}, a / b);",
+                    f"{t} whole = floor{f}(quotient);",
+                    f"return quotient - whole > 0.5{f} ? whole + 1.0{f} : whole;",
+                ],
+            )
+        case Kind.SIGNED:
+            return _binary(
+                helper,
+                [
+                    "if (b == 0)",
+                    "    return 0;",
+                    "if (b == -1)",
+                    f"    return ({t})-a;",
+                    f"return ({t})(a / b - (a % b != 0 && (a < 0) != (b < 0)));",
+                ],
+            )
+        case _:
+            return _binary(helper, [f"return b == 0 ? 0 : ({t})(a / b);"])
+
+
+def _mod(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    match helper.dtype.kind:
+        case Kind.FLOAT:
+            f = _float_suffix(helper.dtype)
+            return _binary(
+                helper,
+                [
+                    f"{t} rest = fmod{f}(a, b);",
+                    f"if (b == 0.0{f})",
+                    "    return rest;",
+                    f"if (rest == 0.0{f})",
+                    f"    return copysign{f}(0.0{f}, b);",
+                    f"return (b < 0.0{f}) != (rest < 0.0{f}) ? rest + b : rest;",
+                ],
+            )
+        case Kind.SIGNED:
+            return _binary(
+                helper,
+                [
+                    "if (b == 0 || b == -1)",
+                    "    return 0;",
+                    f"{t} rest = a % b;",
+                    f"return ({t})(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);",
+                ],
+            )
+        case _:
+            return _binary(helper, [f"return b == 0 ? 0 : ({t})(a % b);"])
+
+
+def _pow(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    return _binary(
+        helper,
+        [
+            f"{t} result = 1;",
+            "for (; b > 0; b >>= 1) {",
+            "    if (b & 1)",
+            f"        result = ({t})((uint64_t)result * (uint64_t)a);",
+            f"    a = ({t})((uint64_t)a * (uint64_t)a);",
+            "}",
+            "return result;",
+        ],
+    )
+
+
+def _abs(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    return _function(t, helper, f"{t} a", [f"return a < 0 ? ({t})-a : a;"])
+
+
+def _shift(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    bits = helper.dtype.size * 8
+    over = "0"
+    value = f"({t})(a << b)"
+    if helper.kind is HelperKind.SHR:
+        value = f"({t})(a >> b)"
+        over = "a < 0 ? -1 : 0" if helper.dtype.kind is Kind.SIGNED else "0"
+    return _binary(helper, [f"return (uint64_t)b < {bits} ? {value} : ({t})({over});"])
+
+
+def _complex_parts(helper: Helper) -> tuple[str, str, list[str]]:
+    f = "f" if helper.dtype is DType.COMPLEX64 else ""
+    real = "float" if f else "double"
+    parts = [
+        f"{real} ar = creal{f}(a), ai = cimag{f}(a);",
+        f"{real} br = creal{f}(b), bi = cimag{f}(b);",
+    ]
+    return f, real, parts
+
+
+def _complex_mul(helper: Helper) -> list[str]:
+    f, _, parts = _complex_parts(helper)
+    make = f"CMPLX{f.upper()}"
+    return _binary(helper, [*parts, f"return {make}(ar * br - ai * bi, ar * bi + ai * br);"])
+
+
+def _complex_div(helper: Helper) -> list[str]:
+    f, real, parts = _complex_parts(helper)
+    make = f"CMPLX{f.upper()}"
+    one = f"1.0{f}"
+    return _binary(
+        helper,
+        [
+            *parts,
+            f"if (fabs{f}(br) >= fabs{f}(bi)) {{",
+            "    if (br == 0 && bi == 0)",
+            f"        return {make}(ar / fabs{f}(br), ai / fabs{f}(br));",
+            f"    {real} ratio = bi / br;",
+            f"    {real} scale = {one} / (br + bi * ratio);",
+            f"    return {make}((ar + ai * ratio) * scale, (ai - ar * ratio) * scale);",
+            "}",
+            f"{real} ratio = br / bi;",
+            f"{real} scale = {one} / (bi + br * ratio);",
+            f"return {make}((ar * ratio + ai) * scale, (ai * ratio - ar) * scale);",
+        ],
+    )
+
+
+def _extent(helper: Helper) -> list[str]:
+    return _function("int64_t", helper, "int64_t n", ["return n > 0 ? n : 1;"])
+
+
+def _bytes(helper: Helper) -> list[str]:
+    return _function(
+        "size_t",
+        helper,
+        "size_t bytes, int64_t n",
+        [
+            "if (n <= 0)",
+            "    return 0;",
+            "return bytes > SIZE_MAX / (uint64_t)n ? SIZE_MAX : bytes * (size_t)n;",
+        ],
+    )
+
+
+def _alloc(helper: Helper) -> list[str]:
+    return [
+        "__attribute__((malloc))",
+        *_function(
+            "void *",
+            helper,
+            "size_t bytes",
+            ["return bytes > SIZE_MAX / 2 ? NULL : aligned_alloc(64, (bytes / 64 + 1) * 64);"],
+        ),
+    ]
+
+
+def _vector(helper: Helper) -> list[str]:
+    element = helper.dtype
+    size = element.size * helper.lanes
+    return [
+        f"typedef {element.ctype} {helper.name} __attribute__((vector_size({size})));",
+        f"typedef {element.ctype} {helper.name}_mem",
+        f"    __attribute__((vector_size({size}), aligned({element.size}), may_alias));",
+    ]
+
+
+def _splat(helper: Helper) -> list[str]:
+    vector = vector_type(helper.dtype, helper.lanes)
+    lanes = ", ".join(["x"] * helper.lanes)
+    args = f"{helper.dtype.ctype} x"
+    return _function(vector, helper, args, [f"return ({vector}){{{lanes}}};"])
+
+
+def _fma(helper: Helper) -> list[str]:
+    vector = vector_type(helper.dtype, helper.lanes)
+    bits = helper.dtype.size * helper.lanes * 8
+    wide = helper.dtype is DType.FLOAT64
+    register = f"__m{bits}{'d' if wide else ''}"
+    prefix = "_mm" if bits == 128 else f"_mm{bits}"
+    call = f"{prefix}_fmadd_{'pd' if wide else 'ps'}(({register})a, ({register})b, ({register})c)"
+    feature = "__AVX512F__" if bits == 512 else "__FMA__"
+    plain = [
+        f"{vector} result;",
+        f"for (int lane = 0; lane < {helper.lanes}; lane++)",
+        f"    result[lane] = fma{'' if wide else 'f'}(a[lane], b[lane], c[lane]);",
+        "return result;",
+    ]
+    head, opening, *body, closing = _function(
+        vector, helper, f"{vector} a, {vector} b, {vector} c", plain
+    )
+    if bits not in (128, 256, 512):
+        return [head, opening, *body, closing]
+    return [
+        head,
+        opening,
+        f"#ifdef {feature}",
+        f"    return ({vector}){call};",
+        "#else",
+        *body,
+        "#endif",
+        closing,
+    ]
+
+
+def _float_suffix(dtype: DType) -> str:
+    return "f" if dtype is DType.FLOAT32 else ""
+
+
+_DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
+    HelperKind.MIN: _min,
+    HelperKind.MAX: _min,
+    HelperKind.FLOORDIV: _floordiv,
+    HelperKind.MOD: _mod,
+    HelperKind.POW: _pow,
+    HelperKind.ABS: _abs,
+    HelperKind.SHL: _shift,
+    HelperKind.SHR: _shift,
+    HelperKind.MUL: _complex_mul,
+    HelperKind.DIV: _complex_div,
+    HelperKind.EXTENT: _extent,
+    HelperKind.BYTES: _bytes,
+    HelperKind.ALLOC: _alloc,
+    HelperKind.VECTOR: _vector,
+    HelperKind.SPLAT: _splat,
+    HelperKind.FMA: _fma,
+}

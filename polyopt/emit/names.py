@@ -1,0 +1,74 @@
+"""Identifiers of the emitted C text.
+
+In: names of a kernel's arrays, sizes, iterators and locals.  Out: names no header or keyword owns.
+The prefix `po_` belongs to the emitter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from polyopt.ir.expr import MathFunc
+
+# fmt: off
+_KEYWORDS = (
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
+    "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict",
+    "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union",
+    "unsigned", "void", "volatile", "while", "asm", "typeof", "bool", "true", "false", "alignas",
+    "alignof", "noreturn", "static_assert", "thread_local", "class", "delete", "friend", "mutable",
+    "namespace", "new", "operator", "private", "protected", "public", "template", "this", "throw",
+    "try", "catch", "using", "virtual", "and", "or", "not", "xor", "bitand", "bitor", "compl",
+    "nullptr", "constexpr", "decltype", "explicit", "export", "typename", "typeid", "wchar_t",
+)
+_MACROS = (
+    "NULL", "EOF", "HUGE_VAL", "HUGE_VALF", "FP_NAN", "FP_INFINITE", "FP_ZERO", "FP_SUBNORMAL",
+    "FP_NORMAL", "MATH_ERRNO", "MATH_ERREXCEPT", "math_errhandling", "RAND_MAX", "EXIT_SUCCESS",
+    "EXIT_FAILURE", "MB_CUR_MAX", "INT8_MIN", "INT16_MIN", "INT32_MIN", "INT64_MIN", "INT64_MAX",
+    "SIZE_MAX", "UINT64_C", "INT64_C", "linux", "unix", "i386", "imaginary", "isnormal",
+    "fpclassify", "isgreater", "isgreaterequal", "isless", "islessequal", "islessgreater",
+    "isunordered", "main", "free", "malloc", "calloc", "realloc", "aligned_alloc", "abort", "exit",
+    "abs", "labs", "llabs", "div", "ldiv", "lldiv", "memcpy", "memset", "size_t", "int8_t",
+    "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t",
+)
+_COMPLEX = (
+    "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+    "asinh", "acosh", "atanh",
+)
+# fmt: on
+
+COMPLEX_NAMES = frozenset(
+    [
+        *("complex", "CMPLX", "CMPLXF", "I", "carg", "cpow", "cpowf", "cabs", "cabsf"),
+        *(f"{name}{suffix}" for name in ("creal", "cimag", "conj") for suffix in ("", "f")),
+        *(f"c{name}{suffix}" for name in _COMPLEX for suffix in ("", "f")),
+    ]
+)
+"""Names of `complex.h`."""
+
+MATH_NAMES = (
+    frozenset(f"{f.value}{suffix}" for f in MathFunc for suffix in ("", "f"))
+    | {"NAN", "INFINITY", "pow", "powf", "fabs", "fabsf"}
+) - COMPLEX_NAMES
+"""Names of `math.h`."""
+
+RESERVED = frozenset([*_KEYWORDS, *_MACROS]) | COMPLEX_NAMES | MATH_NAMES
+
+
+def c_identifier(name: str, taken: Collection[str] = ()) -> str:
+    """Return `name` as an identifier that is not reserved and not in `taken`.
+
+    >>> c_identifier("A"), c_identifier("exp"), c_identifier("größe"), c_identifier("A", {"A"})
+    ('A', 'exp_', 'gr_xc3_xb6_xc3_x9fe', 'A_')
+    """
+    plain = re.sub(r"[^A-Za-z0-9_]", _escape, name)
+    if not plain or plain[0].isdigit() or plain.startswith(("_", "po_")):
+        plain = f"v_{plain}"
+    while plain in RESERVED or plain in taken:
+        plain += "_"
+    return plain
+
+
+def _escape(match: re.Match[str]) -> str:
+    return "".join(f"_x{byte:02x}" for byte in match.group().encode())

@@ -1,0 +1,131 @@
+"""Lower bounds of integer expressions, so that floor division may print as plain division.
+
+In: what is known of sizes and iterators.  Out: a constant below every value, or None (unknown).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Const,
+    Expr,
+    Iter,
+    Param,
+    Unary,
+    UnaryOp,
+    linear,
+)
+from polyopt.ir.loops import For
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Known least values: `params` of sizes, `lower` and `upper` of the enclosing iterators."""
+
+    params: Mapping[str, int] = field(default_factory=dict)
+    lower: Mapping[str, int] = field(default_factory=dict)
+    upper: Mapping[str, int] = field(default_factory=dict)
+
+    def inside(self, loop: For) -> Ranges:
+        """Return what is known inside `loop`'s body."""
+        least = self.least(loop.lower)
+        most = self.most(loop.upper)
+        lower = {name: v for name, v in self.lower.items() if name != loop.iter}
+        upper = {name: v for name, v in self.upper.items() if name != loop.iter}
+        if least is not None:
+            lower[loop.iter] = least
+        if most is not None:
+            upper[loop.iter] = most - 1
+        return replace(self, lower=lower, upper=upper)
+
+    def least(self, expr: Expr) -> int | None:
+        """Return a constant that is <= every value of `expr`, or None."""
+        match expr:
+            case Const(value=int(value)):
+                return value
+            case Param(name=name):
+                return self.params.get(name)
+            case Iter(name=name):
+                return self.lower.get(name)
+            case Binary(op=BinaryOp.MIN):
+                return _both(self.least(expr.left), self.least(expr.right), min)
+            case Binary(op=BinaryOp.MAX):
+                return _either(self.least(expr.left), self.least(expr.right), max)
+            case Binary(op=BinaryOp.FLOORDIV, right=Const(value=int(by))) if by > 0:
+                return _floor(self.least(expr.left), by)
+            case Binary(op=BinaryOp.MOD, right=Const(value=int(by))) if by > 0:
+                return 0
+            case (
+                Unary(op=UnaryOp.NEG)
+                | Binary(op=BinaryOp.ADD | BinaryOp.SUB)
+                | Binary(op=BinaryOp.MUL, right=Const())
+                | Binary(op=BinaryOp.MUL, left=Const())
+            ):
+                return self._sum(expr, least=True)
+            case Binary(op=BinaryOp.MUL):
+                signs = (self.is_nonnegative(expr.left), self.is_nonnegative(expr.right))
+                return 0 if all(signs) else None
+            case _:
+                return None
+
+    def most(self, expr: Expr) -> int | None:
+        """Return a constant that is >= every value of `expr`, or None."""
+        match expr:
+            case Const(value=int(value)):
+                return value
+            case Iter(name=name):
+                return self.upper.get(name)
+            case Binary(op=BinaryOp.MIN):
+                return _either(self.most(expr.left), self.most(expr.right), min)
+            case Binary(op=BinaryOp.MAX):
+                return _both(self.most(expr.left), self.most(expr.right), max)
+            case Binary(op=BinaryOp.FLOORDIV, right=Const(value=int(by))) if by > 0:
+                return _floor(self.most(expr.left), by)
+            case Binary(op=BinaryOp.MOD, right=Const(value=int(by))) if by > 0:
+                return by - 1
+            case (
+                Unary(op=UnaryOp.NEG)
+                | Binary(op=BinaryOp.ADD | BinaryOp.SUB)
+                | Binary(op=BinaryOp.MUL, right=Const())
+                | Binary(op=BinaryOp.MUL, left=Const())
+            ):
+                return self._sum(expr, least=False)
+            case _:
+                return None
+
+    def is_nonnegative(self, expr: Expr) -> bool:
+        """Tell whether `expr` is known to be >= 0."""
+        least = self.least(expr)
+        return least is not None and least >= 0
+
+    def _sum(self, expr: Expr, *, least: bool) -> int | None:
+        value = linear(expr)
+        total = value.constant
+        for atom, factor in value.terms:
+            if atom == expr:
+                return None
+            bound = self.least(atom) if (factor > 0) == least else self.most(atom)
+            if bound is None:
+                return None
+            total += factor * bound
+        return total
+
+
+def _floor(value: int | None, by: int) -> int | None:
+    return None if value is None else value // by
+
+
+def _both(a: int | None, b: int | None, pick: object) -> int | None:
+    if a is None or b is None:
+        return None
+    return min(a, b) if pick is min else max(a, b)
+
+
+def _either(a: int | None, b: int | None, pick: object) -> int | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return min(a, b) if pick is min else max(a, b)

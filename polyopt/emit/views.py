@@ -1,0 +1,66 @@
+"""How an array is seen in the C text: a pointer to rows, a strided pointer, or a scalar cell.
+
+In: an `Array` and the identifiers chosen for it.  Out: text of elements and declarations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyopt.ir.scop import Array
+from polyopt.ir.source import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One array: `name` in subscripts, `pointer` the parameter or allocation behind it.
+
+    `strides` are texts of the strides in elements, "1" last for rows; empty for contiguous arrays.
+    `extents` are texts of the dimensions but the first, for declaring the pointer to rows.
+    """
+
+    array: Array
+    name: str
+    pointer: str
+    written: bool
+    strides: tuple[str, ...] = ()
+    extents: tuple[str, ...] = ()
+
+    @property
+    def qualifier(self) -> str:
+        """`const ` for arrays that are only read."""
+        return "" if self.written else "const "
+
+    @property
+    def is_rows(self) -> bool:
+        """Whether elements are reached through a pointer to rows."""
+        return bool(self.extents)
+
+    def element(self, index: tuple[str, ...], factors: tuple[str, ...]) -> str:
+        """Return the text of an element; `factors` are the subscripts fit for multiplication."""
+        if not index:
+            return f"{self.name}[0]"
+        if not self.strides:
+            return self.name + "".join(f"[{i}]" for i in index)
+        terms = [
+            plain if stride == "1" else f"{factor} * {stride}"
+            for plain, factor, stride in zip(index, factors, self.strides, strict=True)
+        ]
+        return f"{self.name}[{' + '.join(terms)}]"
+
+    def parameter(self) -> str:
+        """Return the declaration of the pointer as a parameter or local."""
+        return f"{self.qualifier}{self.array.dtype.ctype} *restrict {self.pointer}"
+
+    def rows(self) -> str | None:
+        """Return the declaration of the pointer to rows, None where `pointer` serves."""
+        if not self.is_rows:
+            return None
+        tail = "".join(f"[{e}]" for e in self.extents)
+        head = f"{self.qualifier}{self.array.dtype.ctype}"
+        return f"{head} (*{self.name}){tail} = ({head} (*){tail}){self.pointer}"
+
+
+def has_rows(array: Array) -> bool:
+    """Tell whether `array` is contiguous with at least two dimensions."""
+    return array.layout is Layout.C and len(array.shape) > 1
