@@ -79,7 +79,7 @@ def reference(data, corr):
 
 
 def flops(M, N):
-    return M * (N + 1) + M * (3 * N + 2) + 3 * N * M + M * (M - 1) // 2 * 2 * N
+    return M * (N + 1) + M * (4 * N + 2) + 3 * N * M + M * (M - 1) // 2 * 2 * N
 
 
 def chain(M, N):

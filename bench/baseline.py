@@ -1,0 +1,71 @@
+"""The yardstick: the explicit loops written in C, one function a workload, compiled by gcc.
+
+In: a workload.  Out: a shared library, and calls into it with the workload's arguments.
+Refuses: a machine without gcc.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workloads import Workload
+
+SOURCES = Path(__file__).parent / "baseline"
+FLAGS = ("-O3", "-march=native")
+EXACT_FLAGS = (*FLAGS, "-ffp-contract=off")
+
+
+class NoCompiler(Exception):
+    """gcc is missing or failed; the text is one line with what to do."""
+
+
+def compiler() -> str:
+    """Return the path of gcc."""
+    path = shutil.which("gcc")
+    if path is None:
+        raise NoCompiler("gcc not found: install the package gcc")
+    return path
+
+
+def build(workload: Workload, folder: Path, flags: tuple[str, ...] = FLAGS) -> Path:
+    """Compile the loops of `workload` to a shared library in `folder`."""
+    stem = workload.forms["loops"].__name__
+    library = folder / f"{stem}{''.join(flags)}.so"
+    command = [compiler(), *flags, "-shared", "-fPIC", "-o", str(library)]
+    command += [str(SOURCES / f"{stem}.c"), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        first = (done.stderr.strip().splitlines() or ["no message"])[0]
+        raise NoCompiler(f"gcc failed on {stem}.c: {first}")
+    return library
+
+
+Bind = Callable[[dict[str, int], dict[str, Any]], Callable[[], object]]
+
+
+def load(workload: Workload, library: Path) -> Bind:
+    """Return a function from sizes and arguments to a call of the compiled loops with them.
+
+    The C function takes the sizes first, in the published order; integer arguments are among them.
+    """
+    entry = getattr(ctypes.CDLL(str(library)), workload.forms["loops"].__name__)
+    entry.restype = None
+
+    def bind(sizes: dict[str, int], arguments: dict[str, Any]) -> Callable[[], object]:
+        values: list[Any] = [ctypes.c_long(sizes[name]) for name in workload.parameters]
+        for value in arguments.values():
+            if isinstance(value, np.ndarray):
+                values.append(ctypes.c_void_p(value.ctypes.data))
+            elif isinstance(value, float):
+                values.append(ctypes.c_double(value))
+        return partial(entry, *values)
+
+    return bind

@@ -1,0 +1,77 @@
+"""Where and with what a measurement was made.
+
+In: the running machine.  Out: JSON values: date, commit, machine, compiler, versions.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from bench.baseline import FLAGS, compiler
+from bench.process import ROOT
+
+
+def describe() -> dict[str, Any]:
+    """Return the environment of a run."""
+    return {
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "machine": {
+            "cpu": _cpu(),
+            "cores": len(os.sched_getaffinity(0)),
+            "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+            "caches": _caches(),
+            "system": f"{platform.system()} {platform.machine()}",
+        },
+        "compiler": _output(compiler(), "--version").partition("\n")[0],
+        "flags": list(FLAGS),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: _version(name) for name in ("numpy", "islpy", "polyopt")},
+        },
+    }
+
+
+def _commit() -> str:
+    commit = _output("git", "-C", str(ROOT), "rev-parse", "HEAD").strip()
+    changed = _output("git", "-C", str(ROOT), "status", "--porcelain", "-uno").strip()
+    return f"{commit} with changes" if changed else commit or "unknown"
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    fields = {k.strip(): v.strip() for k, _, v in (line.partition(":") for line in lines)}
+    name = fields.get("model name", platform.processor() or "unknown")
+    numbers = [fields[key] for key in ("cpu family", "model") if key in fields]
+    return f"{name} (family and model {' '.join(numbers)})" if numbers else name
+
+
+def _caches() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level = (index / "level").read_text().strip()
+        kind = (index / "type").read_text().strip().lower()
+        found[f"L{level} {kind}"] = (index / "size").read_text().strip()
+    return found
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _output(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return ""
+    return done.stdout if done.returncode == 0 else ""

@@ -1,0 +1,220 @@
+"""Check and time all implementations of one workload, in turn.
+
+In: a workload and a request.  Out: `WorkloadResult`.
+Results are compared before anything is timed; what is wrong or refused is not timed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+
+from bench import baseline
+from bench.process import WorkerFailure, WorkerProcess
+from bench.records import Implementation, Kind, Measurement, Request, Status, WorkloadResult
+from workloads import Workload
+
+Sizes = dict[str, int]
+Say = Callable[[str], None]
+
+REFERENCE_FLOPS = 1e9  # a slow NumPy reference is run at sizes that need no more than this
+NUMPY_SECONDS = 2.0  # a NumPy time loop is timed over as many steps as take about this long
+SAMPLE_SECONDS = 0.02  # shorter programs are called several times for one sample
+EXACT_FLOPS = 2e9  # bitwise comparison is on by default up to this
+
+
+@dataclass(slots=True)
+class Lane:
+    """One implementation under measurement."""
+
+    implementation: Implementation
+    process: WorkerProcess
+    status: Status = Status.OK
+    message: str = ""
+    error: float | None = None
+    against: str = ""
+    bitwise: bool | None = None
+    compile_seconds: float | None = None
+    fraction: float = 1.0
+    sizes: Sizes = field(default_factory=dict)
+    last: float = 0.0
+    used: float = 0.0
+    samples: list[float] = field(default_factory=list)
+
+    def fail(self, failure: WorkerFailure) -> None:
+        """Take the implementation out of the run."""
+        self.status, self.message = failure.status, str(failure)
+
+    def result(self) -> Measurement:
+        """Return what was found."""
+        return Measurement(
+            self.implementation,
+            self.status,
+            self.message,
+            self.error,
+            self.against,
+            self.bitwise,
+            self.compile_seconds,
+            self.fraction,
+            tuple(self.samples),
+        )
+
+
+def implementations(workload: Workload, request: Request) -> tuple[Implementation, ...]:
+    """Return what takes part: NumPy with the most threads asked for, gcc, polyopt's variants."""
+    found = [Implementation(Kind.NUMPY, threads=max(request.threads)), Implementation(Kind.GCC)]
+    for form in request.forms:
+        if form in workload.forms:
+            found += [
+                Implementation(Kind.POLYOPT, form, threads, request.fp)
+                for threads in request.threads
+            ]
+    return tuple(found)
+
+
+def measure(workload: Workload, request: Request, say: Say) -> WorkloadResult:
+    """Run one workload."""
+    sizes = workload.at(request.dataset)
+    if request.steps is not None and workload.steps is not None:
+        sizes[workload.steps] = min(sizes[workload.steps], request.steps)
+    small = check_sizes(workload, sizes)
+    with tempfile.TemporaryDirectory(prefix="polyopt-bench-") as name, ExitStack() as stack:
+        folder = Path(name)
+        lanes = [
+            Lane(i, stack.enter_context(WorkerProcess(i, request.timeout)), sizes=dict(sizes))
+            for i in implementations(workload, request)
+        ]
+        _load(workload, lanes, folder, say)
+        _check(workload, lanes, small, folder)
+        if request.bitwise or workload.flops(small) <= EXACT_FLOPS:
+            _compare_bits(workload, lanes, small, folder, request)
+        _warm_up(workload, lanes, small, sizes, folder, say)
+        _time(lanes, request)
+        return WorkloadResult(
+            workload.name,
+            sizes,
+            small,
+            workload.flops(sizes),
+            workload.bound(sizes),
+            tuple(lane.result() for lane in lanes),
+        )
+
+
+def check_sizes(workload: Workload, sizes: Sizes) -> Sizes:
+    """Return the sizes at which NumPy's reference is computed: all, or fewer steps, or smaller."""
+    flops = workload.flops(sizes)
+    if workload.whole_reference or flops <= REFERENCE_FLOPS:
+        return dict(sizes)
+    if workload.steps is not None:
+        steps = max(1, int(sizes[workload.steps] * REFERENCE_FLOPS / flops))
+        return {**sizes, workload.steps: steps}
+    fitting = {workload.flops(s): s for s in workload.sizes.values()}
+    return dict(fitting[max(count for count in fitting if count <= REFERENCE_FLOPS)])
+
+
+def _alive(lanes: list[Lane]) -> list[Lane]:
+    return [lane for lane in lanes if lane.status is Status.OK]
+
+
+def _load(workload: Workload, lanes: list[Lane], folder: Path, say: Say) -> None:
+    library = str(baseline.build(workload, folder))
+    for lane in lanes:
+        try:
+            lane.compile_seconds = lane.process.load(workload.name, library)
+        except WorkerFailure as failure:
+            lane.fail(failure)
+            say(f"{workload.name}: {lane.implementation}: {failure}")
+
+
+def _check(workload: Workload, lanes: list[Lane], small: Sizes, folder: Path) -> None:
+    """Compare everybody with NumPy's reference."""
+    path = str(folder / "reference.npz")
+    lanes[0].process.ask(do="reference", sizes=small, path=path)
+    bound = workload.bound(small)
+    for lane in _alive(lanes):
+        _compare(lane, small, path, bound, "the NumPy reference")
+
+
+def _compare(lane: Lane, sizes: Sizes, path: str, bound: float, against: str) -> None:
+    try:
+        reply = lane.process.ask(do="check", sizes=sizes, path=path)
+    except WorkerFailure as failure:
+        lane.fail(failure)
+        return
+    lane.last, lane.error, lane.against = reply["seconds"], reply["error"], against
+    if not reply["error"] <= bound:
+        lane.status = Status.WRONG
+        lane.message = f"error {reply['error']:.1e} against {against}, bound {bound:.1e}"
+
+
+def _compare_bits(
+    workload: Workload, lanes: list[Lane], small: Sizes, folder: Path, request: Request
+) -> None:
+    """Compare strict explicit loops with the C loops compiled without contraction."""
+    if request.fp != "strict":
+        return
+    path = str(folder / "exact.npz")
+    exact = str(baseline.build(workload, folder, baseline.EXACT_FLAGS))
+    with WorkerProcess(Implementation(Kind.GCC), request.timeout) as process:
+        process.load(workload.name, exact)
+        process.ask(do="save", sizes=small, path=path)
+    for lane in _alive(lanes):
+        if lane.implementation.form != "loops":
+            continue
+        try:
+            lane.bitwise = lane.process.ask(do="bitwise", sizes=small, path=path)["same"]
+        except WorkerFailure as failure:
+            lane.fail(failure)
+            continue
+        if not lane.bitwise:
+            lane.status = Status.WRONG
+            lane.message = "not bitwise equal to the loops in source order"
+
+
+def _warm_up(
+    workload: Workload, lanes: list[Lane], small: Sizes, sizes: Sizes, folder: Path, say: Say
+) -> None:
+    """Run everybody once at full size, against gcc where the reference was computed smaller."""
+    numpy, gcc = lanes[0], lanes[1]
+    if small == sizes:
+        return
+    if workload.steps is not None:
+        each = numpy.last / small[workload.steps]
+        steps = min(sizes[workload.steps], max(1, ceil(NUMPY_SECONDS / max(each, 1e-9))))
+        numpy.sizes = {**sizes, workload.steps: steps}
+        numpy.fraction = steps / sizes[workload.steps]
+        numpy.last = each * steps
+    else:
+        numpy.last = numpy.last * workload.flops(sizes) / max(workload.flops(small), 1)
+    path = str(folder / "full.npz")
+    try:
+        gcc.last = gcc.process.ask(do="save", sizes=sizes, path=path)["seconds"]
+    except WorkerFailure as failure:
+        gcc.fail(failure)
+        say(f"{workload.name}: gcc: {failure}")
+        return
+    for lane in _alive(lanes[2:]):
+        _compare(lane, sizes, path, workload.bound(sizes), "gcc at full size")
+    for lane in lanes:
+        lane.used = 0.0 if lane is numpy else lane.last
+
+
+def _time(lanes: list[Lane], request: Request) -> None:
+    """Take samples in turn until each has enough or has used up its time."""
+    for _ in range(request.repeat):
+        for lane in _alive(lanes):
+            if lane.samples and lane.used + lane.last > request.budget:
+                continue
+            calls = max(1, min(50, ceil(SAMPLE_SECONDS / max(lane.last, 1e-7))))
+            try:
+                seconds = lane.process.ask(do="time", sizes=lane.sizes, calls=calls)["seconds"]
+            except WorkerFailure as failure:
+                lane.fail(failure)
+                continue
+            lane.used += sum(seconds)
+            lane.last = sorted(seconds)[len(seconds) // 2]
+            lane.samples.append(lane.last / lane.fraction)

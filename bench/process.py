@@ -1,0 +1,102 @@
+"""The driver's end of a worker process.
+
+In: an implementation.  Out: answers to commands.
+Refuses (raises): an answer that is an error, takes too long, or never comes because of a crash.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from bench.records import Implementation, Status
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class WorkerFailure(Exception):
+    """A worker did not do what it was asked; `status` says in which way."""
+
+    def __init__(self, status: Status, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class WorkerProcess:
+    """A running worker; a context manager that ends the process."""
+
+    def __init__(self, implementation: Implementation, timeout: float) -> None:
+        threads = str(implementation.threads)
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": threads,
+            "OPENBLAS_NUM_THREADS": threads,
+            "MKL_NUM_THREADS": threads,
+            "PYTHONPATH": os.pathsep.join(paths),
+        }
+        self.implementation = implementation
+        self.timeout = timeout
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "bench.worker"],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+
+    def __enter__(self) -> WorkerProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                stream.close()
+
+    def load(self, workload: str, library: str = "") -> float | None:
+        """Let the worker prepare the implementation; return the seconds polyopt compiled."""
+        i = self.implementation
+        reply = self.ask(
+            workload=workload,
+            kind=i.kind.value,
+            form=i.form,
+            threads=i.threads,
+            fp=i.fp,
+            library=library,
+        )
+        seconds: float | None = reply["seconds"]
+        return seconds
+
+    def ask(self, **command: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Send a command, wait for its answer."""
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        try:
+            stdin.write(json.dumps(command) + "\n")
+            stdin.flush()
+        except BrokenPipeError:
+            raise self._crash() from None
+        ready, _, _ = select.select([stdout], [], [], self.timeout)
+        if not ready:
+            raise WorkerFailure(Status.TIMEOUT, f"no answer in {self.timeout:.0f} s")
+        line = stdout.readline()
+        if not line:
+            raise self._crash()
+        reply: dict[str, Any] = json.loads(line)
+        if "failure" in reply:
+            raise WorkerFailure(Status.REFUSED, reply["failure"])
+        return reply
+
+    def _crash(self) -> WorkerFailure:
+        code = self.process.wait()
+        return WorkerFailure(Status.WRONG, f"the process ended with code {code}")

@@ -1,0 +1,153 @@
+"""A process that runs one implementation of one workload on request.
+
+In: one JSON command a line on standard input.  Out: one JSON answer a line on standard output.
+The thread count of NumPy's BLAS and of OpenMP is set by the environment it is started with.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import workloads
+from bench import baseline
+from bench.check import relative_error, same_bits
+from bench.records import Implementation, Kind
+
+Sizes = dict[str, int]
+Arguments = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Worker:
+    """The loaded implementation and the arguments of the last size it ran at."""
+
+    workload: workloads.Workload
+    bind: baseline.Bind
+    call: Callable[[], object] = lambda: None
+    sizes: Sizes = field(default_factory=dict)
+    arguments: Arguments = field(default_factory=dict)
+    pristine: Arguments = field(default_factory=dict)
+
+    def run(self, sizes: Sizes) -> float:
+        """Restore the arguments, call once, return the seconds of the call alone."""
+        if sizes != self.sizes:
+            self.arguments = self.workload.make(sizes)
+            self.pristine = {n: self.arguments[n].copy() for n in self.workload.outputs}
+            self.call = self.bind(sizes, self.arguments)
+            self.sizes = sizes
+        for name, values in self.pristine.items():
+            np.copyto(self.arguments[name], values)
+        start = perf_counter()
+        self.call()
+        return perf_counter() - start
+
+    def outputs(self) -> Arguments:
+        """Return the arrays to compare."""
+        return {name: self.arguments[name] for name in self.workload.outputs}
+
+
+def load(command: dict[str, Any]) -> tuple[Worker, float | None]:
+    """Prepare an implementation; the second value is the time polyopt took to compile it."""
+    workload = workloads.get(command["workload"])
+    chosen = Implementation(
+        Kind(command["kind"]), command["form"], command["threads"], command["fp"]
+    )
+    match chosen.kind:
+        case Kind.NUMPY:
+            return Worker(workload, numpy_bind(workload)), None
+        case Kind.GCC:
+            return Worker(workload, baseline.load(workload, Path(command["library"]))), None
+        case Kind.POLYOPT:
+            return polyopt_worker(workload, chosen)
+
+
+def numpy_bind(workload: workloads.Workload) -> baseline.Bind:
+    """Return the NumPy form as NumPy runs it; the reference where there is no such form."""
+
+    def reference(**arguments: Any) -> None:  # noqa: ANN401
+        for name, values in workload.reference(arguments).items():
+            arguments[name][...] = values
+
+    form = workload.forms.get("numpy", reference)
+    return lambda sizes, arguments: partial(form, **arguments)
+
+
+def polyopt_worker(
+    workload: workloads.Workload, chosen: Implementation
+) -> tuple[Worker, float | None]:
+    """Compile a form with polyopt."""
+    import polyopt as po
+
+    kernel = po.kernel(workload.forms[chosen.form]).with_options(
+        fp=chosen.fp, threads=chosen.threads
+    )
+    small = tuple(workload.make("MINI").values())
+    start = perf_counter()
+    kernel.compile(*small)
+    seconds = perf_counter() - start
+    return Worker(workload, lambda sizes, arguments: partial(kernel, *arguments.values())), seconds
+
+
+def answer(worker: Worker, command: dict[str, Any]) -> dict[str, Any]:
+    """Carry out one command."""
+    sizes = command["sizes"]
+    match command["do"]:
+        case "reference":
+            expected = worker.workload.reference(worker.workload.make(sizes))
+            save(command["path"], expected)
+            return {}
+        case "save":
+            seconds = worker.run(sizes)
+            save(command["path"], worker.outputs())
+            return {"seconds": seconds}
+        case "check":
+            seconds = worker.run(sizes)
+            with np.load(command["path"]) as expected:
+                return {"seconds": seconds, "error": relative_error(worker.outputs(), expected)}
+        case "bitwise":
+            worker.run(sizes)
+            with np.load(command["path"]) as expected:
+                return {"same": same_bits(worker.outputs(), expected)}
+        case "time":
+            return {"seconds": [worker.run(sizes) for _ in range(command["calls"])]}
+        case other:
+            raise ValueError(f"no command {other}")
+
+
+def save(path: str, arrays: Arguments) -> None:
+    """Write arrays for other workers to compare with."""
+    with open(path, "wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def main() -> None:
+    """Serve commands until standard input ends."""
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what a kernel prints must not end up among the answers
+    np.seterr(all="ignore")
+    worker: Worker | None = None
+    for line in sys.stdin:
+        command = json.loads(line)
+        try:
+            if worker is None:
+                worker, seconds = load(command)
+                reply: dict[str, Any] = {"seconds": seconds}
+            else:
+                reply = answer(worker, command)
+        except Exception as error:  # the driver reports it beside the workload
+            reply = {"failure": f"{type(error).__name__}: {error}"}
+        replies.write(json.dumps(reply) + "\n")
+
+
+if __name__ == "__main__":
+    main()
