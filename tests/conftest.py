@@ -1,0 +1,148 @@
+"""Fixtures shared by all tests: goldens, a C compiler, seeds, a cache of their own."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polyopt.ir.source import CParam, CParamKind, Source
+
+GOLDEN = Path(__file__).parent / "golden"
+FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-ffp-contract=off")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for marker in (
+        "slow: takes more than ten seconds",
+        "toolchain: needs a C compiler",
+        "gpu: needs a CUDA device",
+    ):
+        config.addinivalue_line("markers", marker)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if compiler() is None:
+        skip = pytest.mark.skip(reason="no C compiler")
+        for item in items:
+            if item.get_closest_marker("toolchain"):
+                item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Keep the tests' builds out of the user's cache."""
+    path = tmp_path_factory.mktemp("cache")
+    before = os.environ.get("POLYOPT_CACHE_DIR")
+    os.environ["POLYOPT_CACHE_DIR"] = str(path)
+    yield path
+    if before is None:
+        os.environ.pop("POLYOPT_CACHE_DIR", None)
+    else:
+        os.environ["POLYOPT_CACHE_DIR"] = before
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Return `check(name, text)`: compares `text` with tests/golden/`name`."""
+    update = request.config.getoption("--update-golden")
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            return
+        assert path.exists(), f"{path} is missing: run pytest --update-golden"
+        assert text == path.read_text()
+
+    return check
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Return seeded random numbers."""
+    return np.random.default_rng(20260101)
+
+
+def compiler() -> str | None:
+    """Return the C compiler the tests use."""
+    return shutil.which(os.environ.get("CC", "gcc")) or shutil.which("clang")
+
+
+def build(text: str, directory: Path, flags: tuple[str, ...] = FLAGS) -> ctypes.CDLL:
+    """Compile C text to a shared library in `directory` and load it."""
+    tool = compiler()
+    assert tool is not None
+    number = next(_NUMBERS)
+    source, library = directory / f"unit{number}.c", directory / f"unit{number}.so"
+    source.write_text(text)
+    command = [tool, *flags, "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, f"{done.stderr}\n{text}"
+    return ctypes.CDLL(str(library))
+
+
+_NUMBERS = itertools.count()
+
+
+def call_entry(
+    library: ctypes.CDLL,
+    source: Source,
+    arrays: Mapping[str, np.ndarray[Any, Any]],
+    params: Mapping[str, int],
+    symbols: Mapping[str, Any],
+) -> None:
+    """Call the entry of an emitted file with arrays and numbers by their names in the Scop."""
+    entry = getattr(library, source.entry)
+    entry.restype = ctypes.c_int
+    args = [_argument(param, arrays, params, symbols) for param in source.params]
+    entry.argtypes = [type(arg) for arg in args]
+    assert entry(*args) == 0
+
+
+def _argument(
+    param: CParam,
+    arrays: Mapping[str, np.ndarray[Any, Any]],
+    params: Mapping[str, int],
+    symbols: Mapping[str, Any],
+) -> Any:
+    match param.kind:
+        case CParamKind.ARRAY:
+            return ctypes.c_void_p(arrays[param.name].ctypes.data)
+        case CParamKind.SIZE:
+            return ctypes.c_int64(params[param.name])
+        case CParamKind.STRIDE:
+            array = arrays[param.name]
+            return ctypes.c_int64(array.strides[param.dim] // array.itemsize)
+        case CParamKind.SCALAR:
+            value = symbols[param.name] if param.name in symbols else params[param.name]
+            return np.ctypeslib.as_ctypes_type(param.dtype.numpy)(value)
+
+
+@pytest.fixture
+def compile_and_run(tmp_path: Path) -> Callable[..., None]:
+    """Return `run(source, arrays, params, symbols)`: emitted text, built, called on the arrays."""
+
+    def run(
+        source: Source,
+        arrays: Mapping[str, np.ndarray[Any, Any]],
+        params: Mapping[str, int],
+        symbols: Mapping[str, Any] | None = None,
+        flags: tuple[str, ...] = FLAGS,
+    ) -> None:
+        call_entry(build(source.text, tmp_path, flags), source, arrays, params, symbols or {})
+
+    return run

@@ -1,0 +1,157 @@
+"""All dependences of a Scop at concrete sizes, by enumeration, and a verdict on any order.
+
+In: a Scop, sizes, an order.  Out: the pairs it breaks.  Nothing of polyopt.schedule takes part.
+Refuses: subscripts that read arrays (`TypeError` from `evaluate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import Any, TypeAlias
+
+from polyopt.ir.expr import Load, evaluate, loads
+from polyopt.ir.interp import original_time, points
+from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Scop, Statement
+from tests.oracle.tree_times import Place, tree_places
+
+Instance: TypeAlias = tuple[str, tuple[int, ...]]
+Cell: TypeAlias = tuple[str, tuple[int, ...]]
+Timing: TypeAlias = Callable[[Statement, tuple[int, ...]], tuple[Any, ...]]
+
+
+@unique
+class PairKind(Enum):
+    """What the earlier and the later instance do to the common element."""
+
+    FLOW = "flow"
+    ANTI = "anti"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two instances that touch `cell`, the earlier one first; `free`: a reduction may swap them."""
+
+    kind: PairKind
+    source: Instance
+    target: Instance
+    cell: Cell
+    free: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Touch:
+    instance: Instance
+    writes: bool
+    accumulator: str  # the statement whose reassociable accumulator this access is, or ""
+
+
+def _touches(statement: Statement, point: tuple[int, ...], params: Mapping[str, int]) -> Any:
+    env = {**params, **dict(zip(statement.iters, point, strict=True))}
+    instance = (statement.name, point)
+    open_order = statement.reduction is not None and statement.reduction.reassociable
+
+    def cell(load: Load) -> Cell:
+        return (load.array, tuple(evaluate(part, env) for part in load.index))
+
+    reads = [*loads(statement.value), *(loads(statement.guard) if statement.guard else ())]
+    for load in reads:
+        own = open_order and (load.array, load.index) == (
+            statement.target.array,
+            statement.target.index,
+        )
+        yield cell(load), _Touch(instance, False, statement.name if own else "")
+    yield cell(statement.target), _Touch(instance, True, statement.name if open_order else "")
+
+
+def pairs_of(scop: Scop, params: Mapping[str, int]) -> Iterator[Pair]:
+    """Yield every dependent pair at `params`; a pair appears once for each way it depends."""
+    timed = [
+        (original_time(statement, point, params), position, statement, point)
+        for position, statement in enumerate(scop.statements)
+        for point in points(statement.domain, params)
+    ]
+    length = max((len(time) for time, *_ in timed), default=0)
+    timed.sort(key=lambda t: (t[0] + (0,) * (length - len(t[0])), t[1], t[3]))
+    history: dict[Cell, list[_Touch]] = {}
+    for _, _, statement, point in timed:
+        found = list(dict.fromkeys(_touches(statement, point, params)))
+        for cell, touch in found:
+            for earlier in history.get(cell, ()):
+                if earlier.writes or touch.writes:
+                    free = earlier.accumulator == touch.accumulator != ""
+                    yield Pair(_kind(earlier, touch), earlier.instance, touch.instance, cell, free)
+        for cell, touch in found:
+            history.setdefault(cell, []).append(touch)
+
+
+def _kind(earlier: _Touch, later: _Touch) -> PairKind:
+    if earlier.writes and later.writes:
+        return PairKind.OUTPUT
+    return PairKind.FLOW if earlier.writes else PairKind.ANTI
+
+
+def judge(scop: Scop, params: Mapping[str, int], time: Timing) -> list[Pair]:
+    """Return the pairs that `time` reverses or leaves without an order."""
+    statements = {statement.name: statement for statement in scop.statements}
+
+    def at(instance: Instance) -> tuple[Any, ...]:
+        return time(statements[instance[0]], instance[1])
+
+    broken = []
+    for pair in pairs_of(scop, params):
+        early, late = at(pair.source), at(pair.target)
+        if early == late or (late < early and not pair.free):
+            broken.append(pair)
+    return broken
+
+
+def judge_tree(scop: Scop, params: Mapping[str, int], tree: Any) -> list[Pair]:
+    """Return the pairs a schedule tree reverses, leaves unordered or runs together."""
+    places = tree_places(tree, scop, params)
+    return [pair for pair in pairs_of(scop, params) if breaks(pair, places)]
+
+
+def breaks(pair: Pair, places: Mapping[Instance, tuple[Place, ...]]) -> bool:
+    """Tell whether the two instances' places break the pair."""
+    for early, late in zip(places[pair.source], places[pair.target], strict=False):
+        if early.value == late.value:
+            continue
+        match early.kind:
+            case LoopKind.PARALLEL:
+                return True
+            case LoopKind.VECTOR:
+                return not pair.free
+            case _:
+                return late.value < early.value and not pair.free
+    return True
+
+
+def confirm_witness(scop: Scop, witness: Any, tree: Any) -> None:
+    """Assert that a refusal's witness is a real dependent pair that `tree` really breaks."""
+    params = dict(witness.params)
+    (first, source), (second, target) = witness.source, witness.target
+    for name, point in (witness.source, witness.target):
+        assert point in points(scop.statement(name).domain, params), (name, point, params)
+    early = original_time(scop.statement(first), source, params)
+    late = original_time(scop.statement(second), target, params)
+    length = max(len(early), len(late))
+    assert early + (0,) * (length - len(early)) < late + (0,) * (length - len(late)), witness
+    touched = [
+        {
+            (cell, touch.writes)
+            for cell, touch in _touches(scop.statement(name), point, params)
+            if cell == (witness.array, witness.cell)
+        }
+        for name, point in (witness.source, witness.target)
+    ]
+    want = {"flow": (True, False), "anti": (False, True), "output": (True, True)}[witness.kind]
+    for found, writes in zip(touched, want, strict=True):
+        assert ((witness.array, witness.cell), writes) in found, (witness, found)
+    places = tree_places(tree, scop, params, {witness.source, witness.target})
+    cell = (witness.array, witness.cell)
+    pair = Pair(PairKind(witness.kind), witness.source, witness.target, cell, False)
+    assert breaks(pair, places), (witness, places)

@@ -1,0 +1,123 @@
+"""Random loop programs: triangular bounds, steps, both directions, stencils, reductions, guards.
+
+In: a seeded `random.Random`.  Out: a `Spec`.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Param, add, integer, mul, sub
+from tests.properties.spec import Item, Loop, Put, Spec
+
+ITERS = ("i", "j", "k", "l")
+N, M = Param("N"), Param("M")
+
+
+def random_spec(rng: Random, plain: bool = False) -> Spec:
+    """Return a program of one to four statements; `plain` leaves out guards and odd steps."""
+    ranks = tuple(
+        (name, rng.choice((0, 1, 1, 1, 2, 2, 2, 3) if not plain else (1, 2, 2)))
+        for name in ("A", "B", "C")[: rng.choice((1, 1, 2, 2, 3))]
+    )
+    maker = _Maker(rng, ranks, plain, rng.choice((1, 2, 2, 3, 3, 4)))
+    body = maker.body((), rng.choice((1, 2, 2, 3)), rng.choice((1, 1, 2, 3)))
+    return Spec(ranks, body or (maker.put(()),), rng.choice((0, 0, 1, 3)))
+
+
+class _Maker:
+    """Draws parts of a program; counts statements down to a limit."""
+
+    def __init__(
+        self, rng: Random, ranks: tuple[tuple[str, int], ...], plain: bool, statements: int
+    ) -> None:
+        self.rng, self.ranks, self.plain, self.left = rng, ranks, plain, statements
+
+    def body(self, iters: tuple[str, ...], depth: int, width: int) -> tuple[Item, ...]:
+        items: list[Item] = []
+        for _ in range(width):
+            if self.left <= 0:
+                break
+            if depth > 0 and (not iters or self.rng.random() < 0.75):
+                loop = self.loop(iters, depth)
+                if loop is not None:
+                    items.append(loop)
+            else:
+                items.append(self.put(iters))
+        return tuple(items)
+
+    def loop(self, iters: tuple[str, ...], depth: int) -> Loop | None:
+        name = ITERS[len(iters)]
+        low, high = self.bounds(iters)
+        step = 1 if self.plain else self.rng.choice((1, 1, 1, 1, 2, 3, -1, -1, -2))
+        if step < 0:
+            low, high = sub(high, integer(1)), sub(low, integer(1))
+        body = self.body((*iters, name), depth - 1, self.rng.choice((1, 1, 2, 2)))
+        return Loop(name, low, high, step, body) if body else None
+
+    def bounds(self, iters: tuple[str, ...]) -> tuple[Expr, Expr]:
+        """Return bounds that keep the iterator in [0, max(N, M))."""
+        rng = self.rng
+        low: Expr = integer(rng.choice((0, 0, 0, 1, 2)))
+        high: Expr = rng.choice((N, N, M, sub(N, integer(1)), sub(M, integer(2))))
+        if iters and rng.random() < 0.35:
+            outer = Iter(rng.choice(iters))
+            if rng.random() < 0.5:
+                low = rng.choice((outer, add(outer, integer(1))))
+            else:
+                high = rng.choice((outer, sub(outer, integer(1))))
+        elif rng.random() < 0.08:
+            low, high = integer(0), integer(rng.choice((0, 1, 2, 5)))
+            high = integer(1) if rng.random() < 0.5 else high
+        return low, high
+
+    def put(self, iters: tuple[str, ...]) -> Put:
+        self.left -= 1
+        rng = self.rng
+        array, rank = rng.choice(self.ranks)
+        index = self.index(iters, rank)
+        reads = [self.read(iters) for _ in range(rng.choice((1, 1, 2, 2, 3)))]
+        if rng.random() < 0.5:
+            reads[0] = (array, self.near(index))
+        guarded = not self.plain and rng.random() < 0.1
+        condition = None
+        if iters and not self.plain and rng.random() < 0.12:
+            condition = self.condition(iters)
+        return Put(array, index, tuple(reads), rng.random() < 0.25, guarded, condition)
+
+    def read(self, iters: tuple[str, ...]) -> tuple[str, tuple[Expr, ...]]:
+        array, rank = self.rng.choice(self.ranks)
+        return array, self.index(iters, rank)
+
+    def near(self, index: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        return tuple(add(part, integer(self.rng.choice((0, 0, 1, 2)))) for part in index)
+
+    def index(self, iters: tuple[str, ...], rank: int) -> tuple[Expr, ...]:
+        order = list(iters)
+        if self.rng.random() < 0.25:
+            self.rng.shuffle(order)
+        return tuple(self.subscript(iters, order[d % len(order)] if order else "") for d in range(rank))
+
+    def subscript(self, iters: tuple[str, ...], favourite: str) -> Expr:
+        """Return a subscript in [0, 2 * (N + M) + 10)."""
+        rng = self.rng
+        if not iters or rng.random() < 0.08:
+            return rng.choice((integer(0), integer(3), N, sub(add(N, M), integer(0))))
+        one, other = Iter(favourite), Iter(rng.choice(iters))
+        shift = integer(rng.choice((0, 1, 1, 2, 2, 2, 3, 4)))
+        if rng.random() < 0.75:
+            return add(one, shift)
+        return rng.choice(
+            (
+                add(add(one, other), shift),
+                add(sub(add(N, one), other), add(M, shift)),
+                add(sub(add(N, M), one), shift),
+                add(mul(integer(2), one), shift),
+            )
+        )
+
+    def condition(self, iters: tuple[str, ...]) -> Expr:
+        one, other = Iter(self.rng.choice(iters)), Iter(self.rng.choice(iters))
+        op = self.rng.choice(tuple(CompareOp))
+        right = self.rng.choice((other, integer(2), sub(N, integer(2)), M))
+        return Compare(op, one, right)
