@@ -6,10 +6,10 @@ small arrays declared in that loop instead of full arrays, and the names of thos
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from polyopt.emit.nodes import expressions, map_node
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -23,13 +23,10 @@ from polyopt.ir.expr import (
     from_linear,
     integer,
     linear,
-    rewrite,
     walk,
 )
 from polyopt.ir.loops import (
-    Assign,
     Body,
-    Comment,
     Declare,
     DeclareArray,
     For,
@@ -71,23 +68,6 @@ def mentions(node: Node, array: str) -> bool:
         for expr in expressions(node)
         for part in walk(expr)
     )
-
-
-def expressions(node: Node) -> tuple[Expr, ...]:
-    """Return a node's own expressions."""
-    match node:
-        case For():
-            return (node.lower, node.upper)
-        case If():
-            return (node.condition,)
-        case Assign():
-            return (node.target, node.value)
-        case Declare() | SetLocal():
-            return (node.value,)
-        case DeclareArray() | Comment():
-            return ()
-        case _:
-            assert_never(node)
 
 
 def _in_loop(body: Body, array: Array, home: str) -> Body | None:
@@ -155,7 +135,7 @@ def _declare(loop: For, array: Array) -> Body | None:
             return replace(part, index=index)
         return None
 
-    return (DeclareArray(local), *(_map(node, rule) for node in loop.body))
+    return (DeclareArray(local), *(map_node(node, rule) for node in loop.body))
 
 
 def _inner(index: Expr, ranges: dict[str, tuple[Expr, Expr]]) -> bool:
@@ -257,40 +237,6 @@ def _minus(index: Expr, origin: Expr) -> Expr:
     return from_linear(linear(difference))
 
 
-def _map(node: Node, rule: Callable[[Expr], Expr | None]) -> Node:
-    """Return a node with `rule` applied to every expression below it."""
-    match node:
-        case For():
-            body = tuple(_map(part, rule) for part in node.body)
-            lower, upper = rewrite(node.lower, rule), rewrite(node.upper, rule)
-            return replace(node, lower=lower, upper=upper, body=body)
-        case If():
-            return If(
-                rewrite(node.condition, rule),
-                tuple(_map(part, rule) for part in node.then),
-                tuple(_map(part, rule) for part in node.otherwise),
-            )
-        case Assign():
-            target = rewrite(node.target, rule)
-            if isinstance(target, Symbol):
-                return SetLocal(
-                    target.name,
-                    target.dtype,
-                    1,
-                    rewrite(node.value, rule),
-                    node.statement,
-                    node.instance,
-                )
-            assert isinstance(target, Load | VectorLoad)
-            return replace(node, target=target, value=rewrite(node.value, rule))
-        case Declare() | SetLocal():
-            return replace(node, value=rewrite(node.value, rule))
-        case DeclareArray() | Comment():
-            return node
-        case _:
-            assert_never(node)
-
-
 def _scalar(body: Body, array: Array) -> Body:
     """Return the body with the array as a local scalar, declared where it is first assigned."""
     symbol = Symbol(array.name, array.dtype)
@@ -302,7 +248,7 @@ def _scalar(body: Body, array: Array) -> Body:
     declared = False
     for node in body:
         used = mentions(node, array.name)
-        changed = _map(node, rule)
+        changed = map_node(node, rule)
         if used and not declared:
             declared = True
             if isinstance(changed, SetLocal) and changed.name == array.name:

@@ -11,6 +11,7 @@ from typing import assert_never
 import islpy as isl
 
 from polyopt.emit.localize import localize
+from polyopt.emit.reindex import reindex
 from polyopt.ir.expr import (
     Expr,
     Iter,
@@ -39,7 +40,7 @@ def lower(schedule: Schedule, program: Program) -> LoopFunction:
     loops = ast_body(ast, frozenset(scop.params))
     taken = {array.name for array in scop.arrays} | set(scop.params) | _symbols(program)
     body = _Lowering(scop, marked, frozenset(taken)).body(loops, {})
-    body, local = localize(body, scop.arrays, contraction_loops(scop, schedule.tree))
+    body, local = localize(reindex(body), scop.arrays, contraction_loops(scop, schedule.tree))
     return LoopFunction(
         program.name,
         tuple(array for array in scop.arrays if array.name not in local),

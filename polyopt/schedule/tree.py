@@ -301,3 +301,33 @@ def show_member(member: BandMember, scop: Scop, domain: isl.UnionSet) -> str:
     if len({rule for _, rule in rules}) == 1:
         return rules[0][1]
     return ", ".join(f"{name}: {rule}" for name, rule in rules)
+
+
+def path_to(
+    tree: Tree, scop: Scop, label: str
+) -> tuple[tuple[BandMember, ...], isl.UnionSet]:
+    """Return the loops above the band and the instances that reach it."""
+    found = _path(tree, scop.domain, label)
+    assert found is not None
+    return found
+
+
+def _path(
+    tree: Tree, domain: isl.UnionSet, label: str
+) -> tuple[tuple[BandMember, ...], isl.UnionSet] | None:
+    match tree:
+        case Leaf():
+            return None
+        case Filter():
+            return _path(tree.child, domain.intersect(tree.domain), label)
+        case Band():
+            if tree.label == label:
+                return (), domain
+            below = _path(tree.child, domain, label)
+            return None if below is None else (tree.members + below[0], below[1])
+        case Sequence():
+            for part in children(tree):
+                found = _path(part, domain, label)
+                if found is not None:
+                    return found
+            return None

@@ -15,10 +15,11 @@ from polyopt.schedule.tree import (
     Sequence,
     Tree,
     find_band,
+    path_to,
     statements_of,
 )
 from polyopt.strategy.strides import Step, accesses, directions, step_of
-from polyopt.strategy.vector import path_to, vector_gain
+from polyopt.strategy.vector import vector_gain
 from polyopt.transforms import Interchange, Parallelize, Skew, Tile
 
 

@@ -6,21 +6,14 @@ bodies split where only that makes them vectorizable, and the loop marked.
 
 from __future__ import annotations
 
-import islpy as isl
-
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.scop import Scop
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
-    BandMember,
-    Filter,
-    Leaf,
     Sequence,
-    Tree,
     bands,
-    children,
     find_band,
+    path_to,
     statements_of,
 )
 from polyopt.strategy.strides import Step, accesses, directions, step_of
@@ -101,31 +94,3 @@ def _with_vector(schedule: Schedule, label: str, position: int) -> Schedule | No
         if vector is not None:
             split, marked = vector, True
     return split if marked else None
-
-
-def path_to(
-    tree: Tree, scop: Scop, label: str
-) -> tuple[tuple[BandMember, ...], isl.UnionSet]:
-    """Return the loops above the band and the instances that reach it."""
-    found = _path(tree, scop.domain, label)
-    assert found is not None
-    return found
-
-
-def _path(tree: Tree, domain: isl.UnionSet, label: str) -> tuple[tuple[BandMember, ...], isl.UnionSet] | None:
-    match tree:
-        case Leaf():
-            return None
-        case Filter():
-            return _path(tree.child, domain.intersect(tree.domain), label)
-        case Band():
-            if tree.label == label:
-                return (), domain
-            below = _path(tree.child, domain, label)
-            return None if below is None else (tree.members + below[0], below[1])
-        case Sequence():
-            for part in children(tree):
-                found = _path(part, domain, label)
-                if found is not None:
-                    return found
-            return None

@@ -5,6 +5,7 @@ from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.interchange import Interchange
 from polyopt.transforms.parallelize import Parallelize
+from polyopt.transforms.separate import Separate
 from polyopt.transforms.skew import Skew
 from polyopt.transforms.text import parse_schedule, parse_steps
 from polyopt.transforms.tile import Tile
@@ -18,6 +19,7 @@ __all__ = [
     "Fusion",
     "Interchange",
     "Parallelize",
+    "Separate",
     "Skew",
     "Tile",
     "Unroll",

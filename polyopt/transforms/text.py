@@ -17,6 +17,7 @@ from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.interchange import Interchange
 from polyopt.transforms.parallelize import Parallelize
+from polyopt.transforms.separate import Separate
 from polyopt.transforms.skew import Skew
 from polyopt.transforms.tile import Tile
 from polyopt.transforms.unroll import Unroll
@@ -47,6 +48,9 @@ STEPS: dict[str, _Step] = {
     "fuse": _Step("fuse(L0, L1)", lambda w: Fuse(*_fixed(2, w))),
     "interchange": _Step("interchange(i, j)", lambda w: Interchange(*_fixed(2, w))),
     "parallelize": _Step("parallelize(i)", lambda w: Parallelize(*_fixed(1, w))),
+    "separate": _Step(
+        "separate(L0.point, L0.point2, 6, 16)", lambda w: Separate(w[0], w[1], _numbers(w[2:]))
+    ),
     "skew": _Step("skew(i, t, 1)", lambda w: Skew(w[0], w[1], *_numbers(w[2:]))),
     "tile": _Step("tile(L0, 32, 32)", lambda w: Tile(w[0], _numbers(w[1:]))),
     "unroll": _Step("unroll(i)", lambda w: Unroll(*_fixed(1, w))),

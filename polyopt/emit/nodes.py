@@ -1,0 +1,99 @@
+"""Walking and rebuilding loop-AST nodes.
+
+In: a node.  Out: its own expressions, its bodies, and the node with either replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import assert_never
+
+from polyopt.ir.expr import Expr, Load, Symbol, VectorLoad, rewrite
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    Comment,
+    Declare,
+    DeclareArray,
+    For,
+    If,
+    Node,
+    SetLocal,
+)
+
+Rule = Callable[[Expr], Expr | None]
+
+
+def expressions(node: Node) -> tuple[Expr, ...]:
+    """Return a node's own expressions, without those of its bodies; an instance's vector excluded."""
+    match node:
+        case For():
+            return (node.lower, node.upper)
+        case If():
+            return (node.condition,)
+        case Assign():
+            return (node.target, node.value)
+        case Declare() | SetLocal():
+            return (node.value,)
+        case DeclareArray() | Comment():
+            return ()
+        case _:
+            assert_never(node)
+
+
+def nested(node: Node) -> tuple[Body, ...]:
+    """Return a node's bodies."""
+    match node:
+        case For():
+            return (node.body,)
+        case If():
+            return (node.then, node.otherwise)
+        case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
+            return ()
+        case _:
+            assert_never(node)
+
+
+def with_nested(node: Node, bodies: tuple[Body, ...]) -> Node:
+    """Return the node with its bodies replaced, in the order of `nested`."""
+    match node:
+        case For():
+            return replace(node, body=bodies[0])
+        case If():
+            return replace(node, then=bodies[0], otherwise=bodies[1])
+        case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
+            return node
+        case _:
+            assert_never(node)
+
+
+def map_node(node: Node, rule: Rule) -> Node:
+    """Return a node with `rule` applied to every expression in it and below, instances included.
+
+    An assignment whose target becomes a `Symbol` becomes a `SetLocal`.
+    """
+    inner = tuple(tuple(map_node(part, rule) for part in body) for body in nested(node))
+    node = with_nested(node, inner)
+    match node:
+        case For():
+            return replace(node, lower=rewrite(node.lower, rule), upper=rewrite(node.upper, rule))
+        case If():
+            return replace(node, condition=rewrite(node.condition, rule))
+        case Assign():
+            target = rewrite(node.target, rule)
+            value = rewrite(node.value, rule)
+            instance = tuple(rewrite(part, rule) for part in node.instance)
+            if isinstance(target, Symbol):
+                return SetLocal(
+                    target.name, target.dtype, target.lanes, value, node.statement, instance
+                )
+            assert isinstance(target, Load | VectorLoad)
+            return Assign(target, value, node.statement, instance)
+        case Declare() | SetLocal():
+            instance = tuple(rewrite(part, rule) for part in node.instance)
+            return replace(node, value=rewrite(node.value, rule), instance=instance)
+        case DeclareArray() | Comment():
+            return node
+        case _:
+            assert_never(node)

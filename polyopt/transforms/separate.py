@@ -1,0 +1,111 @@
+"""Separate: run full tiles by loops of constant trip count, the others by a copy of the nest.
+
+In: a band and, among its loops, those to be full, with their tile sizes.  Out: a sequence of two nests:
+the instances of full tiles, then the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Scop
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Sequence,
+    Tree,
+    bands,
+    find_band,
+    fresh_label,
+    map_bands,
+    member_map,
+    path_to,
+    replace_band,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Separate:
+    """Split the nest at `band` into full tiles of the loops of band `point` and the rest.
+
+    `sizes` are the tile sizes of the last `len(sizes)` loops of `point`, 0 for loops that are not
+    tiled.  A tile is full when, with all other loops fixed, every value of the tiled loops is an
+    iteration.  The rest is a copy of the nest with labels ending in `.rest` and no unrolled or vector
+    loops (Ancourt and Irigoin, "Scanning polyhedra with DO loops", 1991).
+    """
+
+    band: str
+    point: str
+    sizes: tuple[int, ...]
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the split tree; raises `ScheduleError` PO0301, PO0303."""
+        top, point = find_band(tree, self.band), find_band(tree, self.point)
+        if len(self.sizes) > len(point.members) or not any(self.sizes):
+            raise ScheduleError("PO0303", f"{self}: one size per loop of {self.point} is needed")
+        if all(band is not point for band in bands(top)):
+            raise ScheduleError("PO0304", f"{self}: {self.point} is not inside {self.band}")
+        path, domain = path_to(tree, scop, self.point)
+        full = full_tiles((*path, *point.members), self.sizes, domain)
+        rest = domain.subtract(full)
+        copy = map_bands(top, lambda band: _plain(tree, band))
+        split = Sequence((Filter(full, top), Filter(rest, copy)))
+        return replace_band(tree, self.band, lambda _: split)
+
+    def __str__(self) -> str:
+        return f"separate({self.band}, {self.point}, {', '.join(map(str, self.sizes))})"
+
+
+def _plain(tree: Tree, band: Band) -> Band:
+    members = tuple(
+        replace(m, kind=LoopKind.SEQUENTIAL) if m.kind is not LoopKind.PARALLEL else m
+        for m in band.members
+    )
+    return Band(fresh_label(tree, f"{band.label}.rest"), members, band.child)
+
+
+def full_tiles(
+    members: tuple[BandMember, ...], sizes: tuple[int, ...], domain: isl.UnionSet
+) -> isl.UnionSet:
+    """Return the instances whose tile, with all untiled loops fixed, lies in the domain entirely."""
+    time: isl.UnionMap | None = None
+    for member in members:
+        part = member_map(member, domain)
+        time = part if time is None else time.flat_range_product(part)
+    assert time is not None
+    found = isl.UnionSet.empty(domain.get_space())
+    parts: list[isl.Map] = []
+    time.foreach_map(parts.append)
+    for part in parts:
+        points = part.range()
+        box = _whole_tiles(points, sizes)
+        missing = box.subtract(points)
+        broken = _same_tile(points, sizes).intersect_range(missing).domain()
+        keep = part.intersect_range(points.subtract(broken)).domain()
+        found = found.union(isl.UnionSet.from_set(keep))
+    return found.coalesce()
+
+
+def _same_tile(points: isl.Set, sizes: tuple[int, ...]) -> isl.Map:
+    """Return { x -> y } : y is in the tile of x, whether or not it is an iteration."""
+    space = points.get_space()
+    pairs = isl.Map.universe(space.map_from_set())
+    first = points.dim(isl.dim_type.set) - len(sizes)
+    local = isl.LocalSpace.from_space(space)
+    for position in range(points.dim(isl.dim_type.set)):
+        size = sizes[position - first] if position >= first else 0
+        value = isl.PwAff.from_aff(isl.Aff.var_on_domain(local, isl.dim_type.set, position))
+        if size:
+            value = value.scale_down_val(isl.Val(size)).floor()
+        tile = isl.Map.from_pw_aff(value)
+        pairs = pairs.intersect(tile.apply_range(tile.reverse()))
+    return pairs
+
+
+def _whole_tiles(points: isl.Set, sizes: tuple[int, ...]) -> isl.Set:
+    return _same_tile(points, sizes).intersect_domain(points).range()
