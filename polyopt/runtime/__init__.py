@@ -1,0 +1,1 @@
+"""Building, caching, loading and calling emitted C; everything that touches processes and files."""

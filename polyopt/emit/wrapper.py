@@ -1,0 +1,397 @@
+"""Print the CPython extension module that checks a call's arguments and runs an emitted kernel.
+
+In: a `Source`.  Out: C text of module `polyopt_call` with `call`, `dispatch`, `configure`.
+Refuses: nothing; at run time each call that does not fit returns NotImplemented, nothing written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from polyopt.emit.wrapper_support import HEAD, OPENMP, SERIAL, SUPPORT, TAIL
+from polyopt.errors import EmitError
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    Const,
+    Expr,
+    Param,
+    Select,
+    Unary,
+    UnaryOp,
+    show,
+)
+from polyopt.ir.source import (
+    ArrayArg,
+    ConstArg,
+    CParam,
+    CParamKind,
+    IntegerOf,
+    Layout,
+    Result,
+    ResultKind,
+    ScalarArg,
+    Signature,
+    SizeOf,
+    Source,
+)
+from polyopt.ir.types import DType, Kind
+
+_LAYOUT = {Layout.C: "LAYOUT_C", Layout.ROWS: "LAYOUT_ROWS", Layout.STRIDED: "LAYOUT_STRIDED"}
+_PLAIN = {
+    DType.BOOL: "_Bool",
+    DType.COMPLEX64: "float _Complex",
+    DType.COMPLEX128: "double _Complex",
+}
+
+
+def wrapper_source(source: Source) -> str:
+    """Return the C text of the extension module around the entry of `source`."""
+    plan = _plan(source)
+    at_load = "pthread_atfork(NULL, NULL, after_fork);" if source.openmp else ""
+    clear = "forked = 0;" if source.openmp else ""
+    tail = TAIL.replace("CLEAR_FORKED", clear).replace("AT_LOAD", at_load)
+    signature = source.signature
+    constants = sum(isinstance(a, ConstArg) for a in signature.arguments)
+    numbers = sum(isinstance(a, ScalarArg) for a in signature.arguments)
+    parts = [
+        HEAD,
+        OPENMP if source.openmp else SERIAL,
+        SUPPORT,
+        f"enum {{ DTYPES = {len(signature.outputs)}, CONSTANTS = {constants} }};",
+        f"enum {{ NUMBERS = {numbers} }};",
+        "static char weak[NUMBERS + 1];    /* of each number: made for Python's own types */",
+        "static PyObject *empty, *dtypes, *constants;",
+        "static int threads = 1, no_memory = 0;",
+        _prototype(source),
+        "",
+        "\n".join(_run(source, plan)),
+        tail,
+    ]
+    return "\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Where things are: array name -> buffer number, size parameter -> C identifier."""
+
+    buffers: Mapping[str, int]
+    sizes: Mapping[str, str]
+    symbols: Mapping[str, str]
+
+
+def _plan(source: Source) -> _Plan:
+    buffers: dict[str, int] = {}
+    symbols: dict[str, str] = {}
+    for number, argument in enumerate(source.signature.arguments):
+        match argument:
+            case ArrayArg():
+                buffers[argument.array] = len(buffers)
+            case ScalarArg():
+                symbols[argument.symbol] = f"s{number}"
+            case ConstArg():
+                pass
+            case _:
+                assert_never(argument)
+    for output in source.signature.outputs:
+        buffers[output.array] = len(buffers)
+    sizes = {size.param: f"n{k}" for k, size in enumerate(source.signature.sizes)}
+    return _Plan(buffers, sizes, symbols)
+
+
+def plain_ctype(dtype: DType) -> str:
+    """Return the C type's name without macros of `complex.h` or `stdbool.h`."""
+    return _PLAIN.get(dtype, dtype.ctype)
+
+
+def alignment(dtype: DType) -> int:
+    """Return the alignment of the C type: a complex number is aligned as its parts are."""
+    return dtype.size // 2 if dtype.is_complex else dtype.size
+
+
+def _prototype(source: Source) -> str:
+    declared = [_declare(param) for param in source.params]
+    return f"extern int {source.entry}({', '.join(declared) or 'void'});"
+
+
+def _declare(param: CParam) -> str:
+    match param.kind:
+        case CParamKind.ARRAY:
+            const = "" if param.written else "const "
+            return f"{const}{plain_ctype(param.dtype)} *"
+        case CParamKind.SIZE | CParamKind.STRIDE:
+            return "int64_t"
+        case CParamKind.SCALAR:
+            return plain_ctype(param.dtype)
+        case _:
+            assert_never(param.kind)
+
+
+def _run(source: Source, plan: _Plan) -> Iterator[str]:
+    signature = source.signature
+    yield "static PyObject *run(PyObject *const *args, Py_ssize_t nargs, int choosy)"
+    yield "{"
+    yield f"    Py_buffer v[{max(1, len(plan.buffers))}];"
+    yield f"    PyObject *made[{max(1, len(signature.outputs))}] = {{ NULL }};"
+    yield "    PyObject *result = NULL;"
+    yield "    int held = 0, status;"
+    yield "    (void)v; (void)made; (void)args; (void)choosy;"
+    yield f"    if (nargs != {len(signature.arguments)} || forked)"
+    yield "        return Py_NewRef(Py_NotImplemented);"
+    yield from _take_arguments(signature)
+    yield from _bind_sizes(signature)
+    yield from _judge_sizes(signature, plan)
+    yield from _judge_overlap(signature)
+    yield from _make_outputs(signature, plan)
+    yield from _invoke(source, plan)
+    yield from _give_results(signature, plan)
+    yield "refuse:"
+    yield "    result = Py_NewRef(Py_NotImplemented);"
+    yield "done:"
+    yield "    while (held > 0)"
+    yield "        PyBuffer_Release(&v[--held]);"
+    for number in range(len(signature.outputs)):
+        yield f"    Py_XDECREF(made[{number}]);"
+    yield "    return result;"
+    yield "}"
+
+
+def _take_arguments(signature: Signature) -> Iterator[str]:
+    constants = numbers = 0
+    for number, argument in enumerate(signature.arguments):
+        match argument:
+            case ScalarArg():
+                kind, size = argument.dtype.kind.value, argument.dtype.size
+                yield f"    {plain_ctype(argument.dtype)} s{number};"
+                facts = f"'{kind}', {size}, &s{number}, weak[{numbers}], choosy"
+                yield f"    if (!take_number(args[{number}], {facts}))"
+                yield "        goto refuse;"
+                numbers += 1
+                yield f"    (void)s{number};"
+            case ConstArg():
+                constant = f"PyTuple_GET_ITEM(constants, {constants})"
+                yield f"    if (!is_constant(args[{number}], {constant}))"
+                yield "        goto refuse;"
+                constants += 1
+            case ArrayArg():
+                pass
+            case _:
+                assert_never(argument)
+    buffer = 0
+    for number, argument in enumerate(signature.arguments):
+        if isinstance(argument, ArrayArg):
+            dtype = argument.dtype
+            facts = (
+                f"{len(argument.shape)}, '{dtype.kind.value}', {dtype.size}, {alignment(dtype)}, "
+                f"{_LAYOUT[argument.layout]}, {int(argument.written)}, choosy"
+            )
+            yield f"    if (!take_array(args[{number}], &v[{buffer}], {facts}))"
+            yield "        goto refuse;"
+            yield f"    held = {buffer + 1};"
+            buffer += 1
+
+
+def _bind_sizes(signature: Signature) -> Iterator[str]:
+    for number, size in enumerate(signature.sizes):
+        match size:
+            case SizeOf():
+                buffer = _buffer_of(signature, size.argument)
+                yield f"    const int64_t n{number} = v[{buffer}].shape[{size.dim}];"
+            case IntegerOf():
+                argument = signature.arguments[size.argument]
+                assert isinstance(argument, ScalarArg)
+                name = f"s{size.argument}"
+                if argument.dtype.size == 8:
+                    signed = argument.dtype.kind is Kind.SIGNED
+                    low = f"{name} < -SIZE_LIMIT || " if signed else ""
+                    yield f"    if ({low}{name} > SIZE_LIMIT)"
+                    yield "        goto refuse;"
+                yield f"    const int64_t n{number} = (int64_t){name};"
+            case _:
+                assert_never(size)
+        yield f"    (void)n{number};"
+
+
+def _buffer_of(signature: Signature, argument: int) -> int:
+    return sum(isinstance(a, ArrayArg) for a in signature.arguments[:argument])
+
+
+def _judge_sizes(signature: Signature, plan: _Plan) -> Iterator[str]:
+    bound = {(s.argument, s.dim): s.param for s in signature.sizes if isinstance(s, SizeOf)}
+    buffer = 0
+    for number, argument in enumerate(signature.arguments):
+        if not isinstance(argument, ArrayArg):
+            continue
+        for dim, extent in enumerate(argument.shape):
+            param = bound.get((number, dim))
+            if param is None or extent != Param(param):
+                yield f"    if ((wide)v[{buffer}].shape[{dim}] != {size_text(extent, plan.sizes)})"
+                yield "        goto refuse;"
+        buffer += 1
+    for check in signature.checks:
+        yield f"    if (!{size_text(check.condition, plan.sizes)})"
+        yield "        goto refuse;"
+
+
+def _judge_overlap(signature: Signature) -> Iterator[str]:
+    arrays = [a for a in signature.arguments if isinstance(a, ArrayArg)]
+    pairs = [
+        (i, j)
+        for i in range(len(arrays))
+        for j in range(i + 1, len(arrays))
+        if arrays[i].written or arrays[j].written
+    ]
+    for number in sorted({k for pair in pairs for k in pair}):
+        yield f"    const Span m{number} = span_of(&v[{number}]);"
+    for i, j in pairs:
+        yield f"    if (overlaps(m{i}, m{j}))"
+        yield "        goto refuse;"
+
+
+def _make_outputs(signature: Signature, plan: _Plan) -> Iterator[str]:
+    for number, output in enumerate(signature.outputs):
+        buffer = plan.buffers[output.array]
+        rank = len(output.shape)
+        yield f"    int64_t shape{number}[{max(1, rank)}] = {{ 0 }};"
+        for dim, extent in enumerate(output.shape):
+            wide = f"w{number}_{dim}"
+            yield f"    const wide {wide} = {size_text(extent, plan.sizes)};"
+            yield f"    if ({wide} < 0 || {wide} > SIZE_LIMIT)"
+            yield "        goto refuse;"
+            yield f"    shape{number}[{dim}] = (int64_t){wide};"
+        dtype = f"PyTuple_GET_ITEM(dtypes, {number})"
+        yield f"    made[{number}] = make_array(empty, {dtype}, {rank}, shape{number});"
+        yield f"    if (made[{number}] == NULL"
+        yield f"        || PyObject_GetBuffer(made[{number}], &v[{buffer}], PyBUF_RECORDS) < 0) {{"
+        yield "        PyErr_Clear();"
+        yield "        goto refuse;"
+        yield "    }"
+        yield f"    held = {buffer + 1};"
+
+
+def _invoke(source: Source, plan: _Plan) -> Iterator[str]:
+    values = ", ".join(_pass(param, plan, source.signature) for param in source.params)
+    yield "    Py_BEGIN_ALLOW_THREADS"
+    if source.openmp:
+        yield "    const int before = omp_get_max_threads();"
+        yield "    if (before != threads)"
+        yield "        omp_set_num_threads(threads);"
+    yield f"    status = {source.entry}({values});"
+    if source.openmp:
+        yield "    if (before != threads)"
+        yield "        omp_set_num_threads(before);"
+    yield "    Py_END_ALLOW_THREADS"
+    yield "    no_memory = status != 0;"
+    yield "    if (status != 0)"
+    yield "        goto refuse;"
+
+
+def _pass(param: CParam, plan: _Plan, signature: Signature) -> str:
+    match param.kind:
+        case CParamKind.ARRAY:
+            return f"({plain_ctype(param.dtype)} *)v[{plan.buffers[param.name]}].buf"
+        case CParamKind.SIZE:
+            return plan.sizes[param.name]
+        case CParamKind.STRIDE:
+            return f"v[{plan.buffers[param.name]}].strides[{param.dim}] / {param.dtype.size}"
+        case CParamKind.SCALAR:
+            return plan.symbols[param.name]
+        case _:
+            assert_never(param.kind)
+
+
+def _give_results(signature: Signature, plan: _Plan) -> Iterator[str]:
+    results = signature.results
+    if not results and not signature.returns_tuple:
+        yield "    result = Py_NewRef(Py_None);"
+        yield "    goto done;"
+        return
+    if len(results) == 1 and not signature.returns_tuple:
+        yield f"    result = {_give(results[0], signature)};"
+        yield "    goto done;"
+        return
+    yield f"    result = PyTuple_New({len(results)});"
+    yield "    if (result == NULL)"
+    yield "        goto done;"
+    for number, value in enumerate(results):
+        yield f"    PyObject *r{number} = {_give(value, signature)};"
+        yield f"    if (r{number} == NULL) {{"
+        yield "        Py_CLEAR(result);"
+        yield "        goto done;"
+        yield "    }"
+        yield f"    PyTuple_SET_ITEM(result, {number}, r{number});"
+    yield "    goto done;"
+
+
+def _give(result: Result, signature: Signature) -> str:
+    match result.kind:
+        case ResultKind.OUTPUT:
+            return f"Py_NewRef(made[{_output_of(signature, result.array)}])"
+        case ResultKind.SCALAR:
+            made = f"made[{_output_of(signature, result.array)}]"
+            return f"scalar_of({made})"
+        case ResultKind.ARGUMENT:
+            for number, argument in enumerate(signature.arguments):
+                if isinstance(argument, ArrayArg) and argument.array == result.array:
+                    return f"Py_NewRef(args[{number}])"
+            raise AssertionError(f"no argument {result.array}")
+        case _:
+            assert_never(result.kind)
+
+
+def _output_of(signature: Signature, array: str) -> int:
+    return [output.array for output in signature.outputs].index(array)
+
+
+_OPERATORS = {
+    BinaryOp.ADD: "+", BinaryOp.SUB: "-", BinaryOp.MUL: "*",
+    BinaryOp.AND: "&", BinaryOp.OR: "|", BinaryOp.XOR: "^",
+}  # fmt: skip
+_FUNCTIONS = {
+    BinaryOp.FLOORDIV: "floor_div", BinaryOp.MOD: "floor_mod",
+    BinaryOp.MIN: "wide_min", BinaryOp.MAX: "wide_max",
+}  # fmt: skip
+
+
+def size_text(expr: Expr, sizes: Mapping[str, str]) -> str:
+    """Return `expr` (INT64 or BOOL over parameters) as one C operand of type `wide`."""
+    match expr:
+        case Const(value=bool(value)):
+            return str(int(value))
+        case Const(value=int(value)) if abs(value) < 2**62:
+            return f"(wide){value}LL" if value >= 0 else f"(wide)({value}LL)"
+        case Param(name=name):
+            return f"(wide){sizes[name]}"
+        case Unary():
+            return _unary_text(expr, sizes)
+        case Binary(op=op) if op in _OPERATORS:
+            left, right = size_text(expr.left, sizes), size_text(expr.right, sizes)
+            return f"({left} {_OPERATORS[op]} {right})"
+        case Binary(op=op) if op in _FUNCTIONS:
+            left, right = size_text(expr.left, sizes), size_text(expr.right, sizes)
+            return f"{_FUNCTIONS[op]}({left}, {right})"
+        case Compare():
+            left, right = size_text(expr.left, sizes), size_text(expr.right, sizes)
+            return f"({left} {expr.op.value} {right})"
+        case Select():
+            parts = (expr.condition, expr.then, expr.otherwise)
+            condition, then, otherwise = (size_text(part, sizes) for part in parts)
+            return f"({condition} ? {then} : {otherwise})"
+        case _:
+            raise EmitError("PO0420", f"`{show(expr)}` is not an integer expression over sizes")
+
+
+def _unary_text(expr: Unary, sizes: Mapping[str, str]) -> str:
+    operand = size_text(expr.operand, sizes)
+    match expr.op:
+        case UnaryOp.NEG:
+            return f"(-{operand})"
+        case UnaryOp.ABS:
+            return f"wide_max({operand}, -{operand})"
+        case UnaryOp.INVERT:
+            return f"(!{operand})" if expr.dtype is DType.BOOL else f"(~{operand})"
+        case _:
+            assert_never(expr.op)

@@ -1,0 +1,352 @@
+"""The fixed part of every call wrapper: C functions that judge buffers and numbers.
+
+In: nothing.  Out: C text.  Nothing in it depends on a kernel.
+"""
+
+from __future__ import annotations
+
+HEAD = r"""/* CPython call wrapper: checks a call's arguments, then runs the kernel without the GIL.
+   Every refusal is NotImplemented; the caller finds out why and says so. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+"""
+
+SUPPORT = r"""
+typedef __int128 wide;
+static PyObject *ndarray; /* the type numpy.ndarray; other exporters are converted by the caller */
+enum { LAYOUT_C, LAYOUT_ROWS, LAYOUT_STRIDED };
+enum { GENERAL_LIMIT = 4096 };    /* elements; larger arrays get the code made for their layout */
+#define SIZE_LIMIT ((int64_t)1 << 48)
+
+static inline wide floor_div(wide a, wide b)
+{
+    if (b == 0)
+        return 0;
+    wide q = a / b;
+    return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
+
+static inline wide floor_mod(wide a, wide b) { return b == 0 ? 0 : a - floor_div(a, b) * b; }
+static inline wide wide_min(wide a, wide b) { return a < b ? a : b; }
+static inline wide wide_max(wide a, wide b) { return a > b ? a : b; }
+
+/* The family of numbers a buffer format means in native byte order, 0 for any other format. */
+static inline char family(const char *format)
+{
+    if (format == NULL)
+        return 'u';
+    if (*format == '@' || *format == '=')
+        format++;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    else if (*format == '<')
+        format++;
+#endif
+    if (format[0] == 'Z' && (format[1] == 'f' || format[1] == 'd') && format[2] == 0)
+        return 'c';
+    if (format[0] == 0 || format[1] != 0)
+        return 0;
+    switch (format[0]) {
+    case '?': return 'b';
+    case 'b': case 'h': case 'i': case 'l': case 'q': case 'n': return 'i';
+    case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N': return 'u';
+    case 'f': case 'd': return 'f';
+    default: return 0;
+    }
+}
+
+static inline int is_contiguous(const Py_buffer *v)
+{
+    Py_ssize_t expected = v->itemsize;
+    int same = 1;
+    for (int d = v->ndim - 1; d >= 0; d--) {
+        if (v->shape[d] == 0)
+            return 1;
+        if (v->shape[d] != 1 && v->strides[d] != expected)
+            same = 0;
+        expected *= v->shape[d];
+    }
+    return same;
+}
+
+static inline int is_empty(const Py_buffer *v)
+{
+    for (int d = 0; d < v->ndim; d++)
+        if (v->shape[d] == 0)
+            return 1;
+    return 0;
+}
+
+/* Whether two elements of one array may share a byte (dimensions in order of stride must nest). */
+static inline int may_overlap_itself(const Py_buffer *v)
+{
+    Py_ssize_t step[64], extent[64];
+    int n = 0;
+    for (int d = 0; d < v->ndim; d++) {
+        if (v->shape[d] == 1)
+            continue;
+        Py_ssize_t s = v->strides[d] < 0 ? -v->strides[d] : v->strides[d];
+        int at = n++;
+        while (at > 0 && step[at - 1] > s) {
+            step[at] = step[at - 1];
+            extent[at] = extent[at - 1];
+            at--;
+        }
+        step[at] = s;
+        extent[at] = v->shape[d];
+    }
+    Py_ssize_t reach = v->itemsize;
+    for (int k = 0; k < n; k++) {
+        if (step[k] < reach)
+            return 1;
+        reach += step[k] * (extent[k] - 1);
+    }
+    return 0;
+}
+
+typedef struct {
+    uintptr_t low, high;
+} Span;
+
+static inline Span span_of(const Py_buffer *v)
+{
+    uintptr_t low = (uintptr_t)v->buf, high = low;
+    if (is_empty(v))
+        return (Span){ 0, 0 };
+    for (int d = 0; d < v->ndim; d++) {
+        Py_ssize_t reach = v->strides[d] * (v->shape[d] - 1);
+        if (reach < 0)
+            low += (uintptr_t)reach;
+        else
+            high += (uintptr_t)reach;
+    }
+    return (Span){ low, high + (uintptr_t)v->itemsize };
+}
+
+static inline int overlaps(Span a, Span b) { return a.low < b.high && b.low < a.high; }
+
+/* Get the buffer of an array argument and judge everything that needs no sizes. */
+static inline int take_array(PyObject *object, Py_buffer *v, int rank, char kind, Py_ssize_t size,
+                      uintptr_t align, int layout, int written, int choosy)
+{
+    if ((PyObject *)Py_TYPE(object) != ndarray)
+        return 0;
+    if (PyObject_GetBuffer(object, v, written ? PyBUF_RECORDS : PyBUF_RECORDS_RO) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    if (v->ndim != rank || v->itemsize != size || family(v->format) != kind
+        || (uintptr_t)v->buf % align != 0)
+        goto refuse;
+    if (rank == 0)
+        return 1;
+    int contiguous = is_contiguous(v);
+    if (layout == LAYOUT_C) {
+        if (!contiguous)
+            goto refuse;
+        return 1;
+    }
+    if (!is_empty(v)) {
+        for (int d = 0; d < rank; d++)
+            if (v->shape[d] > 1 && v->strides[d] % size != 0)
+                goto refuse;
+        if (written && !contiguous && may_overlap_itself(v))
+            goto refuse;
+        int unit = v->shape[rank - 1] == 1 || v->strides[rank - 1] == size;
+        if (layout == LAYOUT_ROWS && !unit)
+            goto refuse;
+        if (choosy && v->len / size > GENERAL_LIMIT
+            && (contiguous || (layout == LAYOUT_STRIDED && unit && rank > 1)))
+            goto refuse;
+    }
+    return 1;
+refuse:
+    PyBuffer_Release(v);
+    return 0;
+}
+
+/* Read a number of exactly the given type: Python's own (weak), or a NumPy scalar by its buffer. */
+static inline int take_number(PyObject *object, char kind, Py_ssize_t size, void *into, int weak,
+                              int choosy)
+{
+    const int own = !choosy || weak;
+    if (kind == 'f' && size == 8 && own && PyFloat_CheckExact(object)) {
+        *(double *)into = PyFloat_AS_DOUBLE(object);
+        return 1;
+    }
+    if (kind == 'i' && size == 8 && own && PyLong_CheckExact(object)) {
+        int overflow = 0;
+        long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+        *(int64_t *)into = value;
+        return !overflow;
+    }
+    if (kind == 'b' && PyBool_Check(object)) {
+        *(_Bool *)into = object == Py_True;
+        return 1;
+    }
+    if (kind == 'c' && size == 16 && own && PyComplex_CheckExact(object)) {
+        ((double *)into)[0] = PyComplex_RealAsDouble(object);
+        ((double *)into)[1] = PyComplex_ImagAsDouble(object);
+        return 1;
+    }
+    if ((choosy && weak && kind != 'b') || !PyObject_CheckBuffer(object))
+        return 0;
+    Py_buffer v;
+    if (PyObject_GetBuffer(object, &v, PyBUF_RECORDS_RO) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    int same = v.ndim == 0 && v.itemsize == size && family(v.format) == kind;
+    if (same)
+        memcpy(into, v.buf, (size_t)size);
+    PyBuffer_Release(&v);
+    return same;
+}
+
+/* Whether an argument is the value compiled in. */
+static inline int is_constant(PyObject *object, PyObject *constant)
+{
+    if (object == constant)
+        return 1;
+    if (Py_TYPE(object) != Py_TYPE(constant)
+        || !(PyLong_CheckExact(constant) || PyUnicode_CheckExact(constant)))
+        return 0;
+    int same = PyObject_RichCompareBool(object, constant, Py_EQ);
+    if (same < 0)
+        PyErr_Clear();
+    return same == 1;
+}
+
+/* The element of a 0-d array, as a NumPy scalar. */
+static inline PyObject *scalar_of(PyObject *array)
+{
+    PyObject *index = PyTuple_New(0);
+    if (index == NULL)
+        return NULL;
+    PyObject *value = PyObject_GetItem(array, index);
+    Py_DECREF(index);
+    return value;
+}
+
+static inline PyObject *make_array(PyObject *empty, PyObject *dtype, int rank, const int64_t *shape)
+{
+    PyObject *dims = PyTuple_New(rank);
+    if (dims == NULL)
+        return NULL;
+    for (int d = 0; d < rank; d++) {
+        PyObject *extent = PyLong_FromLongLong(shape[d]);
+        if (extent == NULL) {
+            Py_DECREF(dims);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(dims, d, extent);
+    }
+    PyObject *arguments[] = { dims, dtype };
+    PyObject *array = PyObject_Vectorcall(empty, arguments, 2, NULL);
+    Py_DECREF(dims);
+    return array;
+}
+"""
+
+OPENMP = r"""
+#include <pthread.h>
+extern int omp_get_max_threads(void);
+extern void omp_set_num_threads(int);
+static int forked = 0;    /* set in a forked child, whose OpenMP threads are gone */
+static void after_fork(void) { forked = 1; }
+"""
+
+SERIAL = r"""
+enum { forked = 0 };
+"""
+
+TAIL = r"""
+static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)self;
+    return run(args, nargs, 0);
+}
+
+static PyObject *dispatch(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)self;
+    return run(args, nargs, 1);
+}
+
+static void keep(PyObject **place, PyObject *value)
+{
+    PyObject *old = *place;
+    *place = Py_NewRef(value);
+    Py_XDECREF(old);
+}
+
+/* configure(ndarray, empty, dtypes, constants, weak, threads): what is needed from Python. */
+static PyObject *configure(PyObject *self, PyObject *args)
+{
+    PyObject *new_ndarray, *new_empty, *new_dtypes, *new_constants;
+    Py_buffer flags;
+    int new_threads;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOO!O!y*i", &new_ndarray, &new_empty, &PyTuple_Type, &new_dtypes,
+                          &PyTuple_Type, &new_constants, &flags, &new_threads))
+        return NULL;
+    const int fits = flags.len == NUMBERS;
+    if (fits && NUMBERS > 0)
+        memcpy(weak, flags.buf, NUMBERS);
+    PyBuffer_Release(&flags);
+    if (!fits || PyTuple_GET_SIZE(new_dtypes) != DTYPES
+        || PyTuple_GET_SIZE(new_constants) != CONSTANTS) {
+        PyErr_SetString(PyExc_ValueError, "configure: wrong lengths");
+        return NULL;
+    }
+    keep(&ndarray, new_ndarray);
+    keep(&empty, new_empty);
+    keep(&dtypes, new_dtypes);
+    keep(&constants, new_constants);
+    threads = new_threads;
+    Py_RETURN_NONE;
+}
+
+static PyObject *set_threads(PyObject *self, PyObject *count)
+{
+    long value = PyLong_AsLong(count);
+    (void)self;
+    if (value == -1 && PyErr_Occurred())
+        return NULL;
+    threads = (int)value;
+    CLEAR_FORKED
+    Py_RETURN_NONE;
+}
+
+/* state() -> (in a forked child and not yet serial, last call ran out of memory) */
+static PyObject *state(PyObject *self, PyObject *unused)
+{
+    (void)self;
+    (void)unused;
+    return Py_BuildValue("(ii)", forked, no_memory);
+}
+
+static PyMethodDef methods[] = {
+    { "call", (PyCFunction)(void (*)(void))call, METH_FASTCALL, NULL },
+    { "dispatch", (PyCFunction)(void (*)(void))dispatch, METH_FASTCALL, NULL },
+    { "configure", configure, METH_VARARGS, NULL },
+    { "set_threads", set_threads, METH_O, NULL },
+    { "state", state, METH_NOARGS, NULL },
+    { NULL, NULL, 0, NULL },
+};
+
+static int execute(PyObject *module)
+{
+    (void)module;
+    AT_LOAD
+    return 0;
+}
+
+static PyModuleDef_Slot slots[] = { { Py_mod_exec, (void *)execute }, { 0, NULL } };
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "polyopt_call", .m_methods = methods, .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit_polyopt_call(void) { return PyModuleDef_Init(&definition); }
+"""

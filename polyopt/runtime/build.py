@@ -1,0 +1,247 @@
+"""Compile emitted C and its call wrapper into one shared library, or take it from the store.
+
+In: the texts, a `Compiler`, a `Store`.  Out: the path of a library that was verified or just built.
+Refuses: a compiler that fails (PO0502) or takes too long (PO0504).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from polyopt.errors import ToolchainError
+from polyopt.runtime.store import Entry, Store, digest
+from polyopt.runtime.toolchain import (
+    WRAPPER_FLAGS,
+    Compiler,
+    environment,
+    kernel_flags,
+    link_flags,
+    processor_features,
+)
+
+ABI = 1
+"""Raised when libraries built before must not be loaded any more."""
+
+_SECONDS = 300.0
+_LOCK_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What is compiled; `wrapper` is None where the library is called through ctypes."""
+
+    kernel: str
+    wrapper: str | None
+    openmp: bool
+    contract: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One run of the compiler."""
+
+    arguments: tuple[str, ...]
+    output: str
+
+
+def library_key(texts: Texts, compiler: Compiler) -> str:
+    """Return the full text that decides which library results."""
+    flags = kernel_flags(compiler, openmp=texts.openmp, contract=texts.contract)
+    facts = {
+        "abi": ABI,
+        "kernel": texts.kernel,
+        "wrapper": texts.wrapper,
+        "compiler": [list(compiler.command), compiler.identity],
+        "flags": [list(flags), list(WRAPPER_FLAGS), list(link_flags(openmp=texts.openmp))],
+        "processor": list(processor_features()),
+        "python": python_abi() if texts.wrapper is not None else None,
+        "libc": libc(),
+    }
+    return json.dumps(facts, sort_keys=True)
+
+
+def python_abi() -> list[str]:
+    """Return what decides whether an extension module fits this interpreter."""
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    return [sys.implementation.cache_tag or "", hex(sys.hexversion), str(suffix)]
+
+
+def libc() -> str:
+    """Return the C library's name and version."""
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        return os.confstr("CS_GNU_LIBC_VERSION") or sys.platform
+    return sys.platform
+
+
+def python_headers() -> Path | None:
+    """Return the directory of `Python.h`, or None where it is not installed."""
+    directory = Path(sysconfig.get_path("include"))
+    return directory if (directory / "Python.h").is_file() else None
+
+
+def find_library(store: Store, key: str) -> Path | None:
+    """Return the library kept under `key`, or None."""
+    entry = store.read("libraries", key)
+    return None if entry is None else _library_of(entry)
+
+
+def _library_of(entry: Entry) -> Path | None:
+    names = [name for name in entry.files if name.endswith(".so")]
+    return entry.path(names[0]) if len(names) == 1 else None
+
+
+@contextlib.contextmanager
+def library(store: Store, compiler: Compiler, texts: Texts, key: str) -> Iterator[Path]:
+    """Give the library of `key`, building it if need be; it may be gone after the block."""
+    with _one_builder(store, key):
+        found = find_library(store, key)
+        if found is not None:
+            yield found
+            return
+        with contextlib.ExitStack() as stack:
+            work = stack.enter_context(store.staging())
+            try:
+                name = build(compiler, texts, work)
+            except DiskFull:
+                work = stack.enter_context(Store(None).staging())
+                name = build(compiler, texts, work)
+            for leftover in set(os.listdir(work)) - {name}:
+                (work / leftover).unlink(missing_ok=True)
+            entry = store.publish("libraries", key, work, (name,))
+            yield (work if entry is None else entry.directory) / name
+
+
+@contextlib.contextmanager
+def _one_builder(store: Store, key: str) -> Iterator[None]:
+    """Keep other processes from the same work; without a lock the work is merely done twice."""
+    if store.root is None:
+        yield
+        return
+    import filelock
+
+    path = store.root / "locks" / f"{digest(key.encode())[:32]}.lock"
+    lock = filelock.FileLock(str(path), timeout=_LOCK_SECONDS)
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        lock.acquire()
+    except (OSError, NotImplementedError, filelock.Timeout):
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class DiskFull(ToolchainError):
+    """No space is left where the library was to be built."""
+
+    def __init__(self, reason: str) -> None:
+        hint = "free some space, or set POLYOPT_CACHE_DIR and TMPDIR to directories with space"
+        super().__init__("PO0506", f"there is no space to build in: {reason[:200]}", hint=hint)
+
+
+def build(compiler: Compiler, texts: Texts, work: Path) -> str:
+    """Compile `texts` in directory `work`; return the library's file name there."""
+    start = time.monotonic()
+    commands = [_compile_kernel(compiler, texts)]
+    try:
+        (work / "kernel.c").write_text(texts.kernel, encoding="utf-8")
+        if texts.wrapper is not None:
+            (work / "wrapper.c").write_text(texts.wrapper, encoding="utf-8")
+            commands.append(_compile_wrapper(compiler))
+    except OSError as error:
+        raise DiskFull(str(error)) from None
+    _run_all(commands, work, start)
+    objects = tuple(command.output for command in commands)
+    link = (*compiler.command, *objects, "-o", "library.so", *link_flags(openmp=texts.openmp))
+    _run_all([Command(link, "library.so")], work, start)
+    name = f"polyopt_{digest((work / 'library.so').read_bytes())[:32]}.so"
+    os.rename(work / "library.so", work / name)
+    return name
+
+
+def _compile_kernel(compiler: Compiler, texts: Texts) -> Command:
+    flags = kernel_flags(compiler, openmp=texts.openmp, contract=texts.contract)
+    return Command((*compiler.command, *flags, "-c", "kernel.c", "-o", "kernel.o"), "kernel.o")
+
+
+def _compile_wrapper(compiler: Compiler) -> Command:
+    headers = python_headers()
+    assert headers is not None
+    where = ("-I", str(headers))
+    files = ("-c", "wrapper.c", "-o", "wrapper.o")
+    return Command((*compiler.command, *WRAPPER_FLAGS, *where, *files), "wrapper.o")
+
+
+def _run_all(commands: list[Command], work: Path, start: float) -> None:
+    """Run the compiler processes side by side; all have ended when this returns."""
+    running: list[tuple[Command, subprocess.Popen[bytes]]] = []
+    try:
+        for command in commands:
+            running.append((command, _start(command, work)))
+        for command, process in running:
+            left = _SECONDS - (time.monotonic() - start)
+            try:
+                output, _ = process.communicate(timeout=max(0.1, left))
+            except subprocess.TimeoutExpired:
+                raise ToolchainError(
+                    "PO0504",
+                    f"the C compiler did not end within {_SECONDS:.0f} s",
+                    hint="use a schedule with smaller unroll factors, or `schedule=\"source\"`",
+                ) from None
+            if process.returncode != 0:
+                _refuse(command, process.returncode, output.decode("utf-8", "replace"))
+    finally:
+        for _, process in running:
+            _stop(process)
+
+
+def _start(command: Command, work: Path) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            command.arguments,
+            cwd=work,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment(str(work)),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolchainError(
+            "PO0505",
+            f"the C compiler `{command.arguments[0]}` cannot be run: {error}",
+            hint="set CC to a working gcc or clang",
+        ) from None
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _refuse(command: Command, status: int, output: str) -> None:
+    if "No space left on device" in output or "Disk quota exceeded" in output:
+        raise DiskFull(output.strip())
+    lines = [line for line in output.splitlines() if "error" in line.lower()] or output.splitlines()
+    raise ToolchainError(
+        "PO0502",
+        f"`{os.path.basename(command.arguments[0])}` failed on the emitted C with status {status}",
+        notes=tuple(line.strip()[:200] for line in lines[:5]),
+        hint="report this with the program; `schedule=\"source\"` may avoid it",
+    )

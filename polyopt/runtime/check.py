@@ -1,0 +1,356 @@
+"""Judge a call's arguments against a signature, and say exactly what does not fit.
+
+In: a `Signature`, one value per argument.  Out: `Bound`: arrays, sizes, numbers by their names.
+Refuses: with a coded `ArgumentError` everything that the C wrapper refuses without words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+
+from polyopt.errors import ArgumentError, Loc
+from polyopt.ir.expr import Expr, Param, evaluate, show, walk
+from polyopt.ir.source import (
+    ArrayArg,
+    Check,
+    ConstArg,
+    IntegerOf,
+    Layout,
+    ScalarArg,
+    Signature,
+    SizeOf,
+)
+from polyopt.ir.types import DType, Kind
+from polyopt.runtime.values import AnyArray, array_of, dtype_known, native_array, type_name
+
+SIZE_LIMIT = 1 << 48
+
+
+class ShapeError(ArgumentError):
+    """Shapes do not fit; `broadcast` are the (argument, dimension) pairs of length 1 involved."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        broadcast: tuple[tuple[int, int], ...],
+        loc: Loc | None,
+        notes: tuple[str, ...],
+        hint: str | None,
+    ) -> None:
+        super().__init__(code, message, loc=loc, notes=notes, hint=hint)
+        self.broadcast = broadcast
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A call's values by name: arrays and symbols as the Scop calls them, sizes by parameter."""
+
+    arrays: Mapping[str, AnyArray]
+    symbols: Mapping[str, object]
+    sizes: Mapping[str, int]
+    shapes: Mapping[str, tuple[int, ...]]
+
+
+def check_call(signature: Signature, values: Sequence[object]) -> Bound:
+    """Return the call's values by name; raises `ArgumentError` (`ShapeError` for shapes)."""
+    if len(values) != len(signature.arguments):
+        raise ArgumentError(
+            "PO0201",
+            f"`{signature.name}` takes {len(signature.arguments)} arguments, got {len(values)}",
+            hint=f"pass {', '.join(a.name for a in signature.arguments) or 'nothing'}",
+        )
+    arrays: dict[str, AnyArray] = {}
+    symbols: dict[str, object] = {}
+    for argument, value in zip(signature.arguments, values, strict=True):
+        match argument:
+            case ArrayArg():
+                arrays[argument.array] = _array(argument, value)
+            case ScalarArg():
+                symbols[argument.symbol] = _number(argument, value)
+            case ConstArg():
+                _constant(argument, value)
+            case _:
+                assert_never(argument)
+    sizes = _sizes(signature, arrays, symbols)
+    _check_shapes(signature, arrays, sizes)
+    for check in signature.checks:
+        if not evaluate(check.condition, sizes):
+            raise _failed(signature, check, sizes)
+    _check_overlap(signature, arrays)
+    return Bound(arrays, symbols, sizes, _output_shapes(signature, sizes))
+
+
+def _array(argument: ArrayArg, value: object) -> AnyArray:
+    array = native_array(argument.name, value, argument.loc)
+    found = dtype_known(argument.name, array.dtype, argument.loc)
+    name, loc = argument.name, argument.loc
+    if array.ndim != len(argument.shape):
+        raise ArgumentError(
+            "PO0208",
+            f"`{name}` has {array.ndim} dimensions, this kernel was compiled for "
+            f"{len(argument.shape)}",
+            loc=loc,
+            hint="call the kernel itself: it compiles for the ranks it meets",
+        )
+    if found is not argument.dtype:
+        raise ArgumentError(
+            "PO0207",
+            f"`{name}` is an array of {found}, this kernel was compiled for {argument.dtype}",
+            loc=loc,
+            hint=f"pass `{name}.astype(np.{argument.dtype})`, or call the kernel itself: "
+            "it compiles for the types it meets",
+        )
+    if argument.written and not array.flags.writeable:
+        raise ArgumentError(
+            "PO0204",
+            f"`{name}` is read-only and the kernel writes it",
+            loc=loc,
+            hint=f"pass a copy: `{name}.copy()`",
+        )
+    _check_memory(argument, array)
+    return array
+
+
+def _check_memory(argument: ArrayArg, array: AnyArray) -> None:
+    name, loc, item = argument.name, argument.loc, array.itemsize
+    strides = [s for s, n in zip(array.strides, array.shape, strict=True) if n > 1]
+    if array.size and (not array.flags.aligned or any(s % item for s in strides)):
+        raise ArgumentError(
+            "PO0211",
+            f"the elements of `{name}` are not aligned (strides {array.strides} of {item} bytes)",
+            loc=loc,
+            hint=f"pass a copy: `{name}.copy()`",
+        )
+    if argument.written and array.size and _overlaps_itself(array):
+        raise ArgumentError(
+            "PO0212",
+            f"elements of `{name}` share memory with each other and the kernel writes it",
+            loc=loc,
+            hint=f"pass a copy: `{name}.copy()`",
+        )
+    if argument.layout not in layouts_of(array):
+        wanted = {Layout.C: "contiguous rows", Layout.ROWS: "a last dimension of stride one"}
+        raise ArgumentError(
+            "PO0209",
+            f"`{name}` has strides {array.strides}, this kernel was compiled for "
+            f"{wanted.get(argument.layout, 'any strides')}",
+            loc=loc,
+            hint=f"pass `np.ascontiguousarray({name})`, or call the kernel itself: "
+            "it compiles for the layouts it meets",
+        )
+
+
+def layouts_of(array: AnyArray) -> tuple[Layout, ...]:
+    """Return the layouts `array` has, the most regular first."""
+    if array.flags.c_contiguous:
+        return (Layout.C, Layout.ROWS, Layout.STRIDED)
+    if array.shape[-1] == 1 or array.strides[-1] == array.itemsize:
+        return (Layout.ROWS, Layout.STRIDED)
+    return (Layout.STRIDED,)
+
+
+def _overlaps_itself(array: AnyArray) -> bool:
+    """Tell whether dimensions in order of stride fail to nest, so that elements may coincide."""
+    reach = array.itemsize
+    steps = sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1)
+    for step, extent in steps:
+        if step < reach:
+            return True
+        reach += step * (extent - 1)
+    return False
+
+
+def _number(argument: ScalarArg, value: object) -> object:
+    """Return `value` as the NumPy scalar the kernel takes, if no information is lost."""
+    name, dtype = argument.name, argument.dtype
+    array = array_of(value)
+    if array is not None and array.ndim > 0:
+        raise ArgumentError(
+            "PO0215",
+            f"`{name}` is an array of {array.ndim} dimensions, the kernel takes a number",
+            hint="call the kernel itself: it compiles for the types it meets",
+        )
+    if array is not None:
+        value = array[()]
+    if not isinstance(value, bool | int | float | complex | np.generic):
+        raise ArgumentError(
+            "PO0215",
+            f"`{name}` is {type_name(value)}, the kernel takes a number",
+            hint=f"pass a number of type {dtype}",
+        )
+    if not np.can_cast(np.min_scalar_type(value), dtype.numpy, "safe") and not _weak(value, dtype):
+        raise ArgumentError(
+            "PO0207",
+            f"`{name}` is {value!r}, this kernel was compiled for {dtype}",
+            hint=f"pass a number of type {dtype}, or call the kernel itself: "
+            "it compiles for the types it meets",
+        )
+    return dtype.numpy.type(value)
+
+
+def _weak(value: object, dtype: DType) -> bool:
+    """Tell whether a Python float or complex goes into a narrower type as NumPy lets it."""
+    if isinstance(value, float):
+        return dtype.is_float or dtype.is_complex
+    return isinstance(value, complex) and dtype.is_complex
+
+
+def _constant(argument: ConstArg, value: object) -> None:
+    if type(value) is not type(argument.value) or value != argument.value:
+        raise ArgumentError(
+            "PO0213",
+            f"`{argument.name}` is {value!r}, this kernel was compiled for {argument.value!r}",
+            hint="call the kernel itself: it compiles for the values it meets",
+        )
+
+
+def _sizes(
+    signature: Signature, arrays: Mapping[str, AnyArray], symbols: Mapping[str, object]
+) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for size in signature.sizes:
+        argument = signature.arguments[size.argument]
+        match size:
+            case SizeOf():
+                assert isinstance(argument, ArrayArg)
+                sizes[size.param] = int(arrays[argument.array].shape[size.dim])
+            case IntegerOf():
+                assert isinstance(argument, ScalarArg)
+                value = int(symbols[argument.symbol])  # type: ignore[call-overload]
+                if abs(value) > SIZE_LIMIT:
+                    raise ArgumentError(
+                        "PO0210",
+                        f"`{argument.name}` is {value}; sizes, bounds and subscripts go to 2**48",
+                        hint="pass a smaller integer",
+                    )
+                sizes[size.param] = value
+            case _:
+                assert_never(size)
+    return sizes
+
+
+def _check_shapes(
+    signature: Signature, arrays: Mapping[str, AnyArray], sizes: Mapping[str, int]
+) -> None:
+    for number, argument in enumerate(signature.arguments):
+        if not isinstance(argument, ArrayArg):
+            continue
+        shape = arrays[argument.array].shape
+        for dim, extent in enumerate(argument.shape):
+            wanted = evaluate(extent, sizes)
+            if shape[dim] != wanted:
+                ones = ((number, dim),) if shape[dim] == 1 else ()
+                raise ShapeError(
+                    "PO0203",
+                    f"`{argument.name}` has shape {shape}; its dimension {dim} is {shape[dim]} and "
+                    f"must be {wanted}, {_origin(signature, extent)}",
+                    broadcast=ones + _ones(signature, extent, sizes),
+                    loc=argument.loc,
+                    notes=_origins(signature, extent, sizes),
+                    hint="make the two lengths equal",
+                )
+
+
+def _failed(signature: Signature, check: Check, sizes: Mapping[str, int]) -> ShapeError:
+    return ShapeError(
+        check.code,
+        check.message,
+        broadcast=_ones(signature, check.condition, sizes),
+        loc=check.loc,
+        notes=(
+            f"`{show(check.condition)}` does not hold",
+            *_origins(signature, check.condition, sizes),
+        ),
+        hint=check.hint,
+    )
+
+
+def _params(expr: Expr) -> list[str]:
+    return list(dict.fromkeys(part.name for part in walk(expr) if isinstance(part, Param)))
+
+
+def _ones(
+    signature: Signature, expr: Expr, sizes: Mapping[str, int]
+) -> tuple[tuple[int, int], ...]:
+    """Return the array dimensions of length 1 that `expr` depends on."""
+    names = [name for name in _params(expr) if sizes[name] == 1]
+    return tuple(
+        (size.argument, size.dim)
+        for size in signature.sizes
+        if isinstance(size, SizeOf) and size.param in names
+    )
+
+
+def _origin(signature: Signature, extent: Expr) -> str:
+    match extent:
+        case Param(name=name):
+            return _place(signature, name)
+        case _:
+            return f"the value of `{show(extent)}`"
+
+
+def _origins(signature: Signature, expr: Expr, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    if isinstance(expr, Param):
+        return ()
+    return tuple(f"{name} = {sizes[name]}, {_place(signature, name)}" for name in _params(expr))
+
+
+def _place(signature: Signature, param: str) -> str:
+    for size in signature.sizes:
+        if size.param == param:
+            name = signature.arguments[size.argument].name
+            if isinstance(size, SizeOf):
+                return f"the length of dimension {size.dim} of `{name}`"
+            return f"the value of `{name}`"
+    raise AssertionError(f"no size {param}")
+
+
+def _check_overlap(signature: Signature, arrays: Mapping[str, AnyArray]) -> None:
+    listed = [a for a in signature.arguments if isinstance(a, ArrayArg)]
+    spans = [np.lib.array_utils.byte_bounds(arrays[a.array]) for a in listed]
+    for i, first in enumerate(listed):
+        for j, second in enumerate(listed[i + 1 :], start=i + 1):
+            if not (first.written or second.written):
+                continue
+            if not (arrays[first.array].size and arrays[second.array].size):
+                continue
+            if spans[i][0] < spans[j][1] and spans[j][0] < spans[i][1]:
+                written, other = (first, second) if first.written else (second, first)
+                raise ArgumentError(
+                    "PO0205",
+                    f"`{written.name}` is written and its memory overlaps that of `{other.name}`",
+                    loc=written.loc,
+                    hint=f"pass a copy of one of them: `{other.name}.copy()`",
+                )
+
+
+def _output_shapes(
+    signature: Signature, sizes: Mapping[str, int]
+) -> dict[str, tuple[int, ...]]:
+    shapes = {}
+    for output in signature.outputs:
+        shape = tuple(evaluate(extent, sizes) for extent in output.shape)
+        for dim, extent in enumerate(shape):
+            if not 0 <= extent <= SIZE_LIMIT:
+                raise ArgumentError(
+                    "PO0214",
+                    f"an array of shape {shape} would be made; dimension {dim} is {extent}",
+                    notes=_origins(signature, output.shape[dim], sizes),
+                    hint="choose sizes that make it zero or more",
+                )
+        shapes[output.array] = shape
+    return shapes
+
+
+def integer_range(dtype: DType) -> tuple[int, int]:
+    """Return the least and the greatest value of an integer dtype."""
+    bits = 8 * dtype.size
+    if dtype.kind is Kind.UNSIGNED:
+        return 0, (1 << bits) - 1
+    return -(1 << (bits - 1)), (1 << (bits - 1)) - 1

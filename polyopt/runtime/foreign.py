@@ -1,0 +1,162 @@
+"""Call a library through ctypes: the slow way in, for interpreters without `Python.h`.
+
+In: a library, its `Source`.  Out: an object with the functions of the C wrapper.
+Refuses: as the C wrapper does, by returning NotImplemented.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, assert_never
+
+import numpy as np
+
+from polyopt.errors import ArgumentError
+from polyopt.ir.source import ArrayArg, CParam, CParamKind, Result, ResultKind, Source
+from polyopt.ir.types import DType
+from polyopt.runtime.check import Bound, check_call
+from polyopt.runtime.values import AnyArray
+
+
+class _Complex64(ctypes.Structure):
+    _fields_ = (("real", ctypes.c_float), ("imag", ctypes.c_float))
+
+
+class _Complex128(ctypes.Structure):
+    _fields_ = (("real", ctypes.c_double), ("imag", ctypes.c_double))
+
+
+_CTYPES: dict[DType, type[Any]] = {
+    DType.BOOL: ctypes.c_bool,
+    DType.INT8: ctypes.c_int8,
+    DType.INT16: ctypes.c_int16,
+    DType.INT32: ctypes.c_int32,
+    DType.INT64: ctypes.c_int64,
+    DType.UINT8: ctypes.c_uint8,
+    DType.UINT16: ctypes.c_uint16,
+    DType.UINT32: ctypes.c_uint32,
+    DType.UINT64: ctypes.c_uint64,
+    DType.FLOAT32: ctypes.c_float,
+    DType.FLOAT64: ctypes.c_double,
+    DType.COMPLEX64: _Complex64,
+    DType.COMPLEX128: _Complex128,
+}
+
+
+class ForeignKernel:
+    """A library's entry with the interface of the C wrapper."""
+
+    def __init__(self, path: Path, source: Source, threads: int) -> None:
+        library = ctypes.CDLL(str(path))
+        self._source = source
+        self._entry = getattr(library, source.entry)
+        self._entry.argtypes = [_ctype(param) for param in source.params]
+        self._entry.restype = ctypes.c_int
+        self._openmp = (
+            (library.omp_get_max_threads, library.omp_set_num_threads) if source.openmp else None
+        )
+        self._threads = threads
+        self._process = os.getpid()
+        self._no_memory = 0
+
+    def call(self, *values: object) -> object:
+        """Run the kernel, or return NotImplemented when an argument does not fit."""
+        if self.state()[0]:
+            return NotImplemented
+        try:
+            bound = check_call(self._source.signature, values)
+        except ArgumentError:
+            return NotImplemented
+        return self._run(bound, values)
+
+    def dispatch(self, *values: object) -> object:
+        """Do as `call` does."""
+        return self.call(*values)
+
+    def state(self) -> tuple[int, int]:
+        """Return (in a forked child and not yet serial, last call ran out of memory)."""
+        forked = self._openmp is not None and self._process != os.getpid()
+        return int(forked), self._no_memory
+
+    def set_threads(self, count: int) -> None:
+        """Run on `count` threads from now on."""
+        self._threads = count
+        self._process = os.getpid()
+
+    def _run(self, bound: Bound, values: tuple[object, ...]) -> object:
+        signature = self._source.signature
+        arrays = dict(bound.arrays)
+        try:
+            for output in signature.outputs:
+                arrays[output.array] = np.empty(bound.shapes[output.array], output.dtype.numpy)
+        except MemoryError:
+            self._no_memory = 1
+            return NotImplemented
+        passed = [_value(param, arrays, bound) for param in self._source.params]
+        self._no_memory = int(self._call_entry(passed) != 0)
+        if self._no_memory:
+            return NotImplemented
+        results = tuple(self._give(result, arrays, values) for result in signature.results)
+        if signature.returns_tuple:
+            return results
+        return results[0] if len(results) == 1 else (results or None)
+
+    def _call_entry(self, passed: list[object]) -> int:
+        if self._openmp is None:
+            return int(self._entry(*passed))
+        get, set_ = self._openmp
+        before = get()
+        set_(self._threads)
+        try:
+            return int(self._entry(*passed))
+        finally:
+            set_(before)
+
+    def _give(
+        self, result: Result, arrays: Mapping[str, AnyArray], values: tuple[object, ...]
+    ) -> object:
+        match result.kind:
+            case ResultKind.OUTPUT:
+                return arrays[result.array]
+            case ResultKind.SCALAR:
+                return arrays[result.array][()]
+            case ResultKind.ARGUMENT:
+                for argument, value in zip(self._source.signature.arguments, values, strict=True):
+                    if isinstance(argument, ArrayArg) and argument.array == result.array:
+                        return value
+                raise AssertionError(f"no argument {result.array}")
+            case _:
+                assert_never(result.kind)
+
+
+def _ctype(param: CParam) -> type[Any]:
+    match param.kind:
+        case CParamKind.ARRAY:
+            return ctypes.c_void_p
+        case CParamKind.SIZE | CParamKind.STRIDE:
+            return ctypes.c_int64
+        case CParamKind.SCALAR:
+            return _CTYPES[param.dtype]
+        case _:
+            assert_never(param.kind)
+
+
+def _value(param: CParam, arrays: Mapping[str, AnyArray], bound: Bound) -> object:
+    match param.kind:
+        case CParamKind.ARRAY:
+            return arrays[param.name].ctypes.data
+        case CParamKind.SIZE:
+            return bound.sizes[param.name]
+        case CParamKind.STRIDE:
+            array = arrays[param.name]
+            return array.strides[param.dim] // array.itemsize
+        case CParamKind.SCALAR:
+            value: Any = bound.symbols[param.name]
+            if param.dtype.is_complex:
+                return _CTYPES[param.dtype](value.real, value.imag)
+            return value.item()
+        case _:
+            assert_never(param.kind)

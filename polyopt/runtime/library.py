@@ -1,0 +1,83 @@
+"""Load a built library and make it callable from Python.
+
+In: a library's path, its `Source`, a thread count.  Out: `Loaded`, four functions.
+Refuses: a library that cannot be loaded (PO0503).
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyopt.errors import ToolchainError
+from polyopt.ir.source import ConstArg, Signature, Source
+from polyopt.runtime.foreign import ForeignKernel
+from polyopt.runtime.threads import threads_at_load
+
+MODULE = "polyopt_call"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A kernel in memory.
+
+    `call(*args)` runs it, or returns NotImplemented when something does not fit; `dispatch` also
+    declines large arrays that code for a more regular layout would serve better.  `state()` gives
+    (forked, out of memory) of the last refusal.
+    """
+
+    call: Callable[..., Any]
+    dispatch: Callable[..., Any]
+    state: Callable[[], tuple[int, int]]
+    set_threads: Callable[[int], None]
+
+
+def load_extension(
+    path: Path, signature: Signature, weak: tuple[bool, ...], openmp: bool, threads: int
+) -> Loaded:
+    """Load the extension module at `path`; `weak` says which numbers are Python's own types."""
+    try:
+        loader = importlib.machinery.ExtensionFileLoader(MODULE, str(path))
+        spec = importlib.util.spec_from_loader(MODULE, loader)
+        assert spec is not None
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+    except (ImportError, OSError) as error:
+        raise _not_loadable(path, error) from None
+    module.configure(
+        np.ndarray,
+        np.empty,
+        tuple(output.dtype.numpy for output in signature.outputs),
+        tuple(a.value for a in signature.arguments if isinstance(a, ConstArg)),
+        bytes(weak),
+        threads_at_load(threads) if openmp else 1,
+    )
+    return Loaded(module.call, module.dispatch, module.state, module.set_threads)
+
+
+def load_foreign(path: Path, source: Source, threads: int) -> Loaded:
+    """Load the library at `path` through ctypes, for interpreters without `Python.h`."""
+    try:
+        kernel = ForeignKernel(path, source, threads_at_load(threads) if source.openmp else 1)
+    except (OSError, AttributeError) as error:
+        raise _not_loadable(path, error) from None
+    return Loaded(kernel.call, kernel.dispatch, kernel.state, kernel.set_threads)
+
+
+def _not_loadable(path: Path, error: Exception) -> ToolchainError:
+    text = str(error)
+    hint = "remove the cache directory and try again"
+    if "libgomp" in text or "libomp" in text:
+        hint = "install the OpenMP runtime (`apt-get install libgomp1`), or use threads=1"
+    elif "failed to map" in text or "Operation not permitted" in text:
+        hint = "set POLYOPT_CACHE_DIR to a directory on a file system that allows execution"
+    return ToolchainError(
+        "PO0503", f"the library {os.path.basename(path)} cannot be loaded: {text}", hint=hint
+    )

@@ -1,0 +1,28 @@
+"""Warnings polyopt gives while it goes on working.
+
+In: a text.  Out: a warning of a category of its own, so that it can be filtered.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+
+class PolyoptWarning(UserWarning):
+    """Base of all warnings polyopt gives."""
+
+
+class CacheWarning(PolyoptWarning):
+    """A cache entry or directory cannot be used; the work is done again."""
+
+
+class ForkWarning(PolyoptWarning):
+    """A kernel runs on one thread because its process was forked after OpenMP had started."""
+
+
+def notice(category: type[PolyoptWarning], text: str) -> None:
+    """Warn once per text and process."""
+    warnings.warn_explicit(text, category, "polyopt", 1, registry=_GIVEN)
+
+
+_GIVEN: dict[str | tuple[str, type[Warning], int], int] = {}  # Python's own once-per-text memory

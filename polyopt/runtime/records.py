@@ -1,0 +1,136 @@
+"""Signatures and C parameters as JSON, for the cache.
+
+In: a record, or the JSON value it was written as.  Out: the other one; the round trip is exact.
+Refuses: with `RecordError` any value, class or field outside the closed table below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from enum import Enum
+
+from polyopt.errors import Loc
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Call,
+    Cast,
+    Compare,
+    CompareOp,
+    Const,
+    Iter,
+    Load,
+    MathFunc,
+    Param,
+    Select,
+    Symbol,
+    Unary,
+    UnaryOp,
+)
+from polyopt.ir.source import (
+    ArrayArg,
+    Check,
+    ConstArg,
+    CParam,
+    CParamKind,
+    IntegerOf,
+    Layout,
+    OutputArray,
+    Result,
+    ResultKind,
+    ScalarArg,
+    Signature,
+    SizeOf,
+    Source,
+)
+from polyopt.ir.types import DType
+
+_RECORDS: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        Loc, ArrayArg, ScalarArg, ConstArg, SizeOf, IntegerOf, OutputArray, Result, Check,
+        Signature, CParam, Source,
+        Const, Iter, Param, Symbol, Load, Unary, Binary, Compare, Call, Select, Cast,
+    )
+}  # fmt: skip
+_ENUMS: dict[str, type[Enum]] = {
+    cls.__name__: cls
+    for cls in (DType, Layout, ResultKind, CParamKind, BinaryOp, UnaryOp, CompareOp, MathFunc)
+}
+_FIELDS = {name: tuple(f.name for f in fields(cls)) for name, cls in _RECORDS.items()}
+_MAX_DEPTH = 200
+
+
+class RecordError(ValueError):
+    """A value is not in the table, or JSON does not describe one that is."""
+
+
+def to_json(value: object, depth: int = 0) -> object:
+    """Return `value` as lists, strings, numbers and None; a list's head says what it is."""
+    if depth > _MAX_DEPTH:
+        raise RecordError("nested too deeply")
+    match value:
+        case None | bool() | str():
+            return value
+        case int() | float() | complex():
+            return _number(value)
+        case tuple():
+            return ["tuple", *(to_json(part, depth + 1) for part in value)]
+        case slice():
+            bounds = (value.start, value.stop, value.step)
+            return ["slice", *(to_json(part, depth + 1) for part in bounds)]
+        case Enum():
+            name = type(value).__name__
+            return ["enum", name, value.name] if name in _ENUMS else _unknown(value)
+        case _:
+            name = type(value).__name__
+            if _RECORDS.get(name) is not type(value):
+                return _unknown(value)
+            parts = [to_json(getattr(value, field), depth + 1) for field in _FIELDS[name]]
+            return ["record", name, *parts]
+
+
+def _number(value: float | complex) -> object:
+    if type(value) is int:
+        return ["int", str(value)]
+    if type(value) is float:
+        return ["float", value.hex()]
+    if type(value) is complex:
+        return ["complex", value.real.hex(), value.imag.hex()]
+    return _unknown(value)
+
+
+def _unknown(value: object) -> object:
+    raise RecordError(f"a {type(value).__name__} cannot be recorded")
+
+
+def from_json(data: object) -> object:
+    """Return the value that `to_json` wrote as `data`."""
+    try:
+        return _decode(data)
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise RecordError(f"malformed record: {error}") from error
+
+
+def _decode(data: object) -> object:
+    match data:
+        case None | bool() | str():
+            return data
+        case ["int", str(text)]:
+            return int(text)
+        case ["float", str(text)]:
+            return float.fromhex(text)
+        case ["complex", str(real), str(imag)]:
+            return complex(float.fromhex(real), float.fromhex(imag))
+        case ["tuple", *parts]:
+            return tuple(_decode(part) for part in parts)
+        case ["slice", start, stop, step]:
+            return slice(_decode(start), _decode(stop), _decode(step))
+        case ["enum", str(name), str(member)]:
+            return _ENUMS[name][member]
+        case ["record", str(name), *parts]:
+            return _RECORDS[name](
+                **dict(zip(_FIELDS[name], (_decode(part) for part in parts), strict=True))
+            )
+        case _:
+            raise RecordError(f"unexpected {type(data).__name__}")

@@ -1,0 +1,229 @@
+"""Find the C compiler, know it without running it again, and choose its flags from a table.
+
+In: a requested compiler name or None, the environment.  Out: `Compiler`, flags as argument lists.
+Refuses: no compiler (PO0501), a compiler that cannot be run (PO0505).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from enum import Enum, unique
+
+from polyopt.errors import ToolchainError
+from polyopt.runtime.store import Store, digest
+
+_PROBE_SECONDS = 30
+
+
+@unique
+class Family(Enum):
+    """Compilers that are known."""
+
+    GCC = "gcc"
+    CLANG = "clang"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C compiler: how to start it and what it is.
+
+    `identity` is its version text and the digest of its binary; `machine` are the flags for this
+    processor that it accepts.
+    """
+
+    command: tuple[str, ...]
+    family: Family
+    version: str
+    identity: str
+    machine: tuple[str, ...]
+
+    def describe(self) -> str:
+        """Return one line for people."""
+        return f"{self.version} ({' '.join(self.command)})"
+
+
+def find_compiler(store: Store, requested: str | None = None) -> Compiler:
+    """Return the compiler to use: `requested`, else POLYOPT_CC, else CC, else gcc, clang or cc."""
+    command = _command(requested)
+    isa = processor_features()
+    key = json.dumps(["compiler", 1, *_stamps(command), digest(" ".join(isa).encode())])
+    entry = store.read("compilers", key)
+    if entry is not None:
+        known = _from_record(command, entry.text("compiler.json"))
+        if known is not None:
+            return known
+    compiler = _probe(command, isa)
+    record = {
+        "family": compiler.family.value,
+        "version": compiler.version,
+        "identity": compiler.identity,
+        "machine": list(compiler.machine),
+    }
+    store.write("compilers", key, {"compiler.json": json.dumps(record).encode()})
+    return compiler
+
+
+def _command(requested: str | None) -> tuple[str, ...]:
+    for text in (requested, os.environ.get("POLYOPT_CC"), os.environ.get("CC")):
+        if text is None or not text.strip():
+            continue
+        words = shlex.split(text)
+        if any(word.startswith(("-", "@")) for word in words):
+            raise ToolchainError(
+                "PO0505",
+                f"the compiler `{text}` contains flags; polyopt chooses the flags itself",
+                hint=f"name the program alone: `{words[0]}`",
+            )
+        program = shutil.which(words[0])
+        if program is None:
+            raise ToolchainError(
+                "PO0501",
+                f"the C compiler `{words[0]}` is not installed",
+                hint=_hint(os.path.basename(words[0])),
+            )
+        return (os.path.abspath(program), *words[1:])
+    for name in ("gcc", "clang", "cc"):
+        program = shutil.which(name)
+        if program is not None:
+            return (os.path.abspath(program),)
+    raise ToolchainError("PO0501", "no C compiler is installed", hint=_hint("gcc"))
+
+
+def _hint(name: str) -> str:
+    package = "clang" if "clang" in name else "gcc"
+    for manager, install in _MANAGERS:
+        if shutil.which(manager):
+            return f"install one: `{install} {package}`"
+    return f"install one, for example `apt-get install {package}`"
+
+
+_MANAGERS = (
+    ("apt-get", "apt-get install"),
+    ("dnf", "dnf install"),
+    ("apk", "apk add libc-dev"),
+    ("pacman", "pacman -S"),
+    ("zypper", "zypper install"),
+    ("brew", "brew install"),
+)
+
+
+def _stamps(command: tuple[str, ...]) -> list[object]:
+    """Return what tells this binary from another without reading it."""
+    path = os.path.realpath(command[0])
+    status = os.stat(path)
+    return [list(command), path, status.st_size, status.st_mtime_ns, status.st_ino]
+
+
+def _from_record(command: tuple[str, ...], text: str) -> Compiler | None:
+    try:
+        record = json.loads(text)
+        return Compiler(
+            command,
+            Family(record["family"]),
+            str(record["version"]),
+            str(record["identity"]),
+            tuple(str(flag) for flag in record["machine"]),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _probe(command: tuple[str, ...], isa: tuple[str, ...]) -> Compiler:
+    status, text = _ask(command, "-v")
+    if status != 0:
+        raise ToolchainError(
+            "PO0505",
+            f"`{' '.join(command)} -v` failed with status {status}",
+            notes=tuple(text.strip().splitlines()[:3]),
+            hint="set CC to a working gcc or clang",
+        )
+    version = next((line for line in text.splitlines() if " version " in line), "unknown version")
+    family = Family.CLANG if "clang" in version.lower() else Family.GCC
+    with open(os.path.realpath(command[0]), "rb") as file:
+        binary = digest(file.read())
+    machine = tuple(f for f in _wanted_flags(isa) if _accepts(command, f))
+    return Compiler(command, family, version.strip(), f"{text}\n{binary}", machine)
+
+
+def _wanted_flags(isa: tuple[str, ...]) -> tuple[str, ...]:
+    wide = ("-mprefer-vector-width=512",) if "avx512f" in isa else ()
+    return ("-march=native", *wide)
+
+
+def _accepts(command: tuple[str, ...], flag: str) -> bool:
+    status, _ = _ask(command, flag, "-E", "-x", "c", os.devnull, "-o", os.devnull)
+    return status == 0
+
+
+def _ask(command: tuple[str, ...], *arguments: str) -> tuple[int, str]:
+    try:
+        done = subprocess.run(
+            [*command, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_PROBE_SECONDS,
+            env=environment(None),
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolchainError(
+            "PO0505",
+            f"the C compiler `{command[0]}` cannot be run: {error}",
+            hint="set CC to a working gcc or clang",
+        ) from None
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def environment(temporary: str | None) -> dict[str, str]:
+    """Return the environment compilers run in: little of the user's, nothing that adds headers."""
+    kept = ("PATH", "HOME", "LD_LIBRARY_PATH", "SYSTEMROOT")
+    values = {name: os.environ[name] for name in kept if name in os.environ}
+    values["LC_ALL"] = "C"
+    if temporary is not None:
+        values["TMPDIR"] = temporary
+    return values
+
+
+COMMON_FLAGS = (
+    "-std=gnu11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fPIC", "-w",
+)  # fmt: skip
+WRAPPER_FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fno-strict-aliasing", "-w")
+
+
+def kernel_flags(compiler: Compiler, *, openmp: bool, contract: bool) -> tuple[str, ...]:
+    """Return the flags for emitted text; which floating-point rules hold is decided here alone."""
+    fuse = "-ffp-contract=fast" if contract else "-ffp-contract=off"
+    parallel = ("-fopenmp",) if openmp else ()
+    return (*COMMON_FLAGS, *compiler.machine, fuse, *parallel)
+
+
+def link_flags(*, openmp: bool) -> tuple[str, ...]:
+    """Return the flags that make a shared library."""
+    own_symbols = ("-Wl,-Bsymbolic",) if sys.platform == "linux" else ()
+    return ("-shared", *own_symbols, *(("-fopenmp",) if openmp else ()), "-lm")
+
+
+def processor_features() -> tuple[str, ...]:
+    """Return the names of the processor's model and instruction sets, from the kernel's list."""
+    try:
+        with open("/proc/cpuinfo", "rb") as file:
+            text = file.read(16384).decode("ascii", "replace")
+    except OSError:
+        import platform
+
+        return (platform.machine(), platform.processor())
+    first = text.split("\n\n", 1)[0]
+    facts: dict[str, str] = {}
+    for line in first.splitlines():
+        name, _, value = line.partition(":")
+        facts[name.strip()] = value.strip()
+    names = ("model name", "CPU implementer", "CPU part", "uarch", "isa")
+    flags = facts.get("flags", facts.get("Features", ""))
+    return (*(facts[name] for name in names if name in facts), *sorted(flags.split()))

@@ -1,0 +1,112 @@
+"""Arrays and numbers as callers pass them: what they are, and what polyopt cannot take.
+
+In: any Python value.  Out: a NumPy array over the same memory, a dtype.
+Refuses: what is no array (PO0206), element types without C counterpart (PO0202).
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyopt.errors import ArgumentError, Loc
+from polyopt.ir.types import DType
+
+AnyArray: TypeAlias = NDArray[Any]
+
+
+def array_of(value: object) -> AnyArray | None:
+    """Return `value` as an array over the same memory, or None when it is not an array.
+
+    NumPy's numbers are not arrays here; matrices and masked arrays are not either: their operators
+    mean something else.
+    """
+    if type(value) is np.ndarray:
+        return value
+    if isinstance(value, np.generic | str | np.matrix | np.ma.MaskedArray):
+        return None
+    if isinstance(value, np.ndarray):
+        return value.view(np.ndarray)
+    try:
+        return np.asarray(memoryview(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError, BufferError):
+        return None
+
+
+def native_array(name: str, value: object, loc: Loc | None) -> AnyArray:
+    """Return `value` as an array; raises `ArgumentError` PO0206 with what to pass instead."""
+    array = array_of(value)
+    if array is not None:
+        return array
+    match value:
+        case None:
+            hint = "pass a NumPy array"
+        case np.matrix() | np.ma.MaskedArray():
+            hint = f"pass a plain array: `np.asarray({name})`"
+        case list() | tuple():
+            hint = f"convert it once: `{name} = np.array({name})`"
+        case bool() | int() | float() | complex() | np.generic():
+            hint = f"pass an array: `np.array({value!r})` is one of rank 0"
+        case _ if hasattr(value, "__cuda_array_interface__"):
+            hint = "copy it to host memory first"
+        case _ if hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
+            hint = f"convert it: `np.asarray({name})`"
+        case _:
+            hint = "pass a NumPy array or an object with the buffer protocol"
+    raise ArgumentError(
+        "PO0206", f"`{name}` is {type_name(value)}, not an array", loc=loc, hint=hint
+    )
+
+
+def dtype_known(name: str, dtype: np.dtype[Any], loc: Loc | None) -> DType:
+    """Return the `DType` of a NumPy dtype; raises `ArgumentError` PO0202 when there is none."""
+    if not dtype.isnative:
+        raise ArgumentError(
+            "PO0202",
+            f"`{name}` has element type {dtype.str}, whose bytes are in foreign order",
+            loc=loc,
+            hint=f"convert it: `{name}.astype({name}.dtype.newbyteorder('='))`",
+        )
+    try:
+        return DType(dtype.name)
+    except ValueError:
+        pass
+    found = _BY_SIZE.get((dtype.kind, dtype.itemsize))
+    if found is not None:
+        return found
+    raise ArgumentError(
+        "PO0202",
+        f"`{name}` has element type {dtype}, which polyopt does not compute with",
+        loc=loc,
+        hint=_other_type(name, dtype),
+    )
+
+
+_BY_SIZE = {  # `long` and `long long` are two types of one size, only one has the plain name
+    ("i", 8): DType.INT64,
+    ("u", 8): DType.UINT64,
+    ("i", 4): DType.INT32,
+    ("u", 4): DType.UINT32,
+}
+
+
+def _other_type(name: str, dtype: np.dtype[Any]) -> str:
+    if dtype.names is not None:
+        return f"pass one field: `{name}[{dtype.names[0]!r}]`"
+    if dtype.kind == "M" or dtype.kind == "m":
+        return f"pass its integers: `{name}.view(np.int64)`"
+    if dtype.kind == "c":
+        return f"convert it: `{name}.astype(np.complex128)`"
+    if dtype.kind == "f" and dtype.itemsize < 4:
+        return f"convert it: `{name}.astype(np.float32)`"
+    return f"convert it: `{name}.astype(np.float64)`"
+
+
+def type_name(value: object) -> str:
+    """Return a value's type for a sentence: `a list`, `None`, `an int`."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
