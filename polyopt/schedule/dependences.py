@@ -115,7 +115,7 @@ def compute_dependences(scop: Scop) -> Dependences:
     order = scop.order
     for source in scop.statements:
         for target in scop.statements:
-            before = _before(order, source, target)
+            before = _before(order, source, target).intersect_params(scop.context)
             if before.is_empty():
                 continue
             found += _between(source, target, before)
@@ -181,7 +181,10 @@ def _is_reduction(source: Statement, target: Statement, first: Access, second: A
     if source is not target or reduction is None or not reduction.reassociable:
         return False
     accumulator = source.target.index
-    return all(access.array == source.target.array and access.index == accumulator for access in (first, second))
+    return all(
+        access.array == source.target.array and access.index == accumulator
+        for access in (first, second)
+    )
 
 
 def last_writers(scop: Scop, array: str) -> isl.UnionMap:
@@ -200,7 +203,8 @@ def _accesses(
     for statement in scop.statements:
         for access in (statement.write, *statement.reads):
             if access.kind in kinds and access.array not in (without or set()):
-                result = result.union(isl.UnionMap.from_map(access.relation))
+                inside = access.relation.intersect_params(scop.context)
+                result = result.union(isl.UnionMap.from_map(inside))
     return result
 
 
