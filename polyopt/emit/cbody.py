@@ -17,6 +17,7 @@ from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.frame import Frame, extent_text
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.names import c_identifier
+from polyopt.emit.contraction import mixes_products
 from polyopt.emit.openmp import parallel_pragma, simd_pragma
 from polyopt.emit.regions import Free, free_names, nodes, written_arrays
 from polyopt.emit.views import View
@@ -60,6 +61,9 @@ _EXACT_IN_PLACE = (
 )
 
 
+_SUMS = (BinaryOp.ADD, BinaryOp.SUB)
+
+
 @dataclass(frozen=True, slots=True)
 class BodyEmitter:
     """Emits bodies; `regions` collects the functions made for parallel loops, in order."""
@@ -72,10 +76,9 @@ class BodyEmitter:
 
     def body(self, body: Body) -> list[cgen.Generable]:
         """Return the statements of `body`."""
-        found: list[cgen.Generable] = []
-        for node in body:
-            found += self.node(node)
-        return found
+        printer = replace(self.printer, keeps_products=mixes_products(body))
+        inner = replace(self, printer=printer)
+        return [line for node in body for line in inner.node(node)]
 
     def node(self, node: Node) -> list[cgen.Generable]:
         """Return the statements of one node."""
@@ -141,7 +144,10 @@ class BodyEmitter:
                 right = value.right
                 if isinstance(right, Broadcast):
                     right = right.operand
-                return f"{text} {_COMPOUND[value.op]} {self.printer.text(right)};"
+                operand = self.printer.text(right)
+                if self.printer.keeps_products and value.op in _SUMS:
+                    operand = self.printer.kept(right, operand)
+                return f"{text} {_COMPOUND[value.op]} {operand};"
             case _:
                 return f"{text} = {self._widened(value, target.dtype, width)};"
 

@@ -73,12 +73,16 @@ _HELPER_OF = {
 
 @dataclass(frozen=True, slots=True)
 class ExprPrinter:
-    """Prints expressions; `names` renames identifiers, `used` collects the helpers printed."""
+    """Prints expressions; `names` renames identifiers, `used` collects the helpers printed.
+
+    `keeps_products`: products are guarded against being fused into a neighbouring sum.
+    """
 
     views: Mapping[str, View]
     names: Mapping[str, str]
     ranges: Ranges
     used: dict[Helper, None]
+    keeps_products: bool = False
 
     def text(self, expr: Expr, outer: int = SELECT) -> str:
         """Return the C text of `expr`, in parentheses where `outer` binds tighter."""
@@ -87,6 +91,8 @@ class ExprPrinter:
 
     def helper(self, helper: Helper) -> str:
         """Return the name of `helper` and note that it is used."""
+        if helper.kind in (HelperKind.MUL, HelperKind.DIV):
+            self.used[Helper(HelperKind.EXACT)] = None
         if helper.lanes > 1:
             self.used[Helper(HelperKind.VECTOR, helper.dtype, helper.lanes)] = None
         self.used[helper] = None
@@ -221,7 +227,15 @@ class ExprPrinter:
         else:
             left = self._wide_left(expr, level)
             right = self._lane_operand(expr.right, expr.left, level + 1)
+            if self.keeps_products and level == SUM and not expr.dtype.is_integer:
+                left, right = self.kept(expr.left, left), self.kept(expr.right, right)
         return f"{left} {sign} {right}", level
+
+    def kept(self, operand: Expr, text: str) -> str:
+        """Return `text`, guarded against fusion when `operand` is a product."""
+        if isinstance(operand, Binary) and operand.op is BinaryOp.MUL:
+            return f"{self.helper(Helper(HelperKind.EXACT))}({text})"
+        return text
 
     def _wide_left(self, expr: Binary, level: int) -> str:
         """Print the left operand; an int64 constant is typed where C would compute in int."""

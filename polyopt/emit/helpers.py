@@ -43,6 +43,7 @@ class HelperKind(Enum):
     SHR = "shr"
     MUL = "mul"
     DIV = "div"
+    EXACT = "exact"
     EXTENT = "extent"
     BYTES = "bytes"
     ALLOC = "alloc"
@@ -62,6 +63,8 @@ class Helper:
     @property
     def name(self) -> str:
         """Identifier in the C text."""
+        if self.kind is HelperKind.EXACT:
+            return "po_exact"
         if self.kind is HelperKind.VECTOR:
             return vector_type(self.dtype, self.lanes)
         if self.lanes > 1:
@@ -74,7 +77,8 @@ class Helper:
     def order(self) -> tuple[int, str, int]:
         """Sort key: definitions stand in the order of `HelperKind`, types first."""
         rank = list(HelperKind).index(self.kind)
-        return (-1 if self.kind is HelperKind.VECTOR else rank, self.dtype.value, self.lanes)
+        first = self.kind in (HelperKind.VECTOR, HelperKind.EXACT)
+        return (-1 if first else rank, self.dtype.value, self.lanes)
 
 
 def vector_type(dtype: DType, lanes: int) -> str:
@@ -213,9 +217,17 @@ def _complex_parts(helper: Helper) -> tuple[str, str, list[str]]:
 
 
 def _complex_mul(helper: Helper) -> list[str]:
-    f, _, parts = _complex_parts(helper)
+    f, real, parts = _complex_parts(helper)
     make = f"CMPLX{f.upper()}"
-    return _binary(helper, [*parts, f"return {make}(ar * br - ai * bi, ar * bi + ai * br);"])
+    return _binary(
+        helper,
+        [
+            *parts,
+            f"{real} re = po_exact(ar * br) - po_exact(ai * bi);",
+            f"{real} im = po_exact(ar * bi) + po_exact(ai * br);",
+            f"return {make}(re, im);",
+        ],
+    )
 
 
 def _complex_div(helper: Helper) -> list[str]:
@@ -231,13 +243,28 @@ def _complex_div(helper: Helper) -> list[str]:
             f"        return {make}(ar / fabs{f}(br), ai / fabs{f}(br));",
             f"    {real} ratio = bi / br;",
             f"    {real} scale = {one} / (br + bi * ratio);",
-            f"    return {make}((ar + ai * ratio) * scale, (ai - ar * ratio) * scale);",
+            f"    {real} re = (ar + po_exact(ai * ratio)) * scale;",
+            f"    {real} im = (ai - po_exact(ar * ratio)) * scale;",
+            f"    return {make}(re, im);",
             "}",
             f"{real} ratio = br / bi;",
             f"{real} scale = {one} / (bi + br * ratio);",
-            f"return {make}((ar * ratio + ai) * scale, (ai * ratio - ar) * scale);",
+            f"{real} re = (po_exact(ar * ratio) + ai) * scale;",
+            f"{real} im = (po_exact(ai * ratio) - ar) * scale;",
+            f"return {make}(re, im);",
         ],
     )
+
+
+def _exact(helper: Helper) -> list[str]:
+    # gcc 12 and later fuse a*b-c beside d*e+f into one rounding even under -ffp-contract=off
+    return [
+        "#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12",
+        f"#define {helper.name}(product) __builtin_assoc_barrier(product)",
+        "#else",
+        f"#define {helper.name}(product) (product)",
+        "#endif",
+    ]
 
 
 def _extent(helper: Helper) -> list[str]:
@@ -332,6 +359,7 @@ _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.SHR: _shift,
     HelperKind.MUL: _complex_mul,
     HelperKind.DIV: _complex_div,
+    HelperKind.EXACT: _exact,
     HelperKind.EXTENT: _extent,
     HelperKind.BYTES: _bytes,
     HelperKind.ALLOC: _alloc,

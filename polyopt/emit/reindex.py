@@ -74,9 +74,7 @@ def _shifted(loop: For) -> For:
         return part
 
     body = tuple(map_node(node, both) for node in loop.body)
-    return replace(
-        loop, lower=plus(loop.lower, offset), upper=plus(loop.upper, offset), body=body
-    )
+    return replace(loop, lower=plus(loop.lower, offset), upper=plus(loop.upper, offset), body=body)
 
 
 def cancelled(comparison: Expr) -> Expr:
@@ -84,9 +82,7 @@ def cancelled(comparison: Expr) -> Expr:
     assert isinstance(comparison, Compare)
     difference = linear(sub(comparison.left, comparison.right))
     left = Linear(0, tuple((atom, c) for atom, c in difference.terms if c > 0))
-    right = Linear(
-        -difference.constant, tuple((atom, -c) for atom, c in difference.terms if c < 0)
-    )
+    right = Linear(-difference.constant, tuple((atom, -c) for atom, c in difference.terms if c < 0))
     return replace(comparison, left=from_linear(left), right=from_linear(right))
 
 

@@ -1,0 +1,36 @@
+"""Where gcc would round a product and a sum once although contraction is off.
+
+In: a body.  Out: whether its products need a guard.  gcc 12 and later turn `a*b - c` next to
+`d*e + f` into one fused instruction when both are stored side by side; nothing else is fused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polyopt.ir.expr import Binary, BinaryOp, Expr, walk
+from polyopt.ir.loops import Assign, Body, Declare, SetLocal
+
+
+def mixes_products(body: Body) -> bool:
+    """Tell whether the statements directly in `body` both add and subtract floating products."""
+    signs: list[frozenset[BinaryOp]] = []
+    for node in body:
+        if isinstance(node, Assign | Declare | SetLocal):
+            signs.append(frozenset(_product_sums(node.value)))
+    some = frozenset[BinaryOp]().union(*signs)
+    return len([s for s in signs if s]) > 1 and some >= {BinaryOp.ADD, BinaryOp.SUB}
+
+
+def _product_sums(value: Expr) -> Iterator[BinaryOp]:
+    for part in walk(value):
+        match part:
+            case Binary(op=BinaryOp.ADD | BinaryOp.SUB) if part.dtype.is_float:
+                if _is_product(part.left) or _is_product(part.right):
+                    yield part.op
+            case _:
+                pass
+
+
+def _is_product(expr: Expr) -> bool:
+    return isinstance(expr, Binary) and expr.op is BinaryOp.MUL
