@@ -46,7 +46,10 @@ Cell: TypeAlias = tuple[str, tuple[int, ...]]  # an element of an array; a local
 
 @dataclass(slots=True)
 class Frame:
-    """What an expression may read; `on_read` and `on_write` are told of every element touched."""
+    """What an expression may read; `on_read` and `on_write` are told of every element touched.
+
+    `accumulator` is the element a reassociable reduction is updating at the moment.
+    """
 
     arrays: dict[str, np.ndarray[Any, Any]]
     params: dict[str, int]
@@ -54,6 +57,7 @@ class Frame:
     iters: dict[str, int] = field(default_factory=dict)
     on_read: Callable[[Cell], None] | None = None
     on_write: Callable[[Cell], None] | None = None
+    accumulator: Cell | None = None
 
 
 Thunk: TypeAlias = Callable[[Frame], Value]

@@ -223,7 +223,8 @@ def run_loops(
     """
     frame = Frame(_with_temporaries(fn.arrays, arrays, params), params, dict(symbols or {}))
     with np.errstate(all="ignore"):
-        compile_body(fn.body, Setting(partial(poison, params=params), shuffle, trace))(frame)
+        storage = partial(poison, params=params)
+        compile_body(fn.body, Setting(storage, shuffle, trace, fn.reassociable))(frame)
 
 
 def run_program(program: Program, args: Sequence[object], execute: Execute | None = None) -> object:

@@ -59,6 +59,7 @@ class Setting:
     allocate: Callable[[Array], np.ndarray[Any, Any]]
     shuffle: Random | None
     trace: Trace | None
+    reassociable: frozenset[str] = frozenset()
 
 
 def compile_body(body: Body, setting: Setting) -> Action:
@@ -120,10 +121,13 @@ def _if(node: If, setting: Setting) -> Action:
 
 def _assign(node: Assign, setting: Setting) -> Action:
     value, store = compile_expr(node.value), compile_store(node.target)
-    note = _note(node, setting)
+    note, index = _note(node, setting), compile_index(node.target.index)
+    accumulates = node.statement in setting.reassociable
 
     def run(frame: Frame) -> None:
+        frame.accumulator = (node.target.array, index(frame)) if accumulates else None
         store(frame, value)
+        frame.accumulator = None
         note(frame)
 
     return run
@@ -191,7 +195,7 @@ def _run_free(
             frame.symbols[symbol.name] = _identity(op, symbol, totals[symbol.name])
         for iteration in chunk:
             frame.iters[node.iter] = iteration
-            frame.on_read, frame.on_write = watch.hooks(iteration, outer)
+            frame.on_read, frame.on_write = watch.hooks(frame, iteration, outer)
             body(frame)
         for op, symbol in node.reductions:
             totals[symbol.name] = _COMBINE[op](totals[symbol.name], frame.symbols[symbol.name])
@@ -212,36 +216,48 @@ def _identity(op: BinaryOp, symbol: Symbol, start: Value) -> Value:
             raise InternalError("PO0911", f"{symbol.name} is reduced by {op.value}")
 
 
+ANYONE = -(2**62)
 Hook: TypeAlias = Callable[[Cell], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who touched what in one execution of a loop; `shared` are the names older than the loop."""
+    """Who touched what in one execution of a loop; `shared` are the names older than the loop.
+
+    The accumulators of reassociable reductions in a VECTOR loop belong to no iteration (ANYONE).
+    """
 
     loop: For
     shared: frozenset[str]
     readers: dict[Cell, set[int]] = field(default_factory=dict)
     writers: dict[Cell, int] = field(default_factory=dict)
 
-    def hooks(self, iteration: int, outer: tuple[Hook | None, Hook | None]) -> tuple[Hook, Hook]:
+    def hooks(
+        self, frame: Frame, iteration: int, outer: tuple[Hook | None, Hook | None]
+    ) -> tuple[Hook, Hook]:
         """Return what to call for the reads and the writes of `iteration`."""
         outer_read, outer_write = outer
+        vector = self.loop.kind is LoopKind.VECTOR
+
+        def owner(cell: Cell) -> int:
+            return ANYONE if vector and cell == frame.accumulator else iteration
 
         def on_read(cell: Cell) -> None:
             if cell[0] in self.shared:
-                if self.writers.get(cell, iteration) != iteration:
+                reader = owner(cell)
+                if self.writers.get(cell, reader) != reader:
                     self._conflict(cell, self.writers[cell], iteration)
-                self.readers.setdefault(cell, set()).add(iteration)
+                self.readers.setdefault(cell, set()).add(reader)
             if outer_read is not None:
                 outer_read(cell)
 
         def on_write(cell: Cell) -> None:
             if cell[0] in self.shared:
-                touched = {*self.readers.get(cell, ()), self.writers.get(cell, iteration)}
-                for other in sorted(touched - {iteration}):
+                writer = owner(cell)
+                touched = {*self.readers.get(cell, ()), self.writers.get(cell, writer)}
+                for other in sorted(touched - {writer}):
                     self._conflict(cell, other, iteration)
-                self.writers[cell] = iteration
+                self.writers[cell] = writer
             if outer_write is not None:
                 outer_write(cell)
 
