@@ -7,6 +7,7 @@ a loop shifted back by the outer iterators, so that subscripts read `B[i, j]` ag
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 from polyopt.emit.nodes import expressions, map_node, nested, with_nested
@@ -46,9 +47,11 @@ def _shifted(loop: For) -> For:
     offsets: Counter[tuple[tuple[Expr, int], ...]] = Counter()
     for node in loop.body:
         _count(node, loop.iter, offsets)
-    if loop.step != 1 or not offsets:
+    inner = {name for node in loop.body for name in _iterators(node)}
+    usable = {t: n for t, n in offsets.items() if not any(_name(atom) in inner for atom, _ in t)}
+    if loop.step != 1 or not usable:
         return loop
-    terms = min(offsets.items(), key=lambda item: (-item[1], len(item[0])))[0]
+    terms = min(usable.items(), key=lambda item: (-item[1], len(item[0])))[0]
     if not terms:
         return loop
     offset = from_linear(Linear(0, terms))
@@ -75,6 +78,19 @@ def _shifted(loop: For) -> For:
 
     body = tuple(map_node(node, both) for node in loop.body)
     return replace(loop, lower=plus(loop.lower, offset), upper=plus(loop.upper, offset), body=body)
+
+
+def _name(atom: Expr) -> str:
+    return atom.name if isinstance(atom, Iter) else ""
+
+
+def _iterators(node: Node) -> Iterator[str]:
+    """Yield the iterators of the loops in `node`, its own included."""
+    if isinstance(node, For):
+        yield node.iter
+    for body in nested(node):
+        for part in body:
+            yield from _iterators(part)
 
 
 def cancelled(comparison: Expr) -> Expr:

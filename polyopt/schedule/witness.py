@@ -73,11 +73,12 @@ def smallest_pair(
     flat = flat.move_dims(isl.dim_type.set, 0, isl.dim_type.param, 0, len(names))
     for position in range(len(names)):
         flat = flat.lower_bound_val(isl.dim_type.set, position, isl.Val(-(2**40)))
-    point = flat.lexmin().sample_point()
-    values = [
-        int(point.get_coordinate_val(isl.dim_type.set, d).to_python())
-        for d in range(flat.dim(isl.dim_type.set))
-    ]
+    values = []
+    for position in range(flat.dim(isl.dim_type.set)):
+        # `lexmin` answers "empty" for some sets with floors; one dimension at a time does not
+        least = flat.dim_min_val(position)
+        flat = flat.fix_val(isl.dim_type.set, position, least)
+        values.append(int(least.to_python()))
     params = dict(zip(names, values, strict=False))
     rest = values[len(names) :]
     return params, tuple(rest[:sources]), tuple(rest[sources:])
