@@ -110,8 +110,8 @@ class _Maker:
         return rng.choice(
             (
                 add(add(one, other), shift),
-                add(sub(add(N, one), other), add(M, shift)),
-                add(sub(add(N, M), one), shift),
+                add(sub(add(N, one), other), add(M, add(shift, integer(5)))),
+                add(sub(add(N, M), one), add(shift, integer(5))),
                 add(mul(integer(2), one), shift),
             )
         )

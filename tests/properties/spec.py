@@ -1,7 +1,7 @@
 """Small loop programs as data: built into Scops, printed as Python, shrunk by deletion.
 
 In: nested `Loop` and `Put` records.  Out: a Scop over uint64 or int64 arrays, or source text.
-Iterators lie in [0, max(N, M)), every dimension has 2 * (N + M) + 12 elements: subscripts stay inside.
+Iterators lie in [0, max(N, M)), every dimension has 2 * (N + M) + 20 elements: subscripts stay inside.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from polyopt.ir.types import DType
 
 PARAMS = ("N", "M")
 I64 = DType.INT64
-EXTENT = add(mul(integer(2), add(Param("N"), Param("M"))), integer(12))
+EXTENT = add(mul(integer(2), add(Param("N"), Param("M"))), integer(20))
 
 
 @dataclass(frozen=True, slots=True)

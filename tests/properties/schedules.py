@@ -1,0 +1,190 @@
+"""Random schedules of a Scop, judged by enumeration, interpreters and compiled code.
+
+In: a Scop (hash semantics make every order visible) and a seed.  Out: nothing, or an AssertionError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from polyopt.emit.lower import lower
+from polyopt.errors import IllegalSchedule, ScheduleError
+from polyopt.ir.evaluate import Frame  # noqa: F401  the interpreter must import
+from polyopt.ir.interp import Trace, points, run_loops, run_scop
+from polyopt.ir.loops import LoopFunction, LoopKind
+from polyopt.ir.scop import Role, Scop
+from polyopt.machine import Machine
+from polyopt.schedule.schedule import Schedule, Transform, source_schedule
+from polyopt.schedule.tree import Band, Sequence, Tree, bands, children, time_map
+from polyopt.transforms import (
+    Distribute,
+    Fuse,
+    Interchange,
+    Parallelize,
+    Skew,
+    Tile,
+    Unroll,
+    Vectorize,
+)
+from tests.oracle.judge import confirm_witness, judge_tree
+from tests.oracle.hashed import random_arrays
+from tests.oracle.program import as_program
+
+Execute = Callable[[LoopFunction, dict[str, Any], dict[str, int]], None]
+MACHINE = Machine(cores=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a random sequence: how many steps were taken, refused, did not fit."""
+
+    accepted: int
+    refused: int
+    misfits: int
+
+
+def random_step(rng: Random, tree: Tree) -> Transform | None:
+    """Return a step that mostly fits the shape of `tree`."""
+    found = list(bands(tree))
+    if not found:
+        return None
+    band = rng.choice(found)
+    label, count = band.label, len(band.members)
+
+    def loop() -> str:
+        return f"{label}[{rng.randrange(count)}]"
+
+    choice = rng.random()
+    if choice < 0.2:
+        used = rng.randint(1, count)
+        return Tile(label, tuple(rng.choice((1, 2, 3, 4, 5, 8)) for _ in range(used)))
+    if choice < 0.35:
+        return Interchange(loop(), loop())
+    if choice < 0.5:
+        return Skew(loop(), loop(), rng.choice((1, 1, 1, 2, -1)))
+    if choice < 0.65:
+        pairs = [p for p in _neighbours(tree) if label in p] or list(_neighbours(tree))
+        return Fuse(*rng.choice(pairs)) if pairs else Parallelize(loop())
+    if choice < 0.75:
+        return Distribute(label, rng.randint(0, count))
+    if choice < 0.9:
+        return Parallelize(loop())
+    return Vectorize(loop()) if choice < 0.95 else Unroll(loop())
+
+
+def _neighbours(tree: Tree) -> list[tuple[str, str]]:
+    found = []
+    if isinstance(tree, Sequence):
+        for one, two in zip(tree.parts, tree.parts[1:], strict=False):
+            if isinstance(one.child, Band) and isinstance(two.child, Band):
+                found.append((one.child.label, two.child.label))
+    for child in children(tree):
+        found += _neighbours(child)
+    return found
+
+
+def random_schedule(rng: Random, schedule: Schedule, length: int) -> tuple[Schedule, Outcome]:
+    """Return `schedule` after the legal ones of `length` random steps; refusals are confirmed."""
+    accepted = refused = misfits = 0
+    for _ in range(length):
+        step = random_step(rng, schedule.tree)
+        if step is None:
+            break
+        try:
+            schedule = schedule.apply(step)
+            accepted += 1
+        except IllegalSchedule as refusal:
+            refused += 1
+            broken = step.rewrite(schedule.tree, schedule.scop)
+            confirm_witness(schedule.scop, refusal.witness, broken)
+            str(refusal)
+        except ScheduleError as misfit:
+            misfits += 1
+            str(misfit)
+    return schedule, Outcome(accepted, refused, misfits)
+
+
+def sizes_for(least: int, large: bool = False) -> list[dict[str, int]]:
+    """Return sizes to try: empty, one, odd, unequal."""
+    pairs = ((0, 0), (1, 1), (0, 3), (5, 4), (4, 7), (9, 6), *(((17, 13),) if large else ()))
+    return [{"N": n, "M": m} for n, m in pairs if min(n, m) >= least]
+
+
+def check_schedule(
+    scop: Scop,
+    schedule: Schedule,
+    sizes: list[dict[str, int]],
+    rng: Random,
+    executes: tuple[Execute, ...] = (),
+    limit: int = 4000,
+) -> None:
+    """Assert that `schedule` computes what `scop` does, in every form it can be run in.
+
+    `executes` run the lowered loops in further ways (after loop passes, compiled).
+    """
+    loops = lower(schedule, as_program(schedule.scop))
+    times = time_map(schedule.tree, schedule.scop)
+    for params in sizes:
+        before = random_arrays(scop.arrays, params, 7)
+        want = copied(before)
+        run_scop(scop, want, params)
+        instances = {
+            (s.name, p) for s in schedule.scop.statements for p in points(s.domain, params)
+        }
+        if len(instances) > limit:
+            continue
+        broken = judge_tree(schedule.scop, params, schedule.tree)
+        assert not broken, f"accepted at {params}: {broken[:2]}\n{schedule}"
+        if all(a.role is not Role.TEMP or not a.shape for a in schedule.scop.arrays):
+            compare(want, before, lambda a, p=params: run_scop(schedule.scop, a, p, order=times))
+        trace: Trace = []
+        compare(want, before, lambda a, p=params: run_loops(loops, a, p, trace=trace))
+        assert len(trace) == len(set(trace)), f"an instance runs twice at {params}"
+        executed = set(trace)
+        guarded = {s.name for s in schedule.scop.statements if s.guard is not None}
+        assert executed <= instances, sorted(executed - instances)[:3]
+        missing = {i for i in instances - executed if i[0] not in guarded}
+        assert not missing, f"instances never run at {params}: {sorted(missing)[:3]}"
+        compare(want, before, lambda a, p=params: run_loops(loops, a, p, shuffle=rng))
+        for execute in executes:
+            compare(want, before, lambda a, p=params, e=execute: e(loops, a, p))
+
+
+def copied(arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+    """Return fresh copies."""
+    return {name: array.copy() for name, array in arrays.items()}
+
+
+def compare(
+    want: Mapping[str, np.ndarray[Any, Any]],
+    before: Mapping[str, np.ndarray[Any, Any]],
+    run: Callable[[dict[str, Any]], None],
+) -> None:
+    """Assert that `run` turns `before` into `want`, bit for bit."""
+    arrays = copied(before)
+    run(arrays)
+    for name, expected in want.items():
+        got = arrays[name]
+        assert got.tobytes() == expected.tobytes(), (
+            f"{name} differs at {np.argwhere(np.asarray(got != expected))[:3].tolist()}"
+        )
+
+
+def starting_points(scop: Scop, auto: bool) -> list[Schedule]:
+    """Return the schedules random steps start from."""
+    found = [source_schedule(scop)]
+    if auto:
+        from polyopt.strategy import auto_schedule
+
+        found.append(auto_schedule(scop, MACHINE, "strict"))
+    return found
+
+
+def parallel_loops(loops: LoopFunction) -> bool:
+    """Tell whether the outermost level holds a parallel loop."""
+    return any(getattr(node, "kind", None) is LoopKind.PARALLEL for node in loops.body)
