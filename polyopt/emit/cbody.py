@@ -173,7 +173,7 @@ class BodyEmitter:
         return f"for (int64_t {name} = {lower}; {name} < {upper}; {step})"
 
     def _parallel(self, loop: For, inner: BodyEmitter) -> list[cgen.Generable]:
-        pragma = cgen.Pragma(parallel_pragma(loop, self.frame.names))
+        pragma = cgen.Pragma(parallel_pragma(loop, self.frame.names, self.printer.text))
         free = free_names(loop.body)
         has_loops = any(isinstance(node, For) for node in nodes(loop.body))
         if not has_loops or free.set_locals or loop.reductions:
@@ -185,7 +185,8 @@ class BodyEmitter:
         """Make a function of `loop`'s body; return the statements that call it."""
         label = loop.label or "region"
         taken = self.frame.taken | self.names
-        name = c_identifier(f"{self.frame.entry}_{label.replace('.', '_')}", taken)
+        part = label.replace(".", "_").replace("[", "_").removesuffix("]")
+        name = c_identifier(f"{self.frame.entry}_{part}", taken)
         self.names.add(name)
         arrays = [n for n in self.frame.views if n in free.arrays]
         written = written_arrays(loop.body)

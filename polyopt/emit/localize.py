@@ -86,7 +86,10 @@ def _in_loop(body: Body, array: Array, home: str) -> Body | None:
                 return None
             node = replace(node, body=below)
         elif isinstance(node, If):
-            then, otherwise = _in_loop(node.then, array, home), _in_loop(node.otherwise, array, home)
+            then, otherwise = (
+                _in_loop(node.then, array, home),
+                _in_loop(node.otherwise, array, home),
+            )
             if then is None or otherwise is None:
                 return None
             node = replace(node, then=then, otherwise=otherwise)
@@ -104,11 +107,7 @@ class _Dim:
 
 
 def _declare(loop: For, array: Array) -> Body | None:
-    uses = [
-        (load, ranges)
-        for node in loop.body
-        for load, ranges in _uses(node, array.name, {})
-    ]
+    uses = [(load, ranges) for node in loop.body for load, ranges in _uses(node, array.name, {})]
     kept: list[_Dim] = []
     for position in range(len(array.shape)):
         indices = [load.index[position] for load, _ in uses]
@@ -191,9 +190,7 @@ def _widest(base: Linear, lowers: list[Linear], uppers: list[Linear]) -> tuple[i
     return most - least, Linear(least, base.terms)
 
 
-def _extreme(
-    index: Expr, ranges: dict[str, tuple[Expr, Expr]], side: int
-) -> list[Linear] | None:
+def _extreme(index: Expr, ranges: dict[str, tuple[Expr, Expr]], side: int) -> list[Linear] | None:
     """Return the least (side 0) or greatest (side 1) value of a subscript over the inner loops."""
     value = linear(index)
     for _ in range(len(ranges) + 1):

@@ -5,10 +5,11 @@ In: a `For`.  Out: the pragma's text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from polyopt.emit.regions import nodes
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, linear, sub, walk
+from polyopt.emit.work import work
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, linear, sub, walk
 from polyopt.ir.loops import For
 
 _REDUCTION = {
@@ -30,11 +31,23 @@ def reduction_clauses(loop: For, names: Mapping[str, str]) -> str:
     )
 
 
-def parallel_pragma(loop: For, names: Mapping[str, str], *, simd: bool = False) -> str:
-    """Return the pragma that shares the iterations of `loop` among threads."""
+ENOUGH_WORK = 20_000  # assignments; fewer cost less than waking the threads
+
+
+def parallel_pragma(
+    loop: For, names: Mapping[str, str], text: Callable[[Expr], str], *, simd: bool = False
+) -> str:
+    """Return the pragma that shares the iterations of `loop` among threads, if there are enough.
+
+    `text` prints an INT64 expression.
+    """
+    amount = work(loop)
+    condition = f" if ({text(amount)} > {ENOUGH_WORK})"
+    if isinstance(amount, Const):
+        condition = "" if int(amount.value.real) > ENOUGH_WORK else " if (0)"
     how = "dynamic" if has_varying_work(loop) else "static"
     kind = "parallel for simd" if simd else "parallel for"
-    return f"omp {kind} schedule({how}){reduction_clauses(loop, names)}"
+    return f"omp {kind} schedule({how}){reduction_clauses(loop, names)}{condition}"
 
 
 def simd_pragma(loop: For, names: Mapping[str, str]) -> str:

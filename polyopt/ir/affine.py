@@ -49,7 +49,9 @@ def quota(operations: int) -> Iterator[None]:
         yield
     except isl.Error as error:
         if "maximal number of operations" in str(error):
-            raise BudgetError("PO0701", f"an isl query needed over {operations} operations") from None
+            raise BudgetError(
+                "PO0701", f"an isl query needed over {operations} operations"
+            ) from None
         raise
     finally:
         context.set_max_operations(before)
@@ -223,4 +225,3 @@ def sample_point(value: isl.Set) -> tuple[dict[str, int], tuple[int, ...]] | Non
         for d in range(value.dim(isl.dim_type.set))
     )
     return params, coordinates
-

@@ -496,7 +496,9 @@ def _show(expr: Expr, outer: int) -> str:
             text = f"{_show(expr.left, level)} {expr.op.value} {_show(expr.right, level + 1)}"
             return _paren(text, outer > level)
         case Compare():
-            return _paren(f"{_show(expr.left, 1)} {expr.op.value} {_show(expr.right, 1)}", outer > 0)
+            return _paren(
+                f"{_show(expr.left, 1)} {expr.op.value} {_show(expr.right, 1)}", outer > 0
+            )
         case Call():
             return f"{expr.func.value}({', '.join(show(a) for a in expr.args)})"
         case Select():

@@ -109,7 +109,8 @@ class Statement:
         for part in self.target.index:
             found.extend(loads(part))
         return tuple(
-            self._access(number, load, AccessKind.READ) for number, load in enumerate(found, start=1)
+            self._access(number, load, AccessKind.READ)
+            for number, load in enumerate(found, start=1)
         )
 
     def _access(self, number: int, load: Load, kind: AccessKind) -> Access:

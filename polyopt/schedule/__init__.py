@@ -1,6 +1,11 @@
 """Dependences, schedule trees, and the judge that proves or refuses a schedule."""
 
-from polyopt.schedule.dependences import Dependence, DependenceKind, Dependences, compute_dependences
+from polyopt.schedule.dependences import (
+    Dependence,
+    DependenceKind,
+    Dependences,
+    compute_dependences,
+)
 from polyopt.schedule.schedule import Schedule, Transform, source_schedule
 from polyopt.schedule.witness import Witness
 

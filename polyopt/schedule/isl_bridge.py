@@ -59,9 +59,7 @@ def _convert(node: isl.ScheduleNode, scop: Scop, domain: isl.UnionSet) -> Tree:
     raise AssertionError(f"isl schedule node {kind}")
 
 
-def loop_names(
-    schedules: list[isl.UnionPwAff], scop: Scop, domain: isl.UnionSet
-) -> list[str]:
+def loop_names(schedules: list[isl.UnionPwAff], scop: Scop, domain: isl.UnionSet) -> list[str]:
     """Return a name for each loop: the source iterator that it adds to the loops before it."""
     used: set[str] = set()
     names = []

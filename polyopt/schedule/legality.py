@@ -224,9 +224,7 @@ def _mark_band(band: Band, ordering: isl.UnionMap, every: isl.UnionMap) -> Band:
     members = []
     for member in band.members:
         function = multi(member)
-        permutable = permutable and bool(
-            at_entry.lex_gt_at_multi_union_pw_aff(function).is_empty()
-        )
+        permutable = permutable and bool(at_entry.lex_gt_at_multi_union_pw_aff(function).is_empty())
         equal = every.eq_at_multi_union_pw_aff(function)
         coincident = bool(every.subtract(equal).is_empty())
         members.append(BandMember(member.schedule, member.name, coincident, member.kind))

@@ -85,9 +85,7 @@ def _covered(readers: list[Statement], array: str, flow: isl.UnionMap) -> bool:
     return True
 
 
-def _same_iteration(
-    flow: isl.UnionMap, statements: list[Statement], count: int
-) -> bool:
+def _same_iteration(flow: isl.UnionMap, statements: list[Statement], count: int) -> bool:
     """Tell whether producer and consumer always agree on the `count` outermost loops."""
     if count == 0:
         return True

@@ -151,9 +151,13 @@ def resolve(tree: Tree, name: str) -> LoopRef:
         raise ScheduleError(
             "PO0302", f"`{name}` names several loops", hint=f"say which one: {places}"
         )
-    names = ", ".join(f"{band.label} ({', '.join(m.name for m in band.members)})" for band in known.values())
+    names = ", ".join(
+        f"{band.label} ({', '.join(m.name for m in band.members)})" for band in known.values()
+    )
     raise ScheduleError(
-        "PO0301", f"no loop or band is called `{name}`", hint=f"bands and their loops: {names or 'none'}"
+        "PO0301",
+        f"no loop or band is called `{name}`",
+        hint=f"bands and their loops: {names or 'none'}",
     )
 
 
@@ -252,7 +256,9 @@ def _show(tree: Tree, scop: Scop, domain: isl.UnionSet, indent: int) -> list[str
     pad = "  " * indent
     match tree:
         case Leaf():
-            return [f"{pad}{name}: {scop.statement(name).text}" for name in statements_of(scop, domain)]
+            return [
+                f"{pad}{name}: {scop.statement(name).text}" for name in statements_of(scop, domain)
+            ]
         case Filter():
             return _show(tree.child, scop, domain.intersect(tree.domain), indent)
         case Sequence():
@@ -303,9 +309,7 @@ def show_member(member: BandMember, scop: Scop, domain: isl.UnionSet) -> str:
     return ", ".join(f"{name}: {rule}" for name, rule in rules)
 
 
-def path_to(
-    tree: Tree, scop: Scop, label: str
-) -> tuple[tuple[BandMember, ...], isl.UnionSet]:
+def path_to(tree: Tree, scop: Scop, label: str) -> tuple[tuple[BandMember, ...], isl.UnionSet]:
     """Return the loops above the band and the instances that reach it."""
     found = _path(tree, scop.domain, label)
     assert found is not None

@@ -39,9 +39,7 @@ def directions(
 def _solve(rows: list[list[Fraction]], position: int) -> tuple[Fraction, ...] | None:
     """Return d with rows[q] . d = 1 for q == position, else 0; free unknowns are 0."""
     unknowns = len(rows[0]) if rows else 0
-    system = [
-        [*row, Fraction(1 if number == position else 0)] for number, row in enumerate(rows)
-    ]
+    system = [[*row, Fraction(1 if number == position else 0)] for number, row in enumerate(rows)]
     pivots: list[int] = []
     rank = 0
     for column in range(unknowns):

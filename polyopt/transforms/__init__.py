@@ -1,6 +1,7 @@
 """Transformation records: each changes a tree's structure; `Schedule.apply` judges the result."""
 
 from polyopt.transforms.affine import Affine, Fusion
+from polyopt.transforms.cut import Cut
 from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.interchange import Interchange
@@ -14,6 +15,7 @@ from polyopt.transforms.vectorize import Vectorize
 
 __all__ = [
     "Affine",
+    "Cut",
     "Distribute",
     "Fuse",
     "Fusion",

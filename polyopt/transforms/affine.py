@@ -83,9 +83,7 @@ def _textual(tree: Tree, scop: Scop) -> Tree:
     if not all(isinstance(part.child, Leaf) for part in renewed.parts):
         return renewed
     names = [statement.name for statement in scop.statements]
-    order = sorted(
-        renewed.parts, key=lambda part: names.index(statements_of(scop, part.domain)[0])
-    )
+    order = sorted(renewed.parts, key=lambda part: names.index(statements_of(scop, part.domain)[0]))
     return Sequence(tuple(order))
 
 

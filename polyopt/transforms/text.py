@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.transforms.affine import Affine, Fusion
+from polyopt.transforms.cut import Cut
 from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.interchange import Interchange
@@ -44,6 +45,7 @@ def _fixed(count: int, words: list[str]) -> list[str]:
 
 STEPS: dict[str, _Step] = {
     "affine": _Step("affine(max)", lambda w: Affine(Fusion(_fixed(1, w)[0]))),
+    "cut": _Step("cut(L0, 1)", lambda w: Cut(w[0], *_numbers(_fixed(2, w)[1:]))),
     "distribute": _Step("distribute(L0, 1)", lambda w: Distribute(w[0], *_numbers(w[1:]))),
     "fuse": _Step("fuse(L0, L1)", lambda w: Fuse(*_fixed(2, w))),
     "interchange": _Step("interchange(i, j)", lambda w: Interchange(*_fixed(2, w))),

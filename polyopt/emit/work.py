@@ -1,0 +1,145 @@
+"""How much a loop has to do, as a formula evaluated when it is reached.
+
+In: a loop of the loop AST.  Out: an INT64 expression over sizes and outer iterators, about the number
+of assignments one execution of the loop runs.
+"""
+
+from __future__ import annotations
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Const,
+    Expr,
+    Iter,
+    add,
+    integer,
+    linear,
+    mul,
+    normalize,
+    sub,
+    substitute,
+    walk,
+)
+from polyopt.ir.loops import Assign, Body, For, If, SetLocal
+from polyopt.ir.types import DType
+
+
+def work(loop: For) -> Expr:
+    """Return about how many assignments `loop` runs; inner bounds are taken at the middle."""
+    return _loop(loop, {})
+
+
+def _loop(loop: For, middles: dict[str, Expr]) -> Expr:
+    lower, upper = _pick(loop, middles)
+    trip = normalize(sub(upper, lower))
+    if loop.step != 1:
+        trip = Binary(BinaryOp.FLOORDIV, trip, integer(loop.step), DType.INT64)
+    middle = Binary(BinaryOp.FLOORDIV, normalize(add(lower, upper)), integer(2), DType.INT64)
+    return _product(trip, _body(loop.body, middles | {loop.iter: middle}))
+
+
+def _product(left: Expr, right: Expr) -> Expr:
+    """Return the product with its constant factors in front."""
+    constant = 1
+    factors: list[Expr] = []
+    for part in (*_factors(left), *_factors(right)):
+        if isinstance(part, Const):
+            constant *= int(part.value.real)
+        else:
+            factors.append(part)
+    for position, part in enumerate(factors):
+        tiles = _tiles(part)
+        if tiles is not None and constant % tiles[1] == 0:
+            constant //= tiles[1]
+            factors[position] = tiles[0]
+    result: Expr = integer(constant)
+    for factor in factors:
+        result = mul(result, factor)
+    return result
+
+
+def _tiles(expr: Expr) -> tuple[Expr, int] | None:
+    """Return (n, size) when `expr` is the number of tiles of `size` that cover n iterations."""
+    match expr:
+        case Binary(
+            op=BinaryOp.ADD,
+            left=Binary(op=BinaryOp.FLOORDIV, left=last, right=Const(value=int(size))),
+            right=Const(value=1),
+        ):
+            return normalize(add(last, integer(1))), size
+        case _:
+            return None
+
+
+def _factors(expr: Expr) -> tuple[Expr, ...]:
+    if isinstance(expr, Binary) and expr.op is BinaryOp.MUL:
+        return (*_factors(expr.left), *_factors(expr.right))
+    return (expr,)
+
+
+def _body(body: Body, middles: dict[str, Expr]) -> Expr:
+    """Return the work of the deepest nest of a body, or its number of assignments."""
+    statements = 0
+    nests: list[tuple[int, Expr]] = []
+    for node in body:
+        match node:
+            case For():
+                nests.append((_depth(node.body), _loop(node, middles)))
+            case If():
+                nests.append((_depth(node.then), _body(node.then, middles)))
+            case Assign() | SetLocal():
+                statements += 1
+            case _:
+                pass
+    if not nests:
+        return integer(max(1, statements))
+    deepest = max(depth for depth, _ in nests)
+    return next(amount for depth, amount in nests if depth == deepest)
+
+
+def _depth(body: Body) -> int:
+    """Return how many loops are nested below."""
+    depths = [0]
+    for node in body:
+        if isinstance(node, For):
+            depths.append(1 + _depth(node.body))
+        elif isinstance(node, If):
+            depths.append(_depth(node.then))
+    return max(depths)
+
+
+def _pick(loop: For, middles: dict[str, Expr]) -> tuple[Expr, Expr]:
+    """Return one lower and one upper bound: a pair whose distance is simplest."""
+    pairs = [
+        (low, high)
+        for low in _arms(loop.lower, BinaryOp.MAX)
+        for high in _arms(loop.upper, BinaryOp.MIN)
+    ]
+
+    def weight(pair: tuple[Expr, Expr]) -> tuple[int, int]:
+        terms = linear(sub(pair[1], pair[0])).terms
+        inner = sum(
+            1 for atom, _ in terms for p in walk(atom) if isinstance(p, Iter) and p.name in middles
+        )
+        return inner, len(terms)
+
+    low, high = min(pairs, key=weight)
+    if weight((low, high))[0] == 0:
+        terms = linear(sub(high, low)).terms
+        if not any(isinstance(p, Iter) and p.name in middles for a, _ in terms for p in walk(a)):
+            return _without(low, high, middles)
+    return substitute(low, middles), substitute(high, middles)
+
+
+def _without(low: Expr, high: Expr, middles: dict[str, Expr]) -> tuple[Expr, Expr]:
+    """Return bounds of the same distance free of inner iterators."""
+    return substitute(low, middles), normalize(
+        add(substitute(low, middles), normalize(sub(high, low)))
+    )
+
+
+def _arms(expr: Expr, op: BinaryOp) -> tuple[Expr, ...]:
+    if isinstance(expr, Binary) and expr.op is op:
+        return (*_arms(expr.left, op), *_arms(expr.right, op))
+    return (expr,)

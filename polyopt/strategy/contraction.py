@@ -1,0 +1,153 @@
+"""Contractions: nests that add products into an array that is smaller than the iteration space.
+
+In: a permutable band in which two loops move the result and one does not.  Out: the band tiled for the
+caches and for registers, full register tiles with vector accumulators, the rest apart.
+The scheme is Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008, as steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyopt.machine import Machine
+from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.tree import Band, Leaf, find_band, path_to, statements_of
+from polyopt.strategy.strides import Step, accesses, directions, step_of
+from polyopt.transforms import (
+    Cut,
+    Interchange,
+    Parallelize,
+    Separate,
+    Tile,
+    Unroll,
+    Vectorize,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Which loops of a band play which part; positions in the band."""
+
+    batch: tuple[int, ...]  # move the result, no operand is reused along them
+    row: int  # moves the result; the column operand is reused along it
+    column: int  # contiguous in the result: vector lanes
+    depth: int  # leaves the result in place: the sum
+
+
+def find_roles(schedule: Schedule, label: str) -> Roles | None:
+    """Return the parts the loops play, or None when the band is no contraction."""
+    band = find_band(schedule.tree, label)
+    if not band.permutable or len(band.members) < 3 or not isinstance(band.child, Leaf):
+        return None
+    path, domain = path_to(schedule.tree, schedule.scop, label)
+    names = statements_of(schedule.scop, domain)
+    if len(names) != 1:
+        return None
+    statement = schedule.scop.statement(names[0])
+    found = directions((*path, *band.members), schedule.scop, statement)[len(path) :]
+    moves = [
+        {a.ref: step_of(a, schedule.scop, statement, d) for a in accesses(statement)} for d in found
+    ]
+    write = statement.write.ref
+    depths = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]
+    columns = [
+        p
+        for p, move in enumerate(moves)
+        if move[write] is Step.CONTIGUOUS
+        and Step.STRIDED not in move.values()
+        and band.members[p].coincident
+    ]
+    if not depths or not columns:
+        return None
+    column, depth = columns[-1], depths[-1]
+    streamed = [ref for ref, step in moves[column].items() if step is Step.CONTIGUOUS]
+    rows = [
+        p
+        for p, move in enumerate(moves)
+        if p not in (column, depth)
+        and move[write] is Step.STRIDED
+        and band.members[p].coincident
+        and any(move[ref] is Step.INVARIANT for ref in streamed if ref != write)
+    ]
+    if not rows:
+        return None
+    others = tuple(p for p in range(len(moves)) if p not in (rows[0], column, depth))
+    return Roles(others, rows[0], column, depth)
+
+
+def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+    """Return `schedule` with the contraction at band `label` tiled, or None when it is none."""
+    roles = find_roles(schedule, label)
+    if roles is None:
+        return None
+    band = find_band(schedule.tree, label)
+    steps = order_steps(label, band, (*roles.batch, roles.row, roles.column, roles.depth))
+    inner = label
+    if roles.batch:
+        steps.append(Cut(label, len(roles.batch)))
+        inner = f"{label}.inner"
+    sizes = _sizes(schedule, label, machine)
+    tile, point = f"{inner}.tile", f"{inner}.point"
+    registers = f"{point}.tile"
+    box = f"{point}.point"
+    steps += [
+        Tile(inner, (sizes.rows, sizes.columns, sizes.depth)),
+        Interchange(f"{tile}[1]", f"{tile}[2]"),
+        Tile(point, (sizes.register_rows, sizes.register_columns)),
+        Interchange(f"{registers}[0]", f"{registers}[1]"),
+        Interchange(f"{box}[1]", f"{box}[2]"),
+        Interchange(f"{box}[0]", f"{box}[1]"),
+        Unroll(f"{box}[1]"),
+        Vectorize(f"{box}[2]"),
+        Separate(registers, box, (sizes.register_rows, sizes.register_columns)),
+    ]
+    outer = (
+        f"{label}[0]" if roles.batch and band.members[roles.batch[0]].coincident else f"{tile}[0]"
+    )
+    return schedule.attempt(*steps, Parallelize(outer)) or schedule.attempt(*steps)
+
+
+def order_steps(label: str, band: Band, order: tuple[int, ...]) -> list[Transform]:
+    """Return the interchanges that bring the loops of a band into `order`."""
+    current = list(range(len(band.members)))
+    steps: list[Transform] = []
+    for place, wanted in enumerate(order):
+        here = current.index(wanted)
+        if here != place:
+            steps.append(Interchange(f"{label}[{place}]", f"{label}[{here}]"))
+            current[place], current[here] = current[here], current[place]
+    return steps
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Tile sizes: cache blocks, and the register tile inside them."""
+
+    rows: int
+    columns: int
+    depth: int
+    register_rows: int
+    register_columns: int
+
+
+def _sizes(schedule: Schedule, label: str, machine: Machine) -> Sizes:
+    """Return sizes from the register count and the caches.
+
+    The register tile has as many accumulators as leave room for one row of the column operand and one
+    broadcast; the depth fits a column panel into half of L1, the rows a row panel into half of L2.
+    """
+    path, domain = path_to(schedule.tree, schedule.scop, label)
+    names = statements_of(schedule.scop, domain)
+    size = schedule.scop.array(schedule.scop.statement(names[0]).target.array).dtype.size
+    lanes = max(1, machine.vector_bytes // size)
+    vectors = 3 if machine.vector_registers >= 32 else 2
+    rows = max(2, min(8, (machine.vector_registers - vectors - 2) // vectors))
+    columns = vectors * lanes
+    depth = _multiple(machine.l1 // 2 // (columns * size), 8, 256)
+    row_block = _multiple(machine.l2 // 2 // (depth * size), rows, 240)
+    column_block = _multiple(machine.l2 // (depth * size), columns, 1024)
+    return Sizes(row_block, column_block, depth, rows, columns)
+
+
+def _multiple(value: int, of: int, most: int) -> int:
+    return max(of, min(value, most) // of * of)
