@@ -1,0 +1,16 @@
+"""The command `polyopt`: parse, call the library, print, return an exit code.
+
+In: a command line.  Out: results on stdout, talk on stderr, an exit code.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit code."""
+    from polyopt.cli.app import run
+
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))

@@ -1,0 +1,91 @@
+"""The command group and the one place where errors become exit codes.
+
+In: arguments.  Out: an exit code.  Subcommands are imported when they are called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from polyopt.cli.console import is_debugging, own_version, report_crash, report_error
+from polyopt.cli.exits import Exit, exit_code
+from polyopt.errors import PolyoptError, UsageError
+
+_COMMANDS = {
+    "compile": "write C, header and schedule of a function",
+    "run": "compile a function and run it",
+    "check": "prove or refuse parallel loops and schedules, without a compiler",
+    "explain": "tell what was fused, tiled and parallelized, and why not",
+    "bench": "compare with NumPy and a C compiler over the workloads",
+    "doctor": "show versions, compiler, cache and machine",
+    "cache": "show or clear the build cache",
+}
+
+
+class _Commands(click.Group):
+    """Names and one-line helps are known here; the command's module is imported on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"polyopt.cli.cmd_{cmd_name}")
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(own_version, prog_name="polyopt")  # type: ignore[arg-type]
+def cli() -> None:
+    """Compile Python functions over NumPy arrays to proven, tiled, parallel C."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line and return its exit code; nothing but an interrupt of Python escapes."""
+    as_json = "--json" in arguments
+    try:
+        cli.main(args=list(arguments), prog_name="polyopt", standalone_mode=False)
+        sys.stdout.flush()
+        return Exit.OK
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.ClickException as error:
+        report_error(usage_error(error), as_json)
+        return Exit.USAGE
+    except PolyoptError as error:
+        if is_debugging():
+            raise
+        report_error(error, as_json)
+        return exit_code(error)
+    except (KeyboardInterrupt, click.Abort):
+        sys.stderr.write("interrupted\n")
+        return Exit.INTERRUPT
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.OK
+    except Exception as error:
+        if is_debugging():
+            raise
+        report_crash(error, list(arguments))
+        return Exit.INTERNAL
+
+
+def usage_error(error: click.ClickException) -> UsageError:
+    """Return click's complaint as one of ours."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if isinstance(context, click.Context) else "polyopt"
+    message = error.format_message().rstrip(".")
+    message = message[:1].lower() + message[1:]
+    return UsageError("PO0600", message, hint=f"see `{path} --help`")

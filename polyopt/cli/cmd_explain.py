@@ -1,0 +1,81 @@
+"""`polyopt explain FILE.py:FUNC` and `polyopt explain PO0312`.
+
+In: a target or an error code.  Out: domains, dependences, steps, and why each loop runs as it does;
+or the rule behind a code.  Needs no C compiler.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+
+import click
+
+from polyopt.cli.console import result, result_json
+from polyopt.cli.prepare import (
+    compile_options,
+    compile_prepared,
+    json_option,
+    make_options,
+    prepare,
+    sizes_option,
+    types_option,
+)
+from polyopt.cli.typespec import parse_sizes
+from polyopt.errors import UsageError
+
+
+@click.command("explain")
+@click.argument("target", metavar="FILE.py:FUNC|CODE")
+@click.option("--timing", is_flag=True, help="Show how long each stage took.")
+@types_option
+@sizes_option
+@compile_options
+@json_option
+def command(
+    target: str,
+    timing: bool,
+    types: str | None,
+    sizes: str | None,
+    language: str,
+    threads: int | None,
+    fp: str | None,
+    schedule: str | None,
+    as_json: bool,
+) -> None:
+    """Explain what becomes of a function, or what an error code means."""
+    if re.fullmatch(r"(?i)PO\d{1,6}", target):
+        _explain_code(target.upper(), as_json)
+        return
+    from polyopt.report.explain import explain, show_sections
+
+    started = time.perf_counter()
+    prepared = prepare(target, types, parse_sizes(sizes))
+    built = time.perf_counter() - started
+    options = make_options(fp, threads, schedule, prepared.target.kernel)
+    compilation = compile_prepared(prepared, options)
+    timings = {"front end": built, **compilation.timings} if timing else None
+    sections = explain(prepared.program, compilation.schedule, timings)
+    program = prepared.program
+    if as_json:
+        facts = {section.title: list(section.lines) for section in sections}
+        result_json({"function": prepared.target.name, **facts})
+        return
+    result(show_sections(f"{program.name} ({prepared.target.path}:{program.line})", sections))
+
+
+def _explain_code(code: str, as_json: bool) -> None:
+    from polyopt.report.catalogue import CATALOGUE, show_entry
+
+    entry = CATALOGUE.get(code)
+    if entry is None:
+        raise UsageError(
+            "PO0615",
+            f"there is no error code `{code}`",
+            hint="codes are listed in docs/errors.md; they look like PO0312",
+        )
+    if as_json:
+        result_json({"code": code, "meaning": entry.meaning, "example": entry.example,
+                     "action": entry.action})  # fmt: skip
+        return
+    result(show_entry(code, entry))

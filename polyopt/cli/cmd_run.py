@@ -1,0 +1,228 @@
+"""`polyopt run FILE.py:FUNC`: compile, call with random or stored values, time, compare with NumPy.
+
+In: a target, sizes or an .npz file.  Out: times on stdout, results in `--out`, exit 4 on a mismatch.
+Refuses: values that do not fit the function.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from polyopt.cli.console import result, result_json
+from polyopt.cli.load import load_target
+from polyopt.cli.prepare import (
+    compile_options,
+    json_option,
+    make_options,
+    prepare,
+    sizes_option,
+    target_argument,
+    types_option,
+)
+from polyopt.cli.typespec import parse_sizes
+from polyopt.errors import UsageError
+
+if TYPE_CHECKING:
+    from polyopt.cli.compare import Comparison
+
+
+@click.command("run")
+@target_argument
+@click.option("--npz", metavar="FILE", help="Take the arguments from an .npz file, by name.")
+@click.option("--out", metavar="FILE", help="Write results and written arrays to an .npz file.")
+@click.option("--check", is_flag=True, help="Compare with the undecorated function.")
+@click.option("--repeat", type=click.IntRange(min=1), default=3, help="Timed calls.  [3]")
+@click.option("--seed", type=int, default=0, help="Seed of the random values.  [0]")
+@types_option
+@sizes_option
+@compile_options
+@json_option
+def command(
+    target: str,
+    npz: str | None,
+    out: str | None,
+    check: bool,
+    repeat: int,
+    seed: int,
+    types: str | None,
+    sizes: str | None,
+    language: str,
+    threads: int | None,
+    fp: str | None,
+    schedule: str | None,
+    as_json: bool,
+) -> None:
+    """Compile a function and run it on random or given values."""
+    import polyopt
+    from polyopt.cli.inputs import choose_sizes, npz_values, random_values
+
+    given = parse_sizes(sizes)
+    if npz is not None:
+        loaded = load_target(target)
+        values = npz_values(loaded.func, Path(npz))
+    else:
+        prepared = prepare(target, types, given)
+        loaded = prepared.target
+        chosen = choose_sizes(prepared.program.signature, loaded.func, given)
+        values = random_values(prepared.program.signature, chosen, seed)
+    options = make_options(fp, threads, schedule, loaded.kernel)
+    kernel = polyopt.kernel(
+        loaded.func,
+        fp=options.fp.value,
+        threads=options.threads,
+        schedule=options.schedule,
+        compiler=options.compiler,
+    )
+    started = time.perf_counter()
+    compiled = kernel.compile(*values)
+    run = _Run(loaded.name, values, time.perf_counter() - started)
+    timed = run.repeat(compiled, repeat)
+    comparisons = None
+    if check:
+        comparisons = _check(run, timed, loaded.func, compiled.program)
+    if out is not None:
+        _save(Path(out), outcome(compiled.program, timed.arguments, timed.returned))
+    _print(run, timed, comparisons, as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """The state after the last call, and how long the calls took."""
+
+    arguments: tuple[Any, ...]
+    returned: object
+    seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What is run."""
+
+    name: str
+    values: tuple[Any, ...]
+    compile_seconds: float
+
+    def repeat(self, func: Callable[..., object], count: int) -> _Timed:
+        """Call `func` on fresh copies of the values, `count` times."""
+        seconds = []
+        for _ in range(count):
+            arguments = copy.deepcopy(self.values)
+            started = time.perf_counter()
+            returned = func(*arguments)
+            seconds.append(time.perf_counter() - started)
+        return _Timed(arguments, returned, tuple(seconds))
+
+
+def outcome(program: Any, arguments: Sequence[Any], returned: object) -> dict[str, Any]:
+    """Return the written arguments and the returned values, by name."""
+    from polyopt.ir.source import ArrayArg
+
+    found = {
+        argument.name: value
+        for argument, value in zip(program.signature.arguments, arguments, strict=True)
+        if isinstance(argument, ArrayArg) and argument.written
+    }
+    results = returned if isinstance(returned, tuple) else (returned,)
+    if returned is None:
+        return found
+    if len(results) == 1:
+        return {**found, "result": results[0]}
+    return {**found, **{f"result{n}": value for n, value in enumerate(results)}}
+
+
+def _check(
+    run: _Run, timed: _Timed, func: Callable[..., object], program: Any
+) -> tuple[_Timed, list[Comparison]]:
+    import numpy as np
+
+    from polyopt.cli.compare import compare, count_terms, largest_input
+
+    with np.errstate(all="ignore"):
+        reference = run.repeat(func, 1)
+    got = outcome(program, timed.arguments, timed.returned)
+    want = outcome(program, reference.arguments, reference.returned)
+    scale, terms = largest_input(run.values), count_terms(program, _sizes(program, run.values))
+    return reference, [compare(name, got[name], want[name], scale, terms) for name in got]
+
+
+def _sizes(program: Any, values: Sequence[Any]) -> dict[str, int]:
+    from polyopt.ir.source import SizeOf
+
+    found = {}
+    for size in program.signature.sizes:
+        value = values[size.argument]
+        found[size.param] = int(value.shape[size.dim] if isinstance(size, SizeOf) else value)
+    return found
+
+
+def _save(path: Path, arrays: dict[str, Any]) -> None:
+    import numpy as np
+
+    try:
+        with path.open("wb") as stream:
+            np.savez(stream, **arrays)
+    except OSError as error:
+        raise UsageError(
+            "PO0614", f"`{path}` cannot be written: {error.strerror}", hint="choose another --out"
+        ) from None
+
+
+def _print(
+    run: _Run, timed: _Timed, check: tuple[_Timed, list[Comparison]] | None, as_json: bool
+) -> None:
+    shapes = [list(getattr(value, "shape", ())) for value in run.values]
+    record: dict[str, Any] = {
+        "function": run.name,
+        "shapes": shapes,
+        "compile_seconds": run.compile_seconds,
+        "seconds": list(timed.seconds),
+    }
+    lines = [
+        f"{run.name}({', '.join(_describe(value) for value in run.values)})",
+        f"  compile   {show_seconds(run.compile_seconds)}",
+        f"  run       {show_seconds(median(timed.seconds))}"
+        f"   median of {len(timed.seconds)}, fastest {show_seconds(min(timed.seconds))}",
+    ]
+    if check is not None:
+        reference, comparisons = check
+        record["reference_seconds"] = reference.seconds[0]
+        record["comparisons"] = [
+            {"name": c.name, "bitwise": c.bitwise, "error": c.error, "bound": c.bound}
+            for c in comparisons
+        ]
+        ratio = reference.seconds[0] / max(median(timed.seconds), 1e-9)
+        lines.append(f"  python    {show_seconds(reference.seconds[0])}   {ratio:.1f}x slower")
+        lines += [f"  check     {_verdict(c)}" for c in comparisons]
+    if as_json:
+        result_json(record)
+    else:
+        result("\n".join(lines))
+
+
+def _verdict(comparison: Comparison) -> str:
+    if comparison.bitwise:
+        return f"{comparison.name}: bitwise equal"
+    return f"{comparison.name}: largest error {comparison.error:.2g}, bound {comparison.bound:.2g}"
+
+
+def _describe(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        return f"{value:.6g}" if isinstance(value, float) else repr(value)
+    return f"{value.dtype}[{', '.join(map(str, shape))}]"
+
+
+def show_seconds(value: float) -> str:
+    """Return a time with a fitting unit."""
+    for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"

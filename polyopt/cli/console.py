@@ -1,0 +1,112 @@
+"""What goes to which stream, and in which dress.
+
+In: results, talk and errors.  Out: results on stdout, talk and errors on stderr; colours only on a
+terminal (`NO_COLOR`, `FORCE_COLOR` and `CLICOLOR_FORCE` are followed); JSON where it was asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TextIO
+
+from polyopt.errors import PolyoptError, render
+
+_RED, _BLUE, _GREEN, _RESET = "\x1b[1;31m", "\x1b[1;34m", "\x1b[1;32m", "\x1b[0m"
+
+
+def result(text: str) -> None:
+    """Print a result."""
+    sys.stdout.write(text + "\n")
+
+
+def result_json(value: Mapping[str, object]) -> None:
+    """Print a result as JSON."""
+    sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
+
+
+def talk(text: str) -> None:
+    """Say something that is not the result."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def report_error(error: PolyoptError, as_json: bool) -> None:
+    """Print an error: text on stderr, or JSON on stdout."""
+    if as_json:
+        result_json({"error": error_record(error)})
+        return
+    text = render(error)
+    talk(paint_error(text) if has_colour(sys.stderr) else text)
+
+
+def error_record(error: PolyoptError) -> dict[str, object]:
+    """Return an error as plain data."""
+    loc = error.loc
+    place = None if loc is None else {"file": loc.file, "line": loc.line, "col": loc.col}
+    return {
+        "code": error.code,
+        "message": error.message,
+        "loc": place,
+        "notes": list(error.notes),
+        "hint": error.hint,
+    }
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Whether colours are welcome on `stream`."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    forced = (os.environ.get("FORCE_COLOR"), os.environ.get("CLICOLOR_FORCE"))
+    if any(value not in (None, "", "0") for value in forced):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def paint_error(text: str) -> str:
+    """Return a rendered error with its headline, carets and labels coloured."""
+    text = re.sub(r"^error\[\w+\]", rf"{_RED}\g<0>{_RESET}", text)
+    text = re.sub(r"(?m)^( +\| +)(\^+)$", rf"\1{_RED}\2{_RESET}", text)
+    text = re.sub(r"(?m)^   = help:", rf"{_GREEN}\g<0>{_RESET}", text)
+    return re.sub(r"(?m)^(   = note:|  -->)", rf"{_BLUE}\g<0>{_RESET}", text)
+
+
+def report_crash(error: BaseException, arguments: list[str]) -> None:
+    """Say in one paragraph that polyopt failed, and keep the traceback in a file."""
+    details = "".join(traceback.format_exception(error))
+    lines = [f"polyopt {own_version()}", f"python {platform.python_version()}", platform.platform()]
+    lines += [f"arguments: {arguments!r}", "", details]
+    digest = hashlib.blake2b(details.encode(), digest_size=6).hexdigest()
+    path = Path(tempfile.gettempdir()) / f"polyopt-crash-{digest}.txt"
+    try:
+        path.write_text("\n".join(lines), encoding="utf-8")
+        kept = f"The details are in {path}; please attach it to a report."
+    except OSError:
+        kept = "The details could not be written to the temporary directory."
+    talk(
+        f"error[PO0901]: polyopt failed on its own account ({type(error).__name__}). "
+        f"This is a defect of polyopt, not of your program. {kept} "
+        "Set POLYOPT_DEBUG=1 to see the traceback."
+    )
+
+
+def own_version() -> str:
+    """Return polyopt's version, as installed."""
+    try:
+        return version("polyopt")
+    except PackageNotFoundError:
+        return "unknown (not installed)"
+
+
+def is_debugging() -> bool:
+    """Whether tracebacks are wanted."""
+    return os.environ.get("POLYOPT_DEBUG", "0") not in ("", "0")

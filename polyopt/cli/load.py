@@ -1,0 +1,193 @@
+"""The function a command line names: `FILE.py:FUNC` or `FILE.py::FUNC`.
+
+In: the text.  Out: `Target`, the undecorated function and its file.
+Refuses: missing files and functions, files with syntax errors, files that fail when they run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib.util
+import inspect
+import sys
+import tokenize
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from polyopt.errors import FrontendError, Loc, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A function of a file; `kernel` is the object the file defines under that name."""
+
+    path: Path
+    name: str
+    func: Callable[..., Any]
+    kernel: object
+
+
+def load_target(text: str) -> Target:
+    """Return the function `text` names; raises PO0601 to PO0607."""
+    path, name = _split(text)
+    source = _read(path)
+    _check_syntax(path, source)
+    module = _execute(path)
+    if not name:
+        name = _only_function(path, module)
+    return _find(path, module, name)
+
+
+def _split(text: str) -> tuple[Path, str]:
+    file, _, name = text.partition("::") if "::" in text else text.rpartition(":")
+    if not file:
+        file, name = name, ""
+    if not file.endswith(".py"):
+        raise UsageError(
+            "PO0607",
+            f"`{text}` does not name a function of a Python file",
+            hint="write FILE.py:FUNCTION",
+        )
+    return Path(file), name
+
+
+def _read(path: Path) -> str:
+    if not path.exists():
+        raise UsageError("PO0601", f"there is no file `{path}`", hint=_near_file(path))
+    try:
+        with tokenize.open(path) as stream:
+            return stream.read()
+    except (OSError, UnicodeDecodeError, SyntaxError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError("PO0602", f"`{path}` cannot be read as Python text: {reason}") from None
+
+
+def _near_file(path: Path) -> str:
+    folder = path.parent
+    names = sorted(p.name for p in folder.glob("*.py")) if folder.is_dir() else []
+    near = difflib.get_close_matches(path.name, names, n=1)
+    if near:
+        return f"there is `{folder / near[0]}`"
+    return "paths are relative to the current directory"
+
+
+def _check_syntax(path: Path, source: str) -> None:
+    try:
+        compile(source, str(path), "exec")
+    except SyntaxError as error:
+        raise FrontendError(
+            "PO0603", f"`{path.name}` is not valid Python: {error.msg}", loc=_syntax_loc(path, error)
+        ) from None
+    except ValueError as error:
+        raise UsageError("PO0602", f"`{path}` cannot be read as Python text: {error}") from None
+
+
+def _syntax_loc(path: Path, error: SyntaxError) -> Loc:
+    line, col = error.lineno or 1, max(1, error.offset or 1)
+    end_line, end_col = error.end_lineno or line, error.end_offset or col + 1
+    if (end_line, end_col) <= (line, col):
+        end_line, end_col = line, col + 1
+    return Loc(str(path), line, col, end_line, end_col)
+
+
+def _execute(path: Path) -> ModuleType:
+    """Run the file as a module; what it prints is talk, not a result."""
+    name = f"polyopt_target_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None, "a .py file has a loader"
+    assert spec.loader is not None, "a .py file has a loader"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.parent.resolve()))
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
+    except KeyboardInterrupt:
+        raise
+    except FrontendError:
+        raise
+    except BaseException as error:
+        raise FrontendError(
+            "PO0604",
+            f"running `{path.name}` failed: {type(error).__name__}: {error}",
+            loc=_failing_line(path, error),
+            hint="the file is run as a module to find its functions; "
+            'guard scripts with `if __name__ == "__main__":`',
+        ) from None
+    finally:
+        sys.path.remove(str(path.parent.resolve()))
+    return module
+
+
+def _failing_line(path: Path, error: BaseException) -> Loc | None:
+    place, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename in (str(path), str(path.resolve())):
+            place = trace.tb_lineno
+        trace = trace.tb_next
+    if place is None:
+        return None
+    text = path.read_text(encoding="utf-8", errors="replace").splitlines()[place - 1]
+    first = len(text) - len(text.lstrip()) + 1
+    return Loc(str(path), place, first, place, len(text) + 1)
+
+
+def plain(value: object) -> Callable[..., Any] | None:
+    """Return the Python function behind `value`, a function or a kernel, or None."""
+    func = getattr(value, "py_func", value)
+    return func if inspect.isfunction(func) else None
+
+
+def _own_functions(module: ModuleType) -> list[str]:
+    """Names of the functions the file itself defines, in textual order."""
+    found = []
+    for name, value in vars(module).items():
+        func = plain(value)
+        if func is not None and func.__module__ == module.__name__ and not name.startswith("_"):
+            found.append(name)
+    return found
+
+
+def _only_function(path: Path, module: ModuleType) -> str:
+    names = _own_functions(module)
+    if len(names) == 1:
+        return names[0]
+    what = f"has {len(names)} functions" if names else "has no function"
+    raise UsageError("PO0607", f"`{path}` {what}; none was named", hint=_name_hint(path, names))
+
+
+def _name_hint(path: Path, names: list[str]) -> str:
+    if not names:
+        return "write FILE.py:FUNCTION"
+    return f"write {path}:{names[0]}" + (f"; functions: {', '.join(names)}" if names[1:] else "")
+
+
+def _find(path: Path, module: ModuleType, name: str) -> Target:
+    value = vars(module).get(name)
+    if name not in vars(module):
+        names = _own_functions(module)
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"there is `{near[0]}`" if near else f"functions: {', '.join(names) or 'none'}"
+        raise UsageError("PO0605", f"`{path}` has no function `{name}`", hint=hint)
+    func = plain(value)
+    if func is None:
+        raise UsageError(
+            "PO0606",
+            f"`{name}` in `{path}` is not a Python function but {_kind(value)}",
+            hint=_name_hint(path, _own_functions(module)),
+        )
+    return Target(path, name, func, value)
+
+
+def _kind(value: object) -> str:
+    match value:
+        case type():
+            return "a class"
+        case ModuleType():
+            return "a module"
+        case _:
+            return f"of type {type(value).__name__}"

@@ -1,0 +1,166 @@
+"""From a command line to a Program and its compilation: what the commands share.
+
+In: a target, `--types`, options.  Out: `Prepared`, and the option decorators of the commands.
+Refuses: an argument whose value decides the code and that has no default (PO0611).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from polyopt.cli.load import Target, load_target
+from polyopt.errors import UsageError
+
+if TYPE_CHECKING:
+    from polyopt.frontend.argtypes import ArgType
+    from polyopt.ir.scop import Program
+    from polyopt.pipeline import Compilation
+    from polyopt.targets import Options
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A target with the types its Program was built for."""
+
+    target: Target
+    types: tuple[ArgType, ...]
+    program: Program
+
+
+def prepare(text: str, types: str | None, sizes: Mapping[str, int]) -> Prepared:
+    """Load a target and build its Program; `sizes` may give values of integer arguments."""
+    from polyopt.cli.typespec import parse_types
+    from polyopt.frontend.infer import infer_types
+
+    target = load_target(text)
+    found = parse_types(types, target.func) if types is not None else infer_types(target.func)
+    return build_program(target, found, sizes)
+
+
+def build_program(
+    target: Target, types: tuple[ArgType, ...], sizes: Mapping[str, int]
+) -> Prepared:
+    """Build the Program; arguments whose value must be known get it from `sizes` or a default."""
+    from polyopt.frontend import build
+    from polyopt.frontend.argtypes import ConstType, NeedConstant
+
+    names = list(inspect.signature(target.func).parameters)
+    while True:
+        try:
+            return Prepared(target, types, build(target.func, types))
+        except NeedConstant as need:
+            position = names.index(need.argument)
+            if isinstance(types[position], ConstType):
+                raise
+            value = ConstType(_constant(target, need.argument, sizes))
+            types = (*types[:position], value, *types[position + 1 :])
+
+
+def _constant(target: Target, name: str, sizes: Mapping[str, int]) -> object:
+    from polyopt.frontend.infer import argument_loc
+
+    if name in sizes:
+        return sizes[name]
+    default = inspect.signature(target.func).parameters[name].default
+    if default is not inspect.Parameter.empty:
+        return default
+    raise UsageError(
+        "PO0611",
+        f"the value of `{name}` decides the code and must be known",
+        loc=argument_loc(target.func, name),
+        hint=f"give it with --sizes {name}=VALUE, or as a constant `=VALUE` in --types",
+    )
+
+
+def make_options(
+    fp: str | None, threads: int | None, schedule: str | None, kernel: object = None
+) -> Options:
+    """Return the options of a command line; those not given come from the decorated kernel."""
+    from polyopt.targets import FpMode, Options
+
+    base = getattr(kernel, "options", None)
+    known = base if isinstance(base, Options) else Options()
+    return Options(
+        fp=known.fp if fp is None else FpMode(fp),
+        threads=known.threads if threads is None else threads,
+        schedule=known.schedule if schedule is None else schedule_text(schedule),
+        compiler=known.compiler,
+    )
+
+
+def schedule_text(value: str) -> str:
+    """Return the text of `--schedule`: a file's contents, or the value itself."""
+    if "(" in value or value == "source":
+        return value
+    path = Path(value)
+    if value and path.is_file():
+        return path.read_text(encoding="utf-8")
+    raise UsageError(
+        "PO0601",
+        f"--schedule: there is no file `{value}`, and it is not a schedule",
+        hint='write a file name or steps: --schedule "tile(L0, 32, 32); parallelize(i)"',
+    )
+
+
+def compile_prepared(prepared: Prepared, options: Options) -> Compilation:
+    """Schedule, lower and emit; needs no C compiler."""
+    from polyopt.pipeline import compile_program
+    from polyopt.targets import detect_machine
+
+    return compile_program(prepared.program, options, detect_machine())
+
+
+def target_argument(command: _F) -> _F:
+    """`FILE.py:FUNC`."""
+    return click.argument("target", metavar="FILE.py:FUNC")(command)
+
+
+def json_option(command: _F) -> _F:
+    """`--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)
+
+
+def types_option(command: _F) -> _F:
+    """`--types`."""
+    return click.option(
+        "--types",
+        metavar="TYPES",
+        help='Types of the arguments, such as "f64[:,:],i64,=2"; told from the function otherwise.',
+    )(command)
+
+
+def sizes_option(command: _F) -> _F:
+    """`--sizes`."""
+    return click.option("--sizes", metavar="N=100,M=50", help="Sizes of arrays and loops.")(command)
+
+
+def compile_options(command: _F) -> _F:
+    """`--schedule`, `--fp`, `--threads`, `--target`."""
+    for decorate in (
+        click.option(
+            "--target",
+            "language",
+            type=click.Choice(["c"]),
+            default="c",
+            help="Language to emit.",
+        ),
+        click.option("--threads", type=click.IntRange(min=1), help="Threads; all cores otherwise."),
+        click.option(
+            "--fp",
+            type=click.Choice(["strict", "reassociate", "fast"]),
+            help="How far results may differ from the source's order of operations.",
+        ),
+        click.option(
+            "--schedule", metavar="TEXT|FILE", help='Steps, a file of steps, or "source".'
+        ),
+    ):
+        command = decorate(command)
+    return command

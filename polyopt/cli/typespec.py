@@ -1,0 +1,103 @@
+"""The text of `--types`: `f64[:,:],f32[:],i64,f64,=3`.
+
+In: the text and the function it is for.  Out: one `ArgType` per argument.
+Refuses: unknown element types, malformed items and a wrong count (PO0608).
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from polyopt.errors import UsageError
+from polyopt.frontend.annotations import SHORT_NAMES
+from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, ScalarType
+from polyopt.ir.source import Layout
+from polyopt.ir.types import DType
+
+_DTYPES = {short: dtype for dtype, short in SHORT_NAMES.items()} | {d.value: d for d in DType}
+_EXAMPLE = 'for example --types "f64[:,:],i64,=2": a matrix, a size, the constant 2'
+
+
+def parse_types(text: str, func: Callable[..., Any]) -> tuple[ArgType, ...]:
+    """Return the types in `text`, one for each argument of `func`."""
+    items = _items(text)
+    names = list(inspect.signature(func).parameters)
+    if len(items) != len(names):
+        count = f"{len(items)} type{'s' * (len(items) != 1)}"
+        raise UsageError(
+            "PO0608",
+            f"--types gives {count}, `{func.__name__}` has {len(names)} arguments: "
+            f"{', '.join(names)}",
+            hint=_EXAMPLE,
+        )
+    return tuple(_parse(item.strip()) for item in items)
+
+
+def _items(text: str) -> list[str]:
+    """Split at the commas outside brackets."""
+    items, depth, start = [], 0, 0
+    for position, char in enumerate(text):
+        depth += (char in "[(") - (char in "])")
+        if char == "," and depth == 0:
+            items.append(text[start:position])
+            start = position + 1
+    last = text[start:]
+    return [*items, last] if last.strip() or items else []
+
+
+def _parse(item: str) -> ArgType:
+    if item.startswith("="):
+        return ConstType(_literal(item))
+    name, bracket, rest = item.partition("[")
+    dtype = _DTYPES.get(name.strip())
+    if dtype is None:
+        known = ", ".join(SHORT_NAMES.values())
+        raise UsageError(
+            "PO0608",
+            f"--types: `{item}` has no known element type",
+            notes=(f"element types: {known}",),
+            hint=_EXAMPLE,
+        )
+    if not bracket:
+        return ScalarType(dtype, dtype in (DType.INT64, DType.FLOAT64, DType.COMPLEX128))
+    dims = [dim.strip() for dim in rest[:-1].split(",")]
+    if not rest.endswith("]") or any(dim not in (":", "1") and not dim.isidentifier() for dim in dims):
+        raise UsageError(
+            "PO0608",
+            f"--types: `{item}` is not an array type",
+            hint="write one `:` per dimension, or `1` where the size is known to be 1: f64[:,1]",
+        )
+    return ArrayType(dtype, len(dims), Layout.C, tuple(dim == "1" for dim in dims))
+
+
+def _literal(item: str) -> object:
+    try:
+        return ast.literal_eval(item[1:].strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise UsageError(
+            "PO0608", f"--types: `{item}` is not a constant", hint="write a literal: =2, =True, =None"
+        ) from None
+
+
+def parse_sizes(text: str | None) -> dict[str, int]:
+    """Return the sizes in `N=100,M=50`; raises PO0609."""
+    sizes: dict[str, int] = {}
+    for item in (text or "").split(","):
+        if not item.strip():
+            continue
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not name.isidentifier() or not _is_number(value):
+            raise UsageError(
+                "PO0609", f"--sizes: `{item.strip()}` is not a size", hint="write N=100,M=50"
+            )
+        if int(value) < 0:
+            raise UsageError("PO0609", f"--sizes: `{name}` is negative", hint=f"write {name}=0 or more")
+        sizes[name] = int(value)
+    return sizes
+
+
+def _is_number(text: str) -> bool:
+    return text.removeprefix("-").isascii() and text.removeprefix("-").isdigit()

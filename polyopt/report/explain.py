@@ -1,0 +1,167 @@
+"""A schedule in words: what runs, what depends on what, which loops are parallel and which are not.
+
+In: a Program and its Schedule.  Out: text, section by section, and the same facts as plain data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyopt.ir.expr import show
+from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Program, Scop
+from polyopt.report.fusion import explain_fusion
+from polyopt.schedule import Dependence, Schedule
+from polyopt.schedule.legality import Fault, Violation, carried_pairs
+from polyopt.schedule.tree import Band, BandMember, bands, path_to, statements_of
+from polyopt.schedule.witness import describe, find_witness
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and its lines; lines that begin with a space belong to the line above."""
+
+    title: str
+    lines: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *(f"  {line}" for line in self.lines)])
+
+
+def explain(
+    program: Program, schedule: Schedule, timings: Mapping[str, float] | None = None
+) -> tuple[Section, ...]:
+    """Return everything there is to say about a schedule, in reading order."""
+    scop = schedule.scop
+    sections = [
+        Section("arrays", tuple(_arrays(scop))),
+        Section("statements", tuple(_statements(program.scop))),
+        Section("dependences", tuple(_dependences(schedule))),
+        Section("steps", tuple(str(step) for step in schedule.trace) or ("the source's order",)),
+        Section("loop nest", tuple(str(schedule).splitlines())),
+        Section("fusion", explain_fusion(schedule)),
+        Section("loops", tuple(_loops(schedule))),
+    ]
+    if timings is not None:
+        rows = tuple(f"{stage:<12}{seconds * 1e3:8.1f} ms" for stage, seconds in timings.items())
+        sections.append(Section("timings", rows))
+    return tuple(section for section in sections if section.lines)
+
+
+def show_sections(heading: str, sections: tuple[Section, ...]) -> str:
+    """Return the sections as one text."""
+    return "\n\n".join([heading, *map(str, sections)])
+
+
+def _arrays(scop: Scop) -> Iterator[str]:
+    for array in scop.arrays:
+        shape = f"[{', '.join(map(show, array.shape))}]" if array.shape else ""
+        yield f"{array.role.value:<7}{array.name}: {array.dtype}{shape}"
+
+
+def _statements(scop: Scop) -> Iterator[str]:
+    for statement in scop.statements:
+        where = f"line {statement.loc.line}: " if statement.loc is not None else ""
+        yield f"{statement.name}  {where}{statement.text or statement}"
+        yield f"    computes {show(statement.target)} = {show(statement.value)}"
+        if statement.guard is not None:
+            yield f"    where {show(statement.guard)}"
+        yield f"    for {show_set(statement.domain)}"
+
+
+def show_set(domain: isl.Set) -> str:
+    """Return a set without its parameters: `{ S0[i] : 0 <= i < N }`."""
+    return str(domain.coalesce()).split("->", 1)[-1].strip()
+
+
+def _dependences(schedule: Schedule) -> Iterator[str]:
+    for dependence in schedule.dependences.memory:
+        yield f"{show_dependence(dependence)}{_distances(dependence)}{_nature(dependence)}"
+
+
+def show_dependence(dependence: Dependence) -> str:
+    """Return kind, array and statements of a dependence."""
+    pair = f"{dependence.source} -> {dependence.target}"
+    return f"{dependence.kind.value:<7}{dependence.array}: {pair}"
+
+
+def _distances(dependence: Dependence) -> str:
+    """Return the distance where source and target are one statement and it is constant."""
+    if dependence.source != dependence.target:
+        return ""
+    deltas = dependence.relation.deltas()
+    values = []
+    for d in range(deltas.dim(isl.dim_type.set)):
+        low, high = deltas.dim_min_val(d), deltas.dim_max_val(d)
+        one = low.is_int() and low.eq(high)
+        values.append(str(low.to_python()) if one else "*")
+    return f", distance ({', '.join(values)})" if values else ""
+
+
+def _nature(dependence: Dependence) -> str:
+    facts = []
+    if dependence.reduction:
+        facts.append("a reduction: may be reordered")
+    if not dependence.exact:
+        facts.append("a may-dependence: a subscript is not affine")
+    return f"  ({'; '.join(facts)})" if facts else ""
+
+
+def _loops(schedule: Schedule) -> Iterator[str]:
+    for band in bands(schedule.tree):
+        for position, member in enumerate(band.members):
+            yield from explain_loop(schedule, band, position, member)
+
+
+def explain_loop(
+    schedule: Schedule, band: Band, position: int, member: BandMember
+) -> Iterator[str]:
+    """Say how one loop runs, over which statements, and what keeps it from running in parallel."""
+    _, domain = path_to(schedule.tree, schedule.scop, band.label)
+    inside = ", ".join(statements_of(schedule.scop, domain))
+    head = f"{band.label}[{position}] {member.name} ({inside}): "
+    if member.coincident:
+        yield head + _coincident(schedule, band, position, member)
+        return
+    pairs = carried_pairs(schedule.dependences, schedule.tree, band.label, position)
+    pairs = pairs.intersect_params(schedule.scop.context)
+    yield head + f"{_kind(member)}, because it carries a dependence"
+    if pairs.is_empty():
+        return
+    violation = Violation(Fault.CONCURRENT, pairs, member.name)
+    witness = find_witness(schedule.scop, schedule.dependences, violation)
+    example, kind, *_ = describe(witness, schedule.scop)
+    yield f"    {kind.removeprefix('kind: ')}"
+    yield f"    {example.partition(';')[0]}"
+
+
+def _kind(member: BandMember) -> str:
+    return "in order" if member.kind is LoopKind.SEQUENTIAL else member.kind.value
+
+
+def _coincident(schedule: Schedule, band: Band, position: int, member: BandMember) -> str:
+    fact = "it carries no dependence"
+    match member.kind:
+        case LoopKind.PARALLEL:
+            return f"parallel across threads: {fact}"
+        case LoopKind.VECTOR:
+            return f"vector lanes: {fact}"
+        case LoopKind.UNROLL:
+            return f"unrolled: {fact}"
+        case LoopKind.SEQUENTIAL:
+            outer = _parallel_outside(schedule, band, position)
+            why = f"`{outer}` outside it already is" if outer else "it was left in order"
+            return f"could be parallel ({fact}); {why}"
+
+
+def _parallel_outside(schedule: Schedule, band: Band, position: int) -> str | None:
+    """Return the name of a parallel loop around the given one."""
+    path, _ = path_to(schedule.tree, schedule.scop, band.label)
+    for member in (*path, *band.members[:position]):
+        if member.kind is LoopKind.PARALLEL:
+            return member.name
+    return None
+
