@@ -1,0 +1,147 @@
+"""polyopt: array programs in Python to proven, tiled, parallel C.
+
+Names are loaded when they are first used, so that importing polyopt costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "polyopt.api": ("CompiledKernel", "Kernel", "kernel"),
+    "polyopt.targets": ("FpMode", "Machine", "Options", "detect_machine"),
+    "polyopt.errors": (
+        "ArgumentError", "BudgetError", "EmitError", "FrontendError", "IllegalSchedule",
+        "InternalError", "PolyoptError", "ScheduleError", "ToolchainError", "UsageError",
+    ),
+    "polyopt.runtime.notices": ("CacheWarning", "ForkWarning", "PolyoptWarning"),
+    "polyopt.frontend.annotations": (
+        "bool_", "c64", "c128", "f32", "f64",
+        "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64",
+    ),
+    "polyopt.frontend.argtypes": ("ArrayType", "ConstType", "ScalarType"),
+    "polyopt.schedule": ("Schedule", "Witness"),
+    "polyopt.transforms": (
+        "Affine", "Distribute", "Fuse", "Fusion", "Interchange", "Parallelize", "Separate",
+        "Skew", "Tile", "Unroll", "Vectorize",
+    ),
+}  # fmt: skip
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+if TYPE_CHECKING:
+    from polyopt.api import CompiledKernel, Kernel, kernel
+    from polyopt.errors import (
+        ArgumentError,
+        BudgetError,
+        EmitError,
+        FrontendError,
+        IllegalSchedule,
+        InternalError,
+        PolyoptError,
+        ScheduleError,
+        ToolchainError,
+        UsageError,
+    )
+    from polyopt.frontend.annotations import (
+        bool_,
+        c64,
+        c128,
+        f32,
+        f64,
+        i8,
+        i16,
+        i32,
+        i64,
+        u8,
+        u16,
+        u32,
+        u64,
+    )
+    from polyopt.frontend.argtypes import ArrayType, ConstType, ScalarType
+    from polyopt.runtime.notices import CacheWarning, ForkWarning, PolyoptWarning
+    from polyopt.schedule import Schedule, Witness
+    from polyopt.targets import FpMode, Machine, Options, detect_machine
+    from polyopt.transforms import (
+        Affine,
+        Distribute,
+        Fuse,
+        Fusion,
+        Interchange,
+        Parallelize,
+        Separate,
+        Skew,
+        Tile,
+        Unroll,
+        Vectorize,
+    )
+
+__all__ = [
+    "Affine",
+    "ArgumentError",
+    "ArrayType",
+    "BudgetError",
+    "CacheWarning",
+    "CompiledKernel",
+    "ConstType",
+    "Distribute",
+    "EmitError",
+    "ForkWarning",
+    "FpMode",
+    "FrontendError",
+    "Fuse",
+    "Fusion",
+    "IllegalSchedule",
+    "Interchange",
+    "InternalError",
+    "Kernel",
+    "Machine",
+    "Options",
+    "Parallelize",
+    "PolyoptError",
+    "PolyoptWarning",
+    "ScalarType",
+    "Schedule",
+    "ScheduleError",
+    "Separate",
+    "Skew",
+    "Tile",
+    "ToolchainError",
+    "Unroll",
+    "UsageError",
+    "Vectorize",
+    "Witness",
+    "__version__",
+    "bool_",
+    "c64",
+    "c128",
+    "detect_machine",
+    "f32",
+    "f64",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "kernel",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module."""
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module `polyopt` has no attribute `{name}`")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted([*_HOME, "__version__"])

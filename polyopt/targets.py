@@ -1,16 +1,26 @@
 """What a kernel is compiled for: the machine and the options of one compilation.
 
 In: the running machine, keyword options.  Out: `Machine` and `Options`, immutable and comparable.
+Refuses: an unknown option (PO0221), a wrong value (PO0222), a wrong environment variable (PO0224).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from enum import Enum, unique
+from pathlib import Path
 
+from polyopt.errors import UsageError
 from polyopt.machine import Machine
+from polyopt.runtime.threads import available_cores
+from polyopt.runtime.toolchain import processor_features
 
-__all__ = ["FpMode", "Machine", "Options"]
+__all__ = ["FpMode", "Machine", "Options", "detect_machine"]
 
 
 @unique
@@ -34,3 +44,127 @@ class Options:
     threads: int | None = None
     schedule: str | None = None
     compiler: str | None = None
+
+    def changed(self, values: Mapping[str, object]) -> Options:
+        """Return the options with `values` replaced; raises `UsageError` for what is not one."""
+        options = self
+        for name, value in values.items():
+            match name:
+                case "fp":
+                    options = replace(options, fp=_fp(value))
+                case "threads":
+                    options = replace(options, threads=_threads(value))
+                case "schedule":
+                    options = replace(options, schedule=_schedule(value))
+                case "compiler":
+                    options = replace(options, compiler=_compiler(value))
+                case _:
+                    raise _unknown(name)
+        return options
+
+
+def _unknown(name: str) -> UsageError:
+    names = [field.name for field in fields(Options)]
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"the options are {', '.join(names)}"
+    return UsageError("PO0221", f"there is no option `{name}`", hint=hint)
+
+
+def _fp(value: object) -> FpMode:
+    if isinstance(value, FpMode):
+        return value
+    modes = [mode.value for mode in FpMode]
+    if isinstance(value, str) and value in modes:
+        return FpMode(value)
+    near = difflib.get_close_matches(str(value), modes, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"use one of {', '.join(modes)}"
+    raise UsageError("PO0222", f"option `fp` is {value!r}", hint=hint)
+
+
+def _threads(value: object) -> int | None:
+    if value is None or (type(value) is int and 1 <= value <= 4096):
+        return value
+    raise UsageError(
+        "PO0222", f"option `threads` is {value!r}", hint="use None (all cores) or a number from 1"
+    )
+
+
+def _schedule(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    text = getattr(value, "text", None)
+    if isinstance(text, str):  # a Schedule: its steps, or the source's order where it has none
+        return text or "source"
+    raise UsageError(
+        "PO0222",
+        f"option `schedule` is a {type(value).__name__}",
+        hint="use None, \"source\", a text like \"tile(L0, 32, 32)\" or a Schedule",
+    )
+
+
+def _compiler(value: object) -> str | None:
+    if value is None or (isinstance(value, str) and value.strip()):
+        return value
+    raise UsageError(
+        "PO0222", f"option `compiler` is {value!r}", hint="use a program's name, such as `gcc`"
+    )
+
+
+def detect_machine() -> Machine:
+    """Return the running machine; POLYOPT_CORES, POLYOPT_L1 and so on override what is found."""
+    flags = frozenset(processor_features())
+    caches = _caches(Path("/sys/devices/system/cpu/cpu0/cache"))
+    usual = Machine()
+    vector, registers = _vectors(flags)
+    machine = Machine(
+        cores=available_cores(),
+        vector_bytes=vector,
+        vector_registers=registers,
+        l1=caches.get(1, usual.l1),
+        l2=caches.get(2, usual.l2),
+        l3=caches.get(3, usual.l3),
+        fma=bool(flags & {"fma", "asimd"}),
+    )
+    return _overridden(machine)
+
+
+def _vectors(flags: frozenset[str]) -> tuple[int, int]:
+    """Return the bytes of one vector register and how many there are."""
+    if "avx512f" in flags:
+        return 64, 32
+    if flags & {"avx", "avx2"}:
+        return 32, 16
+    if "asimd" in flags:
+        return 16, 32
+    return 16, 16
+
+
+def _caches(directory: Path) -> dict[int, int]:
+    """Return level -> bytes of the data caches that sysfs lists."""
+    found: dict[int, int] = {}
+    scale = {"K": 1 << 10, "M": 1 << 20, "": 1}
+    for index in range(8):
+        entry = directory / f"index{index}"
+        with contextlib.suppress(OSError, ValueError):
+            kind = (entry / "type").read_text().strip()
+            size = re.fullmatch(r"(\d+)([KM]?)", (entry / "size").read_text().strip())
+            if kind != "Instruction" and size is not None:
+                level = int((entry / "level").read_text())
+                found[level] = int(size[1]) * scale[size[2]]
+    return found
+
+
+def _overridden(machine: Machine) -> Machine:
+    for field in fields(Machine):
+        name = f"POLYOPT_{field.name.upper()}"
+        text = os.environ.get(name)
+        if not text:
+            continue
+        if not text.isdecimal() or (int(text) < 1 and field.name != "fma"):
+            raise UsageError(
+                "PO0224", f"{name} is `{text}`, not a positive number", hint=f"unset {name}"
+            )
+        value = int(text)
+        changes: dict[str, int | bool] = {field.name: bool(value) if field.name == "fma" else value}
+        machine = replace(machine, **changes)  # type: ignore[arg-type]
+    return machine

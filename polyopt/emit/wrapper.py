@@ -139,6 +139,7 @@ def _run(source: Source, plan: _Plan) -> Iterator[str]:
     yield "    PyObject *result = NULL;"
     yield "    int held = 0, status;"
     yield "    (void)v; (void)made; (void)args; (void)choosy;"
+    yield "    no_memory = 0;"
     yield f"    if (nargs != {len(signature.arguments)} || forked)"
     yield "        return Py_NewRef(Py_NotImplemented);"
     yield from _take_arguments(signature)
@@ -267,6 +268,7 @@ def _make_outputs(signature: Signature, plan: _Plan) -> Iterator[str]:
         yield f"    if (made[{number}] == NULL"
         yield f"        || PyObject_GetBuffer(made[{number}], &v[{buffer}], PyBUF_RECORDS) < 0) {{"
         yield "        PyErr_Clear();"
+        yield "        no_memory = 1;"
         yield "        goto refuse;"
         yield "    }"
         yield f"    held = {buffer + 1};"

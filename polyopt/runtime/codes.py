@@ -25,6 +25,7 @@ CODES = {
     "PO0222": "an option's value is wrong",
     "PO0223": "something that cannot be compiled where a function is needed",
     "PO0224": "an environment variable's value is wrong",
+    "PO0225": "a value that must be known to compile is not given",
     "PO0501": "no C compiler",
     "PO0502": "the C compiler refused emitted code",
     "PO0503": "a built library cannot be loaded",

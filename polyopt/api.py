@@ -1,0 +1,394 @@
+"""The public face: `kernel`, `Kernel`, `CompiledKernel`.
+
+In: a Python function, options, arguments.  Out: results; code, schedule and stages on request.
+Refuses: calls that do not fit, with coded errors; arrays are untouched by a refused call.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import pickle
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from polyopt.building import Built, build_kernel, compile_stages
+from polyopt.errors import BudgetError, InternalError, PolyoptError, UsageError
+from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
+from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature
+from polyopt.runtime.check import ShapeError, check_call
+from polyopt.runtime.library import Loaded
+from polyopt.runtime.threads import warn_forked
+from polyopt.specialize import (
+    Parameters,
+    generality,
+    plain_values,
+    show_types,
+    type_of,
+    types_of,
+    with_constant,
+    with_ones,
+)
+from polyopt.targets import Options
+
+if TYPE_CHECKING:
+    from polyopt.ir.loops import LoopFunction
+    from polyopt.ir.scop import Program
+    from polyopt.pipeline import Compilation
+    from polyopt.schedule import Schedule
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_Types = tuple[ArgType, ...]
+_Values = tuple[object, ...]
+
+
+class CompiledKernel:
+    """A kernel compiled for one set of argument types."""
+
+    def __init__(
+        self, function: Callable[..., Any], types: _Types, options: Options, built: Built
+    ) -> None:
+        self.py_func = function
+        self.types = types
+        self.options = options
+        self._built = built
+        self._stages: Compilation | None = built.stages
+
+    def __call__(self, *args: object) -> Any:  # noqa: ANN401
+        """Run the kernel on `args`, in the order of the function's parameters."""
+        result = self._built.loaded.call(*args)
+        if result is not NotImplemented:
+            return result
+        return self.settle(args)
+
+    def settle(self, values: _Values) -> Any:  # noqa: ANN401
+        """Run a call that the wrapper refused, or raise the error that says why."""
+        loaded = self.loaded
+        if loaded.state()[0]:
+            warn_forked()
+            loaded.set_threads(1)
+        plain = plain_values(values)
+        result = loaded.call(*plain)
+        if result is NotImplemented:
+            bound = check_call(self.signature, plain)
+            result = loaded.call(*_exact(self.signature, plain, bound.symbols))
+        if result is not NotImplemented:
+            return restore(result, plain, values)
+        if loaded.state()[1]:
+            raise BudgetError(
+                "PO0702",
+                f"there is not enough memory for `{self.signature.name}`'s temporaries and results",
+                hint="use smaller arrays",
+            )
+        raise InternalError("PO0901", "the call wrapper refused a call that fits")
+
+    @property
+    def loaded(self) -> Loaded:
+        """The code in memory."""
+        return self._built.loaded
+
+    @property
+    def signature(self) -> Signature:
+        """How the kernel is called."""
+        return self._built.source.signature
+
+    @property
+    def source(self) -> str:
+        """The emitted C text."""
+        return self._built.source.text
+
+    @property
+    def header(self) -> str:
+        """The C declaration of the entry."""
+        return self._built.source.header
+
+    @property
+    def timings(self) -> dict[str, float]:
+        """Seconds each stage took; only `cache` when the kernel came from there."""
+        return dict(self._built.timings)
+
+    @property
+    def schedule_text(self) -> str:
+        """The schedule's steps, in the language that `with_schedule` takes."""
+        return self._built.schedule_text
+
+    @property
+    def stages(self) -> Compilation:
+        """The values of all stages; made again when the kernel came from the cache."""
+        if self._stages is None:
+            self._stages = compile_stages(self.py_func, self.types, self.options)
+        return self._stages
+
+    @property
+    def program(self) -> Program:
+        """The polyhedral program."""
+        return self.stages.program
+
+    @property
+    def schedule(self) -> Schedule:
+        """The proven schedule."""
+        return self.stages.schedule
+
+    @property
+    def loops(self) -> LoopFunction:
+        """The loop AST that was printed."""
+        return self.stages.loops
+
+    def __repr__(self) -> str:
+        names = tuple(argument.name for argument in self.signature.arguments)
+        steps = self.schedule_text.count(";") + bool(self.schedule_text)
+        parallel = "parallel" if self._built.source.openmp else "sequential"
+        return (
+            f"<CompiledKernel {self.signature.name}({show_types(names, self.types)}), "
+            f"{self.options.fp.value}, {parallel}, {steps} schedule steps>"
+        )
+
+
+def restore(result: Any, plain: _Values, given: _Values) -> Any:  # noqa: ANN401
+    """Return `result` with arguments that were converted for the call replaced by the caller's."""
+    owners = {id(p): g for p, g in zip(plain, given, strict=True) if p is not g}
+    if not owners:
+        return result
+    if isinstance(result, tuple):
+        return tuple(owners.get(id(part), part) for part in result)
+    return owners.get(id(result), result)
+
+
+def _exact(signature: Signature, values: _Values, symbols: Any) -> _Values:  # noqa: ANN401
+    """Return `values` with each number in the exact type the wrapper takes."""
+    exact: list[object] = []
+    for argument, value in zip(signature.arguments, values, strict=True):
+        match argument:
+            case ArrayArg():
+                exact.append(value)
+            case ScalarArg():
+                exact.append(symbols[argument.symbol])
+            case ConstArg():
+                exact.append(argument.value)
+    return tuple(exact)
+
+
+def _declined(*args: object) -> Any:  # noqa: ANN401
+    """Stand for the dispatcher of a kernel that was not compiled yet."""
+    del args
+    return NotImplemented
+
+
+class Kernel(Generic[_F]):
+    """A Python function that runs as compiled code; `py_func` is the function itself.
+
+    Each new combination of element types, ranks and layouts is compiled at its first call; sizes
+    stay symbolic.  With POLYOPT_DISABLE=1 the Python function runs.
+    """
+
+    py_func: _F
+
+    def __init__(self, function: _F, options: Options) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self.py_func = function
+        self.options = options
+        self._parameters = Parameters.of(function)
+        self._compiled: dict[_Types, CompiledKernel] = {}
+        self._constants: frozenset[str] = frozenset()
+        self._lock = threading.RLock()
+        self._fast: Callable[..., Any] = _declined
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Run the kernel."""
+        if not kwargs:
+            result = self._fast(*args)
+            if result is not NotImplemented:
+                return result
+        return self._slow_call(args, kwargs)
+
+    def _slow_call(self, args: _Values, kwargs: dict[str, object]) -> Any:  # noqa: ANN401
+        """Run a call that the compiled code did not take as it came."""
+        if os.environ.get("POLYOPT_DISABLE") == "1":
+            return self.py_func(*args, **kwargs)
+        given = self._parameters.bind(args, kwargs)
+        values = plain_values(given)
+        result = self._fast(*values)
+        if result is not NotImplemented:
+            return restore(result, values, given)
+        types = types_of(self._parameters, values, self._constants)
+        return restore(self._specialized(types, values).settle(values), values, given)
+
+    def compile(self, *args: Any, **kwargs: Any) -> CompiledKernel:  # noqa: ANN401
+        """Compile for example arguments, types (`po.f64["N,M"]`), or for what is inferred."""
+        types, values = self._example(args, kwargs)
+        return self._specialized(types, values)
+
+    def schedule(self, *args: Any, **kwargs: Any) -> Schedule:  # noqa: ANN401
+        """Return the schedule for example arguments, types, or what is inferred; compiles no C."""
+        from polyopt.frontend import build
+        from polyopt.pipeline import choose_schedule, machine_for
+        from polyopt.targets import detect_machine
+
+        programs: dict[_Types, Program] = {}
+
+        def signature_of(types: _Types) -> Signature:
+            if types not in programs:
+                programs[types] = build(self.py_func, types)
+            return programs[types].signature
+
+        types, values = self._example(args, kwargs)
+        types = self._settle_types(types, values, signature_of)
+        machine = machine_for(self.options, detect_machine())
+        return choose_schedule(programs[types], self.options, machine)
+
+    def with_options(self, **options: object) -> Kernel[_F]:
+        """Return the same function with other options: `fp`, `threads`, `schedule`, `compiler`."""
+        return Kernel(self.py_func, self.options.changed(options))
+
+    def with_schedule(self, schedule: str | Schedule | None) -> Kernel[_F]:
+        """Return the same function with the steps of `schedule`, which are proven again."""
+        return self.with_options(schedule=schedule)
+
+    def _example(
+        self, args: _Values, kwargs: dict[str, object]
+    ) -> tuple[_Types, _Values | None]:
+        """Return types for `compile`: of values, as given, or inferred when there are none."""
+        if not args and not kwargs and self._parameters.names:
+            from polyopt.frontend.infer import infer_types
+
+            return infer_types(self.py_func), None
+        given = self._parameters.bind(args, kwargs)
+        if not any(_is_type(value) for value in given):
+            values = plain_values(given)
+            return types_of(self._parameters, values, self._constants), values
+        defaults = self._parameters.defaults
+        names = self._parameters.names
+        return tuple(_as_type(n, v, defaults) for n, v in zip(names, given, strict=True)), None
+
+    def _specialized(self, types: _Types, values: _Values | None) -> CompiledKernel:
+        with self._lock:
+            settled = self._settle_types(types, values, lambda t: self._compile(t).signature)
+            return self._compiled[settled]
+
+    def _settle_types(
+        self, types: _Types, values: _Values | None, signature_of: Callable[[_Types], Signature]
+    ) -> _Types:
+        """Return `types` refined until they fit `values`: values compiled in, dimensions of 1."""
+        first: PolyoptError | None = None
+        while True:
+            try:
+                signature = signature_of(types)
+                if values is not None:
+                    check_call(signature, values)
+                return types
+            except NeedConstant as need:
+                refined = with_constant(self._parameters, types, values, need.argument)
+                if refined == types:
+                    raise InternalError("PO0902", f"{need}, and it is") from None
+                types = refined
+                self._constants |= {need.argument}
+            except ShapeError as error:
+                first = first or error
+                refined = with_ones(types, error.broadcast)
+                if refined == types:
+                    raise first from None
+                types = refined
+            except PolyoptError:
+                if first is not None:
+                    raise first from None
+                raise
+
+    def _compile(self, types: _Types) -> CompiledKernel:
+        found = self._compiled.get(types)
+        if found is not None:
+            return found
+        built = build_kernel(self.py_func, types, self.options)
+        compiled = CompiledKernel(self.py_func, types, self.options, built)
+        self._compiled[types] = compiled
+        self._fast = _chain(self._compiled)
+        return compiled
+
+    def __reduce__(self) -> tuple[object, ...]:
+        function = self.py_func
+        module = getattr(function, "__module__", "__main__")
+        name = getattr(function, "__qualname__", "")
+        if "<" in name:
+            raise pickle.PicklingError(f"kernel `{name}` is not at the top level of a module")
+        return _unpickled, (module, name, self.options)
+
+    def __repr__(self) -> str:
+        count = len(self._compiled)
+        return f"<Kernel {self._parameters.name}{self._parameters.signature}, {count} compiled>"
+
+
+def _unpickled(module: str, name: str, options: Options) -> Kernel[Any]:
+    value: Any = importlib.import_module(module)
+    for part in name.split("."):
+        value = getattr(value, part)
+    return Kernel(getattr(value, "py_func", value), options)
+
+
+def _chain(compiled: dict[_Types, CompiledKernel]) -> Callable[..., Any]:
+    """Return a function that offers a call to each compiled kernel, the most regular first."""
+    ranked = sorted(compiled, key=generality)
+    dispatchers = tuple(compiled[types].loaded.dispatch for types in ranked)
+    if len(dispatchers) == 1:
+        return dispatchers[0]
+
+    def offer(*args: object) -> Any:  # noqa: ANN401
+        for dispatch in dispatchers:
+            result = dispatch(*args)
+            if result is not NotImplemented:
+                return result
+        return NotImplemented
+
+    return offer
+
+
+def _is_type(value: object) -> bool:
+    from polyopt.frontend.annotations import Annotation
+
+    return isinstance(value, ArrayType | ScalarType | ConstType | Annotation | type)
+
+
+def _as_type(name: str, value: object, defaults: Any) -> ArgType:  # noqa: ANN401
+    if isinstance(value, ArrayType | ScalarType | ConstType):
+        return value
+    if _is_type(value):
+        from polyopt.frontend.infer import from_annotation
+
+        found = from_annotation(value, 0)
+        if found is not None:
+            return found
+    return type_of(name, value, False, defaults)
+
+
+@overload
+def kernel(function: _F) -> Kernel[_F]: ...
+
+
+@overload
+def kernel(
+    *,
+    fp: object = ...,
+    threads: int | None = ...,
+    schedule: object = ...,
+    compiler: str | None = ...,
+) -> Callable[[_F], Kernel[_F]]: ...
+
+
+def kernel(function: Any = None, **options: object) -> Any:
+    """Make a kernel of a Python function, as a decorator or a call, with or without options."""
+    chosen = Options().changed(options)
+    if function is None:
+        return lambda decorated: _make(decorated, chosen)
+    return _make(function, chosen)
+
+
+def _make(function: Any, options: Options) -> Kernel[Any]:  # noqa: ANN401
+    if isinstance(function, Kernel):
+        function = function.py_func
+    if not callable(function) or isinstance(function, type) or not hasattr(function, "__code__"):
+        raise UsageError(
+            "PO0223",
+            f"`kernel` was given a {type(function).__name__}",
+            hint="give it a function made by `def`",
+        )
+    return Kernel(function, options)

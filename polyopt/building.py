@@ -1,0 +1,189 @@
+"""From a function and argument types to a loaded kernel, through the cache.
+
+In: a Python function, `ArgType`s, options.  Out: `Built`: source, loaded code, stages if they ran.
+A warm cache is used without importing the front end, isl or running a compiler.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyopt.frontend.argtypes import ArgType, ConstType, NeedConstant
+from polyopt.ir.source import Source
+from polyopt.machine import Machine
+from polyopt.runtime import build as builder
+from polyopt.runtime.fingerprint import fingerprint, versions
+from polyopt.runtime.library import Loaded, load_extension, load_foreign
+from polyopt.runtime.records import RecordError, from_json, to_json
+from polyopt.runtime.store import Entry, open_store
+from polyopt.runtime.threads import thread_count
+from polyopt.runtime.toolchain import Compiler, find_compiler, processor_features
+from polyopt.specialize import weak_flags
+from polyopt.targets import Options, detect_machine
+
+if TYPE_CHECKING:
+    from polyopt.pipeline import Compilation
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A kernel ready to be called; `stages` is None when it came from the cache."""
+
+    source: Source
+    loaded: Loaded
+    schedule_text: str
+    stages: Compilation | None
+    timings: dict[str, float]
+
+
+def build_kernel(
+    function: Callable[..., Any], types: tuple[ArgType, ...], options: Options
+) -> Built:
+    """Return the kernel of `function` for `types`; raises `NeedConstant` or a coded error."""
+    start = time.perf_counter()
+    store = open_store()
+    compiler = find_compiler(store, options.compiler)
+    machine = detect_machine()
+    foreign = uses_ctypes()
+    threads = thread_count(options.threads)
+    weak = weak_flags(types)
+    key = _key(function, types, options, machine, compiler, foreign)
+    entry = None if key is None else store.read("kernels", key)
+    known = None if entry is None else _recall(entry)
+    if known is not None:
+        path = builder.find_library(store, known.library)
+        if path is not None:
+            loaded = _load(path, known.source, weak, foreign, threads)
+            timings = {"cache": time.perf_counter() - start}
+            return Built(known.source, loaded, known.schedule, None, timings)
+    try:
+        stages = compile_stages(function, types, options, machine)
+    except NeedConstant as need:
+        if key is not None:
+            store.write("kernels", key, {"need.json": json.dumps(need.argument).encode()})
+        raise
+    source = stages.source
+    texts = _texts(source, foreign)
+    library_key = builder.library_key(texts, compiler)
+    begun = time.perf_counter()
+    with builder.library(store, compiler, texts, library_key) as path:
+        stages.timings["build"] = time.perf_counter() - begun
+        begun = time.perf_counter()
+        loaded = _load(path, source, weak, foreign, threads)
+        stages.timings["load"] = time.perf_counter() - begun
+    text = stages.schedule.text
+    if key is not None:
+        store.write("kernels", key, _remember(source, text, library_key))
+    return Built(source, loaded, text, stages, stages.timings)
+
+
+def compile_stages(
+    function: Callable[..., Any],
+    types: tuple[ArgType, ...],
+    options: Options,
+    machine: Machine | None = None,
+) -> Compilation:
+    """Run the front end and the pipeline; no compiler and no cache are involved."""
+    from polyopt.frontend import build
+    from polyopt.pipeline import compile_program
+
+    start = time.perf_counter()
+    program = build(function, types)
+    seconds = time.perf_counter() - start
+    stages = compile_program(program, options, machine or detect_machine())
+    stages.timings["frontend"] = seconds
+    return stages
+
+
+def uses_ctypes() -> bool:
+    """Tell whether kernels are called through ctypes: asked for, or `Python.h` is missing."""
+    return os.environ.get("POLYOPT_FORCE_CTYPES") == "1" or builder.python_headers() is None
+
+
+def _texts(source: Source, foreign: bool) -> builder.Texts:
+    wrapper = None
+    if not foreign:
+        from polyopt.emit.wrapper import wrapper_source
+
+        wrapper = wrapper_source(source)
+    return builder.Texts(source.text, wrapper, source.openmp, source.contract)
+
+
+def _load(
+    path: Path, source: Source, weak: tuple[bool, ...], foreign: bool, threads: int
+) -> Loaded:
+    if foreign:
+        return load_foreign(path, source, threads)
+    return load_extension(path, source.signature, weak, source.openmp, threads)
+
+
+def _key(
+    function: Callable[..., Any],
+    types: tuple[ArgType, ...],
+    options: Options,
+    machine: Machine,
+    compiler: Compiler,
+    foreign: bool,
+) -> str | None:
+    """Return the text of all that decides what `build_kernel` makes, or None: do not cache."""
+    text = fingerprint(function)
+    if text is None:
+        return None
+    try:
+        for kind in types:
+            if isinstance(kind, ConstType):
+                to_json(kind.value)
+    except RecordError:
+        return None
+    facts = {
+        "abi": builder.ABI,
+        "function": text,
+        "types": [repr(kind) for kind in types],
+        "options": repr(options),
+        "machine": repr(machine),
+        "compiler": [list(compiler.command), compiler.identity, list(compiler.machine)],
+        "processor": list(processor_features()),
+        "foreign": foreign,
+        "python": builder.python_abi(),
+        "libc": builder.libc(),
+        "versions": versions(),
+    }
+    return json.dumps(facts, sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What an entry remembers."""
+
+    source: Source
+    schedule: str
+    library: str
+
+
+def _remember(source: Source, schedule: str, library: str) -> dict[str, bytes]:
+    return {
+        "source.json": json.dumps(to_json(source)).encode(),
+        "schedule.txt": schedule.encode(),
+        "library.key": library.encode(),
+    }
+
+
+def _recall(entry: Entry) -> _Known | None:
+    """Return what `entry` remembers; raises `NeedConstant` when that is what it says."""
+    if "need.json" in entry.files:
+        raise NeedConstant(str(json.loads(entry.text("need.json"))))
+    try:
+        source = from_json(json.loads(entry.text("source.json")))
+        if not isinstance(source, Source):
+            return None
+        return _Known(source, entry.text("schedule.txt"), entry.text("library.key"))
+    except (RecordError, KeyError, ValueError):
+        return None
+
+

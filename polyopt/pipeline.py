@@ -1,0 +1,98 @@
+"""The stages of a compilation, in order.
+
+In: a `Program`, options, a machine.  Out: `Compilation` with every stage's value and time.
+`after_stage` sees each value as it is made, to dump it or to verify it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
+
+from polyopt.emit import emit_c, optimize_loops
+from polyopt.emit.lower import lower
+from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node
+from polyopt.ir.scop import Program
+from polyopt.ir.source import Source
+from polyopt.machine import Machine
+from polyopt.schedule import Schedule, source_schedule
+from polyopt.strategy import auto_schedule
+from polyopt.targets import Options
+from polyopt.transforms import parse_schedule
+
+AfterStage: TypeAlias = Callable[[str, object], None]
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, eq=False)
+class Compilation:
+    """What each stage made; `timings` in seconds by the stage's name."""
+
+    program: Program
+    schedule: Schedule
+    loops: LoopFunction
+    source: Source
+    timings: dict[str, float]
+
+
+def compile_program(
+    program: Program, options: Options, machine: Machine, after_stage: AfterStage | None = None
+) -> Compilation:
+    """Schedule, lower and emit `program`."""
+    target = machine_for(options, machine)
+    timings: dict[str, float] = {}
+
+    def stage(name: str, make: Callable[[], _Value]) -> _Value:
+        start = time.perf_counter()
+        value = make()
+        timings[name] = time.perf_counter() - start
+        if after_stage is not None:
+            after_stage(name, value)
+        return value
+
+    schedule = stage("schedule", lambda: choose_schedule(program, options, target))
+    lowered = stage("lower", lambda: lower(schedule, program))
+    wanted = sequential(lowered) if options.threads == 1 else lowered
+    loops = stage("optimize", lambda: optimize_loops(wanted, target, options.fp.value))
+    source = stage("emit", lambda: emit_c(loops))
+    return Compilation(program, schedule, loops, source, timings)
+
+
+def machine_for(options: Options, machine: Machine) -> Machine:
+    """Return the machine as the options let it be used."""
+    return machine if options.threads is None else replace(machine, cores=options.threads)
+
+
+def choose_schedule(program: Program, options: Options, machine: Machine) -> Schedule:
+    """Return the schedule the options ask for, proven."""
+    match options.schedule:
+        case None:
+            return auto_schedule(program.scop, machine, options.fp.value)
+        case "source":
+            return source_schedule(program.scop)
+        case text:
+            return parse_schedule(source_schedule(program.scop), text)
+
+
+def sequential(function: LoopFunction) -> LoopFunction:
+    """Return `function` with its parallel loops run by one thread."""
+    return replace(function, body=_sequential(function.body))
+
+
+def _sequential(body: Body) -> Body:
+    nodes: list[Node] = []
+    for node in body:
+        match node:
+            case For(kind=LoopKind.PARALLEL):
+                inner = _sequential(node.body)
+                nodes.append(replace(node, kind=LoopKind.SEQUENTIAL, body=inner, reductions=()))
+            case For():
+                nodes.append(replace(node, body=_sequential(node.body)))
+            case If():
+                then, otherwise = _sequential(node.then), _sequential(node.otherwise)
+                nodes.append(replace(node, then=then, otherwise=otherwise))
+            case _:
+                nodes.append(node)
+    return tuple(nodes)

@@ -1,0 +1,189 @@
+"""From a call's values to the argument types a kernel is compiled for.
+
+In: a function's parameters, values or type records.  Out: one `ArgType` per parameter.
+Refuses: arguments that do not bind (PO0201), values that are no array or number (PO02xx).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from polyopt.errors import ArgumentError
+from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, ScalarType
+from polyopt.ir.source import Layout
+from polyopt.ir.types import DType
+from polyopt.runtime.check import integer_range, layouts_of
+from polyopt.runtime.values import array_of, dtype_known, native_array, type_name
+
+_WEAK = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64, complex: DType.COMPLEX128}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """A function's parameters; `defaults` by name."""
+
+    name: str
+    names: tuple[str, ...]
+    defaults: Mapping[str, object]
+    signature: inspect.Signature
+
+    @staticmethod
+    def of(function: Callable[..., object]) -> Parameters:
+        """Return the parameters of `function`."""
+        signature = inspect.signature(function)
+        listed = signature.parameters.values()
+        defaults = {p.name: p.default for p in listed if p.default is not p.empty}
+        name = getattr(function, "__name__", "kernel")
+        return Parameters(name, tuple(p.name for p in listed), defaults, signature)
+
+    def bind(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[object, ...]:
+        """Return one value per parameter; raises `ArgumentError` PO0201."""
+        if not kwargs and len(args) == len(self.names):
+            return args
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(
+                "PO0201",
+                f"`{self.name}`: {error}",
+                hint=f"the parameters are ({', '.join(map(str, self._shown()))})",
+            ) from None
+        bound.apply_defaults()
+        return tuple(bound.arguments[name] for name in self.names)
+
+    def _shown(self) -> list[str]:
+        return [
+            f"{name}={self.defaults[name]!r}" if name in self.defaults else name
+            for name in self.names
+        ]
+
+
+def plain_values(values: tuple[object, ...]) -> tuple[object, ...]:
+    """Return `values` with buffer exporters and array subclasses replaced by plain arrays."""
+    return tuple(_plain(value) for value in values)
+
+
+def _plain(value: object) -> object:
+    if type(value) is np.ndarray or isinstance(value, bool | int | float | complex | np.generic):
+        return value
+    array = array_of(value)
+    return value if array is None else array
+
+
+def types_of(
+    parameters: Parameters, values: tuple[object, ...], constants: frozenset[str]
+) -> tuple[ArgType, ...]:
+    """Return the types of `values`; integers named in `constants` are compiled in."""
+    return tuple(
+        type_of(name, value, name in constants, parameters.defaults)
+        for name, value in zip(parameters.names, values, strict=True)
+    )
+
+
+def type_of(
+    name: str, value: object, constant: bool, defaults: Mapping[str, object]
+) -> ArgType:
+    """Return the type of one argument; raises `ArgumentError`."""
+    if type(value) in _WEAK:
+        if constant:
+            return ConstType(value)
+        _check_integer(name, value)
+        return ScalarType(_WEAK[type(value)])
+    if isinstance(value, np.generic):
+        dtype = dtype_known(name, value.dtype, None)
+        return ConstType(value.item()) if constant else ScalarType(dtype, weak=dtype is DType.BOOL)
+    if isinstance(value, str) or (name in defaults and _is_choice(value)):
+        return ConstType(value)
+    return array_type(name, value)
+
+
+def _is_choice(value: object) -> bool:
+    """Tell whether `value` can be an axis or a flag: None or a tuple of integers."""
+    return value is None or (isinstance(value, tuple) and all(type(v) is int for v in value))
+
+
+def _check_integer(name: str, value: object) -> None:
+    low, high = integer_range(DType.INT64)
+    if isinstance(value, int) and not low <= value <= high:
+        raise ArgumentError(
+            "PO0210",
+            f"`{name}` is {value}, which does not fit 64 bits",
+            hint="pass a smaller integer, or a float",
+        )
+
+
+def array_type(name: str, value: object) -> ArrayType:
+    """Return the type of an array argument; raises `ArgumentError`."""
+    array = native_array(name, value, None)
+    dtype = dtype_known(name, array.dtype, None)
+    layout = layouts_of(array)[0] if array.ndim else Layout.C
+    return ArrayType(dtype, array.ndim, layout, (False,) * array.ndim)
+
+
+def with_ones(
+    types: tuple[ArgType, ...], places: tuple[tuple[int, int], ...]
+) -> tuple[ArgType, ...]:
+    """Return `types` with the dimensions at `places` (argument, dimension) known to be 1."""
+    renewed = list(types)
+    for argument, dim in places:
+        kind = renewed[argument]
+        assert isinstance(kind, ArrayType)
+        ones = tuple(one or d == dim for d, one in enumerate(kind.ones))
+        renewed[argument] = replace(kind, ones=ones)
+    return tuple(renewed)
+
+
+def with_constant(
+    parameters: Parameters,
+    types: tuple[ArgType, ...],
+    values: tuple[object, ...] | None,
+    name: str,
+) -> tuple[ArgType, ...]:
+    """Return `types` with the value of argument `name` compiled in."""
+    position = parameters.names.index(name)
+    value = None if values is None else values[position]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, bool | int | float | str):
+        found = "not given" if value is None else type_name(value)
+        raise ArgumentError(
+            "PO0225",
+            f"`{parameters.name}` can be compiled only for a known value of `{name}`, "
+            f"which is {found}",
+            hint=f"pass an example value of `{name}`, or `po.ConstType(value)`",
+        )
+    renewed = list(types)
+    renewed[position] = ConstType(value)
+    return tuple(renewed)
+
+
+def generality(types: tuple[ArgType, ...]) -> tuple[int, ...]:
+    """Return a key that sorts code for more regular layouts first."""
+    order = (Layout.C, Layout.ROWS, Layout.STRIDED)
+    return tuple(order.index(t.layout) if isinstance(t, ArrayType) else 0 for t in types)
+
+
+def weak_flags(types: tuple[ArgType, ...]) -> tuple[bool, ...]:
+    """Return for each number among `types` whether it is one of Python's own types."""
+    return tuple(t.weak for t in types if isinstance(t, ScalarType))
+
+
+def show_types(names: tuple[str, ...], types: tuple[ArgType, ...]) -> str:
+    """Return the types on one line, for people."""
+    return ", ".join(f"{name}: {_show(kind)}" for name, kind in zip(names, types, strict=True))
+
+
+def _show(kind: ArgType) -> str:
+    match kind:
+        case ArrayType():
+            dims = ",".join("1" if one else ":" for one in kind.ones)
+            layout = "" if kind.layout is Layout.C else f" {kind.layout.value}"
+            return f"{kind.dtype}[{dims}]{layout}"
+        case ScalarType():
+            return str(kind.dtype)
+        case ConstType():
+            return f"={kind.value!r}"
