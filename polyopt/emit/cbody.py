@@ -14,10 +14,10 @@ import cgen
 
 from polyopt.emit.blocks import Branch, Function, Nest, prototype, words
 from polyopt.emit.cexpr import ExprPrinter, lanes
+from polyopt.emit.contraction import mixes_products
 from polyopt.emit.frame import Frame, extent_text
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.names import c_identifier
-from polyopt.emit.contraction import mixes_products
 from polyopt.emit.openmp import parallel_pragma, simd_pragma
 from polyopt.emit.regions import Free, free_names, nodes, written_arrays
 from polyopt.emit.views import View

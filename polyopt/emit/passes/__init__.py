@@ -1,15 +1,25 @@
-"""Loop AST to loop AST: passes that run after lowering, in the order of `PASSES`.
+"""Loop AST to loop AST: what is done to the loops after lowering.
 
 In: a `LoopFunction`, the machine, the floating-point mode.  Out: an equal `LoopFunction`.
 """
 
 from __future__ import annotations
 
+from polyopt.emit.passes.fma import contract
+from polyopt.emit.passes.promote import promote
+from polyopt.emit.passes.unroll import unroll
+from polyopt.emit.passes.vectors import vectorize
 from polyopt.ir.loops import LoopFunction
 from polyopt.machine import Machine
+
+__all__ = ["optimize_loops"]
 
 
 def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
     """Return `fn` after all passes."""
-    del machine, fp
-    return fn
+    del fp
+    if machine.fma:
+        fn = contract(fn)
+    fn = vectorize(fn, machine)
+    fn = unroll(fn)
+    return promote(fn)

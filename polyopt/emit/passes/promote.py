@@ -1,0 +1,135 @@
+"""Promote: array elements a loop keeps updating live in locals while it runs.
+
+In: a sequential loop whose body is straight-line.  Out: loads before it, stores after it.
+Leaves: elements another access in the body may touch.  A loop that may run zero times gets a
+condition around the whole, so that nothing is read that the source does not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from polyopt.emit.nodes import map_node
+from polyopt.emit.passes.disjoint import are_disjoint
+from polyopt.emit.passes.rewriting import Names, bottom_up, trip_count
+from polyopt.ir.expr import (
+    Compare,
+    CompareOp,
+    Expr,
+    Iter,
+    Load,
+    Symbol,
+    VectorLoad,
+    walk,
+)
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    Declare,
+    For,
+    If,
+    LoopFunction,
+    LoopKind,
+    Node,
+    SetLocal,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An element, or `lanes` of them, that a body accesses."""
+
+    array: str
+    index: tuple[Expr, ...]
+    lanes: int
+
+
+def promote(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with accumulators in locals."""
+    names = Names(fn)
+
+    def rule(node: Node) -> Body:
+        if isinstance(node, For) and node.kind is LoopKind.SEQUENTIAL:
+            return _promoted(node, names)
+        return (node,)
+
+    return replace(fn, body=bottom_up(fn.body, rule))
+
+
+def _promoted(loop: For, names: Names) -> Body:
+    if not all(isinstance(node, Assign | Declare | SetLocal) for node in loop.body):
+        return (loop,)
+    accesses = _accesses(loop.body)
+    chosen: dict[Cell, Symbol] = {}
+    for node in loop.body:
+        if not isinstance(node, Assign):
+            continue
+        cell = _cell(node.target)
+        if cell in chosen or not _is_steady(cell, loop):
+            continue
+        others = [other for other in accesses if other.array == cell.array and other != cell]
+        if all(are_disjoint(cell, other, loop) for other in others):
+            wish = names.fresh(f"{cell.array}_acc")
+            chosen[cell] = Symbol(wish, node.target.dtype, cell.lanes)
+    if not chosen:
+        return (loop,)
+    return _guarded(loop, _with_locals(loop, chosen))
+
+
+def _accesses(body: Body) -> tuple[Cell, ...]:
+    found: dict[Cell, None] = {}
+    for node in body:
+        parts: list[Expr] = []
+        match node:
+            case Assign():
+                parts = [node.target, node.value]
+            case Declare() | SetLocal():
+                parts = [node.value]
+            case _:
+                pass
+        for part in (p for e in parts for p in walk(e)):
+            if isinstance(part, Load | VectorLoad):
+                found[_cell(part)] = None
+    return tuple(found)
+
+
+def _cell(access: Load | VectorLoad) -> Cell:
+    lanes = 1 if isinstance(access, Load) else access.lanes
+    return Cell(access.array, access.index, lanes)
+
+
+def _is_steady(cell: Cell, loop: For) -> bool:
+    """Tell whether the address stays the same while `loop` runs."""
+    for part in (p for i in cell.index for p in walk(i)):
+        if isinstance(part, Load | Symbol) or part == Iter(loop.iter):
+            return False
+    return True
+
+
+def _with_locals(loop: For, chosen: Mapping[Cell, Symbol]) -> Body:
+    def rule(part: Expr) -> Expr | None:
+        if isinstance(part, Load | VectorLoad):
+            return chosen.get(_cell(part))
+        return None
+
+    body = tuple(map_node(node, rule) for node in loop.body)
+    before = tuple(
+        Declare(symbol.name, symbol.dtype, symbol.lanes, _memory(cell, symbol))
+        for cell, symbol in chosen.items()
+    )
+    after = tuple(Assign(_memory(cell, symbol), symbol) for cell, symbol in chosen.items())
+    return (*before, replace(loop, body=body), *after)
+
+
+def _memory(cell: Cell, symbol: Symbol) -> Load | VectorLoad:
+    if symbol.lanes == 1:
+        return Load(cell.array, cell.index, symbol.dtype)
+    return VectorLoad(cell.array, cell.index, symbol.dtype, symbol.lanes)
+
+
+def _guarded(loop: For, body: Body) -> Body:
+    count = trip_count(loop)
+    if count is not None and count > 0:
+        return body
+    return (If(Compare(CompareOp.LT, loop.lower, loop.upper), body),)
