@@ -14,6 +14,7 @@ from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import Dependences, compute_dependences
 from polyopt.schedule.legality import Fault, Violation, check_legal, mark_facts
 from polyopt.schedule.privatize import privatize
+from polyopt.schedule.repair import advice
 from polyopt.schedule.source import source_tree
 from polyopt.schedule.tree import Tree, show_tree
 from polyopt.schedule.witness import Witness, describe, find_witness
@@ -69,11 +70,11 @@ class Schedule:
     def _refusal(self, steps: tuple[Transform, ...], last: Violation) -> IllegalSchedule:
         tree = self.tree
         for step in steps:
-            tree = step.rewrite(tree, self.scop)
+            before, tree = tree, step.rewrite(tree, self.scop)
             violation = check_legal(self.scop, self.dependences, tree)
             if violation is not None:
-                return refusal(self.scop, self.dependences, str(step), violation)
-        return refusal(self.scop, self.dependences, "; ".join(map(str, steps)), last)
+                return refusal(self.scop, self.dependences, before, step, violation)
+        raise AssertionError(f"the steps together break {last.pairs}, no single one does")
 
     def __str__(self) -> str:
         return "\n".join(show_tree(self.tree, self.scop))
@@ -85,9 +86,9 @@ class Schedule:
 
 
 def refusal(
-    scop: Scop, dependences: Dependences, step: str, violation: Violation
+    scop: Scop, dependences: Dependences, tree: Tree, step: Transform, violation: Violation
 ) -> IllegalSchedule:
-    """Return the error that refuses `step`, with its witness."""
+    """Return the error that refuses `step` on `tree`, with its witness and advice that works."""
     if violation.fault is Fault.LOST:
         raise AssertionError(f"{step} loses instances: {violation.pairs}")
     witness: Witness = find_witness(scop, dependences, violation)
@@ -106,6 +107,9 @@ def refusal(
         witness=witness,
         loc=target.loc,
         notes=describe(witness, scop),
+        hint=advice(
+            scop, dependences, tree, lambda old: step.rewrite(old, scop), violation.fault
+        ),
     )
 
 

@@ -75,13 +75,35 @@ def smallest_pair(
         flat = flat.lower_bound_val(isl.dim_type.set, position, isl.Val(-(2**40)))
     values = []
     for position in range(flat.dim(isl.dim_type.set)):
-        # `lexmin` answers "empty" for some sets with floors; one dimension at a time does not
-        least = flat.dim_min_val(position)
-        flat = flat.fix_val(isl.dim_type.set, position, least)
-        values.append(int(least.to_python()))
+        least = _least(flat, position)
+        flat = flat.fix_val(isl.dim_type.set, position, isl.Val(least))
+        values.append(least)
     params = dict(zip(names, values, strict=False))
     rest = values[len(names) :]
     return params, tuple(rest[:sources]), tuple(rest[sources:])
+
+
+def _least(value: isl.Set, position: int) -> int:
+    """Return the smallest integer in one dimension of a set that is not empty and bounded below.
+
+    Bisection over emptiness: isl's `lexmin` and `dim_min_val` fail on some sets with floors.
+    """
+    point = value.sample_point()
+    high = int(point.get_coordinate_val(isl.dim_type.set, position).to_python())
+    low, step = high - 1, 1
+    while not _up_to(value, position, low).is_empty():
+        high, low, step = low, low - step, 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _up_to(value, position, middle).is_empty():
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _up_to(value: isl.Set, position: int, bound: int) -> isl.Set:
+    return value.upper_bound_val(isl.dim_type.set, position, isl.Val(bound))
 
 
 def _cell(

@@ -9,7 +9,11 @@ from polyopt.errors import BudgetError
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, source_schedule
-from polyopt.strategy.tiling import parallelize_outer
+from polyopt.schedule.tree import Tree, bands
+from polyopt.strategy.contraction import contraction
+from polyopt.strategy.fusion import fuse_neighbours
+from polyopt.strategy.order import contiguous_innermost
+from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.vector import vectorize_innermost
 from polyopt.transforms import Affine, Fusion
 
@@ -21,4 +25,17 @@ def auto_schedule(scop: Scop, machine: Machine, fp: str) -> Schedule:
         start = source.attempt(Affine(Fusion.MIN)) or source
     except BudgetError:
         start = source
+    start = contiguous_innermost(start)
+    contracted = set()
+    for label in outer_bands(start.tree):
+        found = contraction(start, label, machine)
+        if found is not None:
+            contracted |= labels(found.tree) - labels(start.tree) | {label}
+            start = found
+    start = fuse_neighbours(start, frozenset(contracted))
     return vectorize_innermost(parallelize_outer(start, machine))
+
+
+def labels(tree: Tree) -> set[str]:
+    """Return the labels of all bands."""
+    return {band.label for band in bands(tree)}

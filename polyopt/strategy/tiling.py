@@ -6,6 +6,7 @@ that carry dependences tiled and run as a wavefront of tiles.
 
 from __future__ import annotations
 
+from polyopt.ir.loops import LoopKind
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
@@ -14,11 +15,10 @@ from polyopt.schedule.tree import (
     Leaf,
     Sequence,
     Tree,
+    bands,
     find_band,
-    path_to,
-    statements_of,
 )
-from polyopt.strategy.strides import Step, accesses, directions, step_of
+from polyopt.strategy.order import contiguous_last
 from polyopt.strategy.vector import vector_gain
 from polyopt.transforms import Interchange, Parallelize, Skew, Tile
 
@@ -45,15 +45,14 @@ def parallelize_outer(schedule: Schedule, machine: Machine) -> Schedule:
 
 def _parallelize(schedule: Schedule, label: str, machine: Machine) -> Schedule:
     band = find_band(schedule.tree, label)
+    if any(m.kind is LoopKind.PARALLEL for below in bands(band) for m in below.members):
+        return schedule
     coincident = _parallel_position(schedule, band)
     if coincident is not None:
-        moves: list[Transform] = [
-            Interchange(f"{label}[{p}]", f"{label}[{p - 1}]") for p in range(coincident, 0, -1)
-        ]
-        found = schedule.attempt(*moves, Parallelize(f"{label}[0]"))
+        found = _outermost(schedule, band, coincident)
         if found is not None:
             return found
-    if len(band.members) >= 2 and band.permutable:
+    elif len(band.members) >= 2 and band.permutable:
         found = wavefront(schedule, label, machine)
         if found is not None:
             return found
@@ -70,10 +69,32 @@ def _parallel_position(schedule: Schedule, band: Band) -> int | None:
     return min(found, key=lambda p: (vector_gain(schedule, band.label, p) > 0, p))
 
 
+STRIP = 512  # iterations of a contiguous loop that one thread takes at a time
+
+
+def _outermost(schedule: Schedule, band: Band, position: int) -> Schedule | None:
+    """Return `schedule` with the loop outermost and parallel.
+
+    A contiguous loop is strip-mined: its strips go outside, its iterations stay inside for the lanes.
+    """
+    label = band.label
+    moves: list[Transform] = [
+        Interchange(f"{label}[{p}]", f"{label}[{p - 1}]") for p in range(position, 0, -1)
+    ]
+    if len(band.members) > 1 and vector_gain(schedule, label, position) > 0:
+        point, last = f"{label}.point", len(band.members) - 1
+        back = [Interchange(f"{point}[{p}]", f"{point}[{p + 1}]") for p in range(last)]
+        strips = [Tile(label, (STRIP,)), *back, Parallelize(f"{label}.tile[0]")]
+        found = schedule.attempt(*moves, *strips)
+        if found is not None:
+            return found
+    return schedule.attempt(*moves, Parallelize(f"{label}[0]"))
+
+
 def wavefront(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with the band tiled and its tiles run in parallel along a diagonal."""
     band = find_band(schedule.tree, label)
-    order = _contiguous_last(schedule, label)
+    order = contiguous_last(schedule, label)
     moves: list[Transform] = list(order)
     sizes = tile_sizes(schedule, band, machine)
     tiles = f"{label}.tile"
@@ -81,16 +102,6 @@ def wavefront(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
     inner = [f"{tiles}[{p}]" for p in range(1, len(sizes))]
     steps += [Skew(f"{tiles}[0]", name, 1) for name in inner]
     return schedule.attempt(*steps, Parallelize(f"{tiles}[1]"))
-
-
-def _contiguous_last(schedule: Schedule, label: str) -> list[Transform]:
-    band = find_band(schedule.tree, label)
-    gains = [vector_gain(schedule, label, p) for p in range(len(band.members))]
-    best = max(range(len(gains)), key=lambda p: (gains[p], p))
-    if gains[best] <= 0:
-        return []
-    last = len(band.members) - 1
-    return [Interchange(f"{label}[{p}]", f"{label}[{p + 1}]") for p in range(best, last)]
 
 
 def tile_sizes(schedule: Schedule, band: Band, machine: Machine) -> tuple[int, ...]:
@@ -105,20 +116,3 @@ def tile_sizes(schedule: Schedule, band: Band, machine: Machine) -> tuple[int, .
     if count == 3:
         return (16, 32)
     return (8, 16, 16)[: count - 1]
-
-
-def reuse(schedule: Schedule, label: str) -> dict[int, int]:
-    """Return for each loop of a band how many accesses it leaves at the same element."""
-    path, domain = path_to(schedule.tree, schedule.scop, label)
-    band = find_band(schedule.tree, label)
-    members = (*path, *band.members)
-    counts = dict.fromkeys(range(len(band.members)), 0)
-    for name in statements_of(schedule.scop, domain):
-        statement = schedule.scop.statement(name)
-        found = directions(members, schedule.scop, statement)
-        for position in counts:
-            direction = found[len(path) + position]
-            for access in accesses(statement):
-                if step_of(access, schedule.scop, statement, direction) is Step.INVARIANT:
-                    counts[position] += 1
-    return counts

@@ -35,6 +35,9 @@ def is_innermost(band: Band) -> bool:
 
 
 def _vectorize_band(schedule: Schedule, label: str) -> Schedule:
+    members = find_band(schedule.tree, label).members
+    if any(member.kind is LoopKind.VECTOR for member in members):
+        return schedule
     for position in ranked_positions(schedule, label):
         found = _with_vector(schedule, label, position)
         if found is not None:

@@ -24,14 +24,16 @@ from polyopt.schedule.tree import (
 
 @dataclass(frozen=True, slots=True)
 class Fuse:
-    """Join the loops of `first` and `second`, as many as both have, outermost first.
+    """Join the outer `count` loops of `first` and `second`; 0 means as many as both have.
 
-    The joint band keeps the label of `first` (Kennedy and McKinley, "Maximizing loop parallelism and
+    The joint band has the label of `first`; loops of `first` left inside are `L0.inner`, those of
+    `second` keep their label (Kennedy and McKinley, "Maximizing loop parallelism and
     improving data locality via loop fusion and distribution", 1993).
     """
 
     first: str
     second: str
+    count: int = 0
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the fused tree; raises `ScheduleError` PO0301, PO0305."""
@@ -51,7 +53,7 @@ class Fuse:
             for position in range(len(tree.parts) - 1):
                 one, two = tree.parts[position], tree.parts[position + 1]
                 if self._is(one, self.first) and self._is(two, self.second):
-                    joined = _join(one, two)
+                    joined = _join(one, two, self.count)
                     parts = (*tree.parts[:position], joined, *tree.parts[position + 2 :])
                     return joined.child if len(parts) == 1 else Sequence(parts)
         parts = children(tree)
@@ -66,14 +68,15 @@ class Fuse:
         return isinstance(part.child, Band) and part.child.label == label
 
     def __str__(self) -> str:
-        return f"fuse({self.first}, {self.second})"
+        count = f", {self.count}" if self.count else ""
+        return f"fuse({self.first}, {self.second}{count})"
 
 
-def _join(one: Filter, two: Filter) -> Filter:
+def _join(one: Filter, two: Filter, count: int) -> Filter:
     first, second = one.child, two.child
     assert isinstance(first, Band)
     assert isinstance(second, Band)
-    common = min(len(first.members), len(second.members))
+    common = min(len(first.members), len(second.members), count or len(first.members))
     members = tuple(
         BandMember(
             a.schedule.intersect_domain(one.domain).union_add(
@@ -81,21 +84,22 @@ def _join(one: Filter, two: Filter) -> Filter:
             ),
             a.name,
         )
-        for a, b in zip(first.members, second.members, strict=False)
+        for a, b in zip(first.members[:common], second.members, strict=False)
     )
     bodies = Sequence(
         (
-            *_parts(one, _rest(first, common)),
-            *_parts(two, _rest(second, common)),
+            *_parts(one, _rest(first, common, 0)),
+            *_parts(two, _rest(second, common, 1)),
         )
     )
     return Filter(one.domain.union(two.domain), Band(first.label, members, bodies))
 
 
-def _rest(band: Band, common: int) -> Tree:
+def _rest(band: Band, common: int, side: int) -> Tree:
     if len(band.members) == common:
         return band.child
-    return Band(f"{band.label}.inner", band.members[common:], band.child)
+    label = band.label if side else f"{band.label}.inner"
+    return Band(label, band.members[common:], band.child)
 
 
 def _parts(part: Filter, body: Tree) -> tuple[Filter, ...]:

@@ -47,7 +47,7 @@ STEPS: dict[str, _Step] = {
     "affine": _Step("affine(max)", lambda w: Affine(Fusion(_fixed(1, w)[0]))),
     "cut": _Step("cut(L0, 1)", lambda w: Cut(w[0], *_numbers(_fixed(2, w)[1:]))),
     "distribute": _Step("distribute(L0, 1)", lambda w: Distribute(w[0], *_numbers(w[1:]))),
-    "fuse": _Step("fuse(L0, L1)", lambda w: Fuse(*_fixed(2, w))),
+    "fuse": _Step("fuse(L0, L1)", lambda w: Fuse(w[0], w[1], *_numbers(w[2:]))),
     "interchange": _Step("interchange(i, j)", lambda w: Interchange(*_fixed(2, w))),
     "parallelize": _Step("parallelize(i)", lambda w: Parallelize(*_fixed(1, w))),
     "separate": _Step(
