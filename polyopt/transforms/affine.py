@@ -13,7 +13,7 @@ from enum import Enum, unique
 
 import islpy as isl
 
-from polyopt.errors import BudgetError
+from polyopt.errors import BudgetError, ScheduleError
 from polyopt.ir.affine import quota
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import compute_dependences
@@ -62,8 +62,16 @@ class Affine:
             .set_coincidence(order)
             .set_proximity(order)
         )
-        with scheduler_options(self.fusion), quota(BUDGET):
-            schedule = constraints.compute_schedule()
+        try:
+            with scheduler_options(self.fusion), quota(BUDGET):
+                schedule = constraints.compute_schedule()
+        except isl.Error as error:
+            reason = str(error).partition(" in /")[0].rpartition(": ")[2]
+            raise ScheduleError(
+                "PO0307",
+                f"{self}: the affine scheduler found no schedule ({reason})",
+                hint="name the transformations one by one",
+            ) from None
         if schedule is None:
             raise BudgetError("PO0701", "the affine scheduler gave up")
         found = relabel(from_isl(schedule, scop))
