@@ -47,9 +47,22 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(own_version, prog_name="polyopt")  # type: ignore[arg-type]
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=lambda context, _, wanted: _show_version(context, wanted),
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """Compile Python functions over NumPy arrays to proven, tiled, parallel C."""
+
+
+def _show_version(context: click.Context, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"polyopt {own_version()}")
+        context.exit()
 
 
 def run(arguments: Sequence[str]) -> int:

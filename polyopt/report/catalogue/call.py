@@ -1,0 +1,103 @@
+"""Codes of a call's arguments and of options."""
+
+from __future__ import annotations
+
+from polyopt.report.catalogue.entry import Entry
+
+CALL: dict[str, Entry] = {
+    "PO0201": Entry(
+        "the arguments do not bind to the function's parameters",
+        "kernel(a), where the function takes two arguments",
+        "pass one value for each parameter without a default",
+    ),
+    "PO0202": Entry(
+        "an element type polyopt does not compute with",
+        "kernel(np.array([1, None]))",
+        "convert the array, for example with `.astype(np.float64)`",
+    ),
+    "PO0203": Entry(
+        "shapes that do not fit together",
+        "gemm(C, A, B) with A of shape (4, 5) and B of shape (6, 7)",
+        "pass arrays whose common dimensions are equal",
+    ),
+    "PO0204": Entry(
+        "an array that the kernel writes is read-only",
+        "a.flags.writeable = False; kernel(a)",
+        "pass a copy",
+    ),
+    "PO0205": Entry(
+        "an array that the kernel writes shares memory with another argument",
+        "kernel(a[1:], a[:-1])",
+        "pass a copy of one of them",
+    ),
+    "PO0206": Entry(
+        "something that is not an array where an array is needed",
+        "kernel([1.0, 2.0])",
+        "convert it with `np.asarray`",
+    ),
+    "PO0207": Entry(
+        "another element type than the kernel was compiled for",
+        "compiled(a.astype(np.float32)), compiled for float64",
+        "call the kernel itself, which compiles for new types, or convert the array",
+    ),
+    "PO0208": Entry(
+        "another rank than the kernel was compiled for",
+        "compiled(matrix), compiled for vectors",
+        "call the kernel itself, which compiles for new types",
+    ),
+    "PO0209": Entry(
+        "another memory layout than the kernel was compiled for",
+        "compiled(a.T), compiled for contiguous arrays",
+        "call the kernel itself, or pass `np.ascontiguousarray(a)`",
+    ),
+    "PO0210": Entry(
+        "an integer out of range",
+        "kernel(a, 2**70)",
+        "pass a value that fits 64 bits and the size of the memory",
+    ),
+    "PO0211": Entry(
+        "elements that are not aligned",
+        "kernel(np.frombuffer(data, np.float64, offset=1))",
+        "pass a copy",
+    ),
+    "PO0212": Entry(
+        "a written array whose own elements share memory",
+        "kernel(np.broadcast_to(a, (3, 4)))",
+        "pass a copy",
+    ),
+    "PO0213": Entry(
+        "another value than the one compiled in",
+        "compiled(a, axis=1), compiled for axis=0",
+        "call the kernel itself, which compiles for new values",
+    ),
+    "PO0214": Entry(
+        "a size is negative",
+        "kernel(n=-1), for a kernel that makes an array of n elements",
+        "pass 0 or more",
+    ),
+    "PO0215": Entry(
+        "something that is not a number where a number is needed",
+        'kernel(a, "2")',
+        "pass an int, a float or a NumPy scalar",
+    ),
+    "PO0221": Entry(
+        "an option that does not exist",
+        "@po.kernel(thread=2)",
+        "options are fp, threads, schedule and compiler",
+    ),
+    "PO0222": Entry(
+        "an option's value is wrong",
+        '@po.kernel(fp="loose")',
+        "see the list in the message",
+    ),
+    "PO0223": Entry(
+        "something that cannot be compiled where a function is needed",
+        "po.kernel(3)",
+        "pass a Python function",
+    ),
+    "PO0224": Entry(
+        "an environment variable's value is wrong",
+        "POLYOPT_NUM_THREADS=many",
+        "unset it or set a positive number",
+    ),
+}

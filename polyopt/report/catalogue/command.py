@@ -1,0 +1,93 @@
+"""Codes of the command line and of files."""
+
+from __future__ import annotations
+
+from polyopt.report.catalogue.entry import Entry
+
+COMMAND: dict[str, Entry] = {
+    "PO0600": Entry(
+        "the command line is malformed", "polyopt runn gemm.py:gemm", "see `polyopt --help`"
+    ),
+    "PO0601": Entry(
+        "a file does not exist", "polyopt run gem.py:gemm", "paths are relative to the directory"
+    ),
+    "PO0602": Entry(
+        "a file cannot be read as Python text",
+        "polyopt run image.py:f, where image.py is a picture",
+        "check permissions and encoding; Python files are UTF-8 unless they say otherwise",
+    ),
+    "PO0603": Entry(
+        "a file has a syntax error", "def f(a:", "correct the line; Python would refuse it too"
+    ),
+    "PO0604": Entry(
+        "running a file to find its functions failed",
+        "import a_module_that_is_not_installed",
+        'correct the line; put scripts under `if __name__ == "__main__":`',
+    ),
+    "PO0605": Entry(
+        "a file has no function of this name",
+        "polyopt run gemm.py:gem",
+        "the message names the closest function, or all of them",
+    ),
+    "PO0606": Entry(
+        "the name does not stand for a Python function",
+        "polyopt run gemm.py:SIZES",
+        "name a function defined with `def`, plain or decorated with `po.kernel`",
+    ),
+    "PO0607": Entry(
+        "the target does not name a function of a file",
+        "polyopt run gemm",
+        "write FILE.py:FUNCTION; the function may be left out where the file has one",
+    ),
+    "PO0608": Entry(
+        "`--types` is malformed",
+        '--types "f64[;;]"',
+        'write one type an argument: --types "f64[:,:],f32[:],i64,=2"',
+    ),
+    "PO0609": Entry(
+        "`--sizes` is malformed, contradicts itself, or names an unknown size",
+        "--sizes N=-1",
+        "write --sizes N=100,M=50 with the names the message lists",
+    ),
+    "PO0610": Entry(
+        "an .npz file is missing, cannot be read, or lacks an argument",
+        "--npz data.npz, without the array `A`",
+        "store every argument by name: np.savez(path, A=A, B=B)",
+    ),
+    "PO0611": Entry(
+        "the type or value of an argument cannot be told from the function",
+        "def f(a, b): return a + b",
+        'annotate the arguments, `a: po.f64["N"]`, or give --types',
+    ),
+    "PO0612": Entry(
+        "an argument is used with different ranks",
+        "n, m = A.shape\nreturn A[0, 0, 0]",
+        "correct the function, or give --types",
+    ),
+    "PO0613": Entry(
+        "the source of a function is not at hand",
+        "a function made by exec",
+        "define it with `def` in a file",
+    ),
+    "PO0614": Entry(
+        "a file or directory cannot be written",
+        "polyopt compile gemm.py:gemm -o /proc",
+        "choose another place",
+    ),
+    "PO0615": Entry("there is no such error code", "polyopt explain PO9999", "see this page"),
+    "PO0616": Entry(
+        "the comparison harness is not here",
+        "polyopt bench, away from a source checkout",
+        "run it in the directory that holds bench/ and workloads/",
+    ),
+    "PO0617": Entry(
+        "results differ from the Python function's by more than rounding explains",
+        "polyopt run f.py:f --check",
+        "try --schedule source; if the difference stays, please report it with the program",
+    ),
+    "PO0619": Entry(
+        "the chosen sizes do not fit the program",
+        "--sizes N=1, for a function that reads a[2]",
+        "choose others with --sizes",
+    ),
+}

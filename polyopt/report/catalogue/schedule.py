@@ -1,0 +1,67 @@
+"""Codes of schedules: steps that do not fit, steps that would change the result."""
+
+from __future__ import annotations
+
+from polyopt.report.catalogue.entry import Entry
+
+SCHEDULE: dict[str, Entry] = {
+    "PO0301": Entry(
+        "no loop or band has this name",
+        "parallelize(q)",
+        "names are iterators (`i`), bands (`L0`) and their loops (`L0[1]`); the message lists them",
+    ),
+    "PO0302": Entry(
+        "several loops have this name",
+        "parallelize(i), where two nests have a loop `i`",
+        "name the loop by its band: `L0[0]`",
+    ),
+    "PO0303": Entry(
+        "a step's numbers do not fit the band",
+        "tile(L0, 32, 32), where L0 has three loops",
+        "give one size, at least 1, for every loop of the band",
+    ),
+    "PO0304": Entry(
+        "a step names loops that do not stand together in one band",
+        "interchange(i, k), where the loops belong to different bands",
+        "name two loops of one band; fuse or distribute first",
+    ),
+    "PO0305": Entry(
+        "the bands of a fusion do not follow each other",
+        "fuse(L0, L2), with L1 between them",
+        "fuse neighbours first",
+    ),
+    "PO0306": Entry(
+        "a loop has nothing to distribute",
+        "distribute(L0, 1), where L0 has one statement",
+        "leave the step out",
+    ),
+    "PO0311": Entry(
+        "a step would run two dependent iterations in the wrong order. A dependence leads from an "
+        "iteration to a later one that touches the same element, one of them writing; a legal "
+        "schedule runs the first before the second, for all sizes",
+        "interchange(i, j) on a[i, j] = a[i - 1, j + 1]",
+        "see the two iterations in the message; skewing often makes tiling and interchange legal",
+    ),
+    "PO0312": Entry(
+        "a loop that carries a dependence was asked to run in parallel. A loop carries a dependence "
+        "when two of its iterations, all outer loops being equal, touch the same element and one "
+        "of them writes it",
+        "parallelize(i) on u[i] = 0.5 * (u[i - 1] + u[i + 1])",
+        "make another loop parallel; skew to get wavefronts; write a reduction as `np.sum` or `@`, "
+        "which may be reordered",
+    ),
+    "PO0313": Entry(
+        "a step would leave dependent iterations without an order",
+        "a schedule that maps a producer and its consumer to the same time",
+        "keep the loop that orders them",
+    ),
+    "PO0321": Entry(
+        "the text is not a schedule step",
+        "tile L0 32",
+        "write steps as `name(argument, ...)`, separated by `;` or line ends",
+    ),
+    "PO0322": Entry("there is no step of this name", "tiles(L0, 32)", "the message lists the steps"),
+    "PO0323": Entry(
+        "a step's arguments are wrong", "skew(i)", "the message shows an example of the step"
+    ),
+}

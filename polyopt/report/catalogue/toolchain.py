@@ -1,0 +1,66 @@
+"""Codes of emission, of compilers and libraries, of budgets, and of defects of polyopt itself."""
+
+from __future__ import annotations
+
+from polyopt.report.catalogue.entry import Entry
+
+_REPORT = "this is a defect of polyopt; please report it with the program"
+
+TOOLCHAIN: dict[str, Entry] = {
+    "PO0401": Entry(
+        "complex numbers have no order in C",
+        "np.maximum(z, w) of complex arrays",
+        "compare magnitudes, `np.abs(z)`",
+    ),
+    "PO0402": Entry(
+        "a function does not exist in C for this element type",
+        "np.cbrt(z) of a complex array",
+        "use a real array, or another function",
+    ),
+    "PO0403": Entry(
+        "an operator is not defined on bool", "flags[i] << 1", "convert with `.astype(np.int64)`"
+    ),
+    "PO0420": Entry("a size is not an integer expression over sizes", "internal", _REPORT),
+    "PO0501": Entry(
+        "no C compiler is installed, or not the one asked for",
+        "CC=icc polyopt run gemm.py:gemm",
+        "install the package named in the message; `polyopt check` and `compile` need none",
+    ),
+    "PO0502": Entry("the C compiler refused emitted code", "internal", _REPORT),
+    "PO0503": Entry(
+        "a built library cannot be loaded",
+        "a cache directory on a file system mounted noexec",
+        "choose another directory with POLYOPT_CACHE_DIR",
+    ),
+    "PO0504": Entry(
+        "the C compiler took too long",
+        "a function with thousands of statements",
+        "split the function, or unroll less",
+    ),
+    "PO0505": Entry(
+        "the C compiler could not be run",
+        'CC="gcc -O3"',
+        "set CC or POLYOPT_CC to the name of a working gcc or clang, without flags",
+    ),
+    "PO0506": Entry(
+        "there is no space to build in",
+        "a full temporary directory",
+        "free some space, or set TMPDIR or POLYOPT_CACHE_DIR to another disk",
+    ),
+    "PO0701": Entry(
+        "a question about integer sets needed more steps than its budget",
+        "a nest of many loops with large coefficients",
+        "split the function; the source's own order always works: schedule=\"source\"",
+    ),
+    "PO0702": Entry(
+        "memory for a result or a temporary could not be had",
+        "a kernel that makes an array larger than the memory",
+        "use smaller sizes; nothing was written",
+    ),
+    "PO0901": Entry("polyopt failed on its own account", "internal", _REPORT),
+    "PO0910": Entry("the interpreter met an element outside its array", "internal", _REPORT),
+    "PO0911": Entry("the interpreter met a malformed loop or statement", "internal", _REPORT),
+    "PO0912": Entry("the interpreter was given arrays that do not fit", "internal", _REPORT),
+    "PO0913": Entry("an order does not give every iteration one time", "internal", _REPORT),
+    "PO0914": Entry("parallel iterations of a loop touch one element", "internal", _REPORT),
+}
