@@ -113,20 +113,24 @@ def compute_dependences(scop: Scop) -> Dependences:
     """Return every pair of instances that touch one element, at least one writing, in source order."""
     found: list[Dependence] = []
     order = scop.order
+    times = {s.name: _times(order, s).intersect_params(scop.context) for s in scop.statements}
     for source in scop.statements:
         for target in scop.statements:
-            before = _before(order, source, target).intersect_params(scop.context)
-            if before.is_empty():
-                continue
-            found += _between(source, target, before)
+            if _may_conflict(source, target):
+                before = times[source.name].lex_lt_map(times[target.name])
+                if not before.is_empty():
+                    found += _between(source, target, before)
     return Dependences(scop, tuple(found))
 
 
-def _before(order: isl.UnionMap, source: Statement, target: Statement) -> isl.Map:
-    """Return { source instance -> target instance : the source runs earlier }."""
-    early = _times(order, source)
-    late = _times(order, target)
-    return early.lex_lt_map(late)
+def _may_conflict(source: Statement, target: Statement) -> bool:
+    """Tell whether the statements touch an array that one of them writes."""
+    first, second = source.write.array, target.write.array
+    if first == second:
+        return True
+    return any(a.array == first for a in target.reads) or any(
+        a.array == second for a in source.reads
+    )
 
 
 def _times(order: isl.UnionMap, statement: Statement) -> isl.Map:

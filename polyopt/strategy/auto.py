@@ -6,6 +6,7 @@ In: a Scop and a machine.  Out: a proven schedule: fused, tiled, parallel outsid
 from __future__ import annotations
 
 from polyopt.errors import BudgetError
+from polyopt.ir.affine import quota
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, source_schedule
@@ -18,15 +19,26 @@ from polyopt.strategy.vector import vectorize_innermost
 from polyopt.transforms import Affine, Fusion
 
 
+BUDGET = 40_000_000  # isl operations for all decisions of one kernel
+
+
 def auto_schedule(scop: Scop, machine: Machine, fp: str) -> Schedule:
-    """Return a legal schedule of `scop` chosen for `machine`; falls back to the source's order."""
+    """Return a legal schedule of `scop` chosen for `machine`.
+
+    Falls back to the source's order when the decisions would take more than `BUDGET` isl operations.
+    """
     source = source_schedule(scop)
     try:
-        start = source.attempt(Affine(Fusion.MIN)) or source
+        with quota(BUDGET):
+            return _choose(source, machine)
     except BudgetError:
-        start = source
+        return source
+
+
+def _choose(source: Schedule, machine: Machine) -> Schedule:
+    start = source.attempt(Affine(Fusion.MIN)) or source
     start = contiguous_innermost(start)
-    contracted = set()
+    contracted: set[str] = set()
     for label in outer_bands(start.tree):
         found = contraction(start, label, machine)
         if found is not None:
