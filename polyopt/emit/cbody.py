@@ -8,9 +8,9 @@ parallel region, but keeps it for the parameters of a function.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import assert_never
 
 import cgen
+from typing_extensions import assert_never
 
 from polyopt.emit.blocks import Branch, Function, Nest, prototype, words
 from polyopt.emit.cexpr import ExprPrinter, lanes

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import assert_never
+
+from typing_extensions import assert_never
 
 from polyopt.emit.cmath import call_text
 from polyopt.emit.helpers import Helper, HelperKind, vector_type

@@ -6,9 +6,9 @@ In: a `Schedule` and its `Program`.  Out: a `LoopFunction` that runs every insta
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import assert_never
 
 import islpy as isl
+from typing_extensions import assert_never
 
 from polyopt.emit.localize import localize
 from polyopt.emit.reindex import reindex

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import assert_never
+
+from typing_extensions import assert_never
 
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
 from polyopt.ir.loops import (

@@ -12,9 +12,10 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 import numpy as np
+from typing_extensions import assert_never
 
 from polyopt.errors import InternalError
 from polyopt.ir.expr import (

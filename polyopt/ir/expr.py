@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, unique
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
+
+from typing_extensions import assert_never
 
 from polyopt.ir.types import DType
 

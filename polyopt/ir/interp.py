@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 import islpy as isl
 import numpy as np
+from typing_extensions import assert_never
 
 from polyopt.errors import ArgumentError, InternalError
 from polyopt.ir.evaluate import Frame, compile_expr, compile_store

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 import numpy as np
+from typing_extensions import assert_never
 
 from polyopt.errors import InternalError
 from polyopt.ir.evaluate import (

@@ -10,9 +10,10 @@ import ctypes
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
+from typing_extensions import assert_never
 
 from polyopt.errors import ArgumentError
 from polyopt.ir.source import ArrayArg, CParam, CParamKind, Result, ResultKind, Source

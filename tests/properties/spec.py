@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 import islpy as isl
+from typing_extensions import assert_never
 
 from polyopt.ir.affine import condition_set, param_space, pw_aff, set_space
 from polyopt.ir.expr import (
