@@ -41,15 +41,15 @@ def command(
     from polyopt.schedule import source_schedule
     from polyopt.transforms import Parallelize, parse_schedule
 
+    text = schedule_text(schedule)
     prepared = prepare(target, types, parse_sizes(sizes))
     source = source_schedule(prepared.program.scop)
     claims = []
     for loop in parallel:
         source.apply(Parallelize(loop))
         claims.append(f"loop `{loop}` is parallel")
-    if schedule is not None:
-        text = "" if schedule == "source" else schedule_text(schedule)
-        parsed = parse_schedule(source, text)
+    if text is not None:
+        parsed = parse_schedule(source, "" if text == "source" else text)
         steps = "; ".join(str(step) for step in parsed.trace) or "the order of the source"
         claims.append(f"schedule: {steps}")
     statements = len(prepared.program.scop.statements)

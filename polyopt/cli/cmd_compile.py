@@ -21,12 +21,15 @@ from polyopt.cli.prepare import (
     json_option,
     make_options,
     prepare,
+    schedule_text,
     sizes_option,
     target_argument,
     types_option,
 )
 from polyopt.cli.typespec import parse_sizes
 from polyopt.errors import UsageError
+
+_TITLE = "# {}: steps on the order of the source"
 
 
 @click.command("compile")
@@ -50,19 +53,19 @@ def command(
     """Compile a function; write NAME.c, NAME.h and NAME.schedule.txt."""
     from polyopt.frontend.infer import show_type
 
+    steps = schedule_text(schedule)
     started = time.perf_counter()
     prepared = prepare(target, types, parse_sizes(sizes))
     built = time.perf_counter() - started
-    options = make_options(fp, threads, schedule, prepared.target.kernel)
+    options = make_options(fp, threads, steps, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
     name = prepared.target.name
-    steps = compilation.schedule.text
     written = write_files(
         Path(output),
         {
             f"{name}.c": compilation.source.text,
             f"{name}.h": compilation.source.header,
-            f"{name}.schedule.txt": f"# {name}: steps on the order of the source\n{steps}\n",
+            f"{name}.schedule.txt": f"{_TITLE.format(name)}\n{compilation.schedule.text}\n",
         },
     )
     signature = ", ".join(

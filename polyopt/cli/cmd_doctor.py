@@ -107,7 +107,7 @@ def _openmp() -> Fact:
 
     try:
         values = np.zeros(64)
-        compiled = kernel(fill, threads=2).compile(values)
+        compiled = kernel(threads=2)(fill).compile(values)
         compiled(values)
     except PolyoptError as error:
         return Fact("fix", "OpenMP", f"[{error.code}] {error.message}", error.hint)

@@ -18,6 +18,7 @@ from polyopt.cli.prepare import (
     json_option,
     make_options,
     prepare,
+    schedule_text,
     sizes_option,
     types_option,
 )
@@ -49,10 +50,11 @@ def command(
         return
     from polyopt.report.explain import explain, show_sections
 
+    steps = schedule_text(schedule)
     started = time.perf_counter()
     prepared = prepare(target, types, parse_sizes(sizes))
     built = time.perf_counter() - started
-    options = make_options(fp, threads, schedule, prepared.target.kernel)
+    options = make_options(fp, threads, steps, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
     timings = {"front end": built, **compilation.timings} if timing else None
     sections = explain(prepared.program, compilation.schedule, timings)

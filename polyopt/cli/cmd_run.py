@@ -1,6 +1,6 @@
-"""`polyopt run FILE.py:FUNC`: compile, call with random or stored values, time, compare with NumPy.
+"""`polyopt run FILE.py:FUNC`: compile, call on random or stored values, time, compare.
 
-In: a target, sizes or an .npz file.  Out: times on stdout, results in `--out`, exit 4 on a mismatch.
+In: a target, sizes or an .npz file.  Out: times on stdout, results in `--out`, exit 4 when wrong.
 Refuses: values that do not fit the function.
 """
 
@@ -23,6 +23,7 @@ from polyopt.cli.prepare import (
     json_option,
     make_options,
     prepare,
+    schedule_text,
     sizes_option,
     target_argument,
     types_option,
@@ -32,6 +33,7 @@ from polyopt.errors import UsageError
 
 if TYPE_CHECKING:
     from polyopt.cli.compare import Comparison
+    from polyopt.ir.scop import Program
 
 
 @click.command("run")
@@ -64,7 +66,7 @@ def command(
     import polyopt
     from polyopt.cli.inputs import choose_sizes, npz_values, random_values
 
-    given = parse_sizes(sizes)
+    given, steps = parse_sizes(sizes), schedule_text(schedule)
     if npz is not None:
         loaded = load_target(target)
         values = npz_values(loaded.func, Path(npz))
@@ -73,14 +75,13 @@ def command(
         loaded = prepared.target
         chosen = choose_sizes(prepared.program.signature, loaded.func, given)
         values = random_values(prepared.program.signature, chosen, seed)
-    options = make_options(fp, threads, schedule, loaded.kernel)
+    options = make_options(fp, threads, steps, loaded.kernel)
     kernel = polyopt.kernel(
-        loaded.func,
         fp=options.fp.value,
         threads=options.threads,
         schedule=options.schedule,
         compiler=options.compiler,
-    )
+    )(loaded.func)
     started = time.perf_counter()
     compiled = kernel.compile(*values)
     run = _Run(loaded.name, values, time.perf_counter() - started)
@@ -121,7 +122,7 @@ class _Run:
         return _Timed(arguments, returned, tuple(seconds))
 
 
-def outcome(program: Any, arguments: Sequence[Any], returned: object) -> dict[str, Any]:
+def outcome(program: Program, arguments: Sequence[Any], returned: object) -> dict[str, Any]:
     """Return the written arguments and the returned values, by name."""
     from polyopt.ir.source import ArrayArg
 
@@ -139,7 +140,7 @@ def outcome(program: Any, arguments: Sequence[Any], returned: object) -> dict[st
 
 
 def _check(
-    run: _Run, timed: _Timed, func: Callable[..., object], program: Any
+    run: _Run, timed: _Timed, func: Callable[..., object], program: Program
 ) -> tuple[_Timed, list[Comparison]]:
     import numpy as np
 
@@ -153,7 +154,7 @@ def _check(
     return reference, [compare(name, got[name], want[name], scale, terms) for name in got]
 
 
-def _sizes(program: Any, values: Sequence[Any]) -> dict[str, int]:
+def _sizes(program: Program, values: Sequence[Any]) -> dict[str, int]:
     from polyopt.ir.source import SizeOf
 
     found = {}
@@ -213,11 +214,11 @@ def _verdict(comparison: Comparison) -> str:
     return f"{comparison.name}: largest error {comparison.error:.2g}, bound {comparison.bound:.2g}"
 
 
-def _describe(value: Any) -> str:
+def _describe(value: object) -> str:
     shape = getattr(value, "shape", None)
     if shape is None:
         return f"{value:.6g}" if isinstance(value, float) else repr(value)
-    return f"{value.dtype}[{', '.join(map(str, shape))}]"
+    return f"{getattr(value, 'dtype', '')}[{', '.join(map(str, shape))}]"
 
 
 def show_seconds(value: float) -> str:

@@ -55,7 +55,7 @@ def _writes_per_element(statement: Statement, sizes: Mapping[str, int]) -> int:
 
 def _fix(value: isl.Set, sizes: Mapping[str, int]) -> isl.Set:
     for position in range(value.dim(isl.dim_type.param)):
-        name = value.get_dim_name(isl.dim_type.param, position)
+        name = str(value.get_dim_name(isl.dim_type.param, position))
         value = value.fix_val(isl.dim_type.param, position, isl.Val(sizes[name]))
     return value
 
@@ -70,9 +70,7 @@ def _box(value: isl.Set) -> int:
     return volume
 
 
-def compare(
-    name: str, got: object, want: object, scale: float, terms: int
-) -> Comparison:
+def compare(name: str, got: object, want: object, scale: float, terms: int) -> Comparison:
     """Compare one array; raises `MismatchError`.  `scale` is the largest input element."""
     left, right = np.asarray(got), np.asarray(want)
     if left.shape != right.shape:
@@ -99,11 +97,14 @@ def _bound(dtype: np.dtype[Any], want: NDArray[Any], scale: float, terms: int) -
 
 
 def _difference(got: NDArray[Any], want: NDArray[Any]) -> NDArray[np.float64]:
-    """Element-wise distance; equal infinities and NaNs at the same place are 0, unequal ones inf."""
+    """Element-wise distance; equal infinities and NaNs are 0 apart, unequal ones infinitely far."""
     if got.dtype.kind not in "fc":
-        return (got != want).astype(np.float64)
+        unequal: NDArray[np.float64] = np.asarray(got != want, dtype=np.float64)
+        return unequal
     with np.errstate(all="ignore"):
-        distance = np.abs(got.astype(np.complex128) - want.astype(np.complex128))
+        distance: NDArray[np.float64] = np.abs(
+            got.astype(np.complex128) - want.astype(np.complex128)
+        )
     same = (got == want) | (np.isnan(got) & np.isnan(want))
     distance[same] = 0.0
     distance[~same & ~np.isfinite(distance)] = np.inf

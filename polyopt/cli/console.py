@@ -15,6 +15,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TextIO
@@ -42,11 +43,22 @@ def talk(text: str) -> None:
 
 def report_error(error: PolyoptError, as_json: bool) -> None:
     """Print an error: text on stderr, or JSON on stdout."""
+    if error.loc is not None:
+        error.loc = replace(error.loc, file=short_path(error.loc.file))
     if as_json:
         result_json({"error": error_record(error)})
         return
     text = render(error)
     talk(paint_error(text) if has_colour(sys.stderr) else text)
+
+
+def short_path(file: str) -> str:
+    """Return `file` relative to the current directory where it lies below it."""
+    try:
+        relative = os.path.relpath(file)
+    except (OSError, ValueError):
+        return file
+    return file if relative.startswith(os.pardir) else relative
 
 
 def error_record(error: PolyoptError) -> dict[str, object]:

@@ -12,9 +12,11 @@ import inspect
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import assert_never
 
 from polyopt.errors import UsageError
 from polyopt.frontend.annotations import Annotation
@@ -34,30 +36,35 @@ def choose_sizes(
     derived: dict[str, str] = {}
     for size in signature.sizes:
         groups.add(size.param)
-        argument = signature.arguments[size.argument].name
-        match size:
-            case IntegerOf():
-                groups.join(size.param, argument)
-            case SizeOf(dim=dim):
-                text = dims.get(argument, ())[dim : dim + 1]
-                if text and text[0].isidentifier():
-                    groups.join(size.param, text[0])
-                elif text and text[0] != ":":
-                    derived[size.param] = text[0]
-            case _:
-                assert_never(size)
+        text = _text_of(size, signature, dims)
+        if text.isidentifier():
+            groups.join(size.param, text)
+        elif text != ":":
+            derived[size.param] = text
     for left, right in _equalities(signature.checks):
         groups.join(left, right)
-    for texts in dims.values():
-        for text in texts:
-            for name in _names(text):
-                groups.add(name)
+    for name in (name for texts in dims.values() for text in texts for name in _names(text)):
+        groups.add(name)
     _refuse_unknown(given, groups)
     values = groups.values(given, _default(signature))
     for param, text in derived.items():
         if param not in given:
             values[param] = _evaluate(text, values)
     return values
+
+
+def _text_of(
+    size: SizeOf | IntegerOf, signature: Signature, dims: Mapping[str, tuple[str, ...]]
+) -> str:
+    """What the user calls a size: an argument's name, an annotated dimension, or ":"."""
+    argument = signature.arguments[size.argument].name
+    match size:
+        case IntegerOf():
+            return argument
+        case SizeOf(dim=dim):
+            return (*dims.get(argument, ()), *[":"] * (dim + 1))[dim]
+        case _:
+            assert_never(size)
 
 
 def annotated_dims(func: Callable[..., Any]) -> dict[str, tuple[str, ...]]:
@@ -110,9 +117,7 @@ class _Groups:
                     f"--sizes: `{other}={before}` and `{name}={value}` are one and the same size",
                     hint=f"give `{other}` alone",
                 )
-        return {
-            name: known.get(self.find(name), ("", default))[1] for name in list(self._leader)
-        }
+        return {name: known.get(self.find(name), ("", default))[1] for name in list(self._leader)}
 
 
 def _equalities(checks: tuple[Check, ...]) -> list[tuple[str, str]]:
@@ -212,7 +217,7 @@ def random_values(signature: Signature, sizes: Mapping[str, int], seed: int) -> 
     return tuple(values)
 
 
-def _random_array(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> Any:
+def _random_array(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
     if any(extent < 0 for extent in shape):
         raise UsageError(
             "PO0619", f"an array would have the shape {shape}", hint="choose larger sizes"
@@ -268,4 +273,3 @@ def _load_npz(path: Path) -> dict[str, Any]:
             f"`{path}` cannot be read as an .npz file: {error}",
             hint="write it with np.savez; arrays of Python objects are not read",
         ) from None
-

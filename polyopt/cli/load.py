@@ -80,7 +80,9 @@ def _check_syntax(path: Path, source: str) -> None:
         compile(source, str(path), "exec")
     except SyntaxError as error:
         raise FrontendError(
-            "PO0603", f"`{path.name}` is not valid Python: {error.msg}", loc=_syntax_loc(path, error)
+            "PO0603",
+            f"`{path.name}` is not valid Python: {error.msg}",
+            loc=_syntax_loc(path, error),
         ) from None
     except ValueError as error:
         raise UsageError("PO0602", f"`{path}` cannot be read as Python text: {error}") from None

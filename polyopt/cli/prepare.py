@@ -45,9 +45,7 @@ def prepare(text: str, types: str | None, sizes: Mapping[str, int]) -> Prepared:
     return build_program(target, found, sizes)
 
 
-def build_program(
-    target: Target, types: tuple[ArgType, ...], sizes: Mapping[str, int]
-) -> Prepared:
+def build_program(target: Target, types: tuple[ArgType, ...], sizes: Mapping[str, int]) -> Prepared:
     """Build the Program; arguments whose value must be known get it from `sizes` or a default."""
     from polyopt.frontend import build
     from polyopt.frontend.argtypes import ConstType, NeedConstant
@@ -91,14 +89,14 @@ def make_options(
     return Options(
         fp=known.fp if fp is None else FpMode(fp),
         threads=known.threads if threads is None else threads,
-        schedule=known.schedule if schedule is None else schedule_text(schedule),
+        schedule=known.schedule if schedule is None else schedule,
         compiler=known.compiler,
     )
 
 
-def schedule_text(value: str) -> str:
+def schedule_text(value: str | None) -> str | None:
     """Return the text of `--schedule`: a file's contents, or the value itself."""
-    if "(" in value or value == "source":
+    if value is None or "(" in value or value == "source":
         return value
     path = Path(value)
     if value and path.is_file():
@@ -125,7 +123,8 @@ def target_argument(command: _F) -> _F:
 
 def json_option(command: _F) -> _F:
     """`--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)
+    decorate = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+    return decorate(command)
 
 
 def types_option(command: _F) -> _F:

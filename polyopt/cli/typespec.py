@@ -64,7 +64,8 @@ def _parse(item: str) -> ArgType:
     if not bracket:
         return ScalarType(dtype, dtype in (DType.INT64, DType.FLOAT64, DType.COMPLEX128))
     dims = [dim.strip() for dim in rest[:-1].split(",")]
-    if not rest.endswith("]") or any(dim not in (":", "1") and not dim.isidentifier() for dim in dims):
+    is_dim = [dim in (":", "1") or dim.isidentifier() for dim in dims]
+    if not rest.endswith("]") or not all(is_dim):
         raise UsageError(
             "PO0608",
             f"--types: `{item}` is not an array type",
@@ -78,7 +79,9 @@ def _literal(item: str) -> object:
         return ast.literal_eval(item[1:].strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise UsageError(
-            "PO0608", f"--types: `{item}` is not a constant", hint="write a literal: =2, =True, =None"
+            "PO0608",
+            f"--types: `{item}` is not a constant",
+            hint="write a literal: =2, =True, =None",
         ) from None
 
 
@@ -94,7 +97,9 @@ def parse_sizes(text: str | None) -> dict[str, int]:
                 "PO0609", f"--sizes: `{item.strip()}` is not a size", hint="write N=100,M=50"
             )
         if int(value) < 0:
-            raise UsageError("PO0609", f"--sizes: `{name}` is negative", hint=f"write {name}=0 or more")
+            raise UsageError(
+                "PO0609", f"--sizes: `{name}` is negative", hint=f"write {name}=0 or more"
+            )
         sizes[name] = int(value)
     return sizes
 

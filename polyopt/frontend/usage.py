@@ -411,7 +411,7 @@ class _Reader:
                 return self.special_call(node, target)
 
     def special_call(self, node: ast.Call, target: object) -> int:
-        """NumPy functions with rules of their own, the module's functions, elementwise functions."""
+        """NumPy functions with rules of their own, functions of the module, elementwise ones."""
         callee = getattr(target, "py_func", target)
         match node.args:
             case [left, right] if target is np.outer:

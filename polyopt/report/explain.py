@@ -164,4 +164,3 @@ def _parallel_outside(schedule: Schedule, band: Band, position: int) -> str | No
         if member.kind is LoopKind.PARALLEL:
             return member.name
     return None
-

@@ -6,6 +6,7 @@ In: a Schedule.  Out: one line per nest, and per pair of neighbouring nests what
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import islpy as isl
 
@@ -54,7 +55,7 @@ def _neighbours(tree: Tree) -> Iterator[tuple[Band, Band]]:
         case Band() | Filter():
             yield from _neighbours(tree.child)
         case Sequence(parts=parts):
-            for left, right in zip(parts, parts[1:], strict=False):
+            for left, right in pairwise(parts):
                 if isinstance(left.child, Band) and isinstance(right.child, Band):
                     yield left.child, right.child
             for part in parts:

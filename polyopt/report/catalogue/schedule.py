@@ -8,7 +8,7 @@ SCHEDULE: dict[str, Entry] = {
     "PO0301": Entry(
         "no loop or band has this name",
         "parallelize(q)",
-        "names are iterators (`i`), bands (`L0`) and their loops (`L0[1]`); the message lists them",
+        "name an iterator (`i`), a band (`L0`) or a loop of it (`L0[1]`); the message lists them",
     ),
     "PO0302": Entry(
         "several loops have this name",
@@ -43,9 +43,9 @@ SCHEDULE: dict[str, Entry] = {
         "see the two iterations in the message; skewing often makes tiling and interchange legal",
     ),
     "PO0312": Entry(
-        "a loop that carries a dependence was asked to run in parallel. A loop carries a dependence "
-        "when two of its iterations, all outer loops being equal, touch the same element and one "
-        "of them writes it",
+        "a loop that carries a dependence was asked to run in parallel. A loop carries a "
+        "dependence when two of its iterations, all outer loops being equal, touch the same "
+        "element and one of them writes it",
         "parallelize(i) on u[i] = 0.5 * (u[i - 1] + u[i + 1])",
         "make another loop parallel; skew to get wavefronts; write a reduction as `np.sum` or `@`, "
         "which may be reordered",
@@ -60,7 +60,9 @@ SCHEDULE: dict[str, Entry] = {
         "tile L0 32",
         "write steps as `name(argument, ...)`, separated by `;` or line ends",
     ),
-    "PO0322": Entry("there is no step of this name", "tiles(L0, 32)", "the message lists the steps"),
+    "PO0322": Entry(
+        "there is no step of this name", "tiles(L0, 32)", "the message lists them"
+    ),
     "PO0323": Entry(
         "a step's arguments are wrong", "skew(i)", "the message shows an example of the step"
     ),

@@ -50,7 +50,7 @@ TOOLCHAIN: dict[str, Entry] = {
     "PO0701": Entry(
         "a question about integer sets needed more steps than its budget",
         "a nest of many loops with large coefficients",
-        "split the function; the source's own order always works: schedule=\"source\"",
+        'split the function; the source\'s own order always works: schedule="source"',
     ),
     "PO0702": Entry(
         "memory for a result or a temporary could not be had",

@@ -1,0 +1,160 @@
+"""Who may import whom."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "polyopt"
+
+_COMPILER = {"errors", "ir", "machine"}
+LAYERS: dict[str, set[str]] = {
+    "errors": set(),
+    "machine": set(),
+    "ir": {"errors"},
+    "frontend": {"errors", "ir"},
+    "schedule": _COMPILER,
+    "transforms": {*_COMPILER, "schedule"},
+    "emit": {*_COMPILER, "schedule"},
+    "proof": {"errors", "ir"},
+    "runtime": {"errors", "ir", ""},  # the package itself: its version and place
+    "strategy": {*_COMPILER, "schedule", "transforms"},
+    "targets": {"errors", "machine", "runtime"},
+    "pipeline": {*_COMPILER, "schedule", "transforms", "strategy", "emit", "targets"},
+    "specialize": {"errors", "ir", "frontend", "runtime"},
+    "building": {
+        *_COMPILER, "frontend", "runtime", "targets", "pipeline", "specialize", "emit",
+    },
+    "api": {
+        *_COMPILER, "frontend", "runtime", "schedule", "targets", "pipeline", "specialize",
+        "building",
+    },
+    "report": {*_COMPILER, "schedule", "transforms", "strategy"},
+    "cli": {
+        *_COMPILER, "", "frontend", "schedule", "transforms", "targets", "pipeline", "runtime",
+        "report", "api",
+    },
+}  # fmt: skip
+RUNTIME_IR = {"source", "expr", "types"}
+ISL = {"ir", "schedule", "transforms", "strategy", "proof", "report", "frontend", "cli"}
+
+
+def _files(directory: Path = PACKAGE) -> list[Path]:
+    return sorted(directory.rglob("*.py"))
+
+
+def _layer(path: Path) -> str:
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and full name of every import, those inside functions and type checks included."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, alias.name) for alias in names)
+            case ast.ImportFrom(module=str(module), level=0, names=names):
+                if module == "polyopt":
+                    yield from ((node.lineno, f"polyopt.{alias.name}") for alias in names)
+                else:
+                    yield node.lineno, module
+            case ast.ImportFrom(level=level) if level > 0:
+                raise AssertionError(f"{path}:{node.lineno}: relative import")
+            case _:
+                pass
+
+
+def _target(name: str) -> str | None:
+    """The layer an import reaches; "" is the package's public face, None is outside."""
+    parts = name.split(".")
+    if parts[0] != "polyopt":
+        return None
+    homes = (PACKAGE / part for name in parts[1:2] for part in (name, f"{name}.py"))
+    return parts[1] if any(home.exists() for home in homes) else ""
+
+
+def test_every_module_belongs_to_a_layer() -> None:
+    layers = {_layer(path) for path in _files()} - {"__init__", "__main__"}
+    assert layers == set(LAYERS)
+
+
+@pytest.mark.parametrize("layer", sorted(LAYERS))
+def test_layer_imports_only_what_it_may(layer: str) -> None:
+    allowed = LAYERS[layer] | {layer}
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in _files()
+        if _layer(path) == layer
+        for line, name in _imports(path)
+        if (target := _target(name)) is not None and target not in allowed
+    ]
+    assert wrong == []
+
+
+def test_the_layers_have_no_cycle() -> None:
+    done: set[str] = set()
+    pending = dict(LAYERS)
+    while pending:
+        free = {name for name, uses in pending.items() if uses - {name, ""} <= done}
+        assert free, f"cycle among {sorted(pending)}"
+        done |= free
+        pending = {name: uses for name, uses in pending.items() if name not in free}
+
+
+def test_the_runtime_knows_the_records_of_a_call_only() -> None:
+    wrong = [
+        f"{path.name}:{line}: {name}"
+        for path in _files(PACKAGE / "runtime")
+        for line, name in _imports(path)
+        if name.startswith("polyopt.ir") and name.split(".")[2] not in RUNTIME_IR
+    ]
+    assert wrong == []
+
+
+def test_islpy_stays_in_its_layers() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in _files()
+        for line, name in _imports(path)
+        if name.split(".")[0] == "islpy"
+        and _layer(path) not in ISL
+        and path != PACKAGE / "emit" / "lower.py"
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("library, layer", [("cgen", "emit"), ("click", "cli")])
+def test_a_library_stays_in_one_layer(library: str, layer: str) -> None:
+    users = {
+        _layer(path)
+        for path in _files()
+        for _, name in _imports(path)
+        if name.split(".")[0] == library
+    }
+    assert users <= {layer}
+
+
+def test_workloads_and_bench_use_the_public_face() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for folder in ("workloads", "bench")
+        for path in _files(ROOT / folder)
+        for line, name in _imports(path)
+        if name.split(".")[0] == "polyopt" and _target(name) != ""
+    ]
+    assert wrong == []
+
+
+def test_count_val_is_never_called() -> None:
+    calls = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in _files()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "count_val"
+    ]
+    assert calls == []
