@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
-from polyopt.emit.wrapper_support import HEAD, OPENMP, SERIAL, SUPPORT, TAIL
+from typing_extensions import assert_never
+
+from polyopt.emit.wrapper_support import HEAD, OPENMP, REGISTER, SERIAL, STATE, SUPPORT, TAIL
 from polyopt.errors import EmitError
 from polyopt.ir.expr import (
     Binary,
@@ -51,9 +52,6 @@ _PLAIN = {
 def wrapper_source(source: Source) -> str:
     """Return the C text of the extension module around the entry of `source`."""
     plan = _plan(source)
-    at_load = "pthread_atfork(NULL, NULL, after_fork);" if source.openmp else ""
-    clear = "forked = 0;" if source.openmp else ""
-    tail = TAIL.replace("CLEAR_FORKED", clear).replace("AT_LOAD", at_load)
     signature = source.signature
     constants = sum(isinstance(a, ConstArg) for a in signature.arguments)
     numbers = sum(isinstance(a, ScalarArg) for a in signature.arguments)
@@ -63,13 +61,11 @@ def wrapper_source(source: Source) -> str:
         SUPPORT,
         f"enum {{ DTYPES = {len(signature.outputs)}, CONSTANTS = {constants} }};",
         f"enum {{ NUMBERS = {numbers} }};",
-        "static char weak[NUMBERS + 1];    /* of each number: made for Python's own types */",
-        "static PyObject *empty, *dtypes, *constants;",
-        "static int threads = 1, no_memory = 0;",
+        STATE,
         _prototype(source),
         "",
         "\n".join(_run(source, plan)),
-        tail,
+        TAIL.replace("REGISTER", REGISTER if source.openmp else ""),
     ]
     return "\n".join(parts)
 
@@ -132,15 +128,15 @@ def _declare(param: CParam) -> str:
 
 def _run(source: Source, plan: _Plan) -> Iterator[str]:
     signature = source.signature
-    yield "static PyObject *run(PyObject *const *args, Py_ssize_t nargs, int choosy)"
+    yield "static PyObject *run(State *state, PyObject *const *args, Py_ssize_t nargs, int choosy)"
     yield "{"
     yield f"    Py_buffer v[{max(1, len(plan.buffers))}];"
     yield f"    PyObject *made[{max(1, len(signature.outputs))}] = {{ NULL }};"
     yield "    PyObject *result = NULL;"
     yield "    int held = 0, status;"
     yield "    (void)v; (void)made; (void)args; (void)choosy;"
-    yield "    no_memory = 0;"
-    yield f"    if (nargs != {len(signature.arguments)} || forked)"
+    yield "    state->no_memory = 0;"
+    yield f"    if (nargs != {len(signature.arguments)} || state->forks != forks)"
     yield "        return Py_NewRef(Py_NotImplemented);"
     yield from _take_arguments(signature)
     yield from _bind_sizes(signature)
@@ -167,13 +163,13 @@ def _take_arguments(signature: Signature) -> Iterator[str]:
             case ScalarArg():
                 kind, size = argument.dtype.kind.value, argument.dtype.size
                 yield f"    {plain_ctype(argument.dtype)} s{number};"
-                facts = f"'{kind}', {size}, &s{number}, weak[{numbers}], choosy"
+                facts = f"'{kind}', {size}, &s{number}, state->weak[{numbers}], choosy"
                 yield f"    if (!take_number(args[{number}], {facts}))"
                 yield "        goto refuse;"
                 numbers += 1
                 yield f"    (void)s{number};"
             case ConstArg():
-                constant = f"PyTuple_GET_ITEM(constants, {constants})"
+                constant = f"PyTuple_GET_ITEM(state->constants, {constants})"
                 yield f"    if (!is_constant(args[{number}], {constant}))"
                 yield "        goto refuse;"
                 constants += 1
@@ -189,7 +185,7 @@ def _take_arguments(signature: Signature) -> Iterator[str]:
                 f"{len(argument.shape)}, '{dtype.kind.value}', {dtype.size}, {alignment(dtype)}, "
                 f"{_LAYOUT[argument.layout]}, {int(argument.written)}, choosy"
             )
-            yield f"    if (!take_array(args[{number}], &v[{buffer}], {facts}))"
+            yield f"    if (!take_array(args[{number}], state->ndarray, &v[{buffer}], {facts}))"
             yield "        goto refuse;"
             yield f"    held = {buffer + 1};"
             buffer += 1
@@ -263,12 +259,12 @@ def _make_outputs(signature: Signature, plan: _Plan) -> Iterator[str]:
             yield f"    if ({wide} < 0 || {wide} > SIZE_LIMIT)"
             yield "        goto refuse;"
             yield f"    shape{number}[{dim}] = (int64_t){wide};"
-        dtype = f"PyTuple_GET_ITEM(dtypes, {number})"
-        yield f"    made[{number}] = make_array(empty, {dtype}, {rank}, shape{number});"
+        dtype = f"PyTuple_GET_ITEM(state->dtypes, {number})"
+        yield f"    made[{number}] = make_array(state->empty, {dtype}, {rank}, shape{number});"
         yield f"    if (made[{number}] == NULL"
         yield f"        || PyObject_GetBuffer(made[{number}], &v[{buffer}], PyBUF_RECORDS) < 0) {{"
         yield "        PyErr_Clear();"
-        yield "        no_memory = 1;"
+        yield "        state->no_memory = 1;"
         yield "        goto refuse;"
         yield "    }"
         yield f"    held = {buffer + 1};"
@@ -279,14 +275,14 @@ def _invoke(source: Source, plan: _Plan) -> Iterator[str]:
     yield "    Py_BEGIN_ALLOW_THREADS"
     if source.openmp:
         yield "    const int before = omp_get_max_threads();"
-        yield "    if (before != threads)"
-        yield "        omp_set_num_threads(threads);"
+        yield "    if (before != state->threads)"
+        yield "        omp_set_num_threads(state->threads);"
     yield f"    status = {source.entry}({values});"
     if source.openmp:
-        yield "    if (before != threads)"
+        yield "    if (before != state->threads)"
         yield "        omp_set_num_threads(before);"
     yield "    Py_END_ALLOW_THREADS"
-    yield "    no_memory = status != 0;"
+    yield "    state->no_memory = status != 0;"
     yield "    if (status != 0)"
     yield "        goto refuse;"
 

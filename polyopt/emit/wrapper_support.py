@@ -14,7 +14,6 @@ HEAD = r"""/* CPython call wrapper: checks a call's arguments, then runs the ker
 
 SUPPORT = r"""
 typedef __int128 wide;
-static PyObject *ndarray; /* the type numpy.ndarray; other exporters are converted by the caller */
 enum { LAYOUT_C, LAYOUT_ROWS, LAYOUT_STRIDED };
 enum { GENERAL_LIMIT = 4096 };    /* elements; larger arrays get the code made for their layout */
 #define SIZE_LIMIT ((int64_t)1 << 48)
@@ -125,9 +124,11 @@ static inline Span span_of(const Py_buffer *v)
 
 static inline int overlaps(Span a, Span b) { return a.low < b.high && b.low < a.high; }
 
-/* Get the buffer of an array argument and judge everything that needs no sizes. */
-static inline int take_array(PyObject *object, Py_buffer *v, int rank, char kind, Py_ssize_t size,
-                      uintptr_t align, int layout, int written, int choosy)
+/* Get the buffer of an array argument and judge everything that needs no sizes.
+   Only arrays of the type `ndarray` itself; other exporters are converted by the caller. */
+static inline int take_array(PyObject *object, PyObject *ndarray, Py_buffer *v, int rank,
+                             char kind, Py_ssize_t size, uintptr_t align, int layout,
+                             int written, int choosy)
 {
     if ((PyObject *)Py_TYPE(object) != ndarray)
         return 0;
@@ -252,78 +253,83 @@ OPENMP = r"""
 #include <pthread.h>
 extern int omp_get_max_threads(void);
 extern void omp_set_num_threads(int);
-static int forked = 0;    /* set in a forked child, whose OpenMP threads are gone */
-static void after_fork(void) { forked = 1; }
+static int forks = 0;    /* on the way to this process; OpenMP's threads survive none */
+static void after_fork(void) { forks++; }
 """
 
 SERIAL = r"""
-enum { forked = 0 };
+enum { forks = 0 };
+"""
+
+STATE = r"""
+typedef struct {
+    PyObject *ndarray, *empty, *dtypes, *constants;
+    int threads, forks, no_memory;    /* `forks`: of the process the thread count was chosen in */
+    char weak[NUMBERS + 1];           /* of each number: made for Python's own types */
+} State;
 """
 
 TAIL = r"""
 static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    (void)self;
-    return run(args, nargs, 0);
+    return run(PyModule_GetState(self), args, nargs, 0);
 }
 
 static PyObject *dispatch(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    (void)self;
-    return run(args, nargs, 1);
+    return run(PyModule_GetState(self), args, nargs, 1);
 }
 
 static void keep(PyObject **place, PyObject *value)
 {
     PyObject *old = *place;
-    *place = Py_NewRef(value);
+    *place = Py_XNewRef(value);
     Py_XDECREF(old);
 }
 
 /* configure(ndarray, empty, dtypes, constants, weak, threads): what is needed from Python. */
 static PyObject *configure(PyObject *self, PyObject *args)
 {
-    PyObject *new_ndarray, *new_empty, *new_dtypes, *new_constants;
+    State *state = PyModule_GetState(self);
+    PyObject *ndarray, *empty, *dtypes, *constants;
     Py_buffer flags;
-    int new_threads;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "OOO!O!y*i", &new_ndarray, &new_empty, &PyTuple_Type, &new_dtypes,
-                          &PyTuple_Type, &new_constants, &flags, &new_threads))
+    int threads;
+    if (!PyArg_ParseTuple(args, "OOO!O!y*i", &ndarray, &empty, &PyTuple_Type, &dtypes,
+                          &PyTuple_Type, &constants, &flags, &threads))
         return NULL;
     const int fits = flags.len == NUMBERS;
     if (fits && NUMBERS > 0)
-        memcpy(weak, flags.buf, NUMBERS);
+        memcpy(state->weak, flags.buf, NUMBERS);
     PyBuffer_Release(&flags);
-    if (!fits || PyTuple_GET_SIZE(new_dtypes) != DTYPES
-        || PyTuple_GET_SIZE(new_constants) != CONSTANTS) {
+    if (!fits || PyTuple_GET_SIZE(dtypes) != DTYPES || PyTuple_GET_SIZE(constants) != CONSTANTS) {
         PyErr_SetString(PyExc_ValueError, "configure: wrong lengths");
         return NULL;
     }
-    keep(&ndarray, new_ndarray);
-    keep(&empty, new_empty);
-    keep(&dtypes, new_dtypes);
-    keep(&constants, new_constants);
-    threads = new_threads;
+    keep(&state->ndarray, ndarray);
+    keep(&state->empty, empty);
+    keep(&state->dtypes, dtypes);
+    keep(&state->constants, constants);
+    state->threads = threads;
     Py_RETURN_NONE;
 }
 
 static PyObject *set_threads(PyObject *self, PyObject *count)
 {
+    State *state = PyModule_GetState(self);
     long value = PyLong_AsLong(count);
-    (void)self;
     if (value == -1 && PyErr_Occurred())
         return NULL;
-    threads = (int)value;
-    CLEAR_FORKED
+    state->threads = (int)value;
+    state->forks = forks;
     Py_RETURN_NONE;
 }
 
-/* state() -> (in a forked child and not yet serial, last call ran out of memory) */
-static PyObject *state(PyObject *self, PyObject *unused)
+/* state() -> (forked since the thread count was chosen, last call ran out of memory) */
+static PyObject *get_state(PyObject *self, PyObject *unused)
 {
-    (void)self;
+    State *state = PyModule_GetState(self);
     (void)unused;
-    return Py_BuildValue("(ii)", forked, no_memory);
+    return Py_BuildValue("(ii)", state->forks != forks, state->no_memory);
 }
 
 static PyMethodDef methods[] = {
@@ -331,22 +337,53 @@ static PyMethodDef methods[] = {
     { "dispatch", (PyCFunction)(void (*)(void))dispatch, METH_FASTCALL, NULL },
     { "configure", configure, METH_VARARGS, NULL },
     { "set_threads", set_threads, METH_O, NULL },
-    { "state", state, METH_NOARGS, NULL },
+    { "state", get_state, METH_NOARGS, NULL },
     { NULL, NULL, 0, NULL },
 };
 
 static int execute(PyObject *module)
 {
-    (void)module;
-    AT_LOAD
+    State *state = PyModule_GetState(module);
+    state->threads = 1;
+    REGISTER
+    state->forks = forks;
     return 0;
 }
+
+static int traverse(PyObject *module, visitproc visit, void *arg)
+{
+    State *state = PyModule_GetState(module);
+    Py_VISIT(state->ndarray);
+    Py_VISIT(state->empty);
+    Py_VISIT(state->dtypes);
+    Py_VISIT(state->constants);
+    return 0;
+}
+
+static int clear(PyObject *module)
+{
+    State *state = PyModule_GetState(module);
+    keep(&state->ndarray, NULL);
+    keep(&state->empty, NULL);
+    keep(&state->dtypes, NULL);
+    keep(&state->constants, NULL);
+    return 0;
+}
+
+static void release(void *module) { clear((PyObject *)module); }
 
 static PyModuleDef_Slot slots[] = { { Py_mod_exec, (void *)execute }, { 0, NULL } };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "polyopt_call", .m_methods = methods, .m_slots = slots,
+    PyModuleDef_HEAD_INIT, .m_name = "polyopt_call", .m_size = sizeof(State),
+    .m_methods = methods, .m_slots = slots, .m_traverse = traverse, .m_clear = clear,
+    .m_free = release,
 };
 
 PyMODINIT_FUNC PyInit_polyopt_call(void) { return PyModuleDef_Init(&definition); }
 """
+
+REGISTER = r"""static int registered = 0;    /* the library may be loaded more than once */
+    if (!registered)
+        pthread_atfork(NULL, NULL, after_fork);
+    registered = 1;"""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
 
 import numpy as np
+from typing_extensions import assert_never
 
 from polyopt.errors import ArgumentError, Loc
 from polyopt.ir.expr import Expr, Param, evaluate, show, walk
@@ -184,7 +184,7 @@ def _number(argument: ScalarArg, value: object) -> object:
             f"`{name}` is {type_name(value)}, the kernel takes a number",
             hint=f"pass a number of type {dtype}",
         )
-    if not np.can_cast(np.min_scalar_type(value), dtype.numpy, "safe") and not _weak(value, dtype):
+    if not _takes(dtype, value):
         raise ArgumentError(
             "PO0207",
             f"`{name}` is {value!r}, this kernel was compiled for {dtype}",
@@ -194,11 +194,20 @@ def _number(argument: ScalarArg, value: object) -> object:
     return dtype.numpy.type(value)
 
 
-def _weak(value: object, dtype: DType) -> bool:
-    """Tell whether a Python float or complex goes into a narrower type as NumPy lets it."""
-    if isinstance(value, float):
+def _takes(dtype: DType, value: object) -> bool:
+    """Tell whether `dtype` holds `value` without loss; Python's floats fit every float type."""
+    if isinstance(value, bool | np.bool_) or dtype is DType.BOOL:
+        return dtype is DType.BOOL and isinstance(value, bool | np.bool_)
+    if isinstance(value, int | np.integer):
+        if not dtype.is_integer:
+            return abs(int(value)) <= 1 << (24 if dtype.size // (1 + dtype.is_complex) == 4 else 53)
+        low, high = integer_range(dtype)
+        return low <= int(value) <= high
+    if type(value) is float:
         return dtype.is_float or dtype.is_complex
-    return isinstance(value, complex) and dtype.is_complex
+    if type(value) is complex:
+        return dtype.is_complex
+    return isinstance(value, np.generic) and np.can_cast(value.dtype, dtype.numpy, "safe")
 
 
 def _constant(argument: ConstArg, value: object) -> None:

@@ -1,4 +1,4 @@
-"""Hand-written sources: signatures of every shape with C text that a reader can check at a glance."""
+"""Hand-written sources: signatures of every shape with C text that is checked at a glance."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def array(
     return ArrayArg(name, name, dtype, shape, layout, written)
 
 
-def make(text: str, params: tuple[CParam, ...], signature: Signature, openmp: bool = False) -> Source:
+def make(
+    text: str, params: tuple[CParam, ...], signature: Signature, openmp: bool = False
+) -> Source:
     head = "#include <stdint.h>\n#include <stdbool.h>\n#include <complex.h>\n"
     return Source("c", "entry", head + text, "", params, signature, openmp, False)
 
@@ -213,3 +215,17 @@ def without_memory() -> Source:
                           False, ())  # fmt: skip
     text = "int entry(double *A, int64_t N) { return 1; }"
     return make(text, (pointer("A", written=True), size("N")), signature)
+
+
+def negate_in_parallel() -> Source:
+    """`B[i] = -A[i]` for vectors, in parallel."""
+    arguments = (array("A", (N,)), array("B", (N,), written=True))
+    signature = Signature("negate", arguments, (SizeOf("N", 0, 0),), (), (), False, ())
+    text = """
+int entry(const double *A, double *B, int64_t N) {
+#pragma omp parallel for
+    for (int64_t i = 0; i < N; i++) B[i] = -A[i];
+    return 0;
+}"""
+    params = (pointer("A"), pointer("B", written=True), size("N"))
+    return make(text, params, signature, openmp=True)
