@@ -7,7 +7,8 @@ small arrays declared in that loop instead of full arrays, and the names of thos
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import assert_never
+
+from typing_extensions import assert_never
 
 from polyopt.emit.nodes import expressions, map_node
 from polyopt.ir.expr import (
@@ -41,7 +42,7 @@ MAX_ELEMENTS = 4096
 
 
 def localize(body: Body, arrays: tuple[Array, ...], homes: dict[str, str]) -> tuple[Body, set[str]]:
-    """Return the body with temporaries made local where their extent is a constant, and their names."""
+    """Return the body with temporaries of constant extent made local, and their names."""
     done: set[str] = set()
     for array in arrays:
         home = homes.get(array.name)
@@ -166,14 +167,14 @@ def _box(position: int, uses: list[tuple[Expr, dict[str, tuple[Expr, Expr]]]]) -
     lowers: list[Linear] = []
     uppers: list[Linear] = []
     for index, ranges in uses:
-        low, high = _extreme(index, ranges, 0), _extreme(index, ranges, 1)
-        if low is None or high is None:
+        least, most = _extreme(index, ranges, 0), _extreme(index, ranges, 1)
+        if least is None or most is None:
             return None
-        lowers += low
-        uppers += high
+        lowers += least
+        uppers += most
     best: tuple[int, Linear] | None = None
-    for low in lowers:
-        spread = _widest(low, lowers, uppers)
+    for base in lowers:
+        spread = _widest(base, lowers, uppers)
         if spread is not None and (best is None or spread[0] < best[0]):
             best = spread
     if best is None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import assert_never
+
+from typing_extensions import assert_never
 
 from polyopt.ir.expr import Expr, Load, Symbol, VectorLoad, rewrite
 from polyopt.ir.loops import (
@@ -26,7 +27,7 @@ Rule = Callable[[Expr], Expr | None]
 
 
 def expressions(node: Node) -> tuple[Expr, ...]:
-    """Return a node's own expressions, without those of its bodies; an instance's vector excluded."""
+    """Return a node's own expressions, without its bodies' and its instance's."""
     match node:
         case For():
             return (node.lower, node.upper)

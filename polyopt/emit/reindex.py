@@ -1,7 +1,7 @@
 """Reindex: let loops count in the source's coordinates.
 
-In: a lowered body, in which skewed loops run over sums such as `2*t + j`.  Out: the same body with such
-a loop shifted back by the outer iterators, so that subscripts read `B[i, j]` again.
+In: a lowered body, in which skewed loops run over sums such as `2*t + j`.  Out: the same body with
+such a loop shifted back by the outer iterators, so that subscripts read `B[i, j]` again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How much a loop has to do, as a formula evaluated when it is reached.
 
-In: a loop of the loop AST.  Out: an INT64 expression over sizes and outer iterators, about the number
-of assignments one execution of the loop runs.
+In: a loop of the loop AST.  Out: an INT64 expression over sizes and outer iterators, about the
+number of assignments one execution of the loop runs.
 """
 
 from __future__ import annotations

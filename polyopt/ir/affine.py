@@ -6,7 +6,7 @@ Refuses: an expression that is not quasi-affine (`NotAffine`, which says which p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import islpy as isl
@@ -40,7 +40,7 @@ class NotAffine(Exception):
 
 @contextmanager
 def quota(operations: int) -> Iterator[None]:
-    """Limit isl to `operations` internal steps inside the block; more raise `BudgetError` PO0701."""
+    """Limit isl to `operations` steps inside the block; more raise `BudgetError` PO0701."""
     context = isl.DEFAULT_CONTEXT
     before = context.get_max_operations()
     context.set_max_operations(operations)
@@ -90,8 +90,8 @@ def pw_aff(expr: Expr, space: isl.Space) -> isl.PwAff:
         case Unary(op=UnaryOp.NEG):
             return pw_aff(expr.operand, space).neg()
         case Unary(op=UnaryOp.ABS):
-            value = pw_aff(expr.operand, space)
-            return value.max(value.neg())
+            operand = pw_aff(expr.operand, space)
+            return operand.max(operand.neg())
         case Binary():
             return _binary(expr, space)
         case Select():
@@ -174,13 +174,13 @@ def condition_set(expr: Expr, space: isl.Space) -> isl.Set:
         case Binary(op=BinaryOp.OR):
             return condition_set(expr.left, space).union(condition_set(expr.right, space))
         case Binary(op=BinaryOp.XOR):
-            left, right = condition_set(expr.left, space), condition_set(expr.right, space)
-            return left.subtract(right).union(right.subtract(left))
+            one, two = condition_set(expr.left, space), condition_set(expr.right, space)
+            return one.subtract(two).union(two.subtract(one))
         case _:
             raise NotAffine(expr, "is not a comparison of affine values")
 
 
-_COMPARE = {
+_COMPARE: dict[CompareOp, Callable[[isl.PwAff, isl.PwAff], isl.Set]] = {
     CompareOp.LT: lambda a, b: a.lt_set(b),
     CompareOp.LE: lambda a, b: a.le_set(b),
     CompareOp.GT: lambda a, b: a.gt_set(b),
@@ -200,7 +200,7 @@ def index_map(domain: isl.Set, array: str, index: Sequence[Expr]) -> isl.Map:
 
 
 def time_map(domain: isl.Set, time: Sequence[Expr], length: int) -> isl.Map:
-    """Return `{ instance -> [time, 0, …] }` of `length` dimensions for the instances in `domain`."""
+    """Return `{ instance -> [time, 0, …] }` of `length` dimensions for a domain."""
     padded = [*time, *[integer(0)] * (length - len(time))]
     space = domain.get_space()
     result = isl.Map.from_domain(domain)
@@ -209,19 +209,27 @@ def time_map(domain: isl.Set, time: Sequence[Expr], length: int) -> isl.Map:
     return result.intersect_domain(domain)
 
 
+def param_names(value: isl.Set | isl.Map) -> list[str]:
+    """Return the names of a value's parameters in order."""
+    found = []
+    for position in range(value.dim(isl.dim_type.param)):
+        name = value.get_dim_name(isl.dim_type.param, position)
+        assert name is not None, "every parameter is named"
+        found.append(name)
+    return found
+
+
 def sample_point(value: isl.Set) -> tuple[dict[str, int], tuple[int, ...]] | None:
     """Return one point of `value` as (parameter values, coordinates), or None when it is empty."""
     point = value.sample_point()
     if point.is_void():
         return None
     params = {
-        value.get_dim_name(isl.dim_type.param, p): int(
-            point.get_coordinate_val(isl.dim_type.param, p).to_python()
-        )
-        for p in range(value.dim(isl.dim_type.param))
+        name: int(point.get_coordinate_val(isl.dim_type.param, position).to_python())
+        for position, name in enumerate(param_names(value))
     }
     coordinates = tuple(
-        int(point.get_coordinate_val(isl.dim_type.set, d).to_python())
-        for d in range(value.dim(isl.dim_type.set))
+        int(point.get_coordinate_val(isl.dim_type.set, position).to_python())
+        for position in range(value.dim(isl.dim_type.set))
     )
     return params, coordinates

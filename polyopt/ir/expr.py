@@ -131,7 +131,7 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A scalar argument passed by value that is not an isl parameter, or a local of the loop AST."""
+    """A scalar argument that is not an isl parameter, or a local of the loop AST."""
 
     name: str
     dtype: DType
@@ -187,7 +187,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """`then if condition else otherwise`; only the chosen side is needed, both are safe to evaluate."""
+    """`then if condition else otherwise`; both sides are safe to evaluate."""
 
     condition: Expr
     then: Expr
@@ -327,7 +327,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def rewrite(expr: Expr, rule: Callable[[Expr], Expr | None]) -> Expr:
-    """Return `expr` with every part for which `rule` gives an answer replaced by it, parents first."""
+    """Return `expr` with every part that `rule` gives an answer for replaced, parents first."""
     found = rule(expr)
     if found is not None:
         return found
@@ -357,7 +357,7 @@ class Linear:
 
 
 def linear(expr: Expr) -> Linear:
-    """Return `expr` (INT64) as a sum of distinct atoms, in order of first appearance, zeros dropped."""
+    """Return `expr` (INT64) as a sum of distinct atoms, in order of first appearance."""
     terms: dict[Expr, int] = {}
     constant = _collect(expr, 1, terms)
     return Linear(constant, tuple((atom, c) for atom, c in terms.items() if c != 0))
@@ -388,7 +388,7 @@ def _normal_operand(expr: Expr) -> Expr:
 
 
 def from_linear(value: Linear) -> Expr:
-    """Return the sum as an expression: positive terms first, then negative ones, the constant last."""
+    """Return the sum as an expression: positive terms, then negative ones, then the constant."""
     result: Expr | None = None
     for atom, c in sorted(value.terms, key=lambda term: term[1] < 0):
         term = atom if abs(c) == 1 else Binary(BinaryOp.MUL, integer(abs(c)), atom, DType.INT64)

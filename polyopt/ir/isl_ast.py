@@ -20,8 +20,8 @@ from polyopt.ir.expr import (
     Iter,
     Param,
     Select,
-    UnaryOp,
     Unary,
+    UnaryOp,
     add,
     integer,
     mul,
@@ -73,13 +73,17 @@ AstStep: TypeAlias = AstFor | AstIf | AstCall | AstLet
 AstBody: TypeAlias = tuple[AstStep, ...]
 
 
+FOR = isl.ast_node_type.for_  # type: ignore[attr-defined]
+IF = isl.ast_node_type.if_  # type: ignore[attr-defined]
+
+
 def ast_body(node: isl.AstNode, params: frozenset[str], mark: str = "") -> AstBody:
     """Return the loops of an isl AST; `params` tells parameters from iterators."""
     kinds = isl.ast_node_type
-    kind = node.get_type()
-    if kind == getattr(kinds, "for_"):
+    kind: object = node.get_type()
+    if kind == FOR:
         return (_loop(node, params, mark),)
-    if kind == getattr(kinds, "if_"):
+    if kind == IF:
         condition = expression(node.if_get_cond(), params)
         then = ast_body(node.if_get_then_node(), params, mark)
         has_else = node.if_has_else_node()
@@ -111,7 +115,7 @@ def _loop(node: isl.AstNode, params: frozenset[str], mark: str) -> AstStep:
     if node.for_is_degenerate():
         return AstLet(iterator, lower, body)
     condition = node.for_get_cond()
-    operator = condition.get_op_type()
+    operator: object = condition.get_op_type()
     bound = expression(condition.get_op_arg(1), params)
     if operator == isl.ast_expr_op_type.le:
         bound = plus(bound, 1)
@@ -129,13 +133,13 @@ def plus(expr: Expr, value: int) -> Expr:
 def expression(node: isl.AstExpr, params: frozenset[str]) -> Expr:
     """Return an isl AST expression as an INT64 or BOOL `Expr`."""
     kinds = isl.ast_expr_type
-    kind = node.get_type()
+    kind: object = node.get_type()
     if kind == kinds.int:
         return integer(int(node.get_val().to_python()))
     if kind == kinds.id:
         name = node.get_id().get_name()
         return Param(name) if name in params else Iter(name)
-    operator = node.get_op_type()
+    operator: object = node.get_op_type()
     arguments = [
         expression(node.get_op_arg(position), params) for position in range(node.get_op_n_arg())
     ]
@@ -143,20 +147,20 @@ def expression(node: isl.AstExpr, params: frozenset[str]) -> Expr:
 
 
 _OPS = isl.ast_expr_op_type
-_COMPARE: Mapping[isl.ast_expr_op_type, CompareOp] = {
+_COMPARE: Mapping[object, CompareOp] = {
     _OPS.eq: CompareOp.EQ,
     _OPS.le: CompareOp.LE,
     _OPS.lt: CompareOp.LT,
     _OPS.ge: CompareOp.GE,
     _OPS.gt: CompareOp.GT,
 }
-_LOGIC = {
-    getattr(_OPS, "and_"): BinaryOp.AND,
-    getattr(_OPS, "or_"): BinaryOp.OR,
+_LOGIC: Mapping[object, BinaryOp] = {
+    _OPS.and_: BinaryOp.AND,  # type: ignore[attr-defined]
+    _OPS.or_: BinaryOp.OR,  # type: ignore[attr-defined]
     _OPS.and_then: BinaryOp.AND,
     _OPS.or_else: BinaryOp.OR,
 }
-_FLOORED = {
+_FLOORED: Mapping[object, BinaryOp] = {
     _OPS.div: BinaryOp.FLOORDIV,  # exact, so floor is right
     _OPS.fdiv_q: BinaryOp.FLOORDIV,
     _OPS.pdiv_q: BinaryOp.FLOORDIV,
@@ -165,7 +169,7 @@ _FLOORED = {
 }
 
 
-def _operation(operator: isl.ast_expr_op_type, arguments: list[Expr]) -> Expr:
+def _operation(operator: object, arguments: list[Expr]) -> Expr:
     if operator in _COMPARE:
         return Compare(_COMPARE[operator], arguments[0], arguments[1])
     if operator in _LOGIC:
@@ -201,10 +205,9 @@ def condition_expr(value: isl.Set, params: frozenset[str]) -> Expr:
     return expression(build.expr_from_set(value.params()), params)
 
 
-def bound_expr(value: isl.PwAff) -> Expr:
+def bound_expr(value: isl.PwAff, params: frozenset[str]) -> Expr:
     """Return a parametric bound as an INT64 expression over `Param`; 0 where it is undefined."""
-    names = value.get_space().get_var_names(isl.dim_type.param)
     if value.domain().is_empty():
         return integer(0)
     build = isl.AstBuild.from_context(value.domain().params())
-    return expression(build.expr_from_pw_aff(value), frozenset(names))
+    return expression(build.expr_from_pw_aff(value), params)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, unique
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
+
+from typing_extensions import assert_never
 
 from polyopt.ir.expr import BinaryOp, Expr, Load, Symbol, VectorLoad, show
 from polyopt.ir.scop import Array
@@ -30,8 +32,8 @@ class LoopKind(Enum):
 class For:
     """`for iter in range(lower, upper, step)`; `step` > 0, `upper` is exclusive.
 
-    `label` names the schedule band member it came from.  `reductions` are locals that each thread or
-    lane accumulates on its own and combines by the operator at the end.
+    `label` names the schedule band member it came from.  `reductions` are locals that each thread
+    or lane accumulates on its own and combines by the operator at the end.
     """
 
     iter: str
@@ -96,14 +98,14 @@ class SetLocal:
 
 @dataclass(frozen=True, slots=True)
 class DeclareArray:
-    """Declare a STACK temporary array of constant shape, undefined, visible in the rest of the body."""
+    """Declare a temporary array of constant shape, undefined, visible in the rest of the body."""
 
     array: Array
 
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A line for the reader of the emitted text; printable ASCII without comment delimiters."""
+    """A line for the reader of the emitted text: ASCII without comment delimiters."""
 
     text: str
 
@@ -117,8 +119,8 @@ class LoopFunction:
     """A kernel as loops.
 
     `arrays` are all arrays of the body except those declared in it: arguments and outputs, and TEMP
-    arrays, which get heap storage.  `trace` is the schedule's steps, one a line.  `reassociable` names the
-    statements whose reduction may be split, vectorized and contracted to FMA.
+    arrays, which get heap storage.  `trace` is the schedule's steps, one a line.  `reassociable`
+    names the statements whose reduction may be split, vectorized and contracted to FMA.
     """
 
     name: str

@@ -53,7 +53,7 @@ class AccessKind(Enum):
 class Access:
     """One access of one statement: `relation` is instance -> element, restricted to the domain.
 
-    `exact` is False where the subscript is not affine and the relation covers every element it may be.
+    `exact` is False where the subscript is not affine and the relation covers all it may touch.
     """
 
     ref: str
@@ -79,9 +79,9 @@ class Reduction:
 class Statement:
     """`target = value`, once for every instance in `domain`.
 
-    `iters` name the domain's dimensions, outermost first.  `order` is the instance's position in the
-    source's execution as a vector over iterators: constants for textual positions, `i` or `-i` for
-    loops (`(0, i, 1, j, 0)`).  `guard` (BOOL, may read arrays) makes the write conditional.
+    `iters` name the domain's dimensions, outermost first.  `order` is the instance's position in
+    the source's execution as a vector over iterators: constants for textual positions, `i` or `-i`
+    for loops (`(0, i, 1, j, 0)`).  `guard` (BOOL, may read arrays) makes the write conditional.
     `text` is the source line.
     """
 

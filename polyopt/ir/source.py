@@ -28,8 +28,8 @@ class Layout(Enum):
 class ArrayArg:
     """An array the caller passes.
 
-    `name` is the argument's name in the user's function, `array` its name in the Scop.  `shape` gives
-    each dimension as an expression over size parameters; the call is refused when it differs.
+    `name` is the argument's name in the user's function, `array` its name in the Scop.  `shape`
+    gives each dimension as an expression over size parameters; a call with another is refused.
     """
 
     name: str
@@ -43,7 +43,7 @@ class ArrayArg:
 
 @dataclass(frozen=True, slots=True)
 class ScalarArg:
-    """A number the caller passes; `symbol` names it in the Scop: a `Param` (INT64) or a `Symbol`."""
+    """A number the caller passes; `symbol` names it in the Scop, a `Param` or a `Symbol`."""
 
     name: str
     symbol: str
@@ -53,7 +53,7 @@ class ScalarArg:
 
 @dataclass(frozen=True, slots=True)
 class ConstArg:
-    """An argument whose value is compiled in (an axis, a flag, None); a new value is a new kernel."""
+    """An argument whose value is compiled in: an axis, a flag, None."""
 
     name: str
     value: object
@@ -107,7 +107,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A condition over size parameters that must hold at call time, and the error when it does not."""
+    """A condition over size parameters that must hold at a call, and the error if it does not."""
 
     condition: Expr
     code: str
@@ -120,8 +120,8 @@ class Check:
 class Signature:
     """How a kernel is called.
 
-    `arguments` in the order of the user's function.  `returns_tuple` tells `return x` from `return x,`;
-    no results means None is returned.
+    `arguments` in the order of the user's function.  `returns_tuple` tells `return x` from
+    `return x,`; no results means None is returned.
     """
 
     name: str
@@ -159,7 +159,7 @@ class CParam:
 class Source:
     """Emitted text: a self-contained file with one entry function `int entry(params…)`.
 
-    The entry returns 0, or 1 when memory for temporaries could not be had (nothing was written then).
+    The entry returns 0, or 1 when memory for temporaries could not be had: nothing was written then.
     `header` declares the entry for C and C++.  `needs_math` and `openmp` choose flags;
     `contract` allows the compiler to fuse multiply and add.
     """

@@ -1,15 +1,14 @@
 """How far inside the loops a temporary's values stay.
 
-In: a schedule tree.  Out: for each temporary the innermost loop of which every iteration computes all
-the values it uses: there one iteration's cells are enough storage (array contraction: Gao, Olsen,
-Sarkar, Thekkath, "Collective loop fusion for array contraction", 1992).
+In: a schedule tree.  Out: for each temporary the innermost loop of which every iteration computes
+all the values it uses: there one iteration's cells are enough storage (array contraction: Gao,
+Olsen, Sarkar, Thekkath, "Collective loop fusion for array contraction", 1992).
 """
 
 from __future__ import annotations
 
-from typing import assert_never
-
 import islpy as isl
+from typing_extensions import assert_never
 
 from polyopt.ir.scop import Role, Scop
 from polyopt.schedule.dependences import last_writers
@@ -20,7 +19,7 @@ from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
 def contraction_loops(scop: Scop, tree: Tree) -> dict[str, str]:
     """Return temporary -> the loop (`L0[1]`) inside whose iterations its values live and die.
 
-    A temporary whose values cross iterations of every loop, or with uses in several nests, is absent.
+    A temporary whose values cross iterations of every loop, or that several nests use, is absent.
     """
     found = {}
     for array in scop.arrays:

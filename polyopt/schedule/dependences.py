@@ -1,9 +1,9 @@
 """Exact dependences between statement instances, per kind, array and statement pair.
 
 In: a Scop.  Out: `Dependences`: unions of maps source instance -> target instance.
-Two formulations live here on purpose.  `direct` keeps the last writer only (Feautrier, "Dataflow
-analysis of array and scalar references", 1991, by isl) and feeds the scheduler; `memory` keeps every
-ordered pair that touches one element and feeds the legality check.
+Two formulations live here on purpose.  `direct_flow` keeps the last writer only (Feautrier,
+"Dataflow analysis of array and scalar references", 1991, by isl) and feeds the scheduler; `memory`
+keeps every ordered pair that touches one element and feeds the legality check.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Dependences:
 
 
 def compute_dependences(scop: Scop) -> Dependences:
-    """Return every pair of instances that touch one element, at least one writing, in source order."""
+    """Return every ordered pair of instances that touch one element, at least one writing."""
     found: list[Dependence] = []
     order = scop.order
     times = {s.name: _times(order, s).intersect_params(scop.context) for s in scop.statements}

@@ -7,9 +7,9 @@ For lowering every loop becomes a one-dimensional isl band below a mark that nam
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import assert_never
 
 import islpy as isl
+from typing_extensions import assert_never
 
 from polyopt.ir.expr import Iter, Linear
 from polyopt.ir.scop import Scop
@@ -26,12 +26,12 @@ from polyopt.schedule.tree import (
 
 
 def from_isl(schedule: isl.Schedule, scop: Scop) -> Tree:
-    """Return isl's schedule as a tree with unnamed bands; sets become sequences in textual order."""
+    """Return isl's schedule with unnamed bands; sets become sequences in textual order."""
     return _convert(schedule.get_root(), scop, scop.domain)
 
 
 def _convert(node: isl.ScheduleNode, scop: Scop, domain: isl.UnionSet) -> Tree:
-    kind = node.get_type()
+    kind: object = node.get_type()
     kinds = isl.schedule_node_type
     if kind == kinds.leaf:
         return Leaf()

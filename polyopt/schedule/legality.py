@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, unique
-from typing import assert_never
 
 import islpy as isl
+from typing_extensions import assert_never
 
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
@@ -160,7 +160,7 @@ def _check_sequence(tree: Sequence, pending: _Pending) -> Violation | None:
 
 
 def carried_pairs(dependences: Dependences, tree: Tree, label: str, position: int) -> isl.UnionMap:
-    """Return the dependent pairs that loop `label[position]` separates while all loops above agree."""
+    """Return the dependent pairs that loop `label[position]` separates while those above agree."""
     below = dependences.all
     found = _descend(tree, below, label, position)
     return found if found is not None else below.empty(below.get_space())

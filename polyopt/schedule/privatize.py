@@ -111,7 +111,7 @@ def _iterator(statement: Statement, name: str) -> isl.Aff:
 
 
 def _forward(scop: Scop, array: Array) -> Scop | None:
-    """Replace reads of a scalar by the expression last assigned to it, if that is the same value."""
+    """Replace reads of a scalar by the expression assigned to it, if that is the same value."""
     writers, readers = _touching(scop, array.name)
     if len(writers) != 1 or writers[0] in readers or writers[0].guard is not None:
         return None
@@ -188,7 +188,7 @@ def _expand(scop: Scop, array: Array) -> Scop | None:
         count -= 1
     if count == 0:
         return None
-    shape = _extents(statements, count)
+    shape = _extents(statements, count, frozenset(scop.params))
     if shape is None:
         return None
 
@@ -213,7 +213,9 @@ def _expand(scop: Scop, array: Array) -> Scop | None:
     )
 
 
-def _extents(statements: list[Statement], count: int) -> tuple[Expr, ...] | None:
+def _extents(
+    statements: list[Statement], count: int, params: frozenset[str]
+) -> tuple[Expr, ...] | None:
     """Return one size per loop that holds every iterator value, or None if one may be negative."""
     shape = []
     for position in range(count):
@@ -226,5 +228,5 @@ def _extents(statements: list[Statement], count: int) -> tuple[Expr, ...] | None
         lowest = values.dim_min_val(0)
         if not lowest.is_nonneg() and not lowest.is_nan() and not lowest.is_infty():
             return None
-        shape.append(normalize(add(bound_expr(values.dim_max(0)), integer(1))))
+        shape.append(normalize(add(bound_expr(values.dim_max(0), params), integer(1))))
     return tuple(shape)

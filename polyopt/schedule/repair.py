@@ -22,7 +22,7 @@ MAX_FACTOR = 2
 def advice(
     scop: Scop, dependences: Dependences, tree: Tree, rewrite: Callable[[Tree], Tree], fault: Fault
 ) -> str | None:
-    """Return a hint that works: a skew after which the step is legal, or loops that can be parallel."""
+    """Return a hint that works: a skew that makes the step legal, or loops that can be parallel."""
     if fault is Fault.CONCURRENT:
         free = [
             f"{member.name} ({band.label}[{position}])"

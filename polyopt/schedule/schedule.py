@@ -55,7 +55,7 @@ class Schedule:
         return replace(self, tree=marked, trace=self.trace + steps)
 
     def attempt(self, *steps: Transform) -> Schedule | None:
-        """Return the schedule after `steps`, or None when it is not legal or a step does not fit."""
+        """Return the schedule after `steps`, or None when they are not legal or do not fit."""
         tree = self.tree
         try:
             for step in steps:
@@ -107,9 +107,7 @@ def refusal(
         witness=witness,
         loc=target.loc,
         notes=describe(witness, scop),
-        hint=advice(
-            scop, dependences, tree, lambda old: step.rewrite(old, scop), violation.fault
-        ),
+        hint=advice(scop, dependences, tree, lambda old: step.rewrite(old, scop), violation.fault),
     )
 
 

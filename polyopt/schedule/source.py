@@ -1,6 +1,6 @@
 """The schedule of the source: the loops as written, as a tree.
 
-In: a Scop, whose statements carry their execution order.  Out: bands named after the source's loops.
+In: a Scop, whose statements carry their execution order.  Out: bands named after its loops.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Schedule trees: bands of loops, sequences of filtered parts, leaves.
 
-In: band members as isl functions of the instances.  Out: immutable trees, found and rebuilt by label.
+In: band members as isl functions of the instances.  Out: immutable trees, rebuilt by label.
 The root's domain is the Scop's; a tree says in which order its instances run.
 """
 
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 import islpy as isl
+from typing_extensions import assert_never
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
@@ -21,7 +22,7 @@ from polyopt.ir.scop import Scop
 class BandMember:
     """One loop: `schedule` maps every instance below it to the loop's value.
 
-    `name` is what the loop is called in text and code.  `coincident`: no dependence is carried here.
+    `name` is what the loop is called in text and code.  `coincident`: it carries no dependence.
     """
 
     schedule: isl.UnionPwAff
@@ -32,7 +33,7 @@ class BandMember:
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Nested loops, outermost first.  `permutable`: no dependence has a negative distance inside."""
+    """Nested loops, outermost first.  `permutable`: no dependence has a negative distance."""
 
     label: str
     members: tuple[BandMember, ...]
@@ -57,7 +58,7 @@ class Sequence:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """Nothing more to order: instances with equal prefix run in any order (there is at most one)."""
+    """Nothing more to order: instances with equal prefix run in any order."""
 
 
 Tree: TypeAlias = Band | Sequence | Filter | Leaf

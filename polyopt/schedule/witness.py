@@ -1,6 +1,6 @@
 """Why a schedule is refused: two concrete iterations, the cell they share, the smallest sizes.
 
-In: the violated pairs.  Out: a `Witness`, the lexicographically smallest pair at the smallest sizes.
+In: the violated pairs.  Out: a `Witness`, the smallest pair at the smallest sizes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyopt.errors import Loc
+from polyopt.ir.affine import param_names
 from polyopt.ir.expr import evaluate, show
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.schedule.dependences import Dependence, DependenceKind, Dependences
@@ -66,9 +67,7 @@ def smallest_pair(
     """Return (parameter values, source, target) of the smallest pair, smallest parameters first."""
     inside = pairs.intersect_params(scop.context)
     sources = inside.dim(isl.dim_type.in_)
-    names = [
-        inside.get_dim_name(isl.dim_type.param, p) for p in range(inside.dim(isl.dim_type.param))
-    ]
+    names = param_names(inside)
     flat = inside.wrap().flatten()
     flat = flat.move_dims(isl.dim_type.set, 0, isl.dim_type.param, 0, len(names))
     for position in range(len(names)):

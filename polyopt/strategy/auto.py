@@ -1,6 +1,6 @@
 """The automatic schedule for CPUs.
 
-In: a Scop and a machine.  Out: a proven schedule: fused, tiled, parallel outside, vectorized inside.
+In: a Scop and a machine.  Out: a proven schedule: fused, tiled, parallel outside, SIMD inside.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.vector import vectorize_innermost
 from polyopt.transforms import Affine, Fusion
 
-
 BUDGET = 40_000_000  # isl operations for all decisions of one kernel
 
 
 def auto_schedule(scop: Scop, machine: Machine, fp: str) -> Schedule:
     """Return a legal schedule of `scop` chosen for `machine`.
 
-    Falls back to the source's order when the decisions would take more than `BUDGET` isl operations.
+    Falls back to the source's order when the decisions take more than `BUDGET` isl operations.
     """
     source = source_schedule(scop)
     try:

@@ -1,8 +1,8 @@
 """Contractions: nests that add products into an array that is smaller than the iteration space.
 
-In: a permutable band in which two loops move the result and one does not.  Out: the band tiled for the
-caches and for registers, full register tiles with vector accumulators, the rest apart.
-The scheme is Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008, as steps.
+In: a permutable band in which two loops move the result and one does not.  Out: the band tiled for
+the caches and for registers, full register tiles with vector accumulators, the rest apart.
+The scheme is Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _sizes(schedule: Schedule, label: str, machine: Machine) -> Sizes:
     The register tile has as many accumulators as leave room for one row of the column operand and one
     broadcast; the depth fits a column panel into half of L1, the rows a row panel into half of L2.
     """
-    path, domain = path_to(schedule.tree, schedule.scop, label)
+    _, domain = path_to(schedule.tree, schedule.scop, label)
     names = statements_of(schedule.scop, domain)
     size = schedule.scop.array(schedule.scop.statement(names[0]).target.array).dtype.size
     lanes = max(1, machine.vector_bytes // size)

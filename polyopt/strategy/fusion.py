@@ -1,8 +1,8 @@
 """Fuse neighbouring nests that share data, where no parallel loop is lost.
 
 In: a schedule with one nest per group of statements.  Out: neighbours with joint outer loops.
-The greedy order is Kennedy and McKinley's, "Maximizing loop parallelism and improving data locality via
-loop fusion and distribution", 1993.
+The greedy order is Kennedy and McKinley's, "Maximizing loop parallelism and improving data locality
+via loop fusion and distribution", 1993.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Bring the loops of every outer band into the order memory likes.
 
-In: a schedule.  Out: the schedule with the loop that walks arrays contiguously innermost in each band.
+In: a schedule.  Out: the schedule with the loop that walks arrays contiguously innermost.
 """
 
 from __future__ import annotations

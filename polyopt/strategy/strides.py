@@ -27,7 +27,7 @@ class Step(Enum):
 def directions(
     members: tuple[BandMember, ...], scop: Scop, statement: Statement
 ) -> tuple[tuple[Fraction, ...] | None, ...]:
-    """Return for each loop how the statement's iterators change when only that loop advances by one.
+    """Return for each loop how the statement's iterators change when that loop alone advances.
 
     None where the loops do not determine it (the loop does not move the statement by itself).
     """

@@ -1,7 +1,7 @@
 """Tile and parallelize the outermost loops of every nest.
 
-In: a schedule from the affine scheduler.  Out: coincident loops outside and parallel; permutable bands
-that carry dependences tiled and run as a wavefront of tiles.
+In: a schedule from the affine scheduler.  Out: coincident loops outside and parallel; permutable
+bands that carry dependences tiled and run as a wavefront of tiles.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _outermost(schedule: Schedule, band: Band, position: int) -> Schedule | None
     if len(band.members) > 1 and vector_gain(schedule, label, position) > 0:
         point, last = f"{label}.point", len(band.members) - 1
         back = [Interchange(f"{point}[{p}]", f"{point}[{p + 1}]") for p in range(last)]
-        strips = [Tile(label, (STRIP,)), *back, Parallelize(f"{label}.tile[0]")]
+        strips: list[Transform] = [Tile(label, (STRIP,)), *back, Parallelize(f"{label}.tile[0]")]
         found = schedule.attempt(*moves, *strips)
         if found is not None:
             return found
@@ -107,8 +107,8 @@ def wavefront(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
 def tile_sizes(schedule: Schedule, band: Band, machine: Machine) -> tuple[int, ...]:
     """Return tile sizes that keep a tile's working set in the L2 cache.
 
-    Two loops: long tiles along the contiguous loop.  Three: time and rows tiled, the contiguous loop
-    whole.  Four: the contiguous loop whole again.
+    Two loops: long tiles along the contiguous loop.  Three: time and rows tiled, the contiguous
+    loop whole.  Four: the contiguous loop whole again.
     """
     count = len(band.members)
     if count == 2:

@@ -1,7 +1,7 @@
 """Choose and prepare the innermost loop of every nest for SIMD.
 
-In: a schedule.  Out: the schedule with a contiguous, dependence-free loop innermost where one exists,
-bodies split where only that makes them vectorizable, and the loop marked.
+In: a schedule.  Out: the schedule with a contiguous, dependence-free loop innermost where one
+exists, bodies split where only that makes them vectorizable, and the loop marked.
 """
 
 from __future__ import annotations

@@ -44,9 +44,9 @@ class Fusion(Enum):
 class Affine:
     """Compute a new schedule by the isl scheduler.
 
-    It is a Pluto-style scheduler (Bondhugula, Hartono, Ramanujam, Sadayappan, "A practical automatic
-    polyhedral parallelizer and locality optimizer", 2008) with Feautrier's as fallback (Verdoolaege and
-    Janssens, "Scheduling for PPCG", 2017).
+    It is a Pluto-style scheduler (Bondhugula, Hartono, Ramanujam, Sadayappan, "A practical
+    automatic polyhedral parallelizer and locality optimizer", 2008) with Feautrier's as fallback
+    (Verdoolaege and Janssens, "Scheduling for PPCG", 2017).
     """
 
     fusion: Fusion = Fusion.MAX

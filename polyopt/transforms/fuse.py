@@ -1,6 +1,6 @@
 """Fuse: run two adjacent loop nests as one.
 
-In: two bands that follow each other in a sequence.  Out: one band over the sequence of their bodies.
+In: two bands that follow each other in a sequence.  Out: one band over both bodies in sequence.
 Refuses: bands that are not adjacent parts of one sequence.
 """
 
@@ -56,11 +56,11 @@ class Fuse:
                     joined = _join(one, two, self.count)
                     parts = (*tree.parts[:position], joined, *tree.parts[position + 2 :])
                     return joined.child if len(parts) == 1 else Sequence(parts)
-        parts = children(tree)
-        for position, child in enumerate(parts):
+        below = children(tree)
+        for position, child in enumerate(below):
             found = self._search(child)
             if found is not None:
-                return with_children(tree, (*parts[:position], found, *parts[position + 1 :]))
+                return with_children(tree, (*below[:position], found, *below[position + 1 :]))
         return None
 
     @staticmethod

@@ -15,7 +15,10 @@ from polyopt.transforms.reference import change_loop
 
 @dataclass(frozen=True, slots=True)
 class Parallelize:
-    """Run a loop's iterations on several threads.  A barrier follows the loop; it must carry no dependence."""
+    """Run a loop's iterations on several threads; a barrier follows.
+
+    The loop must carry no dependence.
+    """
 
     loop: str
 

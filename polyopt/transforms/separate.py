@@ -1,7 +1,7 @@
 """Separate: run full tiles by loops of constant trip count, the others by a copy of the nest.
 
-In: a band and, among its loops, those to be full, with their tile sizes.  Out: a sequence of two nests:
-the instances of full tiles, then the rest.
+In: a band and, among its loops, those to be full, with their tile sizes.  Out: a sequence of two
+nests: the instances of full tiles, then the rest.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Separate:
 
     `sizes` are the tile sizes of the last `len(sizes)` loops of `point`, 0 for loops that are not
     tiled.  A tile is full when, with all other loops fixed, every value of the tiled loops is an
-    iteration.  The rest is a copy of the nest with labels ending in `.rest` and no unrolled or vector
-    loops (Ancourt and Irigoin, "Scanning polyhedra with DO loops", 1991).
+    iteration.  The rest is a copy of the nest with labels ending in `.rest` and no unrolled or
+    vector loops (Ancourt and Irigoin, "Scanning polyhedra with DO loops", 1991).
     """
 
     band: str
@@ -72,7 +72,7 @@ def _plain(tree: Tree, band: Band) -> Band:
 def full_tiles(
     members: tuple[BandMember, ...], sizes: tuple[int, ...], domain: isl.UnionSet
 ) -> isl.UnionSet:
-    """Return the instances whose tile, with all untiled loops fixed, lies in the domain entirely."""
+    """Return the instances whose tile, all untiled loops fixed, lies in the domain entirely."""
     time: isl.UnionMap | None = None
     for member in members:
         part = member_map(member, domain)
@@ -81,12 +81,12 @@ def full_tiles(
     found = isl.UnionSet.empty(domain.get_space())
     parts: list[isl.Map] = []
     time.foreach_map(parts.append)
-    for part in parts:
-        points = part.range()
+    for statement in parts:
+        points = statement.range()
         box = _whole_tiles(points, sizes)
         missing = box.subtract(points)
         broken = _same_tile(points, sizes).intersect_range(missing).domain()
-        keep = part.intersect_range(points.subtract(broken)).domain()
+        keep = statement.intersect_range(points.subtract(broken)).domain()
         found = found.union(isl.UnionSet.from_set(keep))
     return found.coalesce()
 

@@ -1,6 +1,6 @@
 """Skew: add a multiple of an outer loop to an inner one.
 
-In: two loops of one band and a factor.  Out: the band with `loop` running over `loop + factor * by`.
+In: two loops of one band and a factor.  Out: the band with `loop` over `loop + factor * by`.
 Refuses: loops of different bands.
 """
 
@@ -18,9 +18,10 @@ from polyopt.transforms.reference import loop
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """Replace loop `loop` by `loop + factor * by` (Wolfe, "Loop skewing: the wavefront method", 1986).
+    """Replace loop `loop` by `loop + factor * by`.
 
-    With `by` inside `loop` the sum becomes the outer loop: a wavefront.
+    With `by` inside `loop` the sum becomes the outer loop: a wavefront (Wolfe, "Loop skewing: the
+    wavefront method revisited", 1986).
     """
 
     loop: str

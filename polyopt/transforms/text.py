@@ -106,7 +106,10 @@ def _parse(piece: str, line: int) -> Transform:
 
 
 def parse_schedule(schedule: Schedule, text: str) -> Schedule:
-    """Return `schedule` after the steps in `text`, each proven; raises as `apply` and `parse_steps`."""
+    """Return `schedule` after the steps in `text`, each proven.
+
+    Raises as `Schedule.apply` and `parse_steps` do.
+    """
     for step in parse_steps(text):
         schedule = schedule.apply(step)
     return schedule

@@ -27,8 +27,9 @@ from polyopt.schedule.tree import (
 class Tile:
     """Strip-mine the first `len(sizes)` loops of a band and move the tile loops outside.
 
-    Tile loop `i_tile` counts tiles: `floor(i / size)`.  The tile loops form band `L0.tile`, the point
-    loops, with all further loops of the band, `L0.point` (Wolfe, "More iteration space tiling", 1989).
+    Tile loop `i_tile` counts tiles: `floor(i / size)`.  The tile loops form band `L0.tile`, the
+    point loops, with all further loops of the band, `L0.point` (Wolfe, "More iteration space
+    tiling", 1989).
     """
 
     band: str

@@ -15,7 +15,10 @@ from polyopt.transforms.reference import change_loop
 
 @dataclass(frozen=True, slots=True)
 class Unroll:
-    """Repeat a loop's body instead of looping.  The trip count must be a constant when code is emitted; any other loop stays a loop."""
+    """Repeat a loop's body instead of looping.
+
+    The trip count must be a constant when code is emitted; any other loop stays a loop.
+    """
 
     loop: str
 

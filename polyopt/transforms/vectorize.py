@@ -15,7 +15,10 @@ from polyopt.transforms.reference import change_loop
 
 @dataclass(frozen=True, slots=True)
 class Vectorize:
-    """Run a loop's iterations in SIMD lanes.  It must carry no dependence but those of a reassociable reduction."""
+    """Run a loop's iterations in SIMD lanes.
+
+    The loop must carry no dependence but those of a reassociable reduction.
+    """
 
     loop: str
 
