@@ -102,9 +102,8 @@ def _difference(got: NDArray[Any], want: NDArray[Any]) -> NDArray[np.float64]:
         unequal: NDArray[np.float64] = np.asarray(got != want, dtype=np.float64)
         return unequal
     with np.errstate(all="ignore"):
-        distance: NDArray[np.float64] = np.abs(
-            got.astype(np.complex128) - want.astype(np.complex128)
-        )
+        wide = got.astype(np.complex128) - want.astype(np.complex128)
+        distance: NDArray[np.float64] = np.array(np.abs(wide))
     same = (got == want) | (np.isnan(got) & np.isnan(want))
     distance[same] = 0.0
     distance[~same & ~np.isfinite(distance)] = np.inf

@@ -1,0 +1,140 @@
+"""The examples of README and docs run and print what they say; the package's doctests pass.
+
+A `python` block whose first line is `# NAME.py` is written to that file; other `python` blocks of a
+page run one after the other in one module.  A `console` block runs its `$ polyopt …` lines; `...`
+stands for anything, `[exit N]` for an exit code other than 0.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import polyopt
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"# ([\w/]+\.py)\n")
+_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The fenced blocks of a page."""
+    text = page.read_text(encoding="utf-8")
+    for match in _FENCE.finditer(text):
+        yield Block(match[1], match[2], text.count("\n", 0, match.start()) + 1)
+
+
+def lay_out(page: Path, directory: Path) -> Path | None:
+    """Write the page's named files, and its other Python blocks as one script."""
+    parts = []
+    for block in blocks(page):
+        if block.language != "python":
+            continue
+        named = _FILE.match(block.text)
+        if named is not None:
+            (directory / named[1]).write_text(block.text, encoding="utf-8")
+        else:
+            parts.append(block.text)
+    if not parts:
+        return None
+    script = directory / "page.py"
+    script.write_text("\n".join(parts), encoding="utf-8")
+    return script
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of a console block and what it should print."""
+
+    command: str
+    expected: str
+    code: int
+
+
+def steps(block: Block) -> Iterator[Step]:
+    """The commands of a console block."""
+    for piece in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, _, expected = piece.partition("\n")
+        exits = re.search(r"^\[exit (\d+)\]\n?", expected, flags=re.MULTILINE)
+        code = int(exits[1]) if exits else 0
+        yield Step(command, expected.replace(exits[0], "") if exits else expected, code)
+
+
+def with_python(pages: list[Path], language: str) -> list[Path]:
+    return [page for page in pages if any(b.language == language for b in blocks(page))]
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("page", with_python(PAGES, "python"), ids=lambda p: p.name)
+def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = lay_out(page, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    if script is not None:
+        runpy.run_path(str(script), run_name="page")
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("page", with_python(PAGES, "console"), ids=lambda p: p.name)
+def test_console_examples_print_what_they_say(page: Path, tmp_path: Path) -> None:
+    lay_out(page, tmp_path)
+    checker = doctest.OutputChecker()
+    ran = 0
+    for block in blocks(page):
+        for step in steps(block) if block.language == "console" else ():
+            if not step.command.startswith("polyopt "):
+                continue
+            ran += 1
+            done = subprocess.run(
+                step.command.replace("polyopt", f"{sys.executable} -m polyopt", 1),
+                shell=True,
+                cwd=tmp_path,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=300,
+                env=os.environ | {"NO_COLOR": "1"},
+            )
+            where = f"{page.name}:{block.line}: $ {step.command}\n{done.stdout}"
+            assert checker.check_output(step.expected, done.stdout, _FLAGS), where
+            assert done.returncode == step.code, where
+    assert ran > 0, "a console block without a command proves nothing"
+
+
+def _modules() -> list[str]:
+    found = pkgutil.walk_packages(polyopt.__path__, "polyopt.")
+    return sorted(module.name for module in found if module.name != "polyopt.__main__")
+
+
+@pytest.mark.parametrize("name", _modules())
+def test_doctests(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name), optionflags=_FLAGS)
+    assert result.failed == 0
+
+
+def test_pages_name_no_absolute_places() -> None:
+    pattern = re.compile(r"https?://|(?<![\w.])/(?:home|root|work|tmp)/")
+    wrong = [str(page) for page in PAGES if pattern.search(page.read_text(encoding="utf-8"))]
+    assert wrong == []
