@@ -211,7 +211,8 @@ def _takes(dtype: DType, value: object) -> bool:
 
 
 def _constant(argument: ConstArg, value: object) -> None:
-    if type(value) is not type(argument.value) or value != argument.value:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if type(plain) is not type(argument.value) or plain != argument.value:
         raise ArgumentError(
             "PO0213",
             f"`{argument.name}` is {value!r}, this kernel was compiled for {argument.value!r}",
