@@ -48,9 +48,7 @@ def lower(schedule: Schedule, program: Program) -> LoopFunction:
         program.signature,
         body,
         tuple(str(step) for step in schedule.trace),
-        reassociable=frozenset(
-            s.name for s in scop.statements if s.reduction is not None and s.reduction.reassociable
-        ),
+        reassociable=frozenset(s.name for s in scop.statements if s.is_reassociable),
     )
 
 

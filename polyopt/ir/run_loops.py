@@ -137,14 +137,17 @@ def _assign(node: Assign, setting: Setting) -> Action:
 def _set_local(node: Declare | SetLocal, setting: Setting) -> Action:
     value, kind = compile_expr(node.value), node.dtype.numpy.type
     note = _note(node, setting) if isinstance(node, SetLocal) else None
+    accumulates = isinstance(node, SetLocal) and node.statement in setting.reassociable
 
     def run(frame: Frame) -> None:
+        frame.accumulator = (node.name, ()) if accumulates else None
         new = convert(value(frame), kind)
         if node.lanes > 1 and np.shape(new) != (node.lanes,):
             message = f"{node.name} has {node.lanes} lanes, its value {show(node.value)} has not"
             raise InternalError("PO0911", message)
         if frame.on_write is not None and isinstance(node, SetLocal):
             frame.on_write((node.name, ()))
+        frame.accumulator = None
         frame.symbols[node.name] = new
         if note is not None:
             note(frame)

@@ -113,6 +113,14 @@ class Statement:
             for number, load in enumerate(found, start=1)
         )
 
+    @cached_property
+    def is_reassociable(self) -> bool:
+        """A reduction whose order is open and that reads its accumulator nowhere else."""
+        if self.reduction is None or not self.reduction.reassociable:
+            return False
+        own = [a for a in self.reads if (a.array, a.index) == (self.target.array, self.target.index)]
+        return len(own) == 1
+
     def _access(self, number: int, load: Load, kind: AccessKind) -> Access:
         ref = f"{self.name}_{number}"
         try:

@@ -181,8 +181,7 @@ def _between(source: Statement, target: Statement, before: isl.Map) -> list[Depe
 
 def _is_reduction(source: Statement, target: Statement, first: Access, second: Access) -> bool:
     """Tell whether both accesses are the accumulator of one reassociable reduction."""
-    reduction = source.reduction
-    if source is not target or reduction is None or not reduction.reassociable:
+    if source is not target or not source.is_reassociable:
         return False
     accumulator = source.target.index
     return all(

@@ -52,17 +52,19 @@ class _Touch:
 def _touches(statement: Statement, point: tuple[int, ...], params: Mapping[str, int]) -> Any:
     env = {**params, **dict(zip(statement.iters, point, strict=True))}
     instance = (statement.name, point)
-    open_order = statement.reduction is not None and statement.reduction.reassociable
+    reads = [*loads(statement.value), *(loads(statement.guard) if statement.guard else ())]
+    same = (statement.target.array, statement.target.index)
+    open_order = (
+        statement.reduction is not None
+        and statement.reduction.reassociable
+        and [(load.array, load.index) for load in reads].count(same) == 1
+    )
 
     def cell(load: Load) -> Cell:
         return (load.array, tuple(evaluate(part, env) for part in load.index))
 
-    reads = [*loads(statement.value), *(loads(statement.guard) if statement.guard else ())]
     for load in reads:
-        own = open_order and (load.array, load.index) == (
-            statement.target.array,
-            statement.target.index,
-        )
+        own = open_order and (load.array, load.index) == same
         yield cell(load), _Touch(instance, False, statement.name if own else "")
     yield cell(statement.target), _Touch(instance, True, statement.name if open_order else "")
 
