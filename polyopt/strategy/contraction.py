@@ -50,29 +50,27 @@ def find_roles(schedule: Schedule, label: str) -> Roles | None:
     ]
     write = statement.write.ref
     depths = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]
-    columns = [
-        p
-        for p, move in enumerate(moves)
-        if move[write] is Step.CONTIGUOUS
-        and Step.STRIDED not in move.values()
-        and band.members[p].coincident
-    ]
-    if not depths or not columns:
-        return None
-    column, depth = columns[-1], depths[-1]
-    streamed = [ref for ref, step in moves[column].items() if step is Step.CONTIGUOUS]
-    rows = [
-        p
-        for p, move in enumerate(moves)
-        if p not in (column, depth)
-        and move[write] is Step.STRIDED
-        and band.members[p].coincident
-        and any(move[ref] is Step.INVARIANT for ref in streamed if ref != write)
-    ]
-    if not rows:
-        return None
-    others = tuple(p for p in range(len(moves)) if p not in (rows[0], column, depth))
-    return Roles(others, rows[0], column, depth)
+    free = [p for p in range(len(moves)) if band.members[p].coincident]
+    for column in reversed(free):
+        for row in free:
+            if depths and row != column and _is_register_tile(moves[row], moves[column], write):
+                batch = tuple(p for p in range(len(moves)) if p not in (row, column, depths[-1]))
+                return Roles(batch, row, column, depths[-1])
+    return None
+
+
+def _is_register_tile(row: dict[str, Step], column: dict[str, Step], write: str) -> bool:
+    """Tell whether rows and columns of the result can be held in vector registers.
+
+    The result is contiguous along columns; an operand that varies along columns is the same for all
+    rows, so that it is loaded once, or packed when it is not contiguous.
+    """
+    if row[write] is not Step.STRIDED or column[write] is not Step.CONTIGUOUS:
+        return False
+    varying = [ref for ref, step in column.items() if ref != write and step is not Step.INVARIANT]
+    shared = [ref for ref in varying if row[ref] is Step.INVARIANT]
+    lone = [ref for ref in varying if row[ref] is not Step.INVARIANT]
+    return bool(shared) and all(column[ref] is Step.CONTIGUOUS for ref in lone)
 
 
 def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
@@ -144,7 +142,7 @@ def _sizes(schedule: Schedule, label: str, machine: Machine) -> Sizes:
     rows = max(2, min(8, (machine.vector_registers - vectors - 2) // vectors))
     columns = vectors * lanes
     depth = _multiple(machine.l1 // 2 // (columns * size), 8, 256)
-    row_block = _multiple(machine.l2 // 2 // (depth * size), rows, 240)
+    row_block = _multiple(machine.l2 // 2 // (depth * size), rows, 64)
     column_block = _multiple(machine.l2 // (depth * size), columns, 1024)
     return Sizes(row_block, column_block, depth, rows, columns)
 

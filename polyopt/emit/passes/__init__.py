@@ -6,6 +6,7 @@ In: a `LoopFunction`, the machine, the floating-point mode.  Out: an equal `Loop
 from __future__ import annotations
 
 from polyopt.emit.passes.fma import contract
+from polyopt.emit.passes.panels import pack_panels
 from polyopt.emit.passes.promote import promote
 from polyopt.emit.passes.unroll import unroll
 from polyopt.emit.passes.vectors import vectorize
@@ -20,6 +21,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
     del fp
     if machine.fma:
         fn = contract(fn)
+    fn = pack_panels(fn, machine)
     fn = vectorize(fn, machine)
     fn = unroll(fn)
     return promote(fn)

@@ -1,0 +1,152 @@
+"""Panels: copy the operand that a row of register tiles shares into a small contiguous array.
+
+In: `for it: for k: for i (UNROLL): for j (VECTOR): …` where an operand depends on k and j alone.
+Out: the same loops reading the operand from a local `panel[k][j]`, filled before the loop over `it`.
+Leaves alone: operands that the nest writes, panels that are not of constant size or too large.
+The panel is that of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from polyopt.emit.nodes import map_node
+from polyopt.emit.passes.rewriting import bottom_up, trip_count
+from polyopt.emit.regions import nodes
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Expr,
+    Iter,
+    Load,
+    integer,
+    linear,
+    normalize,
+    sub,
+    walk,
+)
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    DeclareArray,
+    For,
+    LoopFunction,
+    LoopKind,
+    Node,
+)
+from polyopt.ir.scop import Array, Role
+from polyopt.ir.types import DType
+from polyopt.machine import Machine
+
+
+def pack_panels(fn: LoopFunction, machine: Machine) -> LoopFunction:
+    """Return `fn` with shared operands of register tiles packed into panels of at most an L1."""
+    taken = {array.name for array in fn.arrays} | set(fn.params)
+
+    def rule(node: Node) -> Body:
+        nest = _register_nest(node)
+        return (node,) if nest is None else _packed(nest, taken, machine.l1)
+
+    return replace(fn, body=bottom_up(fn.body, rule))
+
+
+@dataclass(frozen=True, slots=True)
+class _Nest:
+    """Loops around a register tile: over tiles, depth, rows, lanes."""
+
+    tiles: For
+    depth: For
+    rows: For
+    lanes: For
+
+
+def _register_nest(node: Node) -> _Nest | None:
+    """Return the nest below `node` when it has the shape this pass packs for."""
+    loops = []
+    while isinstance(node, For) and len(node.body) == 1:
+        loops.append(node)
+        node = node.body[0]
+    if len(loops) < 4 or not isinstance(node, Assign):
+        return None
+    tiles, depth, rows, lanes = loops[:4]
+    kinds = (tiles.kind, depth.kind, rows.kind, lanes.kind)
+    wanted = (LoopKind.SEQUENTIAL, LoopKind.SEQUENTIAL, LoopKind.UNROLL, LoopKind.VECTOR)
+    if kinds != wanted or len(loops) != 4 or any(loop.step != 1 for loop in loops):
+        return None
+    return _Nest(*loops)
+
+
+def _packed(nest: _Nest, taken: set[str], most: int) -> Body:
+    depth = _extent(nest.depth)
+    width = trip_count(nest.lanes)
+    inner = {nest.tiles.iter, nest.rows.iter}
+    bounds = (nest.depth.lower, nest.depth.upper, nest.lanes.lower, nest.lanes.upper)
+    if depth is None or width is None or any(_mentions(b, inner) for b in bounds):
+        return (nest.tiles,)
+    written = {n.target.array for n in nodes(nest.tiles.body) if isinstance(n, Assign)}
+    found: list[Node] = []
+    tiles: Node = nest.tiles
+    for load in _shared(nest, written, inner):
+        if depth.size * width * load.dtype.size > most:
+            continue
+        name = _fresh(f"{load.array}_panel", taken)
+        taken.add(name)
+        shape = (integer(depth.size), integer(width))
+        index = (
+            normalize(sub(Iter(nest.depth.iter), depth.origin)),
+            normalize(sub(Iter(nest.lanes.iter), nest.lanes.lower)),
+        )
+        cell = Load(name, index, load.dtype)
+        found.append(DeclareArray(Array(name, load.dtype, shape, Role.TEMP)))
+        lanes = replace(nest.lanes, kind=LoopKind.SEQUENTIAL, body=(Assign(cell, load),))
+        found.append(replace(nest.depth, body=(lanes,)))
+        tiles = map_node(tiles, lambda part, old=load, new=cell: new if part == old else None)
+    return (*found, tiles)
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    origin: Expr
+    size: int
+
+
+def _extent(loop: For) -> _Extent | None:
+    """Return a constant bound of a loop's trip count, from one pair of its bounds."""
+    best: _Extent | None = None
+    for low in _arms(loop.lower, BinaryOp.MAX):
+        for high in _arms(loop.upper, BinaryOp.MIN):
+            distance = linear(sub(high, low))
+            if not distance.terms and (best is None or distance.constant < best.size):
+                best = _Extent(low, distance.constant)
+    return best if best is not None and best.size > 0 else None
+
+
+def _arms(expr: Expr, op: BinaryOp) -> tuple[Expr, ...]:
+    if isinstance(expr, Binary) and expr.op is op:
+        return (*_arms(expr.left, op), *_arms(expr.right, op))
+    return (expr,)
+
+
+def _mentions(expr: Expr, names: set[str]) -> bool:
+    return any(isinstance(part, Iter) and part.name in names for part in walk(expr))
+
+
+def _shared(nest: _Nest, written: set[str], inner: set[str]) -> list[Load]:
+    """Return the loads that depend on depth and lane but not on the row or the tile."""
+    (assign,) = nest.lanes.body
+    assert isinstance(assign, Assign)
+    found: list[Load] = []
+    for part in walk(assign.value):
+        if not isinstance(part, Load) or part.array in written or part in found:
+            continue
+        depends = _mentions(part, {nest.lanes.iter}) and _mentions(part, {nest.depth.iter})
+        if depends and not _mentions(part, inner) and part.dtype is not DType.BOOL:
+            found.append(part)
+    return found
+
+
+def _fresh(wish: str, taken: set[str]) -> str:
+    name, number = wish, 2
+    while name in taken:
+        name, number = f"{wish}{number}", number + 1
+    return name
