@@ -138,3 +138,14 @@ def test_pages_name_no_absolute_places() -> None:
     pattern = re.compile(r"https?://|(?<![\w.])/(?:home|root|work|tmp)/")
     wrong = [str(page) for page in PAGES if pattern.search(page.read_text(encoding="utf-8"))]
     assert wrong == []
+
+
+def test_the_numpy_page_names_what_the_tables_hold() -> None:
+    from polyopt.frontend.numpy_table import FUNCTIONS, METHODS
+
+    page = (ROOT / "docs" / "numpy.md").read_text(encoding="utf-8")
+    table, _, methods = page.partition("## NumPy functions")[2].partition("## Array methods")
+    rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
+    shown = {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[2])}
+    assert shown == set(FUNCTIONS)
+    assert set(re.findall(r"`(\w+)`", methods.partition(";")[0])) == set(METHODS)
