@@ -142,7 +142,7 @@ def _sizes(schedule: Schedule, label: str, machine: Machine) -> Sizes:
     rows = max(2, min(8, (machine.vector_registers - vectors - 2) // vectors))
     columns = vectors * lanes
     depth = _multiple(machine.l1 // 2 // (columns * size), 8, 256)
-    row_block = _multiple(machine.l2 // 2 // (depth * size), rows, 64)
+    row_block = _multiple(machine.l2 // 2 // (depth * size), rows, 96)
     column_block = _multiple(machine.l2 // (depth * size), columns, 1024)
     return Sizes(row_block, column_block, depth, rows, columns)
 
