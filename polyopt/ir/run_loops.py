@@ -136,7 +136,7 @@ def _assign(node: Assign, setting: Setting) -> Action:
 
 def _set_local(node: Declare | SetLocal, setting: Setting) -> Action:
     value, kind = compile_expr(node.value), node.dtype.numpy.type
-    note = _note(node, setting) if isinstance(node, SetLocal) else None
+    note = _note(node, setting)
     accumulates = isinstance(node, SetLocal) and node.statement in setting.reassociable
 
     def run(frame: Frame) -> None:
@@ -149,13 +149,12 @@ def _set_local(node: Declare | SetLocal, setting: Setting) -> Action:
             frame.on_write((node.name, ()))
         frame.accumulator = None
         frame.symbols[node.name] = new
-        if note is not None:
-            note(frame)
+        note(frame)
 
     return run
 
 
-def _note(node: Assign | SetLocal, setting: Setting) -> Action:
+def _note(node: Assign | Declare | SetLocal, setting: Setting) -> Action:
     trace, instance = setting.trace, compile_index(node.instance)
     if trace is None or not node.statement:
         return lambda frame: None

@@ -38,7 +38,8 @@ def _home(scop: Scop, tree: Tree, array: str) -> str:
     for statement in scop.statements:
         for access in (statement.write, *statement.reads):
             if access.array == array:
-                own = isl.UnionSet.from_set(access.relation.domain())
+                inside = access.relation.domain().intersect_params(scop.context)
+                own = isl.UnionSet.from_set(inside)
                 touching = touching.union(own)
                 if access is not statement.write:
                     uninitialised = uninitialised.union(own.subtract(produced))

@@ -73,13 +73,14 @@ def loop_iterators(statement: Statement, count: int) -> tuple[str, ...]:
     )
 
 
-def _covered(readers: list[Statement], array: str, flow: isl.UnionMap) -> bool:
-    """Tell whether every read of the array has a producer inside the Scop."""
+def _covered(scop: Scop, readers: list[Statement], array: str, flow: isl.UnionMap) -> bool:
+    """Tell whether every read of the array has a producer inside the Scop, at sizes that may be."""
     produced = flow.range()
     for reader in readers:
         for access in reader.reads:
             if access.array == array:
-                wanted = isl.UnionSet.from_set(access.relation.domain())
+                inside = access.relation.domain().intersect_params(scop.context)
+                wanted = isl.UnionSet.from_set(inside)
                 if not wanted.is_subset(produced):
                     return False
     return True
@@ -122,7 +123,7 @@ def _forward(scop: Scop, array: Array) -> Scop | None:
     if any(len(reader.iters) != depth for reader in readers) or cost(writer.value) > MAX_COST:
         return None
     flow = last_writers(scop, array.name)
-    if not _covered(readers, array.name, flow):
+    if not _covered(scop, readers, array.name, flow):
         return None
     if not _same_iteration(flow, [writer, *readers], depth) or _overwritten(scop, writer, flow):
         return None
@@ -137,8 +138,10 @@ def _forward(scop: Scop, array: Array) -> Scop | None:
         def rule(part: Expr) -> Expr | None:
             return value if isinstance(part, Load) and part.array == array.name else None
 
+        target = rewrite(statement.target, rule)  # its subscripts may hold the scalar
+        assert isinstance(target, Load)
         guard = None if statement.guard is None else rewrite(statement.guard, rule)
-        return replace(statement, value=rewrite(statement.value, rule), guard=guard)
+        return replace(statement, target=target, value=rewrite(statement.value, rule), guard=guard)
 
     statements = tuple(forwarded(s) for s in scop.statements if s is not writer)
     arrays = tuple(a for a in scop.arrays if a is not array)
@@ -181,7 +184,7 @@ def _expand(scop: Scop, array: Array) -> Scop | None:
     if not writers or not readers:
         return None
     flow = last_writers(scop, array.name)
-    if not _covered(readers, array.name, flow):
+    if not _covered(scop, readers, array.name, flow):
         return None
     count = shared_loops(statements)
     while count > 0 and not _same_iteration(flow, statements, count):

@@ -6,6 +6,7 @@ The root's domain is the Scop's; a tree says in which order its instances run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -304,7 +305,11 @@ def show_member(member: BandMember, scop: Scop, domain: isl.UnionSet) -> str:
     rules = []
     for name in statements_of(scop, domain):
         text = str(statement_function(member, scop, name)).split("->")[-1].strip(" {}")
-        rules.append((name, text.removeprefix("[").split("] :")[0].removesuffix("]").strip("()")))
+        rule = text.removeprefix("[").split("] :")[0].removesuffix("]")
+        bare = rule.removeprefix("(").removesuffix(")")  # isl prints `(floor((i)/32))`
+        rules.append((name, re.sub(r"(?<!\w)\((-?\w+)\)(?=/| mod)", r"\1", bare)))
+    if not rules:
+        return "nothing"
     if len({rule for _, rule in rules}) == 1:
         return rules[0][1]
     return ", ".join(f"{name}: {rule}" for name, rule in rules)

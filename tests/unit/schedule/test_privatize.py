@@ -1,0 +1,315 @@
+"""Scalar temporaries: forwarded, expanded, or left alone where neither is sound."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyopt.ir.expr import show
+from polyopt.schedule import source_schedule
+from polyopt.schedule.privatize import cost, loop_iterators, privatize, shared_loops
+from polyopt.schedule.tree import bands
+from polyopt.transforms import Parallelize
+from tests import scops
+from tests.checks import assert_computes, assert_illegal
+from tests.reading import read
+
+
+def rules(scop):
+    return [f"{show(s.target)} = {show(s.value)}" for s in privatize(scop).statements]
+
+
+def temps(scop):
+    found = privatize(scop).arrays
+    return {a.name: tuple(map(show, a.shape)) for a in found if a.role.value == "temp"}
+
+
+def test_a_cheap_value_is_forwarded():
+    scop = read(
+        """
+        for i in range(N):
+            t = A[i] + 1
+            B[i] = t * t
+        """,
+        "A[N]; B[N]; temp t",
+    )
+    assert rules(scop) == ["B[i] = (A[i] + 1.0) * (A[i] + 1.0)"]
+    assert temps(scop) == {}
+    assert_computes(scop, Parallelize("i"))
+
+
+def test_chains_are_forwarded():
+    scop = read(
+        """
+        for i in range(N):
+            s = A[i] + 1
+            t = s * 2
+            B[i] = t - s
+        """,
+        "A[N]; B[N]; temp s; temp t",
+    )
+    assert rules(scop) == ["B[i] = (A[i] + 1.0) * 2.0 - (A[i] + 1.0)"]
+    assert_computes(scop, Parallelize("i"))
+
+
+def test_an_expensive_value_is_expanded():
+    scop = read(
+        """
+        for i in range(N):
+            t = sqrt(A[i]) + exp(A[i])
+            B[i] = t * t
+        """,
+        "A[N]; B[N]; temp t",
+    )
+    assert rules(scop) == ["t[i] = sqrt(A[i]) + exp(A[i])", "B[i] = t[i] * t[i]"]
+    assert temps(scop) == {"t": ("N",)}
+    assert_computes(scop, Parallelize("i"))
+
+
+def test_an_accumulator_is_expanded_over_the_loop_it_lives_in():
+    assert rules(scops.dot()) == [
+        "s[i] = 0.0",
+        "s[i] = s[i] + A[i, k] * x[k]",
+        "y[i] = s[i]",
+    ]
+    assert temps(scops.dot()) == {"s": ("N",)}
+    assert_computes(scops.dot(), Parallelize("i"))
+
+
+def test_the_context_counts():
+    """With M possibly negative the inner loop and its producers are the same: nothing is lost."""
+    assert temps(scops.dot()) == {"s": ("N",)}
+    without = read(
+        """
+        for i in range(N):
+            for k in range(M):
+                s = A[i, k] + s
+            y[i] = s
+        """,
+        "temp s; A[N, M]; y[N]",
+        "N M",
+    )
+    assert temps(without) == {"s": ()}
+
+
+def test_two_loops_deep():
+    scop = read(
+        """
+        for i in range(N):
+            for j in range(i, M):
+                t = 0
+                for k in range(i):
+                    t = t + A[i, k] * A[j, k]
+                B[i, j] = t
+        """,
+        "A[N + M, N]; B[N, M]; temp t",
+        "N M",
+    )
+    assert len(temps(scop)["t"]) == 2
+    assert_computes(scop, Parallelize("i"))
+
+
+def test_loops_that_count_down():
+    scop = read(
+        """
+        for i in range(N - 1, -1, -1):
+            t = A[i] * 2
+            B[i] = t
+            C[i] = t * t + sqrt(t)
+        """,
+        "A[N]; B[N]; C[N]; temp t",
+    )
+    assert temps(scop) == {}
+    assert_computes(scop, Parallelize("i"))
+
+
+UNSOUND = {
+    "carried to the next iteration": (
+        """
+        for i in range(N):
+            B[i] = t
+            t = A[i]
+        """,
+        "A[N]; B[N]; temp t",
+    ),
+    "read before written": (
+        """
+        for i in range(N):
+            B[i] = t * 2
+            t = 1
+        """,
+        "B[N]; temp t",
+    ),
+    "guarded write": (
+        """
+        t = 0
+        for i in range(N):
+            if A[i] > 0:
+                t = A[i]
+            B[i] = t
+        """,
+        "A[N]; B[N]; temp t",
+    ),
+    "read after the loop": (
+        """
+        for i in range(N):
+            t = A[i]
+            B[i] = t
+        C[0] = t
+        """,
+        "A[N]; B[N]; C[1]; temp t",
+    ),
+    "written in some iterations": (
+        """
+        t = 5
+        for i in range(N):
+            if i > 2:
+                t = A[i]
+            B[i] = t
+        """,
+        "A[N]; B[N]; temp t",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNSOUND)
+def test_neither_is_sound(name):
+    scop = read(*UNSOUND[name])
+    assert temps(scop) == {"t": ()}
+    assert len(privatize(scop).statements) == len(scop.statements)
+    assert_illegal(scop, "PO0312", Parallelize("i"))
+
+
+def test_a_guarded_write_after_a_sure_one_is_expanded():
+    scop = read(
+        """
+        for i in range(N):
+            t = 0
+            if A[i] > 0:
+                t = A[i]
+            B[i] = t
+        """,
+        "A[N]; B[N]; temp t",
+    )
+    assert temps(scop) == {"t": ("N",)}
+    assert_computes(scop, Parallelize("i"))
+
+
+def test_an_operand_overwritten_in_between_is_not_forwarded():
+    scop = read(
+        """
+        for i in range(N):
+            t = A[i] + 1
+            A[i] = 7
+            B[i] = t
+        """,
+        "A[N]; B[N]; temp t",
+    )
+    assert rules(scop) == ["t[i] = A[i] + 1.0", "A[i] = 7.0", "B[i] = t[i]"]
+    assert_computes(scop, Parallelize("i"))
+
+
+def test_an_operand_overwritten_by_the_reader_itself_is_forwarded():
+    """The read happens before the write of the same instance."""
+    scop = read(
+        """
+        for i in range(N):
+            t = A[i] + 1
+            A[i] = t
+        """,
+        "A[N]; temp t",
+    )
+    assert rules(scop) == ["A[i] = A[i] + 1.0"]
+    assert_computes(scop, Parallelize("i"))
+
+
+def test_swap():
+    scop = read(
+        """
+        for i in range(N):
+            t = A[i]
+            A[i] = B[i]
+            B[i] = t
+        """,
+        "A[N]; B[N]; temp t",
+    )
+    assert temps(scop) == {"t": ("N",)}
+    assert_computes(scop, Parallelize("i"))
+
+
+def test_a_scalar_used_in_two_loops_of_its_own():
+    scop = read(
+        """
+        for i in range(N):
+            t = sqrt(A[i]) / 3
+            B[i] = t
+        for j in range(N):
+            t = B[j] / 5
+            C[j] = t * t
+        """,
+        "A[N]; B[N]; C[N]; temp t",
+    )
+    assert_computes(scop)
+
+
+def test_a_scalar_that_is_a_subscript():
+    """The reader's own target holds the scalar: it must be replaced there as well."""
+    scop = read(
+        """
+        for i in range(N):
+            k = P[i]
+            A[k] = A[k] + B[i]
+        """,
+        "int64 P[N]; A[M]; B[N]; int64 temp k",
+        "N M",
+    )
+    found = privatize(scop)
+    names = {array.name for array in found.arrays}
+    for statement in found.statements:
+        for access in (statement.write, *statement.reads):
+            assert access.array in names
+    assert rules(scop) == ["A[P[i]] = A[P[i]] + B[i]"]
+
+
+def test_bounds_that_may_be_negative():
+    """A cell per iteration needs iterators that are subscripts."""
+    scop = read(
+        """
+        for i in range(0 - N, N):
+            t = sqrt(A[i + N]) / 3
+            B[i + N] = t * t
+        """,
+        "A[2 * N]; B[2 * N]; temp t",
+    )
+    assert temps(scop) == {"t": ()}
+
+
+def test_several_scalars_in_order():
+    scop = read(
+        """
+        for i in range(N):
+            a = A[i] / 3
+            b = a / 7
+            B[i] = a + b
+        """,
+        "A[N]; B[N]; temp a; temp b",
+    )
+    assert temps(scop).keys() <= {"a", "b"}
+    assert_computes(scop, Parallelize("i"))
+    assert [m.kind.value for b in bands(source_schedule(scop).tree) for m in b.members]
+
+
+def test_shared_loops_and_their_iterators():
+    s0, s1, s2, s3 = scops.dot().statements
+    assert shared_loops([s0, s3]) == 1
+    assert shared_loops([s1, s2]) == 2
+    assert shared_loops([s0, s1, s2, s3]) == 1
+    assert loop_iterators(s1, 2) == ("i", "k")
+    first, second = scops.chain().statements
+    assert shared_loops([first, second]) == 0
+    assert loop_iterators(scops.backward().statements[0], 2) == ("i", "j")
+
+
+def test_cost_weighs_divisions_and_calls():
+    scop = read("A[0] = B[0] * B[0] + 1\nA[1] = sqrt(B[0]) / B[1]", "A[2]; B[2]")
+    cheap, dear = (cost(s.value) for s in scop.statements)
+    assert (cheap, dear) == (4, 22)
