@@ -13,7 +13,7 @@ import numpy as np
 from typing_extensions import assert_never
 
 from polyopt.errors import ArgumentError, Loc
-from polyopt.ir.expr import Expr, Param, evaluate, show, walk
+from polyopt.ir.expr import Compare, CompareOp, Expr, Param, evaluate, show, walk
 from polyopt.ir.source import (
     ArrayArg,
     Check,
@@ -271,7 +271,12 @@ def _failed(signature: Signature, check: Check, sizes: Mapping[str, int]) -> Sha
     return ShapeError(
         check.code,
         check.message,
-        broadcast=_ones(signature, check.condition, sizes),
+        broadcast=tuple(
+            place
+            for part in walk(check.condition)
+            if isinstance(part, Compare) and part.op is CompareOp.EQ and not evaluate(part, sizes)
+            for place in _ones(signature, part, sizes)
+        ),
         loc=check.loc,
         notes=(
             f"`{show(check.condition)}` does not hold",

@@ -152,9 +152,10 @@ class Store:
         with contextlib.suppress(OSError):
             stamp.touch(mode=0o600)
             os.utime(stamp)
-        for leftover in _children(self.root / "staging") + _children(self.root / "quarantine"):
-            if moment - _modified(leftover) > _YOUNG:
-                _remove(leftover)
+        for place in ("staging", "quarantine", "locks"):
+            for leftover in _children(self.root / place):
+                if moment - _modified(leftover) > _YOUNG:
+                    _remove(leftover)
         entries = [e for kind in KINDS for e in _children(self.root / kind)]
         sized = sorted((_modified(entry), _size(entry), entry) for entry in entries)
         excess = sum(size for _, size, _ in sized) - self.limit
