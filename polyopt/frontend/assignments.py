@@ -1,0 +1,157 @@
+"""Assignment and augmented assignment to names, tuples, elements and slices.
+
+In: the statement's tree.  Out: bindings in the frame, statements in the builder.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from polyopt.errors import Loc
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.elements import store_element
+from polyopt.frontend.elementwise import apply
+from polyopt.frontend.expressions import evaluate, lookup, select_view
+from polyopt.frontend.frames import Frame
+from polyopt.frontend.memory import settled, store
+from polyopt.frontend.operators import BINARY, describe, operand, operate
+from polyopt.frontend.products import matmul
+from polyopt.frontend.promote import cast, is_castable
+from polyopt.frontend.ufuncs import UFUNCS
+from polyopt.frontend.values import Known, Number, Sequence, Tensor, Value, as_tensor, as_value
+from polyopt.frontend.variables import bind, kept
+from polyopt.ir.expr import Load
+
+
+def assign(
+    b: Builder, frame: Frame, targets: list[ast.expr], value: ast.expr, node: ast.stmt
+) -> None:
+    """`target = value`, or several targets."""
+    result = evaluate(b, frame, value)
+    if len(targets) > 1:
+        first = targets[0]
+        result = kept(b, first.id if isinstance(first, ast.Name) else "tmp", result)
+    elif isinstance(targets[0], ast.Tuple | ast.List) and _changes_memory(frame, targets[0]):
+        result = kept(b, "tmp", result)
+    for target in targets:
+        assign_to(b, frame, target, result, node)
+
+
+def _changes_memory(frame: Frame, target: ast.Tuple | ast.List) -> bool:
+    """Whether storing into one of the targets may change what a later value reads."""
+    return any(
+        isinstance(part, ast.Subscript) or (isinstance(part, ast.Name) and part.id in frame.pins)
+        for part in ast.walk(target)
+    )
+
+
+def assign_to(b: Builder, frame: Frame, target: ast.expr, value: Value, node: ast.stmt) -> None:
+    """Assign a value to one target."""
+    loc = frame.loc(target)
+    match target:
+        case ast.Name(id=name):
+            bind(b, frame, name, value, node)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            items = _items(b, value, len(parts), loc)
+            for part, item in zip(parts, items, strict=True):
+                assign_to(b, frame, part, item, node)
+        case ast.Subscript():
+            view = _target_view(b, frame, target)
+            write(b, view, value, loc)
+        case ast.Starred():
+            refuse("PO0126", "a starred target", loc, "write the names one by one")
+        case _:
+            refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
+
+
+def _items(b: Builder, value: Value, count: int, loc: Loc | None) -> tuple[Value, ...]:
+    match value:
+        case Sequence(items=items):
+            found = items
+        case Known(value=tuple(known)) | Known(value=list(known)):
+            found = tuple(Known(item) for item in known)
+        case _:
+            hint = "unpack tuples such as `A.shape`"
+            refuse("PO0127", f"{describe(value)} cannot be unpacked", loc, hint)
+    if len(found) != count:
+        refuse("PO0127", f"{len(found)} values do not fit {count} names", loc)
+    return found
+
+
+def _target_view(b: Builder, frame: Frame, target: ast.Subscript) -> Tensor:
+    base = evaluate(b, frame, target.value)
+    if not isinstance(base, Tensor) or base.view is None:
+        refuse("PO0163", f"assignment into {describe(base)}", frame.loc(target), "write into arrays")
+    return select_view(b, frame, base, target)
+
+
+def write(b: Builder, view: Tensor, value: Value, loc: Loc | None) -> None:
+    """`view[...] = value`."""
+    found = operand(value, loc)
+    if view.rank == 0:
+        if isinstance(found, Tensor) and found.fold is not None and found.rank == 0:
+            store(b, view, found, loc)
+            return
+        write_element(b, view, settled(b, found), loc)
+        return
+    store(b, view, as_tensor(found), loc)
+
+
+def write_element(b: Builder, view: Tensor, value: Number | Tensor, loc: Loc | None) -> None:
+    """`A[i, j] = value`."""
+    if isinstance(value, Tensor):
+        refuse("PO0140", f"an array of rank {value.rank} does not fit one element", loc)
+    if value.dtype.is_complex and not view.dtype.is_complex:
+        refuse("PO0144", "a complex number does not fit a real array", loc, "take `.real`")
+    target = view.at(())
+    assert isinstance(target, Load)
+    store_element(b, target, cast(value.expr, view.dtype, loc))
+
+
+def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
+    """`target op= value`: in place for arrays, a new value for numbers."""
+    loc = frame.loc(node)
+    match node.target:
+        case ast.Name(id=name):
+            current = lookup(frame, name, loc)
+            value = evaluate(b, frame, node.value)
+            if isinstance(current, Tensor) and current.rank > 0:
+                _augment_array(b, current, node.op, value, loc)
+            else:
+                bind(b, frame, name, _operated(b, node.op, current, value, loc), node)
+        case ast.Subscript():
+            view = _target_view(b, frame, node.target)
+            value = evaluate(b, frame, node.value)
+            if view.rank > 0:
+                _augment_array(b, view, node.op, value, loc)
+            else:
+                write(b, view, _operated(b, node.op, as_value(view), value, loc), loc)
+        case _:
+            refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
+
+
+def _operated(
+    b: Builder, op: ast.operator, left: Value, right: Value, loc: Loc | None
+) -> Value:
+    if isinstance(op, ast.MatMult):
+        return matmul(b, settled(b, operand(left, loc)), settled(b, operand(right, loc)), loc)
+    return operate(b, BINARY[type(op)], (left, right), loc)
+
+
+def _augment_array(
+    b: Builder, view: Tensor, op: ast.operator, value: Value, loc: Loc | None
+) -> None:
+    """NumPy computes in place and casts the result by the rule "same_kind"."""
+    if isinstance(op, ast.MatMult):
+        result = _operated(b, op, view, value, loc)
+    else:
+        found = settled(b, operand(value, loc))
+        if isinstance(found, Tensor) and found.rank > view.rank:
+            refuse("PO0140", "the right side has more dimensions than the target", loc)
+        result = apply(b, UFUNCS[BINARY[type(op)]], (view, found), loc)
+    assert isinstance(result, Number | Tensor)
+    if not is_castable(result.dtype, view.dtype, "same_kind"):
+        message = f"{result.dtype} cannot be put into an array of {view.dtype} in place"
+        refuse("PO0144", message, loc, "write `A[...] = ...`, or convert with `.astype`")
+    store(b, view, as_tensor(result), loc)

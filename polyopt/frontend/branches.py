@@ -1,0 +1,187 @@
+"""`if` statements: folded, turned into conditions of the domain, or into guards.
+
+In: the statement's tree.  Out: statements under conditions; names merged where branches meet.
+Affine conditions restrict the domain; others guard the writes and are computed once beforehand
+where a branch changes what they read.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from polyopt.errors import Loc
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.expressions import evaluate, truth
+from polyopt.frontend.frames import Frame
+from polyopt.frontend.integers import TRUE, ZERO, both, is_affine, negated, select
+from polyopt.frontend.liveness import assigned
+from polyopt.frontend.memory import is_stable, stored_number
+from polyopt.frontend.promote import cast, number_of
+from polyopt.frontend.values import Gone, Known, Number, Value
+from polyopt.frontend.variables import joined, pin_names, unpin
+from polyopt.ir.expr import Expr, loads
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A condition as an affine part, for the domain, and the rest, for the guard."""
+
+    affine: tuple[Expr, ...]
+    guard: Expr
+
+
+def read_if(b: Builder, frame: Frame, node: ast.If, rest: list[ast.stmt]) -> Value | None:
+    """Read a branch; return the value of a `return` that ends the function there."""
+    split, known = _condition(b, frame, node.test)
+    if known is not None:
+        return frame.reader.block(b, frame, node.body if known else node.orelse)
+    if _returns(node.body) or _returns(node.orelse):
+        hint = "assign the result to a variable and return it at the end"
+        refuse("PO0122", "`return` under a condition", frame.loc(node), hint)
+    place = frame.place(node, "?")
+    if split.guard != TRUE and (place in b.facts.stored_conditions or (split.affine and node.orelse)):
+        split = _stored(b, split)
+    start = len(b.drafts)
+    pinned = _pinned_names(b, frame, node)
+    before = dict(frame.env)
+    with b.under(split.affine, split.guard):
+        frame.reader.block(b, frame, node.body)
+    then, frame.env = frame.env, dict(before)
+    with _otherwise(b, split):
+        frame.reader.block(b, frame, node.orelse)
+    written = {draft.target.array for draft in b.drafts[start:]}
+    if any(load.array in written for load in loads(split.guard)):
+        b.facts.add(b.facts.stored_conditions, place)
+    whole = split.guard if not split.affine else _all(split)
+    _merge(b, frame, node, whole, then, pinned)
+    unpin(frame, pinned)
+    return None
+
+
+def _condition(b: Builder, frame: Frame, test: ast.expr) -> tuple[Split, bool | None]:
+    """Return the condition split, or its value when it is known."""
+    nodes = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    affine: list[Expr] = []
+    guard: Expr = TRUE
+    for part in nodes:
+        with b.under(affine):
+            value = truth(b, evaluate(b, frame, part), frame.loc(part))
+        if isinstance(value, Known):
+            if not value.value:
+                return Split((), TRUE), False
+            continue
+        if is_affine(value.expr):
+            affine.append(value.expr)
+        else:
+            guard = both(guard, value.expr)
+    if not affine and guard == TRUE:
+        return Split((), TRUE), True
+    return Split(tuple(affine), guard), None
+
+
+def _returns(body: list[ast.stmt]) -> bool:
+    return any(isinstance(n, ast.Return) for statement in body for n in ast.walk(statement))
+
+
+def _all(split: Split) -> Expr:
+    result = split.guard
+    for condition in reversed(split.affine):
+        result = both(condition, result)
+    return result
+
+
+def _stored(b: Builder, split: Split) -> Split:
+    """Compute the guard once, into a variable that is false where the affine part fails."""
+    if split.affine:
+        whole: Expr = split.guard
+        for condition in reversed(split.affine):
+            whole = select(condition, whole, negated(TRUE))
+        held = stored_number(b, Number(whole, True), "cond")
+        return Split((), held.expr)
+    held = stored_number(b, Number(split.guard, True), "cond")
+    return Split((), held.expr)
+
+
+@contextmanager
+def _otherwise(b: Builder, split: Split) -> Iterator[None]:
+    """The opposite condition."""
+    if split.guard == TRUE:
+        affine = _all(split)
+        with b.under((negated(affine),)):
+            yield
+        return
+    with b.under((), negated(split.guard)):
+        yield
+
+
+# -- names where branches meet ----------------------------------------------------------------
+
+
+def _pinned_names(b: Builder, frame: Frame, node: ast.If) -> list[str]:
+    """Names that earlier readings found to need memory where the branches meet."""
+    names = assigned([*node.body, *node.orelse]) & frame.live.after[node]
+    wanted = [n for n in names if frame.place(node, n) in b.facts.merged]
+    return pin_names(b, frame, wanted, node, unset=True)[0]
+
+
+def _merge(
+    b: Builder,
+    frame: Frame,
+    node: ast.If,
+    condition: Expr,
+    then: dict[str, Value],
+    pinned: list[str],
+) -> None:
+    """Bind the names assigned in a branch and used later."""
+    otherwise = frame.env
+    for name in sorted(assigned([*node.body, *node.orelse])):
+        if name in pinned or name in frame.pins:
+            continue
+        left, right = then.get(name), otherwise.get(name)
+        if left is right and left is not None:
+            continue
+        if name not in frame.live.after[node]:
+            frame.env.pop(name, None)
+            continue
+        frame.env[name] = _merged(b, frame, node, name, condition, left, right)
+
+
+def _merged(
+    b: Builder,
+    frame: Frame,
+    node: ast.If,
+    name: str,
+    condition: Expr,
+    left: Value | None,
+    right: Value | None,
+) -> Value:
+    unset = Gone("PO0125", f"`{name}` is set in one branch only", "assign it before the `if` too")
+    if left is None or right is None or isinstance(left, Gone) or isinstance(right, Gone):
+        return unset
+    loc = frame.loc(node)
+    one, other = _number(left, loc), _number(right, loc)
+    if one is None or other is None:
+        hint = "write into one array with `name[:] = ...` in both branches"
+        return Gone("PO0160", f"`{name}` stands for different things after the branches", hint)
+    dtype, weak = joined((one.dtype, one.weak), (other.dtype, other.weak), loc)
+    stable = is_stable(one) and is_stable(other) and is_stable(Number(condition, True))
+    if stable:
+        return Number(select(condition, cast(one.expr, dtype), cast(other.expr, dtype)), weak)
+    place = frame.place(node, name)
+    b.facts.set_width(place, dtype, weak)
+    b.facts.add(b.facts.merged, place)
+    return Number(cast(ZERO, dtype), weak)  # the next reading has the variable
+
+
+def _number(value: Value, loc: Loc | None) -> Number | None:
+    match value:
+        case Number():
+            return value
+        case Known(value=known):
+            return number_of(known, loc)
+        case _:
+            return None

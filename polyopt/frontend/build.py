@@ -1,0 +1,280 @@
+"""`build`: a Python function and its argument types -> Program.
+
+In: the function, one `ArgType` per parameter.  Out: `Program`.
+The function is read again until nothing new is learned about sizes and variables; then once more
+with isl to place temporaries, wrap subscripts and derive the checks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import assert_never
+
+from polyopt.errors import FrontendError, Loc
+from polyopt.frontend.annotations import Annotation
+from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, ScalarType
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.facts import Facts
+from polyopt.frontend.finish import isl_params, live_drafts, make_scop
+from polyopt.frontend.frames import Frame
+from polyopt.frontend.integers import clipped, floordiv, is_size, minus, plus, times
+from polyopt.frontend.pysource import PyFunction, read_function
+from polyopt.frontend.renaming import Renaming
+from polyopt.frontend.results import Returned, mark_results
+from polyopt.frontend.statements import StatementReader
+from polyopt.frontend.values import Buffer, Known, Number, Value, as_value, view_of
+from polyopt.ir.expr import Cast, Expr, Param, Symbol, integer, walk
+from polyopt.ir.scop import Program, Role
+from polyopt.ir.source import (
+    Argument,
+    ArrayArg,
+    ConstArg,
+    IntegerOf,
+    OutputArray,
+    ScalarArg,
+    Signature,
+    SizeOf,
+)
+from polyopt.ir.types import DType
+
+MAX_READINGS = 60
+
+
+def build(func: Callable[..., object], types: tuple[ArgType, ...]) -> Program:
+    """Return the Program of `func` for arguments of these types."""
+    function = read_function(func)
+    names = list(function.signature.parameters)
+    loc = _definition(function)
+    if len(types) != len(names):
+        refuse("PO0103", f"`{function.name}` takes {len(names)} arguments, got {len(types)}", loc)
+    for parameter in function.signature.parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            hint = "name each argument"
+            refuse("PO0103", f"`*{parameter.name}` takes any number of arguments", loc, hint)
+    typed = dict(zip(names, types, strict=True))
+    facts = Facts()
+    for _ in range(MAX_READINGS):
+        before = facts.version
+        try:
+            _read(function, typed, facts, scout=True)
+            if facts.version != before:
+                continue
+            b, returned = _read(function, typed, facts, scout=False)
+        except FrontendError:
+            if facts.version == before:
+                raise
+            continue
+        if facts.version == before:
+            return _program(b, function, typed, returned)
+    refuse("PO0180", f"`{function.name}` needs more than {MAX_READINGS} readings", loc)
+
+
+def _definition(function: PyFunction) -> Loc:
+    whole = function.loc(function.tree)
+    end = whole.col + len("def ") + len(function.name)
+    return Loc(whole.file, whole.line, whole.col, whole.line, end)
+
+
+# -- reading ----------------------------------------------------------------------------------
+
+
+def _read(
+    function: PyFunction, types: dict[str, ArgType], facts: Facts, *, scout: bool
+) -> tuple[Builder, Returned]:
+    """Read the function once."""
+    b = Builder(facts, scout, _names_in(function))
+    b.loc = _definition(function)
+    frame = Frame(function, StatementReader(), callers=(function.origin,))
+    _learn_annotations(function, types, facts)
+    for name, kind in types.items():
+        frame.env[name] = _argument(b, name, kind, facts)
+    value = frame.reader.function(b, frame)
+    return b, mark_results(b, value, b.loc)
+
+
+def _names_in(function: PyFunction) -> frozenset[str]:
+    found = {node.id for node in ast.walk(function.tree) if isinstance(node, ast.Name)}
+    return frozenset(found | set(function.signature.parameters))
+
+
+def _argument(b: Builder, name: str, kind: ArgType, facts: Facts) -> Value:
+    match kind:
+        case ConstType(value=value):
+            return Known(value)
+        case ScalarType(dtype=DType.INT64):
+            return Number(facts.resolve(Param(name)), kind.weak)
+        case ScalarType(dtype=dtype) if dtype.is_integer and dtype is not DType.UINT64:
+            return Number(Cast(facts.resolve(Param(name)), dtype), False)
+        case ScalarType(dtype=dtype):
+            symbol = Symbol(b.names.unique(name), dtype)
+            b.symbols[name] = symbol.name
+            return Number(symbol, kind.weak or dtype is DType.BOOL)
+        case ArrayType():
+            shape = tuple(
+                integer(1) if one else facts.resolve(Param(size_name(name, dim)))
+                for dim, one in enumerate(kind.ones)
+            )
+            b.sizes += [extent for extent in shape if extent not in b.sizes]
+            buffer = Buffer(b.names.unique(name), kind.dtype, shape, name, kind.layout)
+            b.buffers.append(buffer)
+            whole = view_of(buffer)
+            return whole if kind.rank else as_value(whole)
+        case _:
+            assert_never(kind)
+
+
+def size_name(argument: str, dim: int) -> str:
+    """Return the working name of a dimension; `is_size` knows it by the bracket."""
+    return f"{argument}.shape[{dim}]"
+
+
+# -- annotations ------------------------------------------------------------------------------
+
+
+def _learn_annotations(function: PyFunction, types: dict[str, ArgType], facts: Facts) -> None:
+    """Dimensions of the same name are equal; names of integer arguments are these."""
+    if facts.annotations_read:
+        return
+    facts.annotations_read = True
+    named: dict[str, Expr] = {name: Param(name) for name in types if _is_size_argument(types[name])}
+    late: list[tuple[Expr, ast.expr]] = []
+    for name, note in function.annotations.items():
+        kind = types.get(name)
+        if not isinstance(note, Annotation) or note.dims is None or not isinstance(kind, ArrayType):
+            continue
+        for dim, text in enumerate(note.dims[: kind.rank]):
+            if kind.ones[dim]:
+                continue
+            size = facts.resolve(Param(size_name(name, dim)))
+            if text.isidentifier() and text not in named:
+                named[text] = size
+                facts.titles[size_name(name, dim)] = text
+            elif text.isidentifier():
+                _make_equal(facts, size, named[text])
+            else:
+                late += [(size, tree) for tree in _parsed(text)]
+    for size, tree in late:
+        value = _dimension(tree, named)
+        if value is not None:
+            _make_equal(facts, facts.resolve(size), facts.resolve(clipped(value)))
+
+
+def _is_size_argument(kind: ArgType) -> bool:
+    return isinstance(kind, ScalarType) and kind.dtype.is_integer and kind.dtype is not DType.UINT64
+
+
+def _make_equal(facts: Facts, size: Expr, value: Expr) -> None:
+    """A dimension that is already another expression is left to the shape check of the call."""
+    value = facts.resolve(value)
+    if isinstance(size, Param) and is_size(size.name) and size not in walk(value):
+        facts.set_equal(size.name, value)
+
+
+def _parsed(text: str) -> list[ast.expr]:
+    try:
+        return [ast.parse(text, mode="eval").body]
+    except SyntaxError:
+        return []
+
+
+def _dimension(node: ast.expr, named: dict[str, Expr]) -> Expr | None:
+    """Return `N + 1`, `2*N` and the like over known names; None for anything else."""
+    match node:
+        case ast.Constant(value=int(value)):
+            return integer(value)
+        case ast.Name(id=name):
+            return named.get(name)
+        case ast.BinOp(left=left, op=op, right=right):
+            a, c = _dimension(left, named), _dimension(right, named)
+            rule = _ARITHMETIC.get(type(op))
+            return None if a is None or c is None or rule is None else rule(a, c)
+        case _:
+            return None
+
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[Expr, Expr], Expr]] = {
+    ast.Add: plus,
+    ast.Sub: minus,
+    ast.Mult: times,
+    ast.FloorDiv: floordiv,
+}
+
+
+# -- the program ------------------------------------------------------------------------------
+
+
+def _program(
+    b: Builder, function: PyFunction, types: dict[str, ArgType], returned: Returned
+) -> Program:
+    drafts = live_drafts(b)
+    used = isl_params(b, drafts)
+    for draft in drafts:
+        for iterator in draft.scope.iters:
+            b.names.take(iterator)
+    sizes, params, symbols = _parameters(b, types, used)
+    rename = Renaming(params, symbols)
+    scop, checks = make_scop(b, rename, drafts, tuple(params.values()))
+    written = {statement.target.array for statement in scop.statements}
+    arguments = tuple(_signature_argument(b, function, name, kind, rename, written) for name, kind in types.items())
+    outputs = tuple(
+        OutputArray(a.name, a.dtype, a.shape) for a in scop.arrays if a.role is Role.OUTPUT
+    )
+    signature = Signature(
+        function.name, arguments, sizes, outputs, returned.results, returned.is_tuple, checks
+    )
+    return Program(function.name, scop, signature, function.file, function.first_line)
+
+
+def _parameters(
+    b: Builder, types: dict[str, ArgType], used: frozenset[str]
+) -> tuple[tuple[SizeOf | IntegerOf, ...], dict[str, str], dict[str, str]]:
+    """Return where sizes come from, their names, and the integer arguments that are no sizes."""
+    sizes: list[SizeOf | IntegerOf] = []
+    params: dict[str, str] = {}
+    symbols: dict[str, str] = {}
+    for position, (name, kind) in enumerate(types.items()):
+        if _is_size_argument(kind):
+            target = params if name in used else symbols
+            target[name] = b.names.unique(name)
+            if name in used:
+                sizes.append(IntegerOf(params[name], position))
+    for position, (name, kind) in enumerate(types.items()):
+        if not isinstance(kind, ArrayType):
+            continue
+        for dim in range(kind.rank):
+            working = size_name(name, dim)
+            if working in used:
+                title = b.facts.titles.get(working) or b.titles.get(working) or f"{name}_{dim}"
+                params[working] = b.names.unique(title)
+                sizes.append(SizeOf(params[working], position, dim))
+    return tuple(sizes), params, symbols
+
+
+def _signature_argument(
+    b: Builder,
+    function: PyFunction,
+    name: str,
+    kind: ArgType,
+    rename: Renaming,
+    written: set[str],
+) -> Argument:
+    match kind:
+        case ConstType(value=value):
+            return ConstArg(name, value)
+        case ScalarType(dtype=dtype) if _is_size_argument(kind):
+            if name in rename.params:
+                return ScalarArg(name, rename.params[name], dtype, True)
+            return ScalarArg(name, rename.symbols[name], dtype, False)
+        case ScalarType(dtype=dtype):
+            return ScalarArg(name, b.symbols[name], dtype, False)
+        case ArrayType():
+            buffer = next(buffer for buffer in b.buffers if buffer.argument == name)
+            shape = tuple(rename.expr(extent) for extent in buffer.shape)
+            return ArrayArg(
+                name, buffer.name, kind.dtype, shape, kind.layout, buffer.name in written,
+                function.argument_loc(name),
+            )  # fmt: skip
+        case _:
+            assert_never(kind)

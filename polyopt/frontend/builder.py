@@ -1,0 +1,263 @@
+"""Collects what a function does while it is read: statements, arrays, conditions on sizes.
+
+In: calls from the rules of the front end, in source order.  Out: drafts of statements with their
+place in the order, the buffers, the demands that must hold at call time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from polyopt.errors import Loc
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.domains import Loop, Scope, holds_nowhere
+from polyopt.frontend.facts import Facts
+from polyopt.frontend.integers import (
+    FALSE,
+    TRUE,
+    at_least,
+    both,
+    clipped,
+    floordiv,
+    is_affine,
+    is_nonnegative,
+    less,
+    lower_bound,
+    maximum,
+    minimum,
+    negated,
+    plus,
+    times,
+)
+from polyopt.frontend.names import Names
+from polyopt.frontend.values import Buffer, Index, iterators
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, integer, linear, show
+from polyopt.ir.scop import Reduction
+from polyopt.ir.types import DType
+
+MAX_STATEMENTS = 2000
+ITERATORS = ("i", "j", "k", "l", "m", "p", "q", "r", "s", "t", "u", "v", "w", "x", "y", "z")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A statement before its domain is an isl set; `scope.order` is complete."""
+
+    scope: Scope
+    target: Load
+    value: Expr
+    reduction: Reduction | None
+    loc: Loc | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """`condition` must hold at every instance of `scope`, else the call is refused."""
+
+    scope: Scope
+    condition: Expr
+    code: str
+    message: str
+    loc: Loc | None
+    hint: str | None = None
+
+
+@dataclass
+class Builder:
+    """The growing program.  `scout`: the sizes are still being learned, so isl is not asked."""
+
+    facts: Facts
+    scout: bool
+    user_names: frozenset[str]
+    names: Names = field(default_factory=Names)
+    buffers: list[Buffer] = field(default_factory=list)
+    drafts: list[Draft] = field(default_factory=list)
+    demands: list[Demand] = field(default_factory=list)
+    sizes: list[Expr] = field(default_factory=list)
+    titles: dict[str, str] = field(default_factory=dict)
+    symbols: dict[str, str] = field(default_factory=dict)
+    iterators: set[str] = field(default_factory=set)
+    scope: Scope = field(default_factory=Scope)
+    position: int = 0
+    loc: Loc | None = None
+    text: str = ""
+
+    # -- places ---------------------------------------------------------------------------------
+
+    @contextmanager
+    def loop(self, loop: Loop) -> Iterator[None]:
+        """Everything inside happens once for every iteration of `loop`."""
+        scope, position = self.scope, self.position
+        order = (*scope.order, integer(position), loop.time)
+        self.scope = replace(scope.inside((loop,)), order=order)
+        self.position = 0
+        try:
+            yield
+        finally:
+            self.scope, self.position = scope, position + 1
+
+    @contextmanager
+    def under(self, conditions: Sequence[Expr], guard: Expr = TRUE) -> Iterator[None]:
+        """Everything inside happens only where the conditions and the guard hold."""
+        scope = self.scope
+        self.scope = replace(scope.under(*conditions), guard=both(scope.guard, guard))
+        try:
+            yield
+        finally:
+            self.scope = scope
+
+    # -- storage --------------------------------------------------------------------------------
+
+    def new_buffer(self, name: str, dtype: DType, shape: Index) -> Buffer:
+        """Return a new array of the kernel; its extents are made sizes (no less than zero)."""
+        shape = tuple(clipped(self.bounded(extent)) for extent in shape)
+        buffer = Buffer(self.names.unique(name), dtype, shape)
+        self.buffers.append(buffer)
+        return buffer
+
+    def bounded(self, extent: Expr) -> Expr:
+        """Return an extent over parameters that is never less than `extent` in this scope."""
+        from_outside = extent
+        for loop in reversed(self.scope.loops):
+            from_outside = largest(from_outside, loop, self.loc)
+        return from_outside
+
+    # -- statements -----------------------------------------------------------------------------
+
+    def fresh_loops(self, extents: Sequence[Expr], first: int = 0) -> tuple[tuple[Loop, ...], Index]:
+        """Return loops from `first` over the extents, and their subscripts; extent 1 needs none."""
+        taken = set(self.scope.iters) | self.user_names
+        names = (name for name in _iterator_names() if name not in taken)
+        free = (name for name in names if self.claim_iterator(name))
+        loops: list[Loop] = []
+        index: list[Expr] = []
+        for extent in extents:
+            if extent == integer(1) and first == 0:
+                index.append(integer(0))
+                continue
+            loop = Loop(next(free), integer(first), extent)
+            loops.append(loop)
+            index.append(Iter(loop.iter))
+        return tuple(loops), tuple(index)
+
+    def claim_iterator(self, name: str) -> bool:
+        """Take `name` for iterators, which share names; False when something else has it."""
+        if name not in self.iterators:
+            if not self.names.is_free(name):
+                return False
+            self.names.take(name)
+            self.iterators.add(name)
+        return True
+
+    def emit(
+        self,
+        loops: Sequence[Loop],
+        target: Load,
+        value: Expr,
+        reduction: Reduction | None = None,
+        slot: int | None = None,
+    ) -> None:
+        """Add `target = value` for every iteration of `loops` at the current place.
+
+        Statements emitted with a `slot` share their loops: call `advance` after the last one.
+        """
+        if len(self.drafts) >= MAX_STATEMENTS:
+            refuse("PO0180", f"the function makes more than {MAX_STATEMENTS} statements", self.loc)
+        order: list[Expr] = [*self.scope.order, integer(self.position)]
+        for number, loop in enumerate(loops):
+            last = number == len(loops) - 1
+            order += [loop.time, integer((slot or 0) if last else 0)]
+        scope = replace(self.scope.inside(loops), order=tuple(order))
+        self.drafts.append(Draft(scope, target, value, reduction, self.loc, self.text))
+        if slot is None:
+            self.position += 1
+
+    def advance(self) -> None:
+        """Go on to the next place of the order."""
+        self.position += 1
+
+    # -- facts about integers -------------------------------------------------------------------
+
+    def never(
+        self, condition: Expr, assumed: Sequence[Expr] = (), *, scouting: bool = False
+    ) -> bool:
+        """Whether `condition` is known to hold nowhere in the current scope, given `assumed`.
+
+        While sizes are being learned nothing is known, unless `scouting` says to ask all the same.
+        """
+        if isinstance(condition, Const):
+            return not condition.value
+        if (self.scout and not scouting) or not is_affine(condition):
+            return False
+        return holds_nowhere(self.scope.under(*assumed), condition, self.sizes)
+
+    def always(self, condition: Expr) -> bool:
+        """Whether `condition` is known to hold everywhere in the current scope."""
+        return self.never(negated(condition))
+
+    def nonnegative(self, expr: Expr) -> bool:
+        """Whether `expr` is known to be at least zero in the current scope."""
+        firsts = {
+            loop.iter: loop.lower if loop.step > 0 else plus(loop.upper, 1)
+            for loop in self.scope.loops
+        }
+        low = lower_bound(expr, firsts)
+        return (low is not None and low >= 0) or self.never(less(expr, integer(0)))
+
+    def extent(self, extent: Expr) -> Expr:
+        """Return an extent as a number for arithmetic: at least zero."""
+        return extent if is_nonnegative(extent) or self.nonnegative(extent) else clipped(extent)
+
+    def demand(
+        self, condition: Expr, code: str, message: str, loc: Loc | None, hint: str | None = None
+    ) -> None:
+        """Require `condition` at every instance of the current scope, at call time."""
+        if condition == TRUE:
+            return
+        if condition == FALSE and not self.scope.loops and not self.scope.conditions:
+            refuse(code, message, loc, hint)
+        self.demands.append(Demand(self.scope, condition, code, message, loc, hint))
+
+    def demand_index(self, index: Expr, extent: Expr, name: str, text: str, loc: Loc | None) -> None:
+        """Require `0 <= index < extent`."""
+        message = f"`{text}` would leave `{name}`, whose extent there is {show(extent)}"
+        inside = both(at_least(index, integer(0)), less(index, extent))
+        self.demand(inside, "PO0170", message, loc, "pass larger arrays or shrink the loop's range")
+
+
+def _iterator_names() -> Iterator[str]:
+    yield from ITERATORS
+    number = 0
+    while True:
+        yield f"i{number}"
+        number += 1
+
+
+def largest(extent: Expr, loop: Loop, loc: Loc | None) -> Expr:
+    """Return an expression without `loop`'s iterator that is at least `extent` in every iteration."""
+    if loop.iter not in iterators(extent):
+        return extent
+    match extent:
+        case Binary(op=BinaryOp.MIN | BinaryOp.MAX):
+            left, right = largest(extent.left, loop, loc), largest(extent.right, loop, loc)
+            return minimum(left, right) if extent.op is BinaryOp.MIN else maximum(left, right)
+        case Binary(op=BinaryOp.FLOORDIV, right=Const(value=int(divisor))) if divisor > 0:
+            return floordiv(largest(extent.left, loop, loc), extent.right)
+        case _:
+            pass
+    first, last = loop.lower, plus(loop.upper, -1)
+    if loop.step < 0:
+        first, last = plus(loop.upper, 1), loop.lower
+    value = linear(extent)
+    total: Expr = integer(value.constant)
+    for atom, factor in value.terms:
+        if atom == Iter(loop.iter):
+            total = plus(total, times(last if factor > 0 else first, factor))
+        elif loop.iter in iterators(atom) and factor < 0:
+            refuse("PO0137", f"no bound is known for the size `{show(extent)}`", loc)
+        else:
+            total = plus(total, times(largest(atom, loop, loc), factor))
+    return total

@@ -1,0 +1,72 @@
+"""The front end's error codes and the one function that raises them.
+
+In: a code of `CODES`, a reason, a place, a hint.  Out: `FrontendError`.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from polyopt.errors import FrontendError, Loc
+
+CODES: dict[str, str] = {
+    "PO0101": "the source of the function cannot be read",
+    "PO0102": "not a plain Python function",
+    "PO0103": "the arguments do not fit the function's parameters",
+    "PO0110": "`while` loop",
+    "PO0111": "`break` or `continue`",
+    "PO0112": "`try`, `raise`, `with` or `assert`",
+    "PO0113": "generator, coroutine or `yield`",
+    "PO0114": "lambda or comprehension",
+    "PO0115": "dict or set",
+    "PO0116": "string",
+    "PO0117": "class or function defined inside the kernel",
+    "PO0118": "`global` or `nonlocal`",
+    "PO0119": "call of a function that has no array meaning",
+    "PO0120": "import inside the kernel",
+    "PO0121": "`del`",
+    "PO0122": "`return` at a place that is not the end",
+    "PO0123": "recursive call",
+    "PO0124": "unknown name, or a name whose value is no number, array or function",
+    "PO0125": "a name that may have no value here",
+    "PO0126": "starred expression",
+    "PO0127": "Python construct outside the supported set",
+    "PO0128": "a call changes an array that the same expression reads",
+    "PO0130": "`for` over something other than a range or an array",
+    "PO0131": "loop bound is not affine",
+    "PO0132": "loop step is zero or not a constant",
+    "PO0133": "subscript is not affine",
+    "PO0134": "slice bound is not affine, or slice step is not a constant",
+    "PO0135": "subscript of a kind that is not supported (mask, index array, too many)",
+    "PO0136": "a loop variable, or a value made from it, is used after its loop",
+    "PO0137": "size is not affine in the sizes of the arguments",
+    "PO0140": "shapes do not fit together",
+    "PO0141": "operands of a product have ranks that do not fit",
+    "PO0142": "truth value of an array",
+    "PO0143": "element type outside the supported set",
+    "PO0144": "result cannot be cast to the element type of the target",
+    "PO0145": "integer constant does not fit the element type",
+    "PO0146": "operation is not defined for these element types",
+    "PO0147": "operation is not defined for these values",
+    "PO0150": "NumPy function outside the supported set",
+    "PO0151": "argument of a NumPy function outside the supported set",
+    "PO0152": "attribute or method outside the supported set",
+    "PO0153": "axis outside the array's dimensions",
+    "PO0160": "a name stands for different arrays in a loop or branch",
+    "PO0161": "a name changes its shape or kind in a loop or branch",
+    "PO0163": "assignment to something that is no array",
+    "PO0164": "returned values differ between branches",
+    "PO0170": "at call: a subscript would leave its array",
+    "PO0171": "at call: a slice bound has the wrong sign",
+    "PO0172": "at call: maximum or minimum of nothing",
+    "PO0173": "at call: sizes that must be equal differ",
+    "PO0174": "at call: a size is negative",
+    "PO0175": "at call: a loop must run because its variables are used afterwards",
+    "PO0180": "the function is too large",
+}
+
+
+def refuse(code: str, message: str, loc: Loc | None, hint: str | None = None) -> NoReturn:
+    """Raise a `FrontendError` with a code of `CODES`."""
+    assert code in CODES, code
+    raise FrontendError(code, message, loc=loc, hint=hint)

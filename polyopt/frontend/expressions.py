@@ -1,0 +1,446 @@
+"""Python expressions -> values.
+
+In: an expression's tree, the frame, the builder.  Out: a value; folds and calls may emit statements.
+Refuses: each construct outside the supported set with its own code.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Sequence as Items
+from types import ModuleType
+from typing import TypeAlias
+
+import numpy as np
+
+from polyopt.errors import Loc
+from polyopt.frontend import arguments, selection
+from polyopt.frontend.arguments import Arguments
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.calls import call_value
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.elementwise import combine
+from polyopt.frontend.frames import Frame
+from polyopt.frontend.integers import (
+    FALSE,
+    TRUE,
+    both,
+    either,
+    is_affine,
+    negated,
+    select,
+    strip_casts,
+    times,
+    why_not_affine,
+)
+from polyopt.frontend.memory import buffers_read, forced, settled
+from polyopt.frontend.numpy_table import METHODS
+from polyopt.frontend.operators import BINARY, COMPARE, UNARY, describe, operand, operate
+from polyopt.frontend.products import matmul
+from polyopt.frontend.promote import cast, common_dtype
+from polyopt.frontend.reshaping import transposed
+from polyopt.frontend.subscripts import At, Cut, Dots, NewAxis, Part, select_parts
+from polyopt.frontend.values import (
+    Gone,
+    Known,
+    Method,
+    Number,
+    Operandish,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+    as_value,
+    has_loads,
+)
+from polyopt.ir.expr import Expr, integer
+from polyopt.ir.types import DType
+
+Numeric: TypeAlias = Number | Tensor
+
+_REFUSED: dict[type[ast.expr], tuple[str, str, str]] = {
+    ast.Lambda: ("PO0114", "a lambda", "write a function with `def` in the module"),
+    ast.ListComp: ("PO0114", "a list comprehension", "fill an array in a loop"),
+    ast.SetComp: ("PO0114", "a set comprehension", "fill an array in a loop"),
+    ast.DictComp: ("PO0114", "a dict comprehension", "fill an array in a loop"),
+    ast.GeneratorExp: ("PO0114", "a generator expression", "fill an array in a loop"),
+    ast.Dict: ("PO0115", "a dict", "use separate variables or an array"),
+    ast.Set: ("PO0115", "a set", "use an array"),
+    ast.JoinedStr: ("PO0116", "a formatted string", "format the result outside the kernel"),
+    ast.Await: ("PO0113", "`await`", "compute the value outside the kernel"),
+    ast.Yield: ("PO0113", "`yield`", "write the results into an array and return it"),
+    ast.YieldFrom: ("PO0113", "`yield from`", "write the results into an array and return it"),
+    ast.Starred: ("PO0126", "a starred expression", "write the items one by one"),
+    ast.NamedExpr: ("PO0127", "an assignment inside an expression", "assign in a statement before it"),
+}
+
+
+def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  one case per node
+    """Return the value of an expression."""
+    loc = frame.loc(node)
+    match node:
+        case ast.Constant(value=value):
+            return Known(value)
+        case ast.Name(id=name):
+            return lookup(frame, name, loc)
+        case ast.Attribute():
+            return _attribute(b, frame, node)
+        case ast.Subscript():
+            return _subscript(b, frame, node)
+        case ast.BinOp(left=left, op=op, right=right):
+            values = evaluate_all(b, frame, (left, right))
+            if isinstance(op, ast.MatMult):
+                sides = tuple(settled(b, operand(value, loc)) for value in values)
+                return matmul(b, sides[0], sides[1], loc)
+            return operate(b, BINARY[type(op)], values, loc)
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _not(truth(b, evaluate(b, frame, inner), frame.loc(inner)))
+        case ast.UnaryOp(op=op, operand=inner):
+            return operate(b, UNARY[type(op)], (evaluate(b, frame, inner),), loc)
+        case ast.BoolOp():
+            return _bool_op(b, frame, node)
+        case ast.Compare():
+            return _comparison(b, frame, node)
+        case ast.IfExp():
+            return _conditional(b, frame, node)
+        case ast.Call():
+            return _call(b, frame, node)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return Sequence(evaluate_all(b, frame, parts))
+        case _:
+            code, what, hint = _REFUSED.get(
+                type(node), ("PO0127", f"this expression ({type(node).__name__})", "write it otherwise")
+            )
+            refuse(code, f"{what} is not supported in a kernel", loc, hint)
+
+
+def evaluate_all(b: Builder, frame: Frame, nodes: Items[ast.expr]) -> tuple[Value, ...]:
+    """Return the values left to right; a call that writes what an earlier one reads is refused."""
+    values: list[Value] = []
+    starts: list[int] = []
+    for node in nodes:
+        values.append(evaluate(b, frame, node))
+        starts.append(len(b.drafts))
+    for node, value, start in zip(nodes, values, starts, strict=True):
+        if start < len(b.drafts) and isinstance(value, Number | Tensor):
+            written = {draft.target.array for draft in b.drafts[start:]}
+            if written & buffers_read(value):
+                hint = "make the call in a statement of its own"
+                message = "a call in this expression changes an array that this part reads"
+                refuse("PO0128", message, frame.loc(node), hint)
+    return tuple(values)
+
+
+# -- names and attributes ---------------------------------------------------------------------
+
+
+def lookup(frame: Frame, name: str, loc: Loc | None) -> Value:
+    """Return what a name stands for: local, global or builtin."""
+    found = frame.env.get(name)
+    if isinstance(found, Gone):
+        refuse(found.code, found.reason, loc, found.hint)
+    if found is not None:
+        return found
+    if name in frame.locals:
+        hint = "assign it before, on every path"
+        refuse("PO0125", f"`{name}` may have no value here", loc, hint)
+    if name in frame.function.globals:
+        return Known(frame.function.globals[name])
+    if hasattr(builtins, name):
+        return Known(getattr(builtins, name))
+    refuse("PO0124", f"`{name}` is not defined", loc, "define it before the function is compiled")
+
+
+def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
+    loc = frame.loc(node)
+    base = evaluate(b, frame, node.value)
+    match base:
+        case Known(value=ModuleType() as module):
+            if not hasattr(module, node.attr):
+                refuse("PO0124", f"module `{module.__name__}` has no `{node.attr}`", loc)
+            return Known(getattr(module, node.attr))
+        case Known(value=np.ufunc() as ufunc) if hasattr(ufunc, node.attr):
+            return Known(getattr(ufunc, node.attr))
+        case Tensor() | Number():
+            return _array_attribute(b, base, node.attr, loc)
+        case Known(value=np.ndarray()):
+            return _array_attribute(b, as_tensor(operand(base, loc)), node.attr, loc)
+        case _:
+            refuse("PO0152", f"`.{node.attr}` of {describe(base)}", loc, "use arrays and numbers only")
+
+
+def _array_attribute(b: Builder, base: Operandish, name: str, loc: Loc | None) -> Value:
+    array = as_tensor(base)
+    match name:
+        case "shape":
+            return Sequence(tuple(Number(b.extent(e), True) for e in array.shape))
+        case "size":
+            total: Expr = integer(1)
+            for extent in array.shape:
+                total = times(total, b.extent(extent))
+            return Number(total, True)
+        case "ndim":
+            return Known(array.rank)
+        case "dtype":
+            return Known(array.dtype.numpy)
+        case "T":
+            return as_value(transposed(forced(b, array)))
+        case "real":
+            return selection.real(b, Arguments("real", (base,), {}, loc))
+        case "imag":
+            return selection.imag(b, Arguments("imag", (base,), {}, loc))
+        case _ if name in METHODS:
+            return Method(base, name)
+        case _:
+            hint = f"supported methods: {', '.join(sorted(METHODS))}"
+            refuse("PO0152", f"`.{name}` of an array", loc, hint)
+
+
+# -- subscripts -------------------------------------------------------------------------------
+
+
+def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
+    loc = frame.loc(node)
+    base = evaluate(b, frame, node.value)
+    match base:
+        case Tensor():
+            return as_value(select_view(b, frame, base, node))
+        case Sequence(items=items):
+            return _item(b, frame, items, node)
+        case Known(value=tuple(known)) | Known(value=list(known)):
+            return _item(b, frame, tuple(Known(k) for k in known), node)
+        case Known(value=np.ndarray() as array):
+            index = evaluate(b, frame, node.slice)
+            if isinstance(index, Known):
+                return Known(array[index.value])  # type: ignore[index]
+            refuse("PO0135", "a subscript of a global array", loc, "pass the array as an argument")
+        case _:
+            refuse("PO0135", f"a subscript of {describe(base)}", loc, "subscript arrays and tuples")
+
+
+def _item(b: Builder, frame: Frame, items: tuple[Value, ...], node: ast.Subscript) -> Value:
+    loc = frame.loc(node)
+    if isinstance(node.slice, ast.Slice):
+        cut = node.slice
+        bounds = [
+            None if p is None else arguments.known_int(b, evaluate(b, frame, p), "a tuple's slice", loc)
+            for p in (cut.lower, cut.upper, cut.step)
+        ]
+        return Sequence(items[slice(*bounds)])
+    index = arguments.known_int(b, evaluate(b, frame, node.slice), "a tuple's subscript", loc)
+    if not -len(items) <= index < len(items):
+        refuse("PO0135", f"subscript {index} of a tuple of {len(items)}", loc)
+    return items[index]
+
+
+def select_view(b: Builder, frame: Frame, base: Tensor, node: ast.Subscript) -> Tensor:
+    """Return `base[...]` as an array value (of rank 0 for an element)."""
+    inner = node.slice
+    nodes = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+    parts = [_part(b, frame, part) for part in nodes]
+    name = ast.unparse(node.value)
+    return select_parts(b, forced(b, base), parts, name, frame.loc(node))
+
+
+def _part(b: Builder, frame: Frame, node: ast.expr) -> Part:
+    loc = frame.loc(node)
+    if isinstance(node, ast.Slice):
+        step = 1
+        if node.step is not None:
+            step = arguments.known_int(b, evaluate(b, frame, node.step), "a slice's step", loc)
+        if step == 0:
+            refuse("PO0134", "a slice with step zero", loc)
+        return Cut(_slice_bound(b, frame, node.lower), _slice_bound(b, frame, node.upper), step)
+    value = evaluate(b, frame, node)
+    match value:
+        case Known(value=None):
+            return NewAxis()
+        case Known(value=found) if found is Ellipsis:
+            return Dots()
+        case Sequence() | Tensor():
+            hint = "loop over the elements"
+            refuse("PO0135", "a subscript by an array or list", loc, hint)
+        case _:
+            text = ast.unparse(node)
+            return At(_integer(b, value, "PO0133", f"the subscript `{text}`", loc), text)
+
+
+def _slice_bound(b: Builder, frame: Frame, node: ast.expr | None) -> Expr | None:
+    if node is None:
+        return None
+    value = evaluate(b, frame, node)
+    if isinstance(value, Known) and value.value is None:
+        return None
+    what = f"the slice bound `{ast.unparse(node)}`"
+    return _integer(b, value, "PO0134", what, frame.loc(node))
+
+
+def _integer(b: Builder, value: Value, code: str, what: str, loc: Loc | None) -> Expr:
+    """Return an affine integer, or refuse with the reason."""
+    found = settled(b, operand(value, loc))
+    if isinstance(found, Tensor):
+        refuse("PO0135", f"{what} is an array", loc, "loop over the elements")
+    if found.dtype is DType.BOOL:
+        refuse("PO0135", f"{what} is a truth value", loc, "use np.where for masks")
+    if not found.dtype.is_integer:
+        refuse("PO0135", f"{what} is no integer", loc, "use `//` for whole quotients")
+    expr = strip_casts(found.expr)
+    reason = why_not_affine(expr)
+    if reason is not None:
+        hint = "use sums of loop variables, sizes and integer arguments, times constants"
+        refuse(code, f"{what} is not affine because {reason}", loc, hint)
+    return expr
+
+
+# -- conditions -------------------------------------------------------------------------------
+
+
+def truth(b: Builder, value: Value, loc: Loc | None) -> Known | Number:
+    """Return a condition: a known truth value, or a BOOL number."""
+    match value:
+        case Known(value=known):
+            if isinstance(known, np.ndarray):
+                refuse("PO0142", "the truth value of an array", loc, "use np.any or np.all")
+            return Known(bool(known))
+        case Sequence(items=items):
+            return Known(bool(items))
+        case _:
+            found = settled(b, operand(value, loc))
+    if isinstance(found, Tensor):
+        hint = "use np.where, np.any or np.all"
+        refuse("PO0142", "the truth value of an array", loc, hint)
+    condition = cast(found.expr, DType.BOOL)
+    if condition == TRUE or condition == FALSE:
+        return Known(condition == TRUE)
+    return Number(condition, True)
+
+
+def _not(value: Known | Number) -> Value:
+    if isinstance(value, Known):
+        return Known(not value.value)
+    return Number(negated(value.expr), True)
+
+
+def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
+    """`and`, `or`: later operands are evaluated only where earlier ones leave it open."""
+    is_and = isinstance(node.op, ast.And)
+    first, *rest = node.values
+    left = truth(b, evaluate(b, frame, first), frame.loc(first))
+    if isinstance(left, Known):
+        if bool(left.value) != is_and:
+            return left
+        return left if not rest else _rest(b, frame, node, rest)
+    if not rest:
+        return left
+    open_where = left.expr if is_and else negated(left.expr)
+    if is_affine(open_where):
+        with b.under((open_where,)):
+            right = _rest(b, frame, node, rest)
+    else:
+        right = _rest(b, frame, node, rest)
+    if isinstance(right, Known):
+        return left if bool(right.value) == is_and else right
+    assert isinstance(right, Number)
+    if is_affine(left.expr) and has_loads(right.expr):
+        whole = select(left.expr, right.expr, FALSE) if is_and else select(left.expr, TRUE, right.expr)
+        return Number(whole, True)
+    joined = both(left.expr, right.expr) if is_and else either(left.expr, right.expr)
+    return Number(joined, True)
+
+
+def _rest(b: Builder, frame: Frame, node: ast.BoolOp, rest: list[ast.expr]) -> Value:
+    if len(rest) == 1:
+        return truth(b, evaluate(b, frame, rest[0]), frame.loc(rest[0]))
+    inner = ast.BoolOp(node.op, rest)
+    return _bool_op(b, frame, ast.copy_location(inner, node))
+
+
+def _comparison(b: Builder, frame: Frame, node: ast.Compare) -> Value:
+    loc = frame.loc(node)
+    values = evaluate_all(b, frame, (node.left, *node.comparators))
+    result: Value | None = None
+    for op, left, right in zip(node.ops, values, values[1:], strict=False):
+        single = _compared(b, op, left, right, loc)
+        if result is None:
+            result = single
+            continue
+        result = _chained(b, result, single, loc)
+    assert result is not None
+    return result
+
+
+def _chained(b: Builder, left: Value, right: Value, loc: Loc | None) -> Value:
+    first, second = truth(b, left, loc), truth(b, right, loc)
+    if isinstance(first, Known):
+        return second if first.value else first
+    if isinstance(second, Known):
+        return first if second.value else second
+    return Number(both(first.expr, second.expr), True)
+
+
+def _compared(b: Builder, op: ast.cmpop, left: Value, right: Value, loc: Loc | None) -> Value:
+    match op:
+        case ast.Is() | ast.IsNot():
+            same = _is_same(left, right, loc)
+            return Known(same == isinstance(op, ast.Is))
+        case ast.In() | ast.NotIn():
+            refuse("PO0127", "`in` is not supported in a kernel", loc, "compare the values one by one")
+        case _:
+            return operate(b, COMPARE[type(op)], (left, right), loc)
+
+
+def _is_same(left: Value, right: Value, loc: Loc | None) -> bool:
+    match left, right:
+        case Known(value=a), Known(value=c):
+            return a is c
+        case (Known(value=None), _) | (_, Known(value=None)):
+            return False
+        case _:
+            refuse("PO0127", "`is` between values", loc, "compare with `==`")
+
+
+def _conditional(b: Builder, frame: Frame, node: ast.IfExp) -> Value:
+    loc = frame.loc(node)
+    condition = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
+    if isinstance(condition, Known):
+        return evaluate(b, frame, node.body if condition.value else node.orelse)
+    expr = condition.expr
+    if is_affine(expr):
+        with b.under((expr,)):
+            then = settled(b, operand(evaluate(b, frame, node.body), loc))
+        with b.under((negated(expr),)):
+            otherwise = settled(b, operand(evaluate(b, frame, node.orelse), loc))
+    else:
+        then = settled(b, operand(evaluate(b, frame, node.body), loc))
+        otherwise = settled(b, operand(evaluate(b, frame, node.orelse), loc))
+    weak = then.weak and otherwise.weak
+    if weak and DType.BOOL in (then.dtype, otherwise.dtype) and then.dtype is not otherwise.dtype:
+        refuse("PO0161", "both sides of a conditional must be numbers of one kind", loc)
+    kind = common_dtype(((then.dtype, then.weak), (otherwise.dtype, otherwise.weak)), loc)
+    inputs = (DType.BOOL, kind, kind)
+    values = (condition, then, otherwise)
+    result = combine(b, "conditional", values, inputs, kind, lambda p, _: select(*p), loc)
+    return Number(result.expr, weak) if isinstance(result, Number) else result
+
+
+# -- calls ------------------------------------------------------------------------------------
+
+
+def _call(b: Builder, frame: Frame, node: ast.Call) -> Value:
+    function = evaluate(b, frame, node.func)
+    for argument in node.args:
+        if isinstance(argument, ast.Starred):
+            refuse("PO0126", "a starred argument", frame.loc(argument), "write the arguments one by one")
+    names: list[str] = []
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            refuse("PO0126", "a `**` argument", frame.loc(keyword.value), "write the keywords")
+        names.append(keyword.arg)
+    nodes = [*node.args, *(keyword.value for keyword in node.keywords)]
+    values = evaluate_all(b, frame, nodes)
+    count = len(node.args)
+    args = Arguments(
+        ast.unparse(node.func), values[:count], dict(zip(names, values[count:], strict=True)), frame.loc(node)
+    )
+    return call_value(b, frame, function, args, node)

@@ -1,0 +1,59 @@
+"""What one reading of a function teaches the next: equal sizes, widths of variables, merges.
+
+In: facts found while reading.  Out: the same object, grown; the reading is repeated until it stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from polyopt.ir.expr import Expr, Param, normalize, rewrite
+from polyopt.ir.types import DType
+
+Place: TypeAlias = tuple[object, ...]  # call sites, line, column, name
+
+
+@dataclass
+class Facts:
+    """`equal`: size parameters that are expressions over others.  `widths`: dtype and weakness of
+    variables kept in memory across iterations or branches.  `merged`: names that need memory where
+    branches meet.  `stored_conditions`: branches whose condition must be computed once."""
+
+    equal: dict[str, Expr] = field(default_factory=dict)
+    widths: dict[Place, tuple[DType, bool]] = field(default_factory=dict)
+    merged: set[Place] = field(default_factory=set)
+    stored_conditions: set[Place] = field(default_factory=set)
+    titles: dict[str, str] = field(default_factory=dict)
+    annotations_read: bool = False
+    version: int = 0
+
+    def resolve(self, expr: Expr) -> Expr:
+        """Return `expr` over the parameters that remain."""
+        if not self.equal:
+            return expr
+        found = rewrite(expr, lambda e: self.equal.get(e.name) if isinstance(e, Param) else None)
+        return normalize(found) if found.dtype is DType.INT64 else found
+
+    def set_equal(self, param: str, value: Expr) -> None:
+        """Learn that `param` is `value` (over parameters that remain)."""
+        self.equal = {name: _replace(old, param, value) for name, old in self.equal.items()}
+        self.equal[param] = value
+        self.version += 1
+
+    def set_width(self, place: Place, dtype: DType, weak: bool) -> None:
+        """Learn that the variable at `place` is computed in `dtype`."""
+        if self.widths.get(place) != (dtype, weak):
+            self.widths[place] = (dtype, weak)
+            self.version += 1
+
+    def add(self, places: set[Place], place: Place) -> None:
+        """Learn a member of `merged` or `stored_conditions`."""
+        if place not in places:
+            places.add(place)
+            self.version += 1
+
+
+def _replace(expr: Expr, param: str, value: Expr) -> Expr:
+    found = rewrite(expr, lambda e: value if e == Param(param) else None)
+    return normalize(found)

@@ -1,0 +1,65 @@
+"""The names of one function call while it is read.
+
+In: the function's tree.  Out: `Frame`, mutable: what each name stands for now.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from polyopt.errors import Loc
+from polyopt.frontend.facts import Place
+from polyopt.frontend.liveness import Liveness, analyse, assigned
+from polyopt.frontend.pysource import PyFunction
+from polyopt.frontend.values import Buffer, Value
+
+if TYPE_CHECKING:
+    from polyopt.frontend.builder import Builder
+
+
+class Reader(Protocol):
+    """Reads statements; expressions and loops call back through it."""
+
+    def block(self, b: Builder, frame: Frame, body: list[ast.stmt]) -> Value | None:
+        """Read statements in order; return the value of a `return` among them."""
+
+    def function(self, b: Builder, frame: Frame) -> Value | None:
+        """Read a whole function; return what it returns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pin:
+    """A name that lives in memory because loops or branches meet: every assignment stores there."""
+
+    buffer: Buffer
+    weak: bool
+    place: Place
+
+
+@dataclass(eq=False)
+class Frame:
+    """One call of `function`; `calls` are the places of the calls that led here."""
+
+    function: PyFunction
+    reader: Reader
+    calls: tuple[object, ...] = ()
+    callers: tuple[object, ...] = ()
+    env: dict[str, Value] = field(default_factory=dict)
+    pins: dict[str, Pin] = field(default_factory=dict)
+    frozen: dict[str, str] = field(default_factory=dict)
+    live: Liveness = field(init=False)
+    locals: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.locals = assigned(self.function.tree.body)
+        self.live = analyse(self.function.tree.body)
+
+    def place(self, node: ast.AST, name: str) -> Place:
+        """Return what identifies `name` at `node` from one reading to the next."""
+        return (*self.calls, getattr(node, "lineno", 0), getattr(node, "col_offset", 0), name)
+
+    def loc(self, node: ast.AST) -> Loc:
+        """Return the place of `node` in the user's file."""
+        return self.function.loc(node)

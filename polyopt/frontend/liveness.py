@@ -1,0 +1,99 @@
+"""Which names a statement may read later: liveness over Python's syntax tree.
+
+In: a function body.  Out: for each statement the names live after it, for each loop the names live
+at the top of its body.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Liveness:
+    """`after[s]`: names that may be read after statement `s` before they are assigned again.
+
+    `body[loop]`: names that may be read at the top of the loop's body, coming from before the loop
+    or from an earlier iteration.
+    """
+
+    after: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
+    body: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
+
+
+def analyse(body: Sequence[ast.stmt]) -> Liveness:
+    """Return the liveness of a function body."""
+    result = Liveness()
+    _block(body, frozenset(), result)
+    return result
+
+
+def assigned(body: Iterable[ast.AST]) -> frozenset[str]:
+    """Return the names that the statements bind."""
+    found: set[str] = set()
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.add(node.id)
+    return frozenset(found)
+
+
+def used(node: ast.AST | None) -> frozenset[str]:
+    """Return the names that an expression reads."""
+    if node is None:
+        return frozenset()
+    return frozenset(
+        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+    )
+
+
+def _block(body: Sequence[ast.stmt], live: frozenset[str], result: Liveness) -> frozenset[str]:
+    for statement in reversed(body):
+        result.after[statement] = live | result.after.get(statement, frozenset())
+        live = _statement(statement, live, result)
+    return live
+
+
+def _statement(node: ast.stmt, live: frozenset[str], result: Liveness) -> frozenset[str]:
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            kill = frozenset(t.id for target in targets for t in _plain_names(target))
+            reads = used(value).union(*(used(t) for t in targets))
+            return (live - kill) | reads
+        case ast.AnnAssign(target=target, value=value):
+            kill = frozenset(t.id for t in _plain_names(target)) if value is not None else frozenset()
+            return (live - kill) | used(value) | used(target)
+        case ast.AugAssign(target=target, value=value):
+            own = frozenset([target.id]) if isinstance(target, ast.Name) else used(target)
+            return live | own | used(value)
+        case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
+            own = frozenset(t.id for t in _plain_names(target))
+            live = _block(orelse, live, result) | live
+            top = live
+            while True:
+                before = (_block(body, top, result) - own) | live
+                if before <= top:
+                    break
+                top = top | before
+            result.body[node] = _block(body, top, result) - own
+            return top | used(iterable)
+        case ast.If(test=test, body=body, orelse=orelse):
+            then = _block(body, live, result)
+            return then | _block(orelse, live, result) | used(test)
+        case ast.Return(value=value):
+            return used(value)
+        case _:
+            return live | used(node)
+
+
+def _plain_names(target: ast.expr) -> Iterable[ast.Name]:
+    match target:
+        case ast.Name():
+            yield target
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                yield from _plain_names(part)
+        case _:
+            return

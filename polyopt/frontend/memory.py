@@ -1,0 +1,217 @@
+"""Arrays become statements here: storing a value into a view, making temporaries, reductions.
+
+In: array values and views.  Out: statements in the builder.
+NumPy reads the whole right side before it writes: `conflicts` decides whether that needs a
+temporary, and in which direction the loops must run when it does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from polyopt.errors import Loc
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.conflicts import directions, overlaps
+from polyopt.frontend.domains import Loop
+from polyopt.frontend.integers import ONE, plus
+from polyopt.frontend.promote import cast
+from polyopt.frontend.shapes import equate, stretched
+from polyopt.frontend.values import (
+    Buffer,
+    Fold,
+    Index,
+    Number,
+    Operandish,
+    Tensor,
+    View,
+    as_value,
+    cost_of,
+    has_loads,
+    is_plain_read,
+    view_of,
+)
+from polyopt.ir.expr import Binary, Expr, Iter, Load, integer, loads
+from polyopt.ir.scop import Reduction
+from polyopt.ir.types import DType
+
+EXPENSIVE = 4  # operations of one element from which it is stored rather than computed again
+
+
+def store(b: Builder, target: Tensor, value: Tensor, loc: Loc | None) -> None:
+    """`target[...] = value`: broadcast, cast, right side fully read first."""
+    view = target.view
+    if view is None:
+        refuse("PO0163", "this expression is no array that can be written", loc)
+    if value.dtype.is_complex and not target.dtype.is_complex:
+        refuse("PO0144", "complex values cannot be stored into a real array", loc, "take `.real`")
+    shape = target.shape
+    if value.fold is not None:
+        if _fits_directly(b, target, value):
+            emit_fold(b, value.fold, view, shape)
+            return
+        value = forced(b, value)
+    if value.rank > target.rank:
+        value = _without_leading_ones(value, target.rank, loc)
+    skip = target.rank - value.rank
+    for d, extent in enumerate(value.shape):
+        if extent != ONE:
+            shared = equate(b, shape[skip + d], extent, "assignment", loc)
+            shape = (*shape[: skip + d], shared, *shape[skip + d + 1 :])
+    write_elementwise(b, view, shape, stretched(value, shape))
+
+
+def _without_leading_ones(value: Tensor, rank: int, loc: Loc | None) -> Tensor:
+    extra = value.rank - rank
+    if any(extent != ONE for extent in value.shape[:extra]):
+        refuse("PO0140", f"an array of rank {value.rank} does not fit a target of rank {rank}", loc)
+    zeros = (integer(0),) * extra
+    shape = value.shape[extra:]
+    return Tensor(shape, value.dtype, lambda i: value.at((*zeros, *i)), cost=value.cost)
+
+
+def write_elementwise(b: Builder, view: View, shape: Index, value: Tensor) -> None:
+    """Emit the loops of `view[i] = value[i]`, through a temporary where dependences need one."""
+    loops, index = b.fresh_loops(shape)
+    target = Load(view.buffer.name, view.index(index), view.buffer.dtype)
+    element = cast(value.at(index), view.buffer.dtype, b.loc)
+    ways = directions(b, loops, target, element)
+    if ways is not None:
+        b.emit(tuple(_turned(loop, way) for loop, way in zip(loops, ways, strict=True)), target, element)
+        return
+    whole = view_of(b.new_buffer(f"{view.buffer.name}_new", view.buffer.dtype, shape))
+    assert whole.view is not None
+    b.emit(loops, _load(whole.view, index), element)
+    b.emit(loops, target, _load(whole.view, index))
+
+
+def _load(view: View, index: Index) -> Load:
+    return Load(view.buffer.name, view.index(index), view.buffer.dtype)
+
+
+def _turned(loop: Loop, way: int) -> Loop:
+    """Return the loop, downwards for `way` -1."""
+    if way > 0:
+        return loop
+    return Loop(loop.iter, plus(loop.upper, -1), plus(loop.lower, -1), -1)
+
+
+# -- temporaries ------------------------------------------------------------------------------
+
+
+def forced(b: Builder, value: Tensor, name: str = "tmp") -> Tensor:
+    """Return `value` with a reduction computed into a temporary; other values as they are."""
+    return value if value.fold is None else stored(b, value, name)
+
+
+def settled(b: Builder, value: Operandish) -> Operandish:
+    """Return `value` with no reduction pending, as a number when its rank is 0."""
+    return as_value(forced(b, value)) if isinstance(value, Tensor) else value
+
+
+def stored(b: Builder, value: Tensor, name: str = "tmp") -> Tensor:
+    """Return a new array holding `value`."""
+    buffer = b.new_buffer(name, value.dtype, value.shape)
+    view = View(buffer, lambda index: index)
+    if value.undefined:
+        return replace(view_of(buffer), shape=value.shape)
+    if value.fold is not None:
+        emit_fold(b, value.fold, view, value.shape)
+    else:
+        loops, index = b.fresh_loops(value.shape)
+        b.emit(loops, _load(view, index), cast(value.at(index), buffer.dtype, b.loc))
+    return replace(view_of(buffer), shape=value.shape)
+
+
+def stored_number(b: Builder, value: Number, name: str) -> Number:
+    """Return the number held in a new scalar variable."""
+    buffer = b.new_buffer(name, value.dtype, ())
+    target = Load(buffer.name, (), buffer.dtype)
+    b.emit((), target, value.expr)
+    return Number(target, value.weak)
+
+
+def cheap(b: Builder, value: Tensor) -> Tensor:
+    """Return `value`, stored if its elements are expensive and are about to be used repeatedly."""
+    return stored(b, value) if value.cost >= EXPENSIVE else value
+
+
+def cheap_number(b: Builder, value: Number) -> Number:
+    """Return the number, stored if it is expensive and about to be used repeatedly."""
+    return stored_number(b, value, "tmp") if cost_of(value.expr) >= EXPENSIVE else value
+
+
+def operand_of_product(b: Builder, value: Tensor, reused: bool) -> Tensor:
+    """Return an operand of a contraction: stored when computed and used for many elements."""
+    value = forced(b, value)
+    if not reused or value.view is not None:
+        return value
+    _, index = b.fresh_loops(value.shape)
+    return value if is_plain_read(value.at(index)) else stored(b, value)
+
+
+def is_stable(value: Number) -> bool:
+    """Whether the number may be computed again at each use: reads no memory, costs little."""
+    return not has_loads(value.expr) and (
+        cost_of(value.expr) < EXPENSIVE or value.dtype in (DType.INT64, DType.BOOL)
+    )
+
+
+# -- reductions -------------------------------------------------------------------------------
+
+
+def _fits_directly(b: Builder, target: Tensor, value: Tensor) -> bool:
+    """Whether a reduction may accumulate in `target`: its type, its shape, and nobody reads it."""
+    assert value.fold is not None
+    assert target.view is not None
+    if value.dtype is not target.dtype or value.rank != target.rank:
+        return False
+    if any(a == ONE and c != ONE for a, c in zip(value.shape, target.shape, strict=True)):
+        return False
+    shape = tuple(
+        equate(b, a, c, "assignment", b.loc) for a, c in zip(target.shape, value.shape, strict=True)
+    )
+    loops, index = b.fresh_loops((*shape, *value.fold.extents))
+    term = value.fold.term(index[: len(shape)], index[len(shape) :])
+    written = Load(target.view.buffer.name, target.view.index(index[: len(shape)]), target.dtype)
+    return not overlaps(b, loops, written, term)
+
+
+def emit_fold(b: Builder, fold: Fold, view: View, shape: Index) -> None:
+    """Emit the statements that compute a reduction into `view`."""
+    rank = len(shape)
+    loops, index = b.fresh_loops(shape)
+    target = _load(view, index)
+    zeros = (integer(0),) * len(fold.extents)
+    start: Expr = fold.identity if fold.identity is not None else fold.term(index, zeros)
+    b.emit(loops, target, cast(start, fold.dtype, b.loc))
+    if fold.identity is None and all(extent == ONE for extent in fold.extents):
+        return
+    outer, index = b.fresh_loops((*shape, *fold.extents))
+    if fold.identity is None and len(fold.extents) == 1:
+        outer = (*outer[:-1], replace(outer[-1], lower=ONE))
+    term = cast(fold.term(index[:rank], index[rank:]), fold.dtype, b.loc)
+    target = _load(view, index[:rank])
+    value = Binary(fold.op, target, term, fold.dtype)
+    b.emit(outer, target, value, Reduction(fold.op, True))
+
+
+def buffers_read(value: Tensor | Number) -> frozenset[str]:
+    """Return the names of the buffers that evaluating `value` reads."""
+    if isinstance(value, Number):
+        return frozenset(load.array for load in loads(value.expr))
+    index = tuple(Iter(f"?{d}") for d in range(value.rank))
+    if value.fold is not None:
+        inner = tuple(Iter(f"?r{d}") for d in range(len(value.fold.extents)))
+        return frozenset(load.array for load in loads(value.fold.term(index, inner)))
+    return frozenset(load.array for load in loads(value.at(index)))
+
+
+def is_whole(value: Tensor) -> Buffer | None:
+    """Return the buffer that `value` is all of, in its own order, or None."""
+    if value.view is None:
+        return None
+    buffer = value.view.buffer
+    index = tuple(Iter(f"?{d}") for d in range(value.rank))
+    same = value.view.index(index) == index and len(buffer.shape) == value.rank
+    return buffer if same and value.shape == buffer.shape else None

@@ -1,0 +1,154 @@
+"""The table of supported NumPy functions and array methods: name -> rule.
+
+In: a NumPy object or a method name.  Out: the rule that turns a call into a value, or None.
+Everything polyopt knows of NumPy is listed here; a function not listed is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import BuiltinFunctionType, MethodType
+from typing import TypeAlias
+
+import numpy as np
+
+from polyopt.frontend import creation, reductions, reshaping, selection
+from polyopt.frontend.arguments import Arguments, is_none, tensor
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.elementwise import Elementwise, apply
+from polyopt.frontend.integers import ONE
+from polyopt.frontend.memory import forced, store
+from polyopt.frontend.operators import operand
+from polyopt.frontend.promote import is_castable
+from polyopt.frontend.reductions import reduction
+from polyopt.frontend.ufuncs import UFUNCS
+from polyopt.frontend.values import Index, Tensor, Value, as_tensor, remapped
+
+Rule: TypeAlias = Callable[[Builder, Arguments], Value]
+
+
+def elementwise(op: Elementwise) -> Rule:
+    """Return the rule of a ufunc call: positional operands and `out=`."""
+
+    def rule(b: Builder, args: Arguments) -> Value:
+        names = [f"x{number}" for number in range(1, op.ufunc.nin + 1)]
+        *values, out = args.take(" ".join(names), "out")
+        result = apply(b, op, [operand(value, args.loc) for value in values], args.loc)
+        if is_none(out):
+            return result
+        target = tensor(b, out, args.loc)
+        if not is_castable(result.dtype, target.dtype, "same_kind"):
+            refuse("PO0144", f"{result.dtype} does not go into `out` of {target.dtype}", args.loc)
+        store(b, target, as_tensor(result), args.loc)
+        return target
+
+    return rule
+
+
+def outer_of(op: Elementwise) -> Rule:
+    """Return the rule of `np.<ufunc>.outer`: every element of one with every element of the other."""
+
+    def rule(b: Builder, args: Arguments) -> Value:
+        left, right = (forced(b, tensor(b, value, args.loc)) for value in args.take("a b"))
+        rank = left.rank
+        shape: Index = (*left.shape, *(ONE,) * right.rank)
+        wide = remapped(left, shape, lambda index: index[:rank])
+        return apply(b, op, (wide, right), args.loc)
+
+    return rule
+
+
+FUNCTIONS: dict[str, Rule] = {
+    # elementwise
+    **{name: elementwise(op) for name, op in UFUNCS.items()},
+    "where": selection.where,
+    "clip": selection.clip,
+    "real": selection.real,
+    "imag": selection.imag,
+    "round": selection.round_,
+    "nan_to_num": selection.nan_to_num,
+    # reductions
+    "sum": reduction("sum"),
+    "prod": reduction("prod"),
+    "max": reduction("max"),
+    "min": reduction("min"),
+    "any": reduction("any"),
+    "all": reduction("all"),
+    "mean": reductions.mean,
+    "var": reductions.var,
+    "std": reductions.std,
+    # products
+    "dot": reductions.dot,
+    "matmul": reductions.matmul,
+    "inner": reductions.inner,
+    "outer": reductions.outer,
+    "vdot": reductions.vdot,
+    # creation
+    "zeros": creation.zeros,
+    "ones": creation.ones,
+    "empty": creation.empty,
+    "full": creation.full,
+    "zeros_like": creation.zeros_like,
+    "ones_like": creation.ones_like,
+    "empty_like": creation.empty_like,
+    "full_like": creation.full_like,
+    "arange": creation.arange,
+    "linspace": creation.linspace,
+    "eye": creation.eye,
+    "identity": creation.identity,
+    "copy": creation.copy,
+    "array": creation.copy,
+    "ascontiguousarray": creation.copy,
+    # views
+    "transpose": reshaping.transpose,
+    "swapaxes": reshaping.swapaxes,
+    "moveaxis": reshaping.moveaxis,
+    "expand_dims": reshaping.expand_dims,
+    "squeeze": reshaping.squeeze,
+    "reshape": reshaping.reshape,
+    "ravel": reshaping.ravel,
+    "flip": reshaping.flip,
+    "flipud": reshaping.flipud,
+    "fliplr": reshaping.fliplr,
+    "broadcast_to": reshaping.broadcast_to,
+}
+
+METHODS: dict[str, Rule] = {
+    **{name: FUNCTIONS[name] for name in ("sum", "prod", "max", "min", "any", "all", "mean", "var")},
+    **{name: FUNCTIONS[name] for name in ("std", "dot", "copy", "transpose", "swapaxes", "squeeze")},
+    **{name: FUNCTIONS[name] for name in ("clip", "round", "reshape", "ravel")},
+    "astype": creation.astype,
+    "conj": FUNCTIONS["conjugate"],
+    "conjugate": FUNCTIONS["conjugate"],
+}
+
+
+def _objects() -> dict[int, tuple[object, Rule]]:
+    """The same NumPy object may go by several names (`np.abs` is `np.absolute`)."""
+    return {id(getattr(np, n)): (getattr(np, n), r) for n, r in FUNCTIONS.items() if hasattr(np, n)}
+
+
+_BY_OBJECT = _objects()
+
+
+def rule_of(function: object) -> Rule | None:
+    """Return the rule of a NumPy function object."""
+    found = _BY_OBJECT.get(id(function))
+    if found is not None:
+        return found[1]
+    owner = getattr(function, "__self__", None)
+    if isinstance(function, BuiltinFunctionType | MethodType) and isinstance(owner, np.ufunc):
+        if function.__name__ == "outer" and owner.__name__ in UFUNCS:
+            return outer_of(UFUNCS[owner.__name__])
+    return None
+
+
+def method_rule(name: str) -> Rule | None:
+    """Return the rule of an array method; the array is its first argument."""
+    return METHODS.get(name)
+
+
+def is_array(value: Value) -> bool:
+    """Whether `value` is an array of at least one dimension."""
+    return isinstance(value, Tensor) and value.rank > 0

@@ -1,0 +1,156 @@
+"""Python's operators on front-end values: folding of constants, Python's rules for its own numbers.
+
+In: an operator's NumPy name and two values.  Out: a value.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+
+from polyopt.errors import Loc
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.elementwise import apply
+from polyopt.frontend.memory import settled
+from polyopt.frontend.promote import cast, number_of
+from polyopt.frontend.ufuncs import UFUNCS
+from polyopt.frontend.values import (
+    Gone,
+    Iterated,
+    Known,
+    Method,
+    Number,
+    Operandish,
+    Range,
+    Sequence,
+    Tensor,
+    Value,
+)
+from polyopt.ir.expr import Const
+from polyopt.ir.types import DType
+
+BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
+    ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "power",
+    ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
+    ast.LShift: "left_shift", ast.RShift: "right_shift",
+}  # fmt: skip
+COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal",
+    ast.Eq: "equal", ast.NotEq: "not_equal",
+}  # fmt: skip
+UNARY: dict[type[ast.unaryop], str] = {
+    ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert",
+}  # fmt: skip
+_FOLD: dict[str, Callable[..., object]] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul,
+    "divide": operator.truediv, "floor_divide": operator.floordiv, "remainder": operator.mod,
+    "power": operator.pow, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor, "left_shift": operator.lshift, "right_shift": operator.rshift,
+    "less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
+    "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
+    "negative": operator.neg, "positive": operator.pos, "invert": operator.invert,
+}  # fmt: skip
+_COMPARISONS = frozenset(COMPARE.values())
+_BITWISE = frozenset(["bitwise_and", "bitwise_or", "bitwise_xor", "invert"])
+
+
+def operate(b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None) -> Value:
+    """Return the result of an operator."""
+    if all(isinstance(value, Known) for value in values):
+        return _fold(name, values, loc)
+    if name == "add" and all(isinstance(value, Sequence) for value in values):
+        return Sequence(tuple(i for v in values if isinstance(v, Sequence) for i in v.items))
+    operands = tuple(settled(b, operand(value, loc)) for value in values)
+    if all(isinstance(v, Number) and v.weak for v in operands):
+        return _python(b, name, tuple(v for v in operands if isinstance(v, Number)), loc)
+    if name == "power":
+        _refuse_negative_exponent(operands, loc)
+    return apply(b, UFUNCS[name], operands, loc)
+
+
+def _fold(name: str, values: tuple[Value, ...], loc: Loc | None) -> Value:
+    objects = [value.value for value in values if isinstance(value, Known)]
+    try:
+        return Known(_FOLD[name](*objects))
+    except ZeroDivisionError:
+        refuse("PO0147", "division by zero", loc)
+    except TypeError:
+        kinds = " and ".join(type(o).__name__ for o in objects)
+        refuse("PO0147", f"`{name}` of {kinds} has no numeric meaning", loc)
+
+
+def _python(b: Builder, name: str, operands: tuple[Number, ...], loc: Loc | None) -> Number:
+    """Operators on Python's own numbers: bool counts as int, the result stays weak."""
+    if name in _COMPARISONS or (name in _BITWISE and operands[0].dtype is DType.BOOL):
+        result = apply(b, UFUNCS[name], operands, loc)
+    else:
+        wide = tuple(_as_int(number) for number in operands)
+        if name == "power":
+            _refuse_unknown_exponent(b, wide, loc)
+        result = apply(b, UFUNCS[name], wide, loc)
+    assert isinstance(result, Number)
+    return Number(result.expr, True)
+
+
+def _as_int(number: Number) -> Number:
+    if number.dtype is not DType.BOOL:
+        return number
+    return Number(cast(number.expr, DType.INT64), True)
+
+
+def _refuse_unknown_exponent(b: Builder, operands: tuple[Number, ...], loc: Loc | None) -> None:
+    base, exponent = operands
+    if not (base.dtype.is_integer and exponent.dtype.is_integer):
+        return
+    if not b.nonnegative(exponent.expr):
+        hint = "write the base as a float, such as `2.0 ** k`"
+        refuse("PO0147", "an integer power whose exponent may be negative has no fixed type", loc, hint)
+
+
+def _refuse_negative_exponent(operands: tuple[Operandish, ...], loc: Loc | None) -> None:
+    base, exponent = operands
+    if not base.dtype.is_integer or not isinstance(exponent, Number):
+        return
+    if isinstance(exponent.expr, Const) and exponent.dtype.is_integer:
+        value = exponent.expr.value
+        if isinstance(value, int) and value < 0:
+            hint = "convert the base to float first"
+            refuse("PO0147", "integers to negative powers are not allowed in NumPy", loc, hint)
+
+
+def operand(value: Value, loc: Loc | None) -> Operandish:
+    """Return a value that arithmetic accepts; refuses everything but numbers and arrays."""
+    match value:
+        case Number() | Tensor():
+            return value
+        case Known(value=known):
+            number = number_of(known, loc)
+            if number is None:
+                refuse("PO0124", f"{describe(value)} cannot be used as a number or an array", loc)
+            return number
+        case Gone():
+            refuse(value.code, value.reason, loc, value.hint)
+        case Sequence() | Range() | Iterated() | Method():
+            refuse("PO0124", f"{describe(value)} cannot be used as a number or an array", loc)
+
+
+def describe(value: Value) -> str:
+    """Return what a value is, for messages."""
+    match value:
+        case Known(value=known):
+            return f"{known!r}" if isinstance(known, str | type(None)) else f"a {type(known).__name__}"
+        case Number():
+            return f"a number of {value.dtype}"
+        case Tensor():
+            return f"an array of rank {value.rank}"
+        case Sequence():
+            return "a tuple or list"
+        case Range() | Iterated():
+            return "a range"
+        case Method():
+            return f"the method `{value.name}` without a call"
+        case Gone():
+            return value.reason

@@ -1,0 +1,153 @@
+"""Contractions: `@`, dot, inner, tensordot and einsum, all from labelled dimensions.
+
+In: operands and one label per dimension.  Out: a `Fold` over the labels that the result lacks.
+Refuses: ranks and extents that do not fit (PO0141, PO0140).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from polyopt.errors import Loc
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.elementwise import apply, operand_kinds
+from polyopt.frontend.integers import ONE
+from polyopt.frontend.memory import operand_of_product
+from polyopt.frontend.promote import cast, dtypes_of
+from polyopt.frontend.shapes import equate
+from polyopt.frontend.ufuncs import UFUNCS
+from polyopt.frontend.values import Fold, Index, Operandish, Tensor, as_tensor
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, integer
+from polyopt.ir.types import DType
+
+Labels = str
+
+
+def contract(
+    b: Builder, operands: Sequence[Tensor], labels: Sequence[Labels], result: Labels, loc: Loc | None
+) -> Tensor:
+    """Return `einsum(labels -> result)` of the operands."""
+    dtype = operands[0].dtype
+    for other in operands[1:]:
+        kinds = ((dtype, False), (other.dtype, other.weak))
+        dtype = dtypes_of(np.multiply, kinds, loc)[-1]
+    extents = _extents(b, operands, labels, loc)
+    summed = "".join(dict.fromkeys(c for word in labels for c in word if c not in result))
+    shape = tuple(extents[label] for label in result)
+    every = set("".join(labels))
+    ready = [
+        operand_of_product(b, operand, reused=bool(every - set(word)))
+        for operand, word in zip(operands, labels, strict=True)
+    ]
+
+    def term(index: Index, inner: Index) -> Expr:
+        place = dict(zip((*result, *summed), (*index, *inner), strict=True))
+        factors = [
+            cast(tensor.at(_subscript(tensor, word, place)), dtype, loc)
+            for tensor, word in zip(ready, labels, strict=True)
+        ]
+        value = factors[0]
+        for factor in factors[1:]:
+            op = BinaryOp.AND if dtype is DType.BOOL else BinaryOp.MUL
+            value = Binary(op, value, factor, dtype)
+        return value
+
+    if not summed:
+        return Tensor(shape, dtype, lambda index: term(index, ()), cost=len(ready) - 1)
+    op = BinaryOp.OR if dtype is DType.BOOL else BinaryOp.ADD
+    zero = cast(Const(0, DType.INT64), dtype)
+    assert isinstance(zero, Const)
+    fold = Fold(op, dtype, shape, tuple(extents[c] for c in summed), term, zero)
+    return folded(fold)
+
+
+def folded(fold: Fold) -> Tensor:
+    """Return a reduction as an array value; its elements exist once it is stored."""
+
+    def unready(index: Index) -> Expr:
+        raise AssertionError("a reduction was read before it was stored")
+
+    return Tensor(fold.shape, fold.dtype, unready, fold=fold)
+
+
+def _subscript(tensor: Tensor, word: Labels, place: dict[str, Expr]) -> Index:
+    return tuple(
+        integer(0) if extent == ONE else place[label]
+        for extent, label in zip(tensor.shape, word, strict=True)
+    )
+
+
+def _extents(
+    b: Builder, operands: Sequence[Tensor], labels: Sequence[Labels], loc: Loc | None
+) -> dict[str, Expr]:
+    extents: dict[str, Expr] = {}
+    for tensor, word in zip(operands, labels, strict=True):
+        for label, extent in zip(word, tensor.shape, strict=True):
+            known = extents.get(label, ONE)
+            if ONE in (known, extent):
+                extents[label] = extent if known == ONE else known
+            else:
+                extents[label] = equate(b, known, extent, "product", loc)
+    return extents
+
+
+def matmul(b: Builder, left: Operandish, right: Operandish, loc: Loc | None) -> Tensor:
+    """Return `left @ right`: vectors, matrices and stacks of matrices."""
+    a, c = as_tensor(left), as_tensor(right)
+    if a.rank == 0 or c.rank == 0:
+        refuse("PO0141", "`@` needs arrays, and one side is a number", loc, "multiply with `*`")
+    _refuse_unit_sum(a.shape[-1], c.shape[-1 if c.rank == 1 else -2], loc)
+    stack = "abcdefgh"
+    left_stack = stack[: max(a.rank - 2, 0)]
+    right_stack = stack[: max(c.rank - 2, 0)]
+    deep = max(len(left_stack), len(right_stack))
+    left_word = stack[deep - len(left_stack) : deep] + ("k" if a.rank == 1 else "ik")
+    right_word = stack[deep - len(right_stack) : deep] + ("k" if c.rank == 1 else "kj")
+    result = stack[:deep] + ("" if a.rank == 1 else "i") + ("" if c.rank == 1 else "j")
+    return contract(b, (a, c), (left_word, right_word), result, loc)
+
+
+def _refuse_unit_sum(left: Expr, right: Expr, loc: Loc | None) -> None:
+    """The summed dimension does not broadcast."""
+    if ONE in (left, right) and left != right:
+        refuse("PO0140", "the summed dimensions of a product differ", loc, "check the shapes")
+
+
+def dot(b: Builder, left: Operandish, right: Operandish, loc: Loc | None) -> Operandish:
+    """Return `np.dot`: the last dimension of the left with the last but one of the right."""
+    a, c = as_tensor(left), as_tensor(right)
+    if a.rank == 0 or c.rank == 0:
+        return apply(b, UFUNCS["multiply"], (left, right), loc)
+    inner = c.shape[-1 if c.rank == 1 else -2]
+    _refuse_unit_sum(a.shape[-1], inner, loc)
+    left_free, right_free = _free_labels(a.rank - 1, c.rank - 1)
+    right_word = right_free[:-1] + "k" + right_free[-1:] if c.rank > 1 else "k"
+    return contract(b, (a, c), (left_free + "k", right_word), left_free + right_free, loc)
+
+
+def inner(b: Builder, left: Operandish, right: Operandish, loc: Loc | None) -> Operandish:
+    """Return `np.inner`: the last dimensions of both."""
+    a, c = as_tensor(left), as_tensor(right)
+    if a.rank == 0 or c.rank == 0:
+        return apply(b, UFUNCS["multiply"], (left, right), loc)
+    _refuse_unit_sum(a.shape[-1], c.shape[-1], loc)
+    left_free, right_free = _free_labels(a.rank - 1, c.rank - 1)
+    words = (left_free + "k", right_free + "k")
+    return contract(b, (a, c), words, left_free + right_free, loc)
+
+
+def outer(b: Builder, left: Tensor, right: Tensor, loc: Loc | None) -> Operandish:
+    """Return `np.outer` of two vectors."""
+    if left.rank != 1 or right.rank != 1:
+        refuse("PO0141", "np.outer of arrays that are no vectors", loc, "flatten them first")
+    kinds = operand_kinds((left, right))
+    dtypes_of(np.multiply, kinds, loc)
+    return contract(b, (left, right), ("i", "j"), "ij", loc)
+
+
+def _free_labels(left: int, right: int) -> tuple[Labels, Labels]:
+    letters = "abcdefghijlmnopqrstuvwxyz"
+    return letters[:left], letters[left : left + right]

@@ -1,0 +1,171 @@
+"""NumPy's rules for the dtypes of operations and casts (NEP 50), asked of NumPy itself.
+
+In: operand dtypes and weakness.  Out: loop dtypes; expressions with every `Cast` in place.
+Refuses: results NumPy computes in types polyopt lacks (PO0143), undefined operations (PO0146).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+
+from polyopt.errors import Loc
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.integers import strip_casts
+from polyopt.frontend.values import Number
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Call,
+    Cast,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    MathFunc,
+)
+from polyopt.ir.types import DType, Kind
+
+Operand: TypeAlias = tuple[DType, bool]  # dtype, weak
+
+_PYTHON_TYPES = {Kind.SIGNED: int, Kind.FLOAT: float, Kind.COMPLEX: complex}
+
+
+@lru_cache(maxsize=4096)
+def loop_dtypes(ufunc: np.ufunc, operands: tuple[Operand, ...]) -> tuple[str, ...]:
+    """Return NumPy's names of the input and output dtypes of `ufunc` for such operands.
+
+    Raises `TypeError` when NumPy has no such loop.
+    """
+    given = [_PYTHON_TYPES.get(d.kind, d.numpy) if weak else d.numpy for d, weak in operands]
+    found = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))
+    return tuple(dtype.name for dtype in found)
+
+
+def dtypes_of(ufunc: np.ufunc, operands: tuple[Operand, ...], loc: Loc | None) -> tuple[DType, ...]:
+    """Return the input and output dtypes of `ufunc`; refuses what polyopt cannot compute."""
+    shown = ", ".join(str(dtype) for dtype, _ in operands)
+    try:
+        names = loop_dtypes(ufunc, operands)
+    except TypeError:
+        refuse(
+            "PO0146",
+            f"`{ufunc.__name__}` is not defined for {shown}",
+            loc,
+            "convert the operands first, with `.astype(np.float64)` for example",
+        )
+    for name in names:
+        if name not in DType._value2member_map_:
+            refuse(
+                "PO0143",
+                f"`{ufunc.__name__}` of {shown} is computed in {name}",
+                loc,
+                "convert the operands first, with `.astype(np.float32)` for example",
+            )
+    return tuple(DType(name) for name in names)
+
+
+def common_dtype(operands: tuple[Operand, ...], loc: Loc | None) -> DType:
+    """Return `np.result_type` of the operands."""
+    result = operands[0]
+    for other in operands[1:]:
+        result = (common_pair(result, other, loc), result[1] and other[1])
+    return result[0]
+
+
+def common_pair(left: Operand, right: Operand, loc: Loc | None) -> DType:
+    """Return the dtype that holds both."""
+    if left[0] is right[0]:
+        return left[0]
+    if DType.BOOL in (left[0], right[0]):
+        other = left if right[0] is DType.BOOL else right
+        return other[0]
+    return dtypes_of(np.add, (left, right), loc)[-1]
+
+
+def cast(expr: Expr, dtype: DType, loc: Loc | None = None) -> Expr:
+    """Return `expr` converted to `dtype`; constants are converted at once."""
+    if expr.dtype is dtype:
+        return expr
+    if isinstance(expr, Const):
+        return convert_constant(expr, dtype, loc)
+    if dtype is DType.INT64 and expr.dtype.is_integer:
+        return strip_casts(Cast(expr, dtype))
+    if dtype is DType.BOOL:
+        return Compare(CompareOp.NE, expr, convert_constant(Const(0, DType.INT64), expr.dtype, loc))
+    return Cast(expr, dtype)
+
+
+def convert_constant(expr: Const, dtype: DType, loc: Loc | None) -> Const:
+    """Return the constant in `dtype`; an integer that does not fit is refused."""
+    match dtype.kind:
+        case Kind.BOOL:
+            return Const(bool(expr.value), dtype)
+        case Kind.FLOAT:
+            if isinstance(expr.value, complex):
+                refuse("PO0144", "a complex number cannot become a real one", loc, "take `.real`")
+            return Const(float(dtype.numpy.type(expr.value)), dtype)  # type: ignore[arg-type]
+        case Kind.COMPLEX:
+            return Const(complex(expr.value), dtype)
+        case _:
+            pass
+    if isinstance(expr.value, complex):
+        refuse("PO0144", "a complex number cannot become an integer", loc, "take `.real`")
+    if isinstance(expr.value, float) and not np.isfinite(expr.value):
+        refuse("PO0144", f"{expr.value} cannot become an integer", loc)
+    value = int(expr.value)
+    info = np.iinfo(dtype.value)
+    if not info.min <= value <= info.max:
+        refuse("PO0145", f"{value} does not fit {dtype}", loc, "use a wider element type")
+    return Const(value, dtype)
+
+
+def is_castable(source: DType, target: DType, rule: str) -> bool:
+    """Whether NumPy casts `source` to `target` under `rule` ("same_kind", "safe", …)."""
+    return bool(np.can_cast(source.numpy, target.numpy, casting=rule))  # type: ignore[arg-type]
+
+
+def number_of(value: object, loc: Loc | None) -> Number | None:
+    """Return a Python or NumPy number as a constant, or None when `value` is no number."""
+    match value:
+        case bool():
+            return Number(Const(value, DType.BOOL), True)
+        case np.bool_():
+            return Number(Const(bool(value), DType.BOOL), False)
+        case int():
+            if not -(2**63) <= value < 2**63:
+                refuse("PO0145", f"{value} does not fit int64", loc)
+            return Number(Const(value, DType.INT64), True)
+        case np.generic():
+            return _numpy_number(value, loc)
+        case float():
+            return Number(Const(value, DType.FLOAT64), True)
+        case complex():
+            return Number(Const(value, DType.COMPLEX128), True)
+        case _:
+            return None
+
+
+def _numpy_number(value: np.generic, loc: Loc | None) -> Number | None:
+    name = value.dtype.name
+    if name not in DType._value2member_map_:
+        refuse("PO0143", f"a constant of type {name}", loc)
+    return Number(Const(value.item(), DType(name)), False)
+
+
+def real_dtype(dtype: DType) -> DType:
+    """Return the type of real and imaginary parts."""
+    return {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}.get(dtype, dtype)
+
+
+def call(func: MathFunc, *args: Expr, dtype: DType | None = None) -> Expr:
+    """Return `func(*args)` in the dtype of its first argument, or `dtype`."""
+    return Call(func, args, dtype or args[0].dtype)
+
+
+def binary(op: BinaryOp, left: Expr, right: Expr) -> Expr:
+    """Return `left op right` in their common dtype."""
+    assert left.dtype is right.dtype, (op, left.dtype, right.dtype)
+    return Binary(op, left, right, left.dtype)

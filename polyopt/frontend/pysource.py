@@ -1,0 +1,147 @@
+"""A Python function's syntax tree with places in its file.
+
+In: a function object.  Out: `PyFunction`.
+Refuses: functions without source text (PO0101), lambdas, generators, coroutines (PO0102, PO0113).
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import textwrap
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from polyopt.errors import Loc
+from polyopt.frontend.codes import refuse
+
+
+@dataclass(frozen=True, eq=False)
+class PyFunction:
+    """A function's tree; `first_line` and `indent` turn its places into the file's."""
+
+    name: str
+    tree: ast.FunctionDef
+    file: str
+    first_line: int
+    indent: int
+    lines: tuple[str, ...]
+    globals: Mapping[str, object]
+    signature: inspect.Signature
+    annotations: Mapping[str, object]
+    origin: object
+
+    def argument_loc(self, name: str) -> Loc:
+        """Return where an argument stands in the function's head."""
+        spec = self.tree.args
+        for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+            if argument.arg == name:
+                whole = self.loc(argument)
+                return Loc(whole.file, whole.line, whole.col, whole.line, whole.col + len(name))
+        return self.loc(self.tree)
+
+    def loc(self, node: ast.AST) -> Loc:
+        """Return where `node` stands in the file."""
+        line = getattr(node, "lineno", 1)
+        end_line = getattr(node, "end_lineno", None) or line
+        col = self._column(line, getattr(node, "col_offset", 0))
+        end_col = self._column(end_line, getattr(node, "end_col_offset", None) or 0)
+        shift = self.first_line - 1
+        return Loc(self.file, line + shift, col, end_line + shift, end_col)
+
+    def _column(self, line: int, offset: int) -> int:
+        """ast counts bytes of UTF-8 in the dedented text; people count characters in the file."""
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        return len(text.encode()[:offset].decode(errors="ignore")) + self.indent + 1
+
+    def text(self, node: ast.AST) -> str:
+        """Return the first source line of `node`, stripped."""
+        line = getattr(node, "lineno", 1)
+        return self.lines[line - 1].strip() if line <= len(self.lines) else ""
+
+
+def is_inlinable(value: object) -> bool:
+    """Whether `value` is a Python function, or a kernel around one."""
+    return isinstance(plain_function(value), types.FunctionType)
+
+
+def plain_function(value: object) -> object:
+    """Return the Python function inside a kernel object, or `value`."""
+    inner = getattr(value, "py_func", None)
+    return value if inner is None else inner
+
+
+def read_function(func: Callable[..., object]) -> PyFunction:
+    """Return the syntax tree of `func`."""
+    plain = plain_function(func)
+    if not isinstance(plain, types.FunctionType):
+        refuse("PO0102", f"{func!r} is not a Python function", None, "pass a function made by `def`")
+    if plain.__name__ == "<lambda>":
+        refuse("PO0102", "a lambda cannot be compiled", None, "write it as `def name(...): return ...`")
+    if inspect.isgeneratorfunction(plain) or inspect.iscoroutinefunction(plain):
+        code = plain.__code__
+        loc = Loc(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 1)
+        refuse(
+            "PO0113",
+            f"`{plain.__name__}` is a generator or coroutine, and its body runs in pieces",
+            loc,
+            "write the results into an array and return it",
+        )
+    return _parse(plain)
+
+
+def _parse(func: types.FunctionType) -> PyFunction:
+    name = func.__name__
+    try:
+        linecache.checkcache(func.__code__.co_filename)
+        lines, first = inspect.getsourcelines(func)
+    except (OSError, TypeError):
+        refuse(
+            "PO0101",
+            f"the source text of `{name}` is not available",
+            None,
+            "define it in a file, not with exec or at an interactive prompt",
+        )
+    whole = "".join(lines)
+    dedented = textwrap.dedent(whole)
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    try:
+        module = ast.parse(dedented)
+    except SyntaxError:
+        refuse(
+            "PO0101",
+            f"the source text of `{name}` cannot be parsed on its own",
+            None,
+            "do not continue its lines with backslashes or strings that break indentation",
+        )
+    tree = module.body[0]
+    if not isinstance(tree, ast.FunctionDef):
+        refuse("PO0102", f"`{name}` is not defined by a plain `def`", None, "define it with `def`")
+    file = inspect.getsourcefile(func) or func.__code__.co_filename
+    scope = {**func.__globals__, **_closure(func)}
+    lines_dedented = tuple(dedented.splitlines())
+    return PyFunction(
+        name, tree, file, first, indent, lines_dedented, scope, inspect.signature(func),
+        _annotations(func), func,
+    )  # fmt: skip
+
+
+def _annotations(func: types.FunctionType) -> dict[str, object]:
+    """Return the annotations that can be evaluated; the others say nothing."""
+    try:
+        return inspect.get_annotations(func, eval_str=True)
+    except Exception:
+        return {}
+
+
+def _closure(func: types.FunctionType) -> dict[str, object]:
+    """Return the free variables of `func` that have values."""
+    result: dict[str, object] = {}
+    for name, cell in zip(func.__code__.co_freevars, func.__closure__ or (), strict=True):
+        try:
+            result[name] = cell.cell_contents
+        except ValueError:
+            continue
+    return result

@@ -1,0 +1,58 @@
+"""From working names of parameters (`A.shape[0]`) to identifiers of the Scop.
+
+In: the parameters, what the user calls them.  Out: `Renaming`, applied to expressions and drafts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from polyopt.frontend.builder import Draft
+from polyopt.frontend.domains import Loop, Scope
+from polyopt.ir.expr import Expr, Load, Param, Symbol, rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """`params`: working name -> identifier; `symbols`: integer arguments that stay plain numbers."""
+
+    params: Mapping[str, str]
+    symbols: Mapping[str, str]
+
+    def expr(self, expr: Expr) -> Expr:
+        """Return `expr` under the final names."""
+        return rewrite(expr, self._rule)
+
+    def _rule(self, expr: Expr) -> Expr | None:
+        if not isinstance(expr, Param):
+            return None
+        if expr.name in self.symbols:
+            return Symbol(self.symbols[expr.name], expr.dtype)
+        return Param(self.params[expr.name])
+
+
+def renamed_scope(rename: Renaming, scope: Scope) -> Scope:
+    """Return the scope under the final names."""
+    loops = tuple(
+        Loop(loop.iter, rename.expr(loop.lower), rename.expr(loop.upper), loop.step)
+        for loop in scope.loops
+    )
+    return Scope(
+        loops,
+        tuple(rename.expr(c) for c in scope.conditions),
+        rename.expr(scope.guard),
+        tuple(rename.expr(e) for e in scope.order),
+    )
+
+
+def renamed_draft(rename: Renaming, draft: Draft) -> Draft:
+    """Return the draft under the final names."""
+    target = rename.expr(draft.target)
+    assert isinstance(target, Load)
+    return replace(
+        draft,
+        scope=renamed_scope(rename, draft.scope),
+        target=target,
+        value=rename.expr(draft.value),
+    )

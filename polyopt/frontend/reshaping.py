@@ -1,0 +1,177 @@
+"""Functions that only rename elements: transpose, swapaxes, expand_dims, squeeze, flip, diagonal.
+
+In: an array value.  Out: a view of it; no element is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyopt.errors import Loc
+from polyopt.frontend.arguments import Arguments, extents, is_none, known_axes, known_int, tensor
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.folds import normal_axes, with_unit_axes
+from polyopt.frontend.integers import ONE, minus, plus
+from polyopt.frontend.memory import forced
+from polyopt.frontend.shapes import broadcast, stretched
+from polyopt.frontend.values import Index, Tensor, Value, remapped
+from polyopt.frontend.values import Sequence as Items
+from polyopt.ir.expr import integer
+
+
+def permuted(value: Tensor, axes: Sequence[int]) -> Tensor:
+    """Return `value` with dimension `d` being its dimension `axes[d]`."""
+    place = {axis: d for d, axis in enumerate(axes)}
+
+    def index(new: Index) -> Index:
+        return tuple(new[place[axis]] for axis in range(len(axes)))
+
+    return remapped(value, tuple(value.shape[axis] for axis in axes), index)
+
+
+def transposed(value: Tensor) -> Tensor:
+    """Return `value.T`."""
+    return permuted(value, tuple(reversed(range(value.rank))))
+
+
+def transpose(b: Builder, args: Arguments) -> Value:
+    """np.transpose, ndarray.transpose"""
+    if len(args.values) > 2:
+        args = Arguments(args.name, (args.values[0], Items(args.values[1:])), {}, args.loc)
+    array, order = args.take("a", "axes")
+    value = forced(b, tensor(b, array, args.loc))
+    axes = known_axes(b, order, args.loc)
+    if axes is None:
+        return transposed(value)
+    counted = tuple(axis % value.rank if value.rank else axis for axis in axes)
+    if sorted(counted) != list(range(value.rank)):
+        refuse("PO0153", f"axes {axes} of an array with {value.rank} dimensions", args.loc)
+    return permuted(value, counted)
+
+
+def _axis(b: Builder, axis: Value, rank: int, loc: Loc | None) -> int:
+    return normal_axes((known_int(b, axis, "an axis", loc),), rank, loc)[0]
+
+
+def swapaxes(b: Builder, args: Arguments) -> Value:
+    """np.swapaxes"""
+    array, first, second = args.take("a axis1 axis2")
+    value = forced(b, tensor(b, array, args.loc))
+    one, two = (_axis(b, axis, value.rank, args.loc) for axis in (first, second))
+    axes = list(range(value.rank))
+    axes[one], axes[two] = axes[two], axes[one]
+    return permuted(value, axes)
+
+
+def moveaxis(b: Builder, args: Arguments) -> Value:
+    """np.moveaxis for one axis"""
+    array, source, destination = args.take("a source destination")
+    value = forced(b, tensor(b, array, args.loc))
+    one, two = (_axis(b, axis, value.rank, args.loc) for axis in (source, destination))
+    axes = [axis for axis in range(value.rank) if axis != one]
+    axes.insert(two, one)
+    return permuted(value, axes)
+
+
+def expand_dims(b: Builder, args: Arguments) -> Value:
+    """np.expand_dims"""
+    array, axis = args.take("a axis")
+    value = forced(b, tensor(b, array, args.loc))
+    axes = known_axes(b, axis, args.loc) or ()
+    return with_unit_axes(value, normal_axes(axes, value.rank + len(axes), args.loc))
+
+
+def squeeze(b: Builder, args: Arguments) -> Value:
+    """np.squeeze: dimensions known to be one"""
+    array, axis = args.take("a", "axis")
+    value = forced(b, tensor(b, array, args.loc))
+    axes = known_axes(b, axis, args.loc)
+    if axes is None:
+        gone = tuple(d for d, extent in enumerate(value.shape) if extent == ONE)
+    else:
+        gone = normal_axes(axes, value.rank, args.loc)
+    if any(value.shape[d] != ONE for d in gone):
+        refuse("PO0140", "np.squeeze of a dimension that is not known to be 1", args.loc)
+    return without_axes(value, gone)
+
+
+def without_axes(value: Tensor, gone: Sequence[int]) -> Tensor:
+    """Return element 0 along the dimensions in `gone`."""
+    kept = [d for d in range(value.rank) if d not in gone]
+
+    def index(new: Index) -> Index:
+        place = dict(zip(kept, new, strict=True))
+        return tuple(place.get(d, integer(0)) for d in range(value.rank))
+
+    return remapped(value, tuple(value.shape[d] for d in kept), index)
+
+
+def flip(b: Builder, args: Arguments) -> Value:
+    """np.flip"""
+    array, axis = args.take("m", "axis")
+    value = forced(b, tensor(b, array, args.loc))
+    return flipped(value, normal_axes(known_axes(b, axis, args.loc), value.rank, args.loc))
+
+
+def flipud(b: Builder, args: Arguments) -> Value:
+    """np.flipud"""
+    (array,) = args.take("m")
+    return flipped(forced(b, tensor(b, array, args.loc)), (0,))
+
+
+def fliplr(b: Builder, args: Arguments) -> Value:
+    """np.fliplr"""
+    (array,) = args.take("m")
+    return flipped(forced(b, tensor(b, array, args.loc)), (1,))
+
+
+def flipped(value: Tensor, axes: Sequence[int]) -> Tensor:
+    """Return `value` backwards along `axes`."""
+
+    def index(new: Index) -> Index:
+        return tuple(
+            minus(plus(value.shape[d], -1), part) if d in axes else part for d, part in enumerate(new)
+        )
+
+    return remapped(value, value.shape, index)
+
+
+def broadcast_to(b: Builder, args: Arguments) -> Value:
+    """np.broadcast_to"""
+    array, shape = args.take("array shape")
+    value = forced(b, tensor(b, array, args.loc))
+    target = extents(b, shape, args.loc)
+    if len(target) < value.rank:
+        refuse("PO0140", "np.broadcast_to a shape of lower rank", args.loc)
+    broadcast(b, (value.shape, target), "np.broadcast_to", args.loc)
+    result = stretched(value, target)
+    return Tensor(result.shape, result.dtype, result.at, cost=result.cost)
+
+
+def ravel(b: Builder, args: Arguments) -> Value:
+    """np.ravel of a vector"""
+    (array,) = args.take("a")
+    value = forced(b, tensor(b, array, args.loc))
+    if value.rank != 1:
+        hint = "keep the dimensions, or loop over them"
+        refuse("PO0150", "np.ravel of an array with more than one dimension", args.loc, hint)
+    return value
+
+
+def reshape(b: Builder, args: Arguments) -> Value:
+    """np.reshape where only dimensions of one come or go"""
+    if len(args.values) > 2:
+        args = Arguments(args.name, (args.values[0], Items(args.values[1:])), {}, args.loc)
+    array, shape = args.take("a newshape")
+    value = forced(b, tensor(b, array, args.loc))
+    if is_none(shape):
+        refuse("PO0151", "np.reshape without a shape", args.loc)
+    target = extents(b, shape, args.loc)
+    old = [extent for extent in value.shape if extent != ONE]
+    new = [extent for extent in target if extent != ONE]
+    if old != new:
+        hint = "keep the dimensions, or loop over them"
+        refuse("PO0150", "np.reshape that mixes dimensions", args.loc, hint)
+    bare = without_axes(value, tuple(d for d, e in enumerate(value.shape) if e == ONE))
+    return with_unit_axes(bare, tuple(d for d, e in enumerate(target) if e == ONE))

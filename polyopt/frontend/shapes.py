@@ -1,0 +1,125 @@
+"""Shapes: which extents are equal, what broadcasts, and what that teaches about the sizes.
+
+In: extents over parameters and iterators.  Out: the common shape; facts and demands on sizes.
+Refuses: extents that differ by a constant (PO0140).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyopt.errors import Loc
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.integers import (
+    clipped,
+    compare,
+    constant,
+    is_affine,
+    is_size,
+    minus,
+    unclipped,
+)
+from polyopt.frontend.values import Index, Tensor, iterators, remapped
+from polyopt.ir.expr import CompareOp, Expr, Linear, Param, from_linear, integer, linear, show, walk
+
+ONE = integer(1)
+
+
+def equate(b: Builder, left: Expr, right: Expr, what: str, loc: Loc | None) -> Expr:
+    """Require two extents to be equal and return the common one."""
+    left, right = b.facts.resolve(left), b.facts.resolve(right)
+    if left == right:
+        return left
+    gap = linear(minus(unclipped(left), unclipped(right)))
+    if not gap.terms:
+        if gap.constant != 0:
+            message = f"{what}: extents {show(left)} and {show(right)} differ"
+            refuse("PO0140", message, loc, "give both operands the same shape")
+        return unclipped(left)
+    if _learn(b, left, right) or _learn(b, right, left) or _learn_from_sum(b, left, right):
+        return b.facts.resolve(left)
+    equal = compare(CompareOp.EQ, clipped(left), clipped(right))
+    if not is_affine(equal):
+        refuse("PO0140", f"{what}: cannot tell {show(left)} and {show(right)} equal", loc)
+    message = f"{what}: extents {show(left)} and {show(right)} must be equal"
+    if not b.always(equal):
+        b.demand(equal, "PO0173", message, loc, "give both operands the same shape")
+    return left
+
+
+def _learn(b: Builder, size: Expr, value: Expr) -> bool:
+    """`size` is a dimension of an argument: from now on it is `value`."""
+    if not isinstance(size, Param) or not is_size(size.name) or iterators(value):
+        return False
+    if any(part == size for part in walk(value)):
+        return False
+    b.facts.set_equal(size.name, clipped(value) if not _may_be_size(value) else value)
+    return True
+
+
+def _may_be_size(value: Expr) -> bool:
+    """An integer argument may stand for a size as it is: the shape check refuses negative ones."""
+    return isinstance(value, Param)
+
+
+def _learn_from_sum(b: Builder, left: Expr, right: Expr) -> bool:
+    """Solve the equation for a dimension of an argument that occurs once, with factor one."""
+    gap = linear(minus(unclipped(left), unclipped(right)))
+    for atom, factor in reversed(gap.terms):
+        if not isinstance(atom, Param) or not is_size(atom.name) or abs(factor) != 1:
+            continue
+        rest = tuple((other, -c * factor) for other, c in gap.terms if other != atom)
+        value = from_linear(Linear(-gap.constant * factor, rest))
+        if _learn(b, atom, value):
+            return True
+    return False
+
+
+def broadcast(b: Builder, shapes: Sequence[Index], what: str, loc: Loc | None) -> Index:
+    """Return the shape that all `shapes` broadcast to."""
+    rank = max((len(shape) for shape in shapes), default=0)
+    result: list[Expr] = []
+    for dim in range(rank):
+        extent: Expr = ONE
+        for shape in shapes:
+            place = dim - rank + len(shape)
+            if place >= 0:
+                extent = _common(b, extent, shape[place], what, loc)
+        result.append(extent)
+    return tuple(result)
+
+
+def _common(b: Builder, left: Expr, right: Expr, what: str, loc: Loc | None) -> Expr:
+    if left == ONE:
+        return right
+    if right == ONE:
+        return left
+    return equate(b, left, right, what, loc)
+
+
+def is_repeated(source: Index, target: Index) -> bool:
+    """Whether broadcasting `source` to `target` uses an element more than once."""
+    if len(source) < len(target):
+        missing = target[: len(target) - len(source)]
+        if any(extent != ONE for extent in missing):
+            return True
+    pairs = zip(reversed(source), reversed(target), strict=False)
+    return any(old == ONE and new != ONE for old, new in pairs)
+
+
+def stretched(tensor: Tensor, shape: Index) -> Tensor:
+    """Return `tensor` broadcast to `shape`, which it fits."""
+    if tensor.shape == shape:
+        return tensor
+    skip = len(shape) - tensor.rank
+    fixed = tuple(
+        constant(extent) == 1 and shape[skip + d] != ONE for d, extent in enumerate(tensor.shape)
+    )
+
+    def index(full: Index) -> Index:
+        return tuple(
+            integer(0) if one else full[skip + d] for d, one in enumerate(fixed)
+        )
+
+    return remapped(tensor, shape, index)

@@ -1,0 +1,129 @@
+"""Statements are split along affine conditions in subscripts and values.
+
+In: a draft.  Out: pieces with disjoint domains whose subscripts are plain affine: the part of the
+domain where `A[i - 1]` wraps around is a statement of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyopt.frontend.builder import Draft
+from polyopt.frontend.domains import domain_of
+from polyopt.frontend.integers import is_affine
+from polyopt.frontend.values import has_loads
+from polyopt.ir.affine import condition_set
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Expr,
+    Load,
+    Select,
+    children,
+    normalize,
+    rewrite,
+)
+from polyopt.ir.types import DType
+
+MAX_PIECES = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A part of a statement."""
+
+    domain: isl.Set
+    target: Load
+    value: Expr
+    guard: Expr
+
+
+def pieces_of(draft: Draft, params: tuple[str, ...], context: isl.Set) -> list[Piece]:
+    """Return the non-empty parts of a draft, in which no affine choice is left in a subscript."""
+    domain = domain_of(draft.scope, params, "S")
+    whole = Piece(domain, draft.target, draft.value, draft.scope.guard)
+    done: list[Piece] = []
+    waiting = [whole]
+    while waiting:
+        piece = waiting.pop()
+        if piece.domain.intersect_params(context).is_empty():
+            continue
+        choice = next(_choices(piece), None)
+        if choice is None or len(done) + len(waiting) >= MAX_PIECES:
+            done.append(_with_domain(piece, piece.domain.coalesce()))
+            continue
+        condition = _condition(choice)
+        holds = condition_set(condition, piece.domain.get_space())
+        waiting.append(_resolved(piece, condition, False, piece.domain.subtract(holds)))
+        waiting.append(_resolved(piece, condition, True, piece.domain.intersect(holds)))
+    return done
+
+
+def split_conditions(draft: Draft) -> list[Expr]:
+    """Return the conditions a draft is split along."""
+    piece = Piece(None, draft.target, draft.value, draft.scope.guard)
+    return [_condition(choice) for choice in _choices(piece)]
+
+
+def _with_domain(piece: Piece, domain: isl.Set) -> Piece:
+    return Piece(domain, piece.target, piece.value, piece.guard)
+
+
+def _choices(piece: Piece) -> Iterator[Expr]:
+    for expr in (piece.target, piece.value, piece.guard):
+        yield from _choices_in(expr, False)
+
+
+def _choices_in(expr: Expr, in_subscript: bool) -> Iterator[Expr]:
+    """Yield choices in subscripts, and choices between values that read memory."""
+    match expr:
+        case Select() if is_affine(expr.condition) and (in_subscript or has_loads(expr)):
+            yield expr
+        case Binary(op=BinaryOp.MIN | BinaryOp.MAX) if in_subscript and is_affine(expr):
+            yield expr
+        case _:
+            pass
+    for child in children(expr):
+        yield from _choices_in(child, in_subscript or isinstance(expr, Load))
+
+
+def _condition(choice: Expr) -> Expr:
+    match choice:
+        case Select(condition=condition):
+            return condition
+        case Binary(op=BinaryOp.MIN):
+            return Compare(CompareOp.LE, choice.left, choice.right)
+        case Binary():
+            return Compare(CompareOp.GE, choice.left, choice.right)
+        case _:
+            raise AssertionError(choice)
+
+
+def _resolved(piece: Piece, condition: Expr, holds: bool, domain: isl.Set) -> Piece:
+    """Return the piece with every choice along `condition` made."""
+
+    def rule(expr: Expr) -> Expr | None:
+        match expr:
+            case Select() if expr.condition == condition:
+                return rewrite(expr.then if holds else expr.otherwise, rule)
+            case Binary(op=BinaryOp.MIN | BinaryOp.MAX) if _condition(expr) == condition:
+                return rewrite(expr.left if holds else expr.right, rule)
+            case Load():
+                parts = tuple(normalize(rewrite(part, rule)) for part in expr.index)
+                return Load(expr.array, parts, expr.dtype)
+            case _:
+                return None
+
+    target = rewrite(piece.target, rule)
+    assert isinstance(target, Load)
+    return Piece(domain, target, rewrite(piece.value, rule), rewrite(piece.guard, rule))
+
+
+def is_integer(expr: Expr) -> bool:
+    """Whether an expression is INT64."""
+    return expr.dtype is DType.INT64

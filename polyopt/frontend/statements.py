@@ -1,0 +1,90 @@
+"""Python statements: assignments, loops, branches, returns.
+
+In: a function body, the frame, the builder.  Out: drafts in the builder and the returned value.
+Refuses: each statement outside the supported set with its own code.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from polyopt.frontend.assignments import assign, augment
+from polyopt.frontend.branches import read_if
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.expressions import evaluate
+from polyopt.frontend.frames import Frame
+from polyopt.frontend.loops import read_for
+from polyopt.frontend.values import Known, Value
+
+_REFUSED: dict[type[ast.stmt], tuple[str, str, str]] = {
+    ast.While: ("PO0110", "a `while` loop", "write a `for` loop over a range"),
+    ast.Break: ("PO0111", "`break`", "let the loop run and guard its body with `if`"),
+    ast.Continue: ("PO0111", "`continue`", "put the rest of the body under the opposite `if`"),
+    ast.Try: ("PO0112", "`try`", "check the inputs before the kernel is called"),
+    ast.Raise: ("PO0112", "`raise`", "check the inputs before the kernel is called"),
+    ast.With: ("PO0112", "`with`", "do this outside the kernel"),
+    ast.Assert: ("PO0112", "`assert`", "check the inputs before the kernel is called"),
+    ast.AsyncFor: ("PO0113", "`async for`", "use a plain `for` loop"),
+    ast.AsyncWith: ("PO0113", "`async with`", "do this outside the kernel"),
+    ast.AsyncFunctionDef: ("PO0113", "a coroutine", "use a plain function of the module"),
+    ast.FunctionDef: ("PO0117", "a function inside the kernel", "define it in the module"),
+    ast.ClassDef: ("PO0117", "a class inside the kernel", "define it outside and pass arrays"),
+    ast.Global: ("PO0118", "`global`", "return the value instead"),
+    ast.Nonlocal: ("PO0118", "`nonlocal`", "return the value instead"),
+    ast.Import: ("PO0120", "`import`", "import at the top of the module"),
+    ast.ImportFrom: ("PO0120", "`import`", "import at the top of the module"),
+    ast.Delete: ("PO0121", "`del`", "leave it out: temporaries vanish by themselves"),
+}
+
+
+class StatementReader:
+    """The `Reader` that frames carry."""
+
+    def function(self, b: Builder, frame: Frame) -> Value | None:
+        """Read a whole function; return what it returns, None when it returns nothing."""
+        return read_block(b, frame, frame.function.tree.body)
+
+    def block(self, b: Builder, frame: Frame, body: list[ast.stmt]) -> Value | None:
+        """Read statements in order; return the value of a `return` among them."""
+        return read_block(b, frame, body)
+
+
+def read_block(b: Builder, frame: Frame, body: list[ast.stmt]) -> Value | None:
+    """Read statements in order; return the value of a `return` among them."""
+    for number, node in enumerate(body):
+        b.loc, b.text = frame.loc(node), frame.function.text(node)
+        match node:
+            case ast.Return(value=None):
+                return Known(None)
+            case ast.Return(value=ast.expr() as value):
+                return evaluate(b, frame, value)
+            case ast.If():
+                returned = read_if(b, frame, node, body[number + 1 :])
+                if returned is not None:
+                    return returned
+            case _:
+                read_statement(b, frame, node)
+    return None
+
+
+def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:
+    """Read one statement that neither branches nor returns."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            assign(b, frame, targets, value, node)
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            assign(b, frame, [target], value, node)
+        case ast.AugAssign():
+            augment(b, frame, node)
+        case ast.For():
+            read_for(b, frame, node)
+        case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign():
+            return
+        case ast.Expr(value=value):
+            evaluate(b, frame, value)
+        case _:
+            code, what, hint = _REFUSED.get(
+                type(node), ("PO0127", f"this statement ({type(node).__name__})", "write it otherwise")
+            )
+            refuse(code, f"{what} is not supported in a kernel", frame.loc(node), hint)

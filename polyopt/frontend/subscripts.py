@@ -1,0 +1,225 @@
+"""Basic subscripts: integers, slices, newaxis, ellipsis; each becomes a subscript map.
+
+In: an array value and the parts of a subscript.  Out: the selected array value.
+Negative integers and slice bounds count from the end, slices clip to the array, as in Python.
+Refuses: subscripts that are not affine (PO0133, PO0134), masks and index arrays (PO0135).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from polyopt.errors import Loc
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.integers import (
+    ONE,
+    TRUE,
+    ZERO,
+    at_least,
+    both,
+    compare,
+    constant,
+    floordiv,
+    is_size,
+    less,
+    maximum,
+    minimum,
+    minus,
+    plus,
+    select,
+    times,
+)
+from polyopt.frontend.values import Index, Tensor, iterators, remapped
+from polyopt.ir.expr import CompareOp, Expr, Param, integer, linear, show, walk
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """One position; the dimension goes away."""
+
+    index: Expr
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """`start:stop:step`."""
+
+    start: Expr | None
+    stop: Expr | None
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewAxis:
+    """A new dimension of extent one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """All dimensions not mentioned."""
+
+
+Part: TypeAlias = At | Cut | NewAxis | Dots
+
+
+@dataclass(frozen=True, slots=True)
+class _Dim:
+    """How one source dimension is found: `base + step * index[place]`, no place: `base`."""
+
+    base: Expr
+    step: int
+    place: int | None
+
+
+def select_parts(
+    b: Builder, tensor: Tensor, parts: Sequence[Part], name: str, loc: Loc | None
+) -> Tensor:
+    """Return `tensor[parts]`; `name` is what the source calls the array."""
+    full = _with_dots(tensor.rank, parts, name, loc)
+    dims: list[_Dim] = []
+    shape: list[Expr] = []
+    for part in full:
+        extent = tensor.shape[len(dims)] if len(dims) < tensor.rank else ONE
+        match part:
+            case NewAxis():
+                shape.append(ONE)
+            case At(index=index, text=text):
+                dims.append(_Dim(position(b, index, extent, name, text, loc), 0, None))
+            case Cut():
+                base, length = cut(b, part, extent, loc)
+                dims.append(_Dim(base, part.step, len(shape)))
+                shape.append(length)
+            case Dots():
+                raise AssertionError("expanded above")
+
+    def index_map(index: Index) -> Index:
+        return tuple(
+            d.base if d.place is None else plus(d.base, times(index[d.place], d.step)) for d in dims
+        )
+
+    return remapped(tensor, tuple(shape), index_map)
+
+
+def _with_dots(rank: int, parts: Sequence[Part], name: str, loc: Loc | None) -> list[Part]:
+    """Return the parts with `...` and missing dimensions written as full slices."""
+    used = sum(isinstance(part, At | Cut) for part in parts)
+    dots = sum(isinstance(part, Dots) for part in parts)
+    if used > rank:
+        refuse("PO0135", f"`{name}` has {rank} dimensions, but {used} subscripts are given", loc)
+    if dots > 1:
+        refuse("PO0135", "a subscript can hold one `...` only", loc)
+    missing = [Cut(None, None, 1)] * (rank - used)
+    if not dots:
+        return [*parts, *missing]
+    result: list[Part] = []
+    for part in parts:
+        result += missing if isinstance(part, Dots) else [part]
+    return result
+
+
+def position(b: Builder, index: Expr, extent: Expr, name: str, text: str, loc: Loc | None) -> Expr:
+    """Return an integer subscript counted from the front, and require that it is inside."""
+    value = constant(index)
+    if value is not None:
+        found = index if value >= 0 else plus(extent, value)
+    elif b.nonnegative(index):
+        found = index
+    elif b.never(at_least(index, ZERO)):
+        found = plus(extent, index)
+    else:
+        found = select(less(index, ZERO), plus(index, extent), index)
+    b.demand_index(found, extent, name, text, loc)
+    return found
+
+
+def cut(b: Builder, part: Cut, extent: Expr, loc: Loc | None) -> tuple[Expr, Expr]:
+    """Return first position and length of a slice of a dimension (a negative length is none)."""
+    simple = _cut_from_front(part, extent)
+    if simple is not None:
+        start, distance = simple
+    else:
+        start, distance = _cut_clipped(b, part, b.extent(extent), loc)
+    return start, _steps(distance, abs(part.step))
+
+
+def _steps(distance: Expr, step: int) -> Expr:
+    """Return how many multiples of `step` lie in `[0, distance)`."""
+    return distance if step == 1 else floordiv(plus(distance, step - 1), integer(step))
+
+
+def _cut_from_front(part: Cut, extent: Expr) -> tuple[Expr, Expr] | None:
+    """`[c:]`, `[c:-d]` and `[::-s]`: clipping would only turn one empty length into another."""
+    start = 0 if part.start is None else constant(part.start)
+    stop = 0 if part.stop is None else constant(part.stop)
+    if part.step < 0:
+        whole = part.start is None and part.stop is None
+        return (plus(extent, -1), extent) if whole else None
+    if start is None or start < 0 or stop is None or (part.stop is not None and stop >= 0):
+        return None
+    return integer(start), plus(extent, stop - start)
+
+
+def _cut_clipped(b: Builder, part: Cut, size: Expr, loc: Loc | None) -> tuple[Expr, Expr]:
+    """Return start and distance of a slice; the simplest expressions that are right are chosen."""
+    up = part.step > 0
+    low, high = (ZERO, size) if up else (integer(-1), plus(size, -1))
+    assumed = [_required_sign(b, bound, loc) for bound in (part.start, part.stop) if bound is not None]
+    start = (low if up else high) if part.start is None else _exact(part.start, size, low, high)
+    stop = (high if up else low) if part.stop is None else _exact(part.stop, size, low, high)
+    distance = minus(stop, start) if up else minus(start, stop)
+    starts = [start] if part.start is None else _guesses(part.start, size)
+    stops = [stop] if part.stop is None else _guesses(part.stop, size)
+    clipped_stops = [minimum(guess, high) for guess in stops] if up else stops
+    clipped_starts = starts if up else [minimum(guess, high) for guess in starts]
+    for first in (*starts, *clipped_starts):
+        for last in (*stops, *clipped_stops):
+            length = minus(last, first) if up else minus(first, last)
+            if _is_same_cut(b, (start, distance), (first, length), assumed):
+                return first, length
+    return start, distance
+
+
+def _required_sign(b: Builder, bound: Expr, loc: Loc | None) -> Expr:
+    """Require a bound made of arguments to have the sign it looks like; return what is required."""
+    if iterators(bound) or constant(bound) is not None:
+        return TRUE
+    if b.nonnegative(bound) or b.never(at_least(bound, ZERO), scouting=True):
+        return TRUE
+    if not any(isinstance(p, Param) and not is_size(p.name) for p in walk(bound)):
+        return TRUE
+    terms = linear(bound)
+    below = all(factor < 0 for _, factor in terms.terms) and terms.constant <= 0
+    condition = less(bound, ZERO) if below else at_least(bound, ZERO)
+    sign = "negative" if below else "at least zero"
+    hint = "pass another value, or compute the slice bound with max or min"
+    b.demand(condition, "PO0171", f"the slice bound `{show(bound)}` must be {sign}", loc, hint)
+    return condition
+
+
+def _exact(bound: Expr, size: Expr, low: Expr, high: Expr) -> Expr:
+    """Return Python's meaning of a slice bound."""
+    return select(less(bound, ZERO), maximum(plus(bound, size), low), minimum(bound, high))
+
+
+def _guesses(bound: Expr, size: Expr) -> list[Expr]:
+    value = constant(bound)
+    if value is not None:
+        return [bound] if value >= 0 else [plus(size, bound)]
+    return [bound, plus(size, bound)]
+
+
+def _is_same_cut(
+    b: Builder, exact: tuple[Expr, Expr], guess: tuple[Expr, Expr], assumed: Sequence[Expr]
+) -> bool:
+    """Whether both select the same positions: equal lengths, equal starts where there are any."""
+    start, distance = exact
+    first, length = guess
+    other = compare(CompareOp.NE, maximum(distance, ZERO), maximum(length, ZERO))
+    if not b.never(other, assumed, scouting=True):
+        return False
+    moved = both(less(ZERO, distance), compare(CompareOp.NE, start, first))
+    return b.never(moved, assumed, scouting=True)

@@ -1,0 +1,322 @@
+"""The table of elementwise functions: NumPy's name -> how one element is computed.
+
+In: operands in the dtypes of NumPy's own loop.  Out: the element's expression.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polyopt.frontend.elementwise import Elementwise, Rule
+from polyopt.frontend.integers import (
+    FALSE,
+    TRUE,
+    both,
+    compare,
+    either,
+    floordiv,
+    minus,
+    modulo,
+    negated,
+    plus,
+    times,
+)
+from polyopt.frontend.promote import call, cast
+from polyopt.frontend.values import has_loads
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    MathFunc,
+    Select,
+    Unary,
+    UnaryOp,
+)
+from polyopt.ir.types import DType
+
+Parts = tuple[Expr, ...]
+
+
+def _is_size_arithmetic(args: Parts, out: DType) -> bool:
+    return out is DType.INT64 and not any(has_loads(a) for a in args)
+
+
+def _add(args: Parts, out: DType) -> Expr:
+    if _is_size_arithmetic(args, out):
+        return plus(*args)
+    return Binary(BinaryOp.OR if out is DType.BOOL else BinaryOp.ADD, *args, out)
+
+
+def _subtract(args: Parts, out: DType) -> Expr:
+    return minus(*args) if _is_size_arithmetic(args, out) else Binary(BinaryOp.SUB, *args, out)
+
+
+def _multiply(args: Parts, out: DType) -> Expr:
+    if _is_size_arithmetic(args, out):
+        return times(*args)
+    return Binary(BinaryOp.AND if out is DType.BOOL else BinaryOp.MUL, *args, out)
+
+
+def _divisor_is_safe(divisor: Expr) -> bool:
+    return not divisor.dtype.is_integer or (isinstance(divisor, Const) and divisor.value not in (0, -1))
+
+
+def _divided(op: BinaryOp, args: Parts, out: DType) -> Expr:
+    """Integer division by zero is zero in NumPy; the least integer divided by -1 wraps."""
+    left, right = args
+    if _divisor_is_safe(right):
+        return Binary(op, left, right, out)
+    zero, one = cast(Const(0, DType.INT64), out), cast(Const(1, DType.INT64), out)
+    is_zero = Compare(CompareOp.EQ, right, zero)
+    safe = Select(is_zero, one, right, out)
+    return Select(is_zero, zero, Binary(op, left, safe, out), out)
+
+
+def _floor_divide(args: Parts, out: DType) -> Expr:
+    if _is_size_arithmetic(args, out) and _divisor_is_safe(args[1]):
+        return floordiv(*args)
+    return _divided(BinaryOp.FLOORDIV, args, out)
+
+
+def _remainder(args: Parts, out: DType) -> Expr:
+    if _is_size_arithmetic(args, out) and _divisor_is_safe(args[1]):
+        return modulo(*args)
+    return _divided(BinaryOp.MOD, args, out)
+
+
+def _power(args: Parts, out: DType) -> Expr:
+    base, exponent = args
+    if not isinstance(exponent, Const):
+        return Binary(BinaryOp.POW, base, exponent, out)
+    value = exponent.value
+    if value == 0:
+        return cast(Const(1, DType.INT64), out)
+    if value == 1:
+        return base
+    if value == 2:
+        return _multiply((base, base), out)
+    if out.is_integer and isinstance(value, int) and value > 0:
+        return _repeated_product(base, value, out)
+    if value == 0.5 and not out.is_integer:
+        return call(MathFunc.SQRT, base)
+    if value == -1 and not out.is_integer:
+        return Binary(BinaryOp.DIV, cast(Const(1, DType.INT64), out), base, out)
+    return Binary(BinaryOp.POW, base, exponent, out)
+
+
+def _repeated_product(base: Expr, exponent: int, out: DType) -> Expr:
+    """Squares and products; integers wrap the same in any order."""
+    if exponent == 1:
+        return base
+    half = _repeated_product(base, exponent // 2, out)
+    square = _multiply((half, half), out)
+    return square if exponent % 2 == 0 else _multiply((square, base), out)
+
+
+def _binary(op: BinaryOp) -> Rule:
+    return lambda args, out: Binary(op, *args, out)
+
+
+def _unary(op: UnaryOp) -> Rule:
+    return lambda args, out: Unary(op, *args, out)
+
+
+def _math(func: MathFunc) -> Rule:
+    return lambda args, out: call(func, *args, dtype=out)
+
+
+def _compare(op: CompareOp) -> Rule:
+    def rule(args: Parts, out: DType) -> Expr:
+        """Fold comparisons of sizes that differ by a constant."""
+        if args[0].dtype is DType.INT64 and not any(has_loads(a) for a in args):
+            return compare(op, *args)
+        return Compare(op, *args)
+
+    return rule
+
+
+def _negative(args: Parts, out: DType) -> Expr:
+    if _is_size_arithmetic(args, out):
+        return times(args[0], -1)
+    if isinstance(args[0], Const) and not isinstance(args[0].value, bool):
+        return Const(-args[0].value, out)
+    return Unary(UnaryOp.NEG, args[0], out)
+
+
+def _minimum(args: Parts, out: DType) -> Expr:
+    return Binary(BinaryOp.AND if out is DType.BOOL else BinaryOp.MIN, *args, out)
+
+
+def _maximum(args: Parts, out: DType) -> Expr:
+    return Binary(BinaryOp.OR if out is DType.BOOL else BinaryOp.MAX, *args, out)
+
+
+def _fmax(args: Parts, out: DType) -> Expr:
+    """The operand that is no NaN, the larger one where both are none."""
+    if not out.is_float:
+        return _maximum(args, out)
+    left, right = args
+    keep = Binary(
+        BinaryOp.OR, Compare(CompareOp.GE, left, right), call(MathFunc.ISNAN, right, dtype=DType.BOOL),
+        DType.BOOL,
+    )  # fmt: skip
+    return Select(keep, left, right, out)
+
+
+def _fmin(args: Parts, out: DType) -> Expr:
+    if not out.is_float:
+        return _minimum(args, out)
+    left, right = args
+    keep = Binary(
+        BinaryOp.OR, Compare(CompareOp.LE, left, right), call(MathFunc.ISNAN, right, dtype=DType.BOOL),
+        DType.BOOL,
+    )  # fmt: skip
+    return Select(keep, left, right, out)
+
+
+def _absolute(args: Parts, out: DType) -> Expr:
+    if args[0].dtype is DType.BOOL or args[0].dtype.kind.value == "u":
+        return args[0]
+    return Unary(UnaryOp.ABS, args[0], out)
+
+
+def _sign(args: Parts, out: DType) -> Expr:
+    value = args[0]
+    zero, one = cast(Const(0, DType.INT64), out), cast(Const(1, DType.INT64), out)
+    if out is DType.BOOL or out.kind.value == "u":
+        return Select(Compare(CompareOp.GT, value, zero), one, zero, out)
+    minus_one = cast(Const(-1, DType.INT64), out)
+    otherwise = Select(Compare(CompareOp.EQ, value, zero), zero, value, out)
+    below = Select(Compare(CompareOp.LT, value, zero), minus_one, otherwise, out)
+    return Select(Compare(CompareOp.GT, value, zero), one, below, out)
+
+
+def _square(args: Parts, out: DType) -> Expr:
+    return _multiply((args[0], args[0]), out)
+
+
+def _reciprocal(args: Parts, out: DType) -> Expr:
+    one = cast(Const(1, DType.INT64), out)
+    if out.is_integer:
+        return _divided(BinaryOp.FLOORDIV, (one, args[0]), out)
+    return Binary(BinaryOp.DIV, one, args[0], out)
+
+
+def _same(args: Parts, out: DType) -> Expr:
+    return args[0]
+
+
+def _rounding(func: MathFunc) -> Rule:
+    return lambda args, out: call(func, args[0]) if out.is_float else args[0]
+
+
+def _predicate(func: MathFunc, otherwise: Const) -> Rule:
+    """isnan and its kin are constants on integers."""
+
+    def rule(args: Parts, out: DType) -> Expr:
+        if args[0].dtype.is_float or args[0].dtype.is_complex:
+            return call(func, args[0], dtype=DType.BOOL)
+        return otherwise
+
+    return rule
+
+
+def _logical_not(args: Parts, out: DType) -> Expr:
+    return negated(args[0])
+
+
+def _bitwise_not(args: Parts, out: DType) -> Expr:
+    return negated(args[0]) if out is DType.BOOL else Unary(UnaryOp.INVERT, args[0], out)
+
+
+def _conjugate(args: Parts, out: DType) -> Expr:
+    return call(MathFunc.CONJ, args[0]) if out.is_complex else args[0]
+
+
+def _scaled(factor: float) -> Rule:
+    return lambda args, out: Binary(BinaryOp.MUL, args[0], Const(factor, out), out)
+
+
+def _heaviside(args: Parts, out: DType) -> Expr:
+    value, middle = args
+    zero, one = Const(0.0, out), Const(1.0, out)
+    at_zero = Select(Compare(CompareOp.EQ, value, zero), middle, value, out)
+    above = Select(Compare(CompareOp.GT, value, zero), one, at_zero, out)
+    return Select(Compare(CompareOp.LT, value, zero), zero, above, out)
+
+
+def _logaddexp(args: Parts, out: DType) -> Expr:
+    """Return max + log1p(exp(-|difference|)), and x + log 2 where both are equal."""
+    left, right = args
+    difference = Binary(BinaryOp.SUB, left, right, out)
+    grown = call(MathFunc.EXP, Unary(UnaryOp.NEG, Unary(UnaryOp.ABS, difference, out), out))
+    sum_ = Binary(BinaryOp.ADD, Binary(BinaryOp.MAX, left, right, out), call(MathFunc.LOG1P, grown), out)
+    doubled = Binary(BinaryOp.ADD, left, Const(float(np.log(2.0)), out), out)
+    return Select(Compare(CompareOp.EQ, left, right), doubled, sum_, out)
+
+
+_ONE_ARGUMENT = {
+    "sqrt": MathFunc.SQRT, "cbrt": MathFunc.CBRT, "exp": MathFunc.EXP, "exp2": MathFunc.EXP2,
+    "expm1": MathFunc.EXPM1, "log": MathFunc.LOG, "log2": MathFunc.LOG2, "log10": MathFunc.LOG10,
+    "log1p": MathFunc.LOG1P, "sin": MathFunc.SIN, "cos": MathFunc.COS, "tan": MathFunc.TAN,
+    "arcsin": MathFunc.ASIN, "arccos": MathFunc.ACOS, "arctan": MathFunc.ATAN,
+    "sinh": MathFunc.SINH, "cosh": MathFunc.COSH, "tanh": MathFunc.TANH,
+    "arcsinh": MathFunc.ASINH, "arccosh": MathFunc.ACOSH, "arctanh": MathFunc.ATANH,
+    "arctan2": MathFunc.ATAN2, "hypot": MathFunc.HYPOT, "copysign": MathFunc.COPYSIGN,
+    "fmod": MathFunc.FMOD,
+}  # fmt: skip
+
+UFUNCS: dict[str, Elementwise] = {
+    **{name: Elementwise(getattr(np, name), _math(func)) for name, func in _ONE_ARGUMENT.items()},
+    "add": Elementwise(np.add, _add),
+    "subtract": Elementwise(np.subtract, _subtract),
+    "multiply": Elementwise(np.multiply, _multiply),
+    "divide": Elementwise(np.divide, _binary(BinaryOp.DIV)),
+    "floor_divide": Elementwise(np.floor_divide, _floor_divide),
+    "remainder": Elementwise(np.remainder, _remainder),
+    "power": Elementwise(np.power, _power, repeats=True),
+    "float_power": Elementwise(np.float_power, _power, repeats=True),
+    "negative": Elementwise(np.negative, _negative),
+    "positive": Elementwise(np.positive, _same),
+    "absolute": Elementwise(np.absolute, _absolute),
+    "fabs": Elementwise(np.fabs, _unary(UnaryOp.ABS)),
+    "sign": Elementwise(np.sign, _sign, repeats=True),
+    "square": Elementwise(np.square, _square, repeats=True),
+    "reciprocal": Elementwise(np.reciprocal, _reciprocal),
+    "minimum": Elementwise(np.minimum, _minimum),
+    "maximum": Elementwise(np.maximum, _maximum),
+    "fmin": Elementwise(np.fmin, _fmin, repeats=True),
+    "fmax": Elementwise(np.fmax, _fmax, repeats=True),
+    "floor": Elementwise(np.floor, _rounding(MathFunc.FLOOR)),
+    "ceil": Elementwise(np.ceil, _rounding(MathFunc.CEIL)),
+    "trunc": Elementwise(np.trunc, _rounding(MathFunc.TRUNC)),
+    "rint": Elementwise(np.rint, _rounding(MathFunc.RINT)),
+    "isnan": Elementwise(np.isnan, _predicate(MathFunc.ISNAN, FALSE)),
+    "isinf": Elementwise(np.isinf, _predicate(MathFunc.ISINF, FALSE)),
+    "isfinite": Elementwise(np.isfinite, _predicate(MathFunc.ISFINITE, TRUE)),
+    "signbit": Elementwise(np.signbit, _math(MathFunc.SIGNBIT)),
+    "conjugate": Elementwise(np.conjugate, _conjugate),
+    "deg2rad": Elementwise(np.deg2rad, _scaled(np.pi / 180.0)),
+    "rad2deg": Elementwise(np.rad2deg, _scaled(180.0 / np.pi)),
+    "heaviside": Elementwise(np.heaviside, _heaviside, repeats=True),
+    "logaddexp": Elementwise(np.logaddexp, _logaddexp, repeats=True),
+    "less": Elementwise(np.less, _compare(CompareOp.LT)),
+    "less_equal": Elementwise(np.less_equal, _compare(CompareOp.LE)),
+    "greater": Elementwise(np.greater, _compare(CompareOp.GT)),
+    "greater_equal": Elementwise(np.greater_equal, _compare(CompareOp.GE)),
+    "equal": Elementwise(np.equal, _compare(CompareOp.EQ)),
+    "not_equal": Elementwise(np.not_equal, _compare(CompareOp.NE)),
+    "logical_and": Elementwise(np.logical_and, lambda args, out: both(*args)),
+    "logical_or": Elementwise(np.logical_or, lambda args, out: either(*args)),
+    "logical_xor": Elementwise(np.logical_xor, _binary(BinaryOp.XOR)),
+    "logical_not": Elementwise(np.logical_not, _logical_not),
+    "bitwise_and": Elementwise(np.bitwise_and, _binary(BinaryOp.AND)),
+    "bitwise_or": Elementwise(np.bitwise_or, _binary(BinaryOp.OR)),
+    "bitwise_xor": Elementwise(np.bitwise_xor, _binary(BinaryOp.XOR)),
+    "invert": Elementwise(np.invert, _bitwise_not),
+    "left_shift": Elementwise(np.left_shift, _binary(BinaryOp.SHL)),
+    "right_shift": Elementwise(np.right_shift, _binary(BinaryOp.SHR)),
+}

@@ -1,0 +1,225 @@
+"""What Python expressions stand for while a function is read: numbers, lazy arrays, known objects.
+
+In: expressions of the IR.  Out: immutable values; an array gives its element for any subscript, so
+slices, transposes and broadcasts are subscript maps and elementwise chains stay one expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    Select,
+    Unary,
+    children,
+    walk,
+)
+from polyopt.ir.source import Layout
+from polyopt.ir.types import DType
+
+Index: TypeAlias = tuple[Expr, ...]
+IndexMap: TypeAlias = Callable[[Index], Index]
+
+
+@dataclass(eq=False)
+class Buffer:
+    """Storage: an argument (`argument` names it) or an array made by the kernel."""
+
+    name: str
+    dtype: DType
+    shape: Index
+    argument: str | None = None
+    layout: Layout = Layout.C
+    returned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number; `weak` for Python's own, which do not decide the dtype of a mixed operation."""
+
+    expr: Expr
+    weak: bool
+
+    @property
+    def dtype(self) -> DType:
+        """The element type it is computed in."""
+        return self.expr.dtype
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Element `index(i)` of a buffer for every subscript `i` of the view."""
+
+    buffer: Buffer
+    index: IndexMap
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A reduction not yet computed: element `i` is `op` over all `r` of `term(i, r)`.
+
+    `identity` starts it; None starts with the first term (maximum and minimum).
+    """
+
+    op: BinaryOp
+    dtype: DType
+    shape: Index
+    extents: Index
+    term: Callable[[Index, Index], Expr]
+    identity: Const | None
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """An array value: a view of a buffer, an elementwise expression, or a `Fold`.
+
+    A negative extent means an empty dimension.  `cost` weighs the operations of one element.
+    """
+
+    shape: Index
+    dtype: DType
+    at: Callable[[Index], Expr]
+    view: View | None = None
+    fold: Fold | None = None
+    cost: int = 0
+    weak: bool = False
+    undefined: bool = False  # np.empty: memory, but no elements yet
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Sequence:
+    """A Python tuple or list of values."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A Python object known while compiling: a number, None, a dtype, a module, a function."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`range(start, stop, step)`."""
+
+    start: Expr
+    stop: Expr
+    step: int
+
+
+@dataclass(frozen=True, eq=False)
+class Iterated:
+    """What `for` may run over besides a range: `count` items, item `i` being `item(i)`."""
+
+    count: Expr
+    item: Callable[[Expr], Value]
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """`owner.name` before it is called."""
+
+    owner: Tensor | Number
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A name without a usable value."""
+
+    code: str
+    reason: str
+    hint: str
+
+
+Operandish: TypeAlias = Number | Tensor
+Value: TypeAlias = Number | Tensor | Sequence | Known | Range | Iterated | Method | Gone
+
+
+def view_of(buffer: Buffer) -> Tensor:
+    """Return all of `buffer` as an array value."""
+    return viewed(buffer, buffer.shape, lambda index: index)
+
+
+def viewed(buffer: Buffer, shape: Index, index: IndexMap) -> Tensor:
+    """Return the view of `buffer` with the given shape and subscript map."""
+    return Tensor(
+        shape,
+        buffer.dtype,
+        lambda i: Load(buffer.name, index(i), buffer.dtype),
+        View(buffer, index),
+    )
+
+
+def remapped(tensor: Tensor, shape: Index, index: IndexMap) -> Tensor:
+    """Return the array whose element `i` is `tensor[index(i)]`; a view stays a view."""
+    if tensor.view is not None:
+        outer = tensor.view
+        return viewed(outer.buffer, shape, lambda i: outer.index(index(i)))
+    return Tensor(shape, tensor.dtype, lambda i: tensor.at(index(i)), cost=tensor.cost)
+
+
+def cost_of(expr: Expr) -> int:
+    """Weigh the operations of `expr`; subscripts and casts count nothing."""
+    match expr:
+        case Load():
+            return 0
+        case Call():
+            own = 10
+        case Binary(op=BinaryOp.DIV | BinaryOp.FLOORDIV | BinaryOp.MOD | BinaryOp.POW):
+            own = 10 if expr.op is BinaryOp.POW else 4
+        case Binary() | Unary() | Compare() | Select():
+            own = 1
+        case _:
+            own = 0
+    return own + sum(cost_of(child) for child in children(expr))
+
+
+def has_loads(expr: Expr) -> bool:
+    """Whether `expr` reads an array or a scalar variable."""
+    return any(isinstance(part, Load) for part in walk(expr))
+
+
+def iterators(expr: Expr) -> frozenset[str]:
+    """Return the names of the iterators in `expr`."""
+    return frozenset(part.name for part in walk(expr) if isinstance(part, Iter))
+
+
+def is_plain_read(expr: Expr) -> bool:
+    """Whether `expr` is an element or a constant, cast or not."""
+    while isinstance(expr, Cast):
+        expr = expr.operand
+    return isinstance(expr, Load | Const)
+
+
+def as_tensor(value: Operandish) -> Tensor:
+    """Return a number as an array of rank 0."""
+    if isinstance(value, Tensor):
+        return value
+    expr = value.expr
+    return Tensor((), value.dtype, lambda _: expr, cost=cost_of(expr), weak=value.weak)
+
+
+def as_value(tensor: Tensor) -> Operandish:
+    """Return an array of rank 0 as a number."""
+    if tensor.rank == 0 and tensor.fold is None:
+        return Number(tensor.at(()), tensor.weak)
+    return tensor
