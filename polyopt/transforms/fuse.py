@@ -18,6 +18,7 @@ from polyopt.schedule.tree import (
     Tree,
     children,
     find_band,
+    fresh_label,
     with_children,
 )
 
@@ -36,10 +37,13 @@ class Fuse:
     count: int = 0
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
-        """Return the fused tree; raises `ScheduleError` PO0301, PO0305."""
-        find_band(tree, self.first)
-        find_band(tree, self.second)
-        fused = self._search(tree)
+        """Return the fused tree; raises `ScheduleError` PO0301, PO0303, PO0305."""
+        one, two = find_band(tree, self.first), find_band(tree, self.second)
+        common = min(len(one.members), len(two.members))
+        if not 0 <= self.count <= common:
+            raise ScheduleError("PO0303", f"{self}: the bands have {common} loops in common")
+        inner = fresh_label(tree, f"{self.first}.inner")
+        fused = self._search(tree, self.count or common, inner)
         if fused is None:
             raise ScheduleError(
                 "PO0305",
@@ -48,17 +52,17 @@ class Fuse:
             )
         return fused
 
-    def _search(self, tree: Tree) -> Tree | None:
+    def _search(self, tree: Tree, count: int, inner: str) -> Tree | None:
         if isinstance(tree, Sequence):
             for position in range(len(tree.parts) - 1):
                 one, two = tree.parts[position], tree.parts[position + 1]
                 if self._is(one, self.first) and self._is(two, self.second):
-                    joined = _join(one, two, self.count)
+                    joined = _join(one, two, count, inner)
                     parts = (*tree.parts[:position], joined, *tree.parts[position + 2 :])
                     return joined.child if len(parts) == 1 else Sequence(parts)
         below = children(tree)
         for position, child in enumerate(below):
-            found = self._search(child)
+            found = self._search(child, count, inner)
             if found is not None:
                 return with_children(tree, (*below[:position], found, *below[position + 1 :]))
         return None
@@ -72,11 +76,10 @@ class Fuse:
         return f"fuse({self.first}, {self.second}{count})"
 
 
-def _join(one: Filter, two: Filter, count: int) -> Filter:
+def _join(one: Filter, two: Filter, common: int, inner: str) -> Filter:
     first, second = one.child, two.child
     assert isinstance(first, Band)
     assert isinstance(second, Band)
-    common = min(len(first.members), len(second.members), count or len(first.members))
     members = tuple(
         BandMember(
             a.schedule.intersect_domain(one.domain).union_add(
@@ -88,17 +91,16 @@ def _join(one: Filter, two: Filter, count: int) -> Filter:
     )
     bodies = Sequence(
         (
-            *_parts(one, _rest(first, common, 0)),
-            *_parts(two, _rest(second, common, 1)),
+            *_parts(one, _rest(first, common, inner)),
+            *_parts(two, _rest(second, common, second.label)),
         )
     )
     return Filter(one.domain.union(two.domain), Band(first.label, members, bodies))
 
 
-def _rest(band: Band, common: int, side: int) -> Tree:
+def _rest(band: Band, common: int, label: str) -> Tree:
     if len(band.members) == common:
         return band.child
-    label = band.label if side else f"{band.label}.inner"
     return Band(label, band.members[common:], band.child)
 
 
