@@ -6,6 +6,7 @@ Refuses: with None a function that depends on a value without a text of its own;
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import json
 import linecache
@@ -151,7 +152,7 @@ def _files(directory: str, prefix: str) -> Iterator[tuple[str, int, int]]:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name != "__pycache__":
                     yield from _files(entry.path, f"{prefix}{entry.name}/")
-            elif entry.name.endswith(".py"):
+            elif entry.name.endswith((".py", ".so", ".pyd")):
                 status = entry.stat()
                 yield f"{prefix}{entry.name}", status.st_size, status.st_mtime_ns
 
@@ -159,14 +160,14 @@ def _files(directory: str, prefix: str) -> Iterator[tuple[str, int, int]]:
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
     """Return the versions of all that takes part in making C text."""
-    from importlib import metadata
-
     import polyopt
 
+    isl = importlib.util.find_spec("islpy")
+    place = None if isl is None or isl.origin is None else Path(isl.origin).parent
     return {
         "polyopt": polyopt.__version__,
         "files": package_stamp(Path(polyopt.__file__).parent),
-        "isl": metadata.version("islpy"),
+        "isl": "none" if place is None else package_stamp(place),
         "numpy": np.__version__,
         "python": sys.version,
     }

@@ -26,7 +26,10 @@ from tests.unit.runtime import sources
 
 pytestmark = pytest.mark.toolchain
 
-TEXT = "N = {n}\n\ndef helper(x):\n    return x + N\n\ndef func(A, B, C):\n    C[:] = helper(A) + B\n"
+TEXT = (
+    "N = {n}\n\ndef helper(x):\n    return x + N\n\n"
+    "def func(A, B, C):\n    C[:] = helper(A) + B\n"
+)
 
 
 @pytest.fixture(autouse=True)
