@@ -133,9 +133,9 @@ def resolve(tree: Tree, name: str) -> LoopRef:
     known = {band.label: band for band in bands(tree)}
     if name in known:
         return LoopRef(name)
-    head, bracket, rest = name.partition("[")
-    if bracket and head in known and rest.rstrip("]").isdigit():
-        position = int(rest.rstrip("]"))
+    member = re.fullmatch(r"([^\[]+)\[([0-9]{1,9})\]", name)
+    if member is not None and member.group(1) in known:
+        head, position = member.group(1), int(member.group(2))
         if position < len(known[head].members):
             return LoopRef(head, position)
         count = len(known[head].members)

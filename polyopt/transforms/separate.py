@@ -44,10 +44,12 @@ class Separate:
     sizes: tuple[int, ...]
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
-        """Return the split tree; raises `ScheduleError` PO0301, PO0303."""
+        """Return the split tree; raises `ScheduleError` PO0301, PO0303, PO0304."""
         top, point = find_band(tree, self.band), find_band(tree, self.point)
         if len(self.sizes) > len(point.members) or not any(self.sizes):
             raise ScheduleError("PO0303", f"{self}: one size per loop of {self.point} is needed")
+        if any(size < 0 for size in self.sizes):
+            raise ScheduleError("PO0303", f"{self}: a tile size must not be negative")
         if all(band is not point for band in bands(top)):
             raise ScheduleError("PO0304", f"{self}: {self.point} is not inside {self.band}")
         path, domain = path_to(tree, scop, self.point)

@@ -34,17 +34,28 @@ class _Step:
 
 
 def _numbers(words: list[str]) -> tuple[int, ...]:
+    for word in words:
+        if not _NUMBER.match(word):
+            raise ValueError(f"`{word}` is not a whole number")
     return tuple(int(word) for word in words)
 
 
 def _fixed(count: int, words: list[str]) -> list[str]:
     if len(words) != count:
-        raise ValueError(f"{count} arguments are needed, {len(words)} were given")
+        needed = "1 argument is needed" if count == 1 else f"{count} arguments are needed"
+        given = "1 was given" if len(words) == 1 else f"{len(words)} were given"
+        raise ValueError(f"{needed}, {given}")
     return words
 
 
+def _fusion(word: str) -> Fusion:
+    if word not in {fusion.value for fusion in Fusion}:
+        raise ValueError(f"`{word}` is neither {' nor '.join(f.value for f in Fusion)}")
+    return Fusion(word)
+
+
 STEPS: dict[str, _Step] = {
-    "affine": _Step("affine(max)", lambda w: Affine(Fusion(_fixed(1, w)[0]))),
+    "affine": _Step("affine(max)", lambda w: Affine(_fusion(_fixed(1, w)[0]))),
     "cut": _Step("cut(L0, 1)", lambda w: Cut(w[0], *_numbers(_fixed(2, w)[1:]))),
     "distribute": _Step("distribute(L0, 1)", lambda w: Distribute(w[0], *_numbers(w[1:]))),
     "fuse": _Step("fuse(L0, L1)", lambda w: Fuse(w[0], w[1], *_numbers(w[2:]))),
@@ -60,6 +71,7 @@ STEPS: dict[str, _Step] = {
 }
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(([^()]*)\)\s*")
+_NUMBER = re.compile(r"-?[0-9]{1,18}\Z")
 _WORD = re.compile(r"[\w.\[\]-]+\Z")
 
 
