@@ -17,6 +17,7 @@ from polyopt.emit.frame import Frame, make_frame
 from polyopt.emit.helpers import Helper, HelperKind, definition
 from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
 from polyopt.emit.regions import nodes
+from polyopt.emit.wrapping import wrapped
 from polyopt.ir.loops import For, LoopFunction, LoopKind
 from polyopt.ir.source import Source
 
@@ -31,7 +32,7 @@ def emit_c(fn: LoopFunction) -> Source:
     lines = _entry_body(fn, frame, printer, body)
     entry = Function(f"int {frame.entry}", frame.declarations(), lines)
     functions = [*emitter.regions, entry]
-    code = "\n\n".join(str(f) for f in functions)
+    code = wrapped("\n\n".join(str(f) for f in functions))
     openmp = any(isinstance(n, For) and n.kind is LoopKind.PARALLEL for n in nodes(fn.body))
     return Source(
         language="c",
@@ -75,14 +76,16 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str) -> str:
     includes = [f"#include <{name}>" for name in _needed_headers(words)]
     if "complex.h" in "".join(includes):
         includes.append("#undef I")
-    if any(h.kind is HelperKind.FMA for h in helpers):
-        includes += ["#ifdef __FMA__", "#include <immintrin.h>", "#endif"]
+    if any(h.kind in _INTRINSICS for h in helpers):
+        features = "defined(__FMA__) || defined(__AVX512F__)"
+        includes += [f"#if {features}", "#include <immintrin.h>", "#endif"]
     if any(h.lanes > 1 for h in helpers):
         includes += ["", "#ifdef __GNUC__", '#pragma GCC diagnostic ignored "-Wpsabi"', "#endif"]
     parts = [_banner(fn), "\n".join(includes), support, code]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+_INTRINSICS = (HelperKind.FMA, HelperKind.LOAD_PART, HelperKind.STORE_PART)
 _STDLIB = frozenset({"aligned_alloc", "free", "NULL"})
 _BOOL = frozenset({"bool", "true", "false"})
 

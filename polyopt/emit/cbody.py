@@ -17,6 +17,7 @@ from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.contraction import mixes_products
 from polyopt.emit.frame import Frame, extent_text
 from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.lanes import vectorized
 from polyopt.emit.names import c_identifier
 from polyopt.emit.openmp import parallel_pragma, simd_pragma
 from polyopt.emit.regions import Free, free_names, nodes, written_arrays
@@ -25,10 +26,15 @@ from polyopt.ir.expr import (
     Binary,
     BinaryOp,
     Broadcast,
+    Const,
     Expr,
+    Iter,
     Load,
+    Param,
     Symbol,
     VectorLoad,
+    normalize,
+    substitute,
 )
 from polyopt.ir.loops import (
     Assign,
@@ -130,12 +136,13 @@ class BodyEmitter:
             case Load():
                 target = self.printer.element(node.target.array, node.target.index)
             case VectorLoad():
-                target = self.printer.vector(node.target, written=True)
+                value = self._widened(node.value, node.target.dtype, node.target.lanes)
+                return self.printer.store(node.target, value)
             case _:
                 assert_never(node.target)
         return self._store(target, node.target, node.value)
 
-    def _store(self, text: str, target: Load | VectorLoad | Symbol, value: Expr) -> str:
+    def _store(self, text: str, target: Load | Symbol, value: Expr) -> str:
         width = 1 if isinstance(target, Load) else target.lanes
         match value:
             case Binary(op=BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL | BinaryOp.DIV) if (
@@ -157,6 +164,10 @@ class BodyEmitter:
         )
         if loop.kind is LoopKind.PARALLEL and not self.is_parallel:
             return self._parallel(loop, replace(inner, is_parallel=True))
+        if loop.kind is LoopKind.VECTOR and loop.lanes > 1:
+            return self._explicit(loop)
+        if loop.kind is LoopKind.VECTOR:  # OpenMP has no threads inside lanes
+            inner = replace(inner, is_parallel=True)
         nest = Nest(self._head(loop), inner.body(loop.body))
         match loop.kind:
             case LoopKind.VECTOR:
@@ -165,6 +176,51 @@ class BodyEmitter:
                 return [nest]
             case _:
                 assert_never(loop.kind)
+
+    def _explicit(self, loop: For) -> list[cgen.Generable]:
+        """Print a VECTOR loop on registers, from an aligned address on; its ends are partial."""
+        width = loop.lanes
+        name = self._name(loop.iter)
+        body = vectorized(loop, width, self.frame.rows)
+        begins: list[str] = []
+        lower = self._bound(loop.lower, f"{name}_lo", begins)
+        upper = self._bound(loop.upper, f"{name}_hi", begins)
+        first = next(node.target for node in body if isinstance(node, Assign))
+        start = tuple(normalize(substitute(i, {loop.iter: lower})) for i in first.index)
+        phase = self.printer.helper(Helper(HelperKind.PHASE, first.dtype, width))
+        back = f"{phase}(&{self.printer.element(first.array, start)})"
+        low, high = self.printer.text(lower), self.printer.text(upper)
+        begins.append(f"{name} = -{back}" if low == "0" else f"{name} = {low} - {back}")
+        head = f"for (int64_t {', '.join(begins)}; {name} < {high}; {name} += {width})"
+        part = (self._own(f"{name}_from"), self._own(f"{name}_to"))
+        least, most = self._helper(HelperKind.MIN), self._helper(HelperKind.MAX)
+        bounds = [
+            cgen.Line(f"int64_t {part[0]} = {most}({low} - {name}, 0);"),
+            cgen.Line(f"int64_t {part[1]} = {least}({high} - {name}, {width});"),
+        ]
+        ends = replace(self, printer=replace(self.printer, part=part))
+        whole = f"{name} >= {low} && {name} + {width} <= {high}"
+        return [Nest(head, [Branch(whole, self.body(body), [*bounds, *ends.body(body)])])]
+
+    def _helper(self, kind: HelperKind) -> str:
+        return self.printer.helper(Helper(kind))
+
+    def _bound(self, bound: Expr, wish: str, begins: list[str]) -> Expr:
+        """Return a bound that is a name or a number, declared in `begins` if need be."""
+        if isinstance(bound, Const | Param | Iter):
+            return bound
+        name = self._own(wish)
+        begins.append(f"{name} = {self.printer.text(bound)}")
+        return Iter(name)
+
+    def _own(self, wish: str) -> str:
+        """Return a name for a block of its own; it hides nothing that the block uses."""
+        return c_identifier(wish, self.frame.taken)
+
+    def _fresh(self, wish: str) -> str:
+        name = c_identifier(wish, self.frame.taken | self.names)
+        self.names.add(name)
+        return name
 
     def _head(self, loop: For) -> str:
         name = self._name(loop.iter)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing_extensions import assert_never
 
 from polyopt.emit.cmath import call_text
-from polyopt.emit.helpers import Helper, HelperKind, vector_type
+from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.literals import literal
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.views import View
@@ -77,6 +77,7 @@ class ExprPrinter:
     """Prints expressions; `names` renames identifiers, `used` collects the helpers printed.
 
     `keeps_products`: products are guarded against being fused into a neighbouring sum.
+    `part`: the first lane and the end of the lanes that exist; others are neither read nor written.
     """
 
     views: Mapping[str, View]
@@ -84,6 +85,7 @@ class ExprPrinter:
     ranges: Ranges
     used: dict[Helper, None]
     keeps_products: bool = False
+    part: tuple[str, str] | None = None
 
     def text(self, expr: Expr, outer: int = SELECT) -> str:
         """Return the C text of `expr`, in parentheses where `outer` binds tighter."""
@@ -103,12 +105,24 @@ class ExprPrinter:
         """Return the text of one array element."""
         return self.views[array].element(tuple(self.text(i) for i in index), self._factor(index))
 
-    def vector(self, target: VectorLoad, *, written: bool) -> str:
-        """Return the text of `lanes` elements in memory, as an lvalue."""
-        self.used[Helper(HelperKind.VECTOR, target.dtype, target.lanes)] = None
-        const = "" if written else "const "
-        name = vector_type(target.dtype, target.lanes)
-        return f"*({const}{name}_mem *)&{self.element(target.array, target.index)}"
+    def load(self, source: VectorLoad) -> str:
+        """Return the text that loads consecutive elements; those outside `part` are zero."""
+        place = self.element(source.array, source.index)
+        if self.part is None:
+            return f"{self._lanes(HelperKind.LOAD, source)}(&{place})"
+        begin, end = self.part
+        return f"{self._lanes(HelperKind.LOAD_PART, source)}(&{place}, {begin}, {end})"
+
+    def store(self, target: VectorLoad, value: str) -> str:
+        """Return the statement that stores consecutive elements, those of `part` only."""
+        place = self.element(target.array, target.index)
+        if self.part is None:
+            return f"{self._lanes(HelperKind.STORE, target)}(&{place}, {value});"
+        begin, end = self.part
+        return f"{self._lanes(HelperKind.STORE_PART, target)}(&{place}, {begin}, {end}, {value});"
+
+    def _lanes(self, kind: HelperKind, access: VectorLoad) -> str:
+        return self.helper(Helper(kind, access.dtype, access.lanes))
 
     def _factor(self, index: tuple[Expr, ...]) -> tuple[str, ...]:
         return tuple(self.text(i, PRODUCT) for i in index)
@@ -123,7 +137,7 @@ class ExprPrinter:
             case Load():
                 return self.element(expr.array, expr.index), ATOM
             case VectorLoad():
-                return self.vector(expr, written=False), UNARY
+                return self.load(expr), ATOM
             case Broadcast():
                 name = self.helper(Helper(HelperKind.SPLAT, expr.dtype, expr.lanes))
                 return f"{name}({self.text(expr.operand)})", ATOM

@@ -13,6 +13,7 @@ import cgen
 from polyopt.emit.blocks import words
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.lanes import row_arrays
 from polyopt.emit.names import c_identifier
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import free_names, nodes, written_arrays
@@ -38,6 +39,7 @@ class Frame:
     heap: tuple[str, ...]
     ranges: Ranges
     taken: frozenset[str]
+    rows: frozenset[str]
 
     def declarations(self) -> list[str]:
         """Return the entry's parameters as C text."""
@@ -117,7 +119,9 @@ def make_frame(fn: LoopFunction) -> Frame:
     entry = c_identifier(fn.name, taken)
     used = set(written) | _read_arrays(fn)
     heap = tuple(a.name for a in fn.arrays if a.role is Role.TEMP and a.name in used)
-    return Frame(entry, names, tuple(params), views, heap, ranges, frozenset(taken | {entry}))
+    return Frame(
+        entry, names, tuple(params), views, heap, ranges, frozenset(taken | {entry}), row_arrays(fn)
+    )
 
 
 def _read_arrays(fn: LoopFunction) -> set[str]:

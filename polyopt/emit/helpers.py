@@ -49,7 +49,12 @@ class HelperKind(Enum):
     ALLOC = "alloc"
     VECTOR = "v"
     SPLAT = "splat"
+    LOAD = "load"
+    STORE = "store"
     FMA = "fma"
+    PHASE = "phase"
+    LOAD_PART = "load_part"
+    STORE_PART = "store_part"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,7 @@ def definition(helper: Helper) -> list[str]:
 def _function(result: str, helper: Helper, args: str, body: list[str]) -> list[str]:
     space = "" if result.endswith("*") else " "
     head = f"static inline {result}{space}{helper.name}({args})"
-    return [head, "{", *(f"    {line}" for line in body), "}"]
+    return [head, "{", *(line if line[0] == "#" else f"    {line}" for line in body), "}"]
 
 
 def _binary(helper: Helper, body: list[str]) -> list[str]:
@@ -313,35 +318,111 @@ def _splat(helper: Helper) -> list[str]:
     return _function(vector, helper, args, [f"return ({vector}){{{lanes}}};"])
 
 
+def _load(helper: Helper) -> list[str]:
+    vector = vector_type(helper.dtype, helper.lanes)
+    args = f"const {helper.dtype.ctype} *p"
+    return _function(vector, helper, args, [f"return *(const {vector}_mem *)p;"])
+
+
+def _store(helper: Helper) -> list[str]:
+    vector = vector_type(helper.dtype, helper.lanes)
+    args = f"{helper.dtype.ctype} *p, {vector} value"
+    return _function("void", helper, args, [f"*({vector}_mem *)p = value;"])
+
+
 def _fma(helper: Helper) -> list[str]:
     vector = vector_type(helper.dtype, helper.lanes)
-    bits = helper.dtype.size * helper.lanes * 8
-    wide = helper.dtype is DType.FLOAT64
-    register = f"__m{bits}{'d' if wide else ''}"
-    prefix = "_mm" if bits == 128 else f"_mm{bits}"
-    call = f"{prefix}_fmadd_{'pd' if wide else 'ps'}(({register})a, ({register})b, ({register})c)"
-    feature = "__AVX512F__" if bits == 512 else "__FMA__"
+    suffix = _float_suffix(helper.dtype)
+    args = f"{vector} a, {vector} b, {vector} c"
     plain = [
         f"{vector} result;",
         f"for (int lane = 0; lane < {helper.lanes}; lane++)",
-        f"    result[lane] = fma{'' if wide else 'f'}(a[lane], b[lane], c[lane]);",
+        f"    result[lane] = fma{suffix}(a[lane], b[lane], c[lane]);",
         "return result;",
     ]
-    head, opening, *body, closing = _function(
-        vector, helper, f"{vector} a, {vector} b, {vector} c", plain
+    machine = _Registers.of(helper)
+    if machine is None:
+        return _function(vector, helper, args, plain)
+    operands = ", ".join(f"({machine.type}){name}" for name in "abc")
+    fast = [f"return ({vector}){machine.prefix}_fmadd_{machine.element}({operands});"]
+    feature = "__AVX512F__" if machine.bits == 512 else "__FMA__"
+    return _function(vector, helper, args, _either(feature, fast, plain))
+
+
+@dataclass(frozen=True, slots=True)
+class _Registers:
+    """Names of x86's vector intrinsics for one vector type."""
+
+    bits: int
+    type: str
+    prefix: str
+    element: str
+
+    @staticmethod
+    def of(helper: Helper) -> _Registers | None:
+        """Return the names for `helper`'s vectors, or None where x86 has no such register."""
+        bits = helper.dtype.size * helper.lanes * 8
+        if bits not in (128, 256, 512):
+            return None
+        letter = {DType.FLOAT64: "d", DType.FLOAT32: ""}.get(helper.dtype, "i")
+        element = {DType.FLOAT64: "pd", DType.FLOAT32: "ps"}.get(
+            helper.dtype, f"epi{helper.dtype.size * 8}"
+        )
+        return _Registers(
+            bits, f"__m{bits}{letter}", "_mm" if bits == 128 else f"_mm{bits}", element
+        )
+
+
+def _either(feature: str, fast: list[str], plain: list[str]) -> list[str]:
+    return [f"#ifdef {feature}", *fast, "#else", *plain, "#endif"]
+
+
+def _phase(helper: Helper) -> list[str]:
+    size = helper.dtype.size
+    return _function(
+        "int64_t",
+        helper,
+        f"const {helper.dtype.ctype} *p",
+        [f"return (int64_t)((uintptr_t)p / {size} % {helper.lanes});"],
     )
-    if bits not in (128, 256, 512):
-        return [head, opening, *body, closing]
-    return [
-        head,
-        opening,
-        f"#ifdef {feature}",
-        f"    return ({vector}){call};",
-        "#else",
-        *body,
-        "#endif",
-        closing,
+
+
+def _mask(helper: Helper) -> str:
+    mask = f"__mmask{max(8, helper.lanes)}"
+    return f"{mask} lanes = ({mask})(from < to ? ((1u << (to - from)) - 1) << from : 0);"
+
+
+def _masks(registers: _Registers) -> str:
+    return "__AVX512F__" if registers.bits == 512 else "__AVX512VL__"
+
+
+def _load_part(helper: Helper) -> list[str]:
+    vector = vector_type(helper.dtype, helper.lanes)
+    args = f"const {helper.dtype.ctype} *p, int64_t from, int64_t to"
+    plain = [
+        f"{vector} result = {{0}};",
+        "for (int64_t lane = from; lane < to; lane++)",
+        "    result[lane] = p[lane];",
+        "return result;",
     ]
+    names = _Registers.of(helper)
+    if names is None:
+        return _function(vector, helper, args, plain)
+    call = f"{names.prefix}_maskz_loadu_{names.element}(lanes, p)"
+    fast = [_mask(helper), f"return ({vector}){call};"]
+    return _function(vector, helper, args, _either(_masks(names), fast, plain))
+
+
+def _store_part(helper: Helper) -> list[str]:
+    vector = vector_type(helper.dtype, helper.lanes)
+    args = f"{helper.dtype.ctype} *p, int64_t from, int64_t to, {vector} value"
+    plain = ["for (int64_t lane = from; lane < to; lane++)", "    p[lane] = value[lane];"]
+    names = _Registers.of(helper)
+    if names is None:
+        return _function("void", helper, args, plain)
+    call = f"{names.prefix}_mask_storeu_{names.element}(p, lanes, ({names.type})value)"
+    fast = [_mask(helper), f"{call};"]
+    return _function("void", helper, args, _either(_masks(names), fast, plain))
 
 
 def _float_suffix(dtype: DType) -> str:
@@ -365,5 +446,10 @@ _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.ALLOC: _alloc,
     HelperKind.VECTOR: _vector,
     HelperKind.SPLAT: _splat,
+    HelperKind.LOAD: _load,
+    HelperKind.STORE: _store,
     HelperKind.FMA: _fma,
+    HelperKind.PHASE: _phase,
+    HelperKind.LOAD_PART: _load_part,
+    HelperKind.STORE_PART: _store_part,
 }

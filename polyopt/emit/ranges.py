@@ -17,18 +17,24 @@ from polyopt.ir.expr import (
     Param,
     Unary,
     UnaryOp,
+    add,
     linear,
+    sub,
 )
 from polyopt.ir.loops import For
 
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Known least values: `params` of sizes, `lower` and `upper` of the enclosing iterators."""
+    """Known least values: `params` of sizes, `lower` and `upper` of the enclosing iterators.
+
+    `below` gives expressions that an iterator is less than.
+    """
 
     params: Mapping[str, int] = field(default_factory=dict)
     lower: Mapping[str, int] = field(default_factory=dict)
     upper: Mapping[str, int] = field(default_factory=dict)
+    below: Mapping[str, tuple[Expr, ...]] = field(default_factory=dict)
 
     def inside(self, loop: For) -> Ranges:
         """Return what is known inside `loop`'s body."""
@@ -40,7 +46,8 @@ class Ranges:
             lower[loop.iter] = least
         if most is not None:
             upper[loop.iter] = most - 1
-        return replace(self, lower=lower, upper=upper)
+        below = {**self.below, loop.iter: minimum_arms(loop.upper)}
+        return replace(self, lower=lower, upper=upper, below=below)
 
     def least(self, expr: Expr) -> int | None:
         """Return a constant that is <= every value of `expr`, or None."""
@@ -102,6 +109,23 @@ class Ranges:
         least = self.least(expr)
         return least is not None and least >= 0
 
+    def is_less(self, left: Expr, right: Expr) -> bool:
+        """Tell whether `left < right` is known, from constants or from the loops around."""
+        return all(self._is_less(left, arm) for arm in minimum_arms(right))
+
+    def _is_less(self, left: Expr, right: Expr) -> bool:
+        gap = sub(right, left)
+        least = self.least(gap)
+        if least is not None and least > 0:
+            return True
+        for atom, factor in linear(left).terms:
+            if isinstance(atom, Iter) and factor == 1:
+                rest = sub(left, atom)
+                limits = self.below.get(atom.name, ())
+                if any(self.is_nonnegative(sub(right, add(limit, rest))) for limit in limits):
+                    return True
+        return False
+
     def _sum(self, expr: Expr, *, least: bool) -> int | None:
         value = linear(expr)
         total = value.constant
@@ -113,6 +137,13 @@ class Ranges:
                 return None
             total += factor * bound
         return total
+
+
+def minimum_arms(expr: Expr) -> tuple[Expr, ...]:
+    """Return the operands of a nested minimum, or `expr` alone."""
+    if isinstance(expr, Binary) and expr.op is BinaryOp.MIN:
+        return (*minimum_arms(expr.left), *minimum_arms(expr.right))
+    return (expr,)
 
 
 def _floor(value: int | None, by: int) -> int | None:

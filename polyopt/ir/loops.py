@@ -33,7 +33,8 @@ class For:
     """`for iter in range(lower, upper, step)`; `step` > 0, `upper` is exclusive.
 
     `label` names the schedule band member it came from.  `reductions` are locals that each thread
-    or lane accumulates on its own and combines by the operator at the end.
+    or lane accumulates on its own and combines by the operator at the end.  `lanes` > 1 asks for a
+    VECTOR loop as explicit vectors of that many elements.
     """
 
     iter: str
@@ -44,6 +45,7 @@ class For:
     body: Body
     label: str = ""
     reductions: tuple[tuple[BinaryOp, Symbol], ...] = ()
+    lanes: int = 1
 
 
 @dataclass(frozen=True, slots=True)

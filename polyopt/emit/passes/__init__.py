@@ -8,6 +8,9 @@ from __future__ import annotations
 from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.panels import pack_panels
 from polyopt.emit.passes.promote import promote
+from polyopt.emit.passes.reduce import vectorize_reductions
+from polyopt.emit.passes.share import share_operands
+from polyopt.emit.passes.simplify import simplify
 from polyopt.emit.passes.unroll import unroll
 from polyopt.emit.passes.vectors import vectorize
 from polyopt.ir.loops import LoopFunction
@@ -21,7 +24,6 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
     del fp
     if machine.fma:
         fn = contract(fn)
-    fn = pack_panels(fn, machine)
-    fn = vectorize(fn, machine)
-    fn = unroll(fn)
-    return promote(fn)
+    fn = pack_panels(simplify(fn), machine)
+    fn = unroll(vectorize(vectorize_reductions(fn), machine))
+    return share_operands(simplify(promote(fn)))

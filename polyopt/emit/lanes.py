@@ -1,0 +1,163 @@
+"""A loop body for several consecutive iterations at once.
+
+In: the statements of a VECTOR loop, its iterator, the number of lanes.  Out: the same statements
+on vectors: consecutive elements, or one value in every lane.
+Refuses (`NotVector`): other subscripts, mixed dtypes, operations without a vector operator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from polyopt.emit.regions import nodes
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Broadcast,
+    Call,
+    Expr,
+    Iter,
+    Load,
+    MathFunc,
+    Symbol,
+    Unary,
+    UnaryOp,
+    VectorLoad,
+    linear,
+    walk,
+)
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    Declare,
+    DeclareArray,
+    For,
+    LoopFunction,
+    Node,
+    SetLocal,
+)
+from polyopt.ir.scop import Array
+from polyopt.ir.source import Layout
+from polyopt.ir.types import DType
+
+DTYPES = frozenset(
+    {DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64, DType.UINT32, DType.UINT64}
+)
+"""Element types of vectors."""
+
+_OPERATORS = frozenset({BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV})
+
+
+class NotVector(Exception):
+    """The statements have no vector form."""
+
+
+def row_arrays(fn: LoopFunction) -> frozenset[str]:
+    """Return the arrays whose last dimension is contiguous."""
+    declared = [node.array for node in nodes(fn.body) if isinstance(node, DeclareArray)]
+    arrays: list[Array] = [*fn.arrays, *declared]
+    return frozenset(a.name for a in arrays if a.layout in (Layout.C, Layout.ROWS))
+
+
+def vector_dtype(body: Body) -> DType | None:
+    """Return the one dtype the statements of `body` compute in, or None."""
+    dtypes: set[DType] = set()
+    for node in body:
+        match node:
+            case Assign():
+                dtypes.add(node.target.dtype)
+            case Declare() | SetLocal():
+                dtypes.add(node.dtype)
+            case _:
+                return None
+    dtype = dtypes.pop() if len(dtypes) == 1 else None
+    return dtype if dtype in DTYPES else None
+
+
+def vectorized(loop: For, lanes: int, rows: frozenset[str]) -> Body:
+    """Return `loop`'s body for `lanes` iterations from its iterator on.  Raises `NotVector`."""
+    dtype = vector_dtype(loop.body)
+    if dtype is None:
+        raise NotVector
+    own = frozenset(node.name for node in loop.body if isinstance(node, Declare))
+    vectorizer = _Vectorizer(loop.iter, lanes, dtype, rows, own)
+    return tuple(vectorizer.node(node) for node in loop.body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Vectorizer:
+    iter: str
+    lanes: int
+    dtype: DType
+    rows: frozenset[str]
+    own: frozenset[str]
+
+    def node(self, node: Node) -> Node:
+        match node:
+            case Assign(target=Load() as target):
+                vector = self.load(target)
+                if not isinstance(vector, VectorLoad):
+                    raise NotVector
+                return replace(node, target=vector, value=self.value(node.value))
+            case Declare():
+                return replace(node, lanes=self.lanes, value=self.value(node.value))
+            case SetLocal() if node.name in self.own:
+                return replace(node, lanes=self.lanes, value=self.value(node.value))
+            case _:
+                raise NotVector
+
+    def value(self, expr: Expr) -> Expr:
+        """Return `expr` for all lanes."""
+        if expr.dtype is not self.dtype:
+            raise NotVector
+        if not self.varies(expr):
+            return Broadcast(expr, self.dtype, self.lanes)
+        match expr:
+            case Load():
+                return self.load(expr)
+            case Symbol():
+                return replace(expr, lanes=self.lanes)
+            case Binary() if expr.op in _OPERATORS and self.has_operator(expr):
+                return replace(expr, left=self.value(expr.left), right=self.value(expr.right))
+            case Unary(op=UnaryOp.NEG):
+                return replace(expr, operand=self.value(expr.operand))
+            case Call(func=MathFunc.FMA):
+                return replace(expr, args=tuple(self.value(a) for a in expr.args))
+            case _:
+                raise NotVector
+
+    def has_operator(self, expr: Binary) -> bool:
+        return expr.op is not BinaryOp.DIV or expr.dtype.is_float
+
+    def load(self, expr: Load) -> VectorLoad | Broadcast:
+        """Return the element for all lanes: consecutive ones, or one for all."""
+        strides = [self.coefficient(i) for i in expr.index]
+        if not any(strides):
+            return Broadcast(expr, expr.dtype, self.lanes)
+        if expr.array not in self.rows or strides[-1] != 1 or any(strides[:-1]):
+            raise NotVector
+        return VectorLoad(expr.array, expr.index, expr.dtype, self.lanes)
+
+    def coefficient(self, index: Expr) -> int:
+        """Return the factor of the iterator in a subscript."""
+        found = 0
+        for atom, factor in linear(index).terms:
+            if atom == Iter(self.iter):
+                found = factor
+            elif self.varies(atom):
+                raise NotVector
+        return found
+
+    def varies(self, expr: Expr) -> bool:
+        """Tell whether `expr` differs between lanes."""
+        for part in walk(expr):
+            match part:
+                case Iter():
+                    if part.name == self.iter:
+                        return True
+                case Symbol():
+                    if part.name in self.own:
+                        return True
+                case _:
+                    pass
+        return False

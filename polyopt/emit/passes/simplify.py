@@ -1,0 +1,193 @@
+"""Simplify: bounds and conditions that are known, loops that run once or never.
+
+In: a `LoopFunction`.  Out: the same instances in the same order with less text.
+Leaves: what depends on sizes beyond their signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from typing_extensions import assert_never
+
+from polyopt.emit.passes.rewriting import Names, local_names, renamed, substituted, trip_count
+from polyopt.emit.ranges import Ranges
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Unary,
+    UnaryOp,
+    linear,
+    rewrite,
+    sub,
+)
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    Comment,
+    Declare,
+    DeclareArray,
+    For,
+    If,
+    LoopFunction,
+    Node,
+    SetLocal,
+)
+from polyopt.ir.source import SizeOf
+from polyopt.ir.types import DType
+
+
+def simplify(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with known bounds and conditions folded."""
+    sizes = {s.param: 0 for s in fn.signature.sizes if isinstance(s, SizeOf)}
+    return replace(fn, body=_body(fn.body, Ranges(params=sizes), Names(fn)))
+
+
+def _body(body: Body, ranges: Ranges, names: Names) -> Body:
+    found: list[Node] = []
+    for node in body:
+        for new in _node(node, ranges, names):
+            found.append(new)
+    return tuple(found)
+
+
+def _node(node: Node, ranges: Ranges, names: Names) -> Body:
+    match node:
+        case For():
+            return _loop(node, ranges, names)
+        case If():
+            return _branch(node, ranges, names)
+        case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
+            return (node,)
+        case _:
+            assert_never(node)
+
+
+def _loop(loop: For, ranges: Ranges, names: Names) -> Body:
+    loop = replace(loop, lower=folded(loop.lower, ranges), upper=folded(loop.upper, ranges))
+    count = trip_count(loop)
+    if count == 0:
+        return ()
+    if count == 1 and not loop.reductions:
+        body = substituted(loop.body, {loop.iter: loop.lower})
+        fresh = {name: names.fresh(name) for name in local_names(body)}
+        return _body(renamed(body, fresh), ranges, names)
+    body = _body(loop.body, ranges.inside(loop), names)
+    return (replace(loop, body=body),) if body else ()
+
+
+def _branch(node: If, ranges: Ranges, names: Names) -> Body:
+    condition = folded(node.condition, ranges)
+    if isinstance(condition, Const):
+        chosen = node.then if condition.value else node.otherwise
+        fresh = {name: names.fresh(name) for name in local_names(chosen)}
+        return _body(renamed(chosen, fresh), ranges, names)
+    then, otherwise = _body(node.then, ranges, names), _body(node.otherwise, ranges, names)
+    if not then and not otherwise:
+        return ()
+    return (If(condition, then, otherwise),)
+
+
+def folded(expr: Expr, ranges: Ranges) -> Expr:
+    """Return a bound or condition with provable minima, maxima and comparisons decided."""
+
+    def rule(part: Expr) -> Expr | None:
+        match part:
+            case Binary(op=BinaryOp.MIN | BinaryOp.MAX) if part.dtype is DType.INT64:
+                return _pruned(part, ranges)
+            case Compare() if part.left.dtype is DType.INT64:
+                return _decided(part, ranges)
+            case Binary(op=BinaryOp.AND | BinaryOp.OR) if part.dtype is DType.BOOL:
+                return _joined(part, ranges)
+            case Unary(op=UnaryOp.INVERT) if part.dtype is DType.BOOL:
+                inner = folded(part.operand, ranges)
+                if isinstance(inner, Const):
+                    return Const(not inner.value, DType.BOOL)
+                return replace(part, operand=inner)
+            case _:
+                return None
+
+    return rewrite(expr, rule)
+
+
+def _pruned(expr: Binary, ranges: Ranges) -> Expr:
+    """Drop the arms of a minimum or maximum that another arm always beats."""
+    sign = 1 if expr.op is BinaryOp.MIN else -1
+    kept: list[Expr] = []
+    for arm in (folded(a, ranges) for a in _arms(expr, expr.op)):
+        if any(_is_nonnegative(sub(arm, other), sign, ranges) for other in kept):
+            continue
+        kept = [o for o in kept if not _is_nonnegative(sub(o, arm), sign, ranges)]
+        kept.append(arm)
+    result = kept[0]
+    for arm in kept[1:]:
+        result = Binary(expr.op, result, arm, DType.INT64)
+    return result
+
+
+def _is_nonnegative(difference: Expr, sign: int, ranges: Ranges) -> bool:
+    if sign > 0:
+        return ranges.is_nonnegative(difference)
+    most = ranges.most(difference)
+    return most is not None and most <= 0
+
+
+def _arms(expr: Expr, op: BinaryOp) -> tuple[Expr, ...]:
+    if isinstance(expr, Binary) and expr.op is op:
+        return (*_arms(expr.left, op), *_arms(expr.right, op))
+    return (expr,)
+
+
+_HOLDS: Mapping[CompareOp, tuple[int | None, int | None]] = {
+    # left - right >= first, or <= second, decides that the comparison holds
+    CompareOp.LT: (None, -1),
+    CompareOp.LE: (None, 0),
+    CompareOp.GT: (1, None),
+    CompareOp.GE: (0, None),
+}
+_FAILS: Mapping[CompareOp, tuple[int | None, int | None]] = {
+    CompareOp.LT: (0, None),
+    CompareOp.LE: (1, None),
+    CompareOp.GT: (None, 0),
+    CompareOp.GE: (None, -1),
+}
+
+
+def _decided(expr: Compare, ranges: Ranges) -> Expr:
+    left, right = folded(expr.left, ranges), folded(expr.right, ranges)
+    difference = sub(left, right)
+    value = linear(difference)
+    low, high = ranges.least(difference), ranges.most(difference)
+    if not value.terms:
+        low = high = value.constant
+    if expr.op in _HOLDS:
+        if _reaches(low, high, _HOLDS[expr.op]):
+            return Const(True, DType.BOOL)
+        if _reaches(low, high, _FAILS[expr.op]):
+            return Const(False, DType.BOOL)
+        if expr.op is CompareOp.LT and ranges.is_less(left, right):
+            return Const(True, DType.BOOL)
+    elif not value.terms:
+        return Const((value.constant == 0) == (expr.op is CompareOp.EQ), DType.BOOL)
+    return replace(expr, left=left, right=right)
+
+
+def _reaches(low: int | None, high: int | None, limit: tuple[int | None, int | None]) -> bool:
+    above, below = limit
+    if above is not None and low is not None and low >= above:
+        return True
+    return below is not None and high is not None and high <= below
+
+
+def _joined(expr: Binary, ranges: Ranges) -> Expr:
+    left, right = folded(expr.left, ranges), folded(expr.right, ranges)
+    ends = expr.op is BinaryOp.OR  # the value that decides the whole
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, Const):
+            return Const(ends, DType.BOOL) if bool(side.value) is ends else other
+    return replace(expr, left=left, right=right)

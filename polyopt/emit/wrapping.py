@@ -1,0 +1,52 @@
+"""Lines of C broken at a width.
+
+In: text.  Out: the same tokens, continuation lines indented by eight.
+Leaves: preprocessor lines, and lines without a place to break.
+"""
+
+from __future__ import annotations
+
+import re
+
+WIDTH = 100
+
+_BREAK = re.compile(r" (?=(?:[-+*/%&|^?:<>=]|&&|\|\||<<|>>|[<>=!+*/-]=) )|(?<=[,;]) ")
+
+
+def wrapped(text: str, width: int = WIDTH) -> str:
+    """Return `text` with its long lines broken before operators and after commas."""
+    return "\n".join(part for line in text.split("\n") for part in _lines(line, width))
+
+
+def _lines(line: str, width: int) -> list[str]:
+    body = line.lstrip(" ")
+    if body.startswith(("#", "/*", "*")):
+        return [line]
+    indent = line[: len(line) - len(body)] + " " * 8
+    found: list[str] = []
+    while len(line) > width:
+        place = _best_break(line, width)
+        if place is None:
+            break
+        found.append(line[:place])
+        line = indent + line[place + 1 :]
+    return [*found, line]
+
+
+def _best_break(line: str, width: int) -> int | None:
+    """Return the position of the space to break at: after `;`, least nested, rightmost."""
+    start = len(line) - len(line.lstrip(" "))
+    depth = _depths(line)
+    places = [m.start() for m in _BREAK.finditer(line) if m.start() <= width]
+    late = [p for p in places if p > start + (width - start) // 3]
+    return max(late, key=lambda p: (line[p - 1] == ";", -depth[p], p), default=None)
+
+
+def _depths(line: str) -> list[int]:
+    """Return for every character how many brackets are open before it."""
+    found: list[int] = []
+    depth = 0
+    for character in line:
+        found.append(depth)
+        depth += (character in "([{") - (character in ")]}")
+    return found
