@@ -16,6 +16,7 @@ from polyopt.frontend.expressions import evaluate, lookup, select_view
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.memory import settled, store
 from polyopt.frontend.operators import BINARY, describe, operand, operate
+from polyopt.frontend.pins import fixed_items, refuse_write
 from polyopt.frontend.products import matmul
 from polyopt.frontend.promote import cast, is_castable
 from polyopt.frontend.ufuncs import UFUNCS
@@ -54,6 +55,8 @@ def assign_to(b: Builder, frame: Frame, target: ast.expr, value: Value, node: as
             bind(b, frame, name, value, node)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             items = _items(b, value, len(parts), loc)
+            names = [part.id if isinstance(part, ast.Name) else None for part in parts]
+            items = fixed_items(b, frame, names, items)
             for part, item in zip(parts, items, strict=True):
                 assign_to(b, frame, part, item, node)
         case ast.Subscript():
@@ -82,7 +85,10 @@ def _items(b: Builder, value: Value, count: int, loc: Loc | None) -> tuple[Value
 def _target_view(b: Builder, frame: Frame, target: ast.Subscript) -> Tensor:
     base = evaluate(b, frame, target.value)
     if not isinstance(base, Tensor) or base.view is None:
-        refuse("PO0163", f"assignment into {describe(base)}", frame.loc(target), "write into arrays")
+        refuse(
+            "PO0163", f"assignment into {describe(base)}", frame.loc(target), "write into arrays"
+        )
+    refuse_write(b, base, frame.loc(target))
     return select_view(b, frame, base, target)
 
 
@@ -114,9 +120,10 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
     loc = frame.loc(node)
     match node.target:
         case ast.Name(id=name):
-            current = lookup(frame, name, loc)
+            current = lookup(b, frame, name, loc)
             value = evaluate(b, frame, node.value)
             if isinstance(current, Tensor) and current.rank > 0:
+                refuse_write(b, current, loc)
                 _augment_array(b, current, node.op, value, loc)
             else:
                 bind(b, frame, name, _operated(b, node.op, current, value, loc), node)
@@ -131,9 +138,7 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
             refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
 
 
-def _operated(
-    b: Builder, op: ast.operator, left: Value, right: Value, loc: Loc | None
-) -> Value:
+def _operated(b: Builder, op: ast.operator, left: Value, right: Value, loc: Loc | None) -> Value:
     if isinstance(op, ast.MatMult):
         return matmul(b, settled(b, operand(left, loc)), settled(b, operand(right, loc)), loc)
     return operate(b, BINARY[type(op)], (left, right), loc)

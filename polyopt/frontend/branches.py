@@ -14,15 +14,14 @@ from dataclasses import dataclass
 
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
-from polyopt.frontend.codes import refuse
 from polyopt.frontend.expressions import evaluate, truth
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import TRUE, ZERO, both, is_affine, negated, select
 from polyopt.frontend.liveness import assigned
 from polyopt.frontend.memory import is_stable, stored_number
-from polyopt.frontend.promote import cast, number_of
-from polyopt.frontend.values import Gone, Known, Number, Value
-from polyopt.frontend.variables import joined, pin_names, unpin
+from polyopt.frontend.pins import joined, pin_names, unpin
+from polyopt.frontend.promote import cast, common_pair, number_of
+from polyopt.frontend.values import Gone, Known, Number, Tensor, Value, iterators
 from polyopt.ir.expr import Expr, loads
 
 
@@ -39,11 +38,11 @@ def read_if(b: Builder, frame: Frame, node: ast.If, rest: list[ast.stmt]) -> Val
     split, known = _condition(b, frame, node.test)
     if known is not None:
         return frame.reader.block(b, frame, node.body if known else node.orelse)
-    if _returns(node.body) or _returns(node.orelse):
-        hint = "assign the result to a variable and return it at the end"
-        refuse("PO0122", "`return` under a condition", frame.loc(node), hint)
+    assert not _returns(node.body), "early returns were rewritten"
     place = frame.place(node, "?")
-    if split.guard != TRUE and (place in b.facts.stored_conditions or (split.affine and node.orelse)):
+    if split.guard != TRUE and (
+        place in b.facts.stored_conditions or (split.affine and node.orelse)
+    ):
         split = _stored(b, split)
     start = len(b.drafts)
     pinned = _pinned_names(b, frame, node)
@@ -58,7 +57,7 @@ def read_if(b: Builder, frame: Frame, node: ast.If, rest: list[ast.stmt]) -> Val
         b.facts.add(b.facts.stored_conditions, place)
     whole = split.guard if not split.affine else _all(split)
     _merge(b, frame, node, whole, then, pinned)
-    unpin(frame, pinned)
+    unpin(b, frame, pinned, frame.loc(node))
     return None
 
 
@@ -125,7 +124,7 @@ def _pinned_names(b: Builder, frame: Frame, node: ast.If) -> list[str]:
     """Names that earlier readings found to need memory where the branches meet."""
     names = assigned([*node.body, *node.orelse]) & frame.live.after[node]
     wanted = [n for n in names if frame.place(node, n) in b.facts.merged]
-    return pin_names(b, frame, wanted, node, unset=True)[0]
+    return pin_names(b, frame, wanted, node, unset=True)
 
 
 def _merge(
@@ -163,10 +162,11 @@ def _merged(
     if left is None or right is None or isinstance(left, Gone) or isinstance(right, Gone):
         return unset
     loc = frame.loc(node)
+    if isinstance(left, Known) and isinstance(right, Known) and _is_equal(left, right):
+        return left
     one, other = _number(left, loc), _number(right, loc)
     if one is None or other is None:
-        hint = "write into one array with `name[:] = ...` in both branches"
-        return Gone("PO0160", f"`{name}` stands for different things after the branches", hint)
+        return _merged_arrays(b, frame, node, name, left, right)
     dtype, weak = joined((one.dtype, one.weak), (other.dtype, other.weak), loc)
     stable = is_stable(one) and is_stable(other) and is_stable(Number(condition, True))
     if stable:
@@ -175,6 +175,29 @@ def _merged(
     b.facts.set_width(place, dtype, weak)
     b.facts.add(b.facts.merged, place)
     return Number(cast(ZERO, dtype), weak)  # the next reading has the variable
+
+
+def _is_equal(left: Known, right: Known) -> bool:
+    same = left.value is right.value
+    return same or (type(left.value) is type(right.value) and bool(left.value == right.value))
+
+
+def _merged_arrays(
+    b: Builder, frame: Frame, node: ast.If, name: str, left: Value, right: Value
+) -> Value:
+    """Both branches bind an array: the next reading gives the name memory of its own."""
+    hint = "write into one array with `name[:] = ...` in both branches"
+    gone = Gone("PO0160", f"`{name}` stands for different things after the branches", hint)
+    if not isinstance(left, Tensor) or not isinstance(right, Tensor) or left.rank != right.rank:
+        return gone
+    if any(iterators(extent) for extent in left.shape):
+        return gone
+    place = frame.place(node, name)
+    dtype = common_pair((left.dtype, False), (right.dtype, False), frame.loc(node))
+    b.facts.set_width(place, dtype, False)
+    b.facts.set_shape(place, left.shape)
+    b.facts.add(b.facts.merged, place)
+    return left  # the next reading has the array
 
 
 def _number(value: Value, loc: Loc | None) -> Number | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import assert_never
+
+from typing_extensions import assert_never
 
 from polyopt.errors import FrontendError, Loc
 from polyopt.frontend.annotations import Annotation
@@ -217,7 +218,10 @@ def _program(
     rename = Renaming(params, symbols)
     scop, checks = make_scop(b, rename, drafts, tuple(params.values()))
     written = {statement.target.array for statement in scop.statements}
-    arguments = tuple(_signature_argument(b, function, name, kind, rename, written) for name, kind in types.items())
+    arguments = tuple(
+        _signature_argument(b, function, name, kind, rename, written)
+        for name, kind in types.items()
+    )
     outputs = tuple(
         OutputArray(a.name, a.dtype, a.shape) for a in scop.arrays if a.role is Role.OUTPUT
     )

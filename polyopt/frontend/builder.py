@@ -78,6 +78,8 @@ class Builder:
     demands: list[Demand] = field(default_factory=list)
     sizes: list[Expr] = field(default_factory=list)
     titles: dict[str, str] = field(default_factory=dict)
+    constants: dict[int, Buffer] = field(default_factory=dict)
+    copies: dict[str, str] = field(default_factory=dict)
     symbols: dict[str, str] = field(default_factory=dict)
     iterators: set[str] = field(default_factory=set)
     scope: Scope = field(default_factory=Scope)
@@ -127,7 +129,9 @@ class Builder:
 
     # -- statements -----------------------------------------------------------------------------
 
-    def fresh_loops(self, extents: Sequence[Expr], first: int = 0) -> tuple[tuple[Loop, ...], Index]:
+    def fresh_loops(
+        self, extents: Sequence[Expr], first: int = 0
+    ) -> tuple[tuple[Loop, ...], Index]:
         """Return loops from `first` over the extents, and their subscripts; extent 1 needs none."""
         taken = set(self.scope.iters) | self.user_names
         names = (name for name in _iterator_names() if name not in taken)
@@ -221,7 +225,9 @@ class Builder:
             refuse(code, message, loc, hint)
         self.demands.append(Demand(self.scope, condition, code, message, loc, hint))
 
-    def demand_index(self, index: Expr, extent: Expr, name: str, text: str, loc: Loc | None) -> None:
+    def demand_index(
+        self, index: Expr, extent: Expr, name: str, text: str, loc: Loc | None
+    ) -> None:
         """Require `0 <= index < extent`."""
         message = f"`{text}` would leave `{name}`, whose extent there is {show(extent)}"
         inside = both(at_least(index, integer(0)), less(index, extent))

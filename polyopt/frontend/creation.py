@@ -130,7 +130,7 @@ def astype(b: Builder, args: Arguments) -> Value:
 def arange(b: Builder, args: Arguments) -> Value:
     """np.arange over integers"""
     first, stop, step, kind = args.take("start", "stop step dtype")
-    start = integer(0)
+    start: Expr = integer(0)
     if is_none(stop):
         stop = first
     else:

@@ -48,9 +48,15 @@ class Loop:
         """What holds of the iterator."""
         value = Iter(self.iter)
         if self.step > 0:
-            bounds = (Compare(CompareOp.GE, value, self.lower), Compare(CompareOp.LT, value, self.upper))
+            bounds = (
+                Compare(CompareOp.GE, value, self.lower),
+                Compare(CompareOp.LT, value, self.upper),
+            )
         else:
-            bounds = (Compare(CompareOp.LE, value, self.lower), Compare(CompareOp.GT, value, self.upper))
+            bounds = (
+                Compare(CompareOp.LE, value, self.lower),
+                Compare(CompareOp.GT, value, self.upper),
+            )
         if abs(self.step) == 1:
             return bounds
         distance = minus(value, self.lower) if self.step > 0 else minus(self.lower, value)

@@ -38,7 +38,7 @@ class Elementwise:
     @property
     def name(self) -> str:
         """NumPy's name."""
-        return self.ufunc.__name__
+        return str(self.ufunc.__name__)
 
 
 def operand_kinds(values: Sequence[Operandish]) -> tuple[Operand, ...]:
@@ -87,9 +87,7 @@ def combine(
     return Tensor(shape, output, at, cost=cost_of(at(probe)))
 
 
-def aligned(
-    b: Builder, values: Sequence[Tensor], what: str, loc: Loc | None
-) -> tuple[Tensor, ...]:
+def aligned(b: Builder, values: Sequence[Tensor], what: str, loc: Loc | None) -> tuple[Tensor, ...]:
     """Return the arrays broadcast to one shape; reductions and expensive repeated ones stored."""
     tensors = [forced(b, value) for value in values]
     shape = broadcast(b, [tensor.shape for tensor in tensors], what, loc)

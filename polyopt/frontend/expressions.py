@@ -20,6 +20,7 @@ from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.calls import call_value
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.constants import global_array
 from polyopt.frontend.elementwise import combine
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import (
@@ -72,7 +73,11 @@ _REFUSED: dict[type[ast.expr], tuple[str, str, str]] = {
     ast.Yield: ("PO0113", "`yield`", "write the results into an array and return it"),
     ast.YieldFrom: ("PO0113", "`yield from`", "write the results into an array and return it"),
     ast.Starred: ("PO0126", "a starred expression", "write the items one by one"),
-    ast.NamedExpr: ("PO0127", "an assignment inside an expression", "assign in a statement before it"),
+    ast.NamedExpr: (
+        "PO0127",
+        "an assignment inside an expression",
+        "assign in a statement before it",
+    ),
 }
 
 
@@ -83,7 +88,7 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
         case ast.Constant(value=value):
             return Known(value)
         case ast.Name(id=name):
-            return lookup(frame, name, loc)
+            return lookup(b, frame, name, loc)
         case ast.Attribute():
             return _attribute(b, frame, node)
         case ast.Subscript():
@@ -110,7 +115,8 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
             return Sequence(evaluate_all(b, frame, parts))
         case _:
             code, what, hint = _REFUSED.get(
-                type(node), ("PO0127", f"this expression ({type(node).__name__})", "write it otherwise")
+                type(node),
+                ("PO0127", f"this expression ({type(node).__name__})", "write it otherwise"),
             )
             refuse(code, f"{what} is not supported in a kernel", loc, hint)
 
@@ -135,7 +141,7 @@ def evaluate_all(b: Builder, frame: Frame, nodes: Items[ast.expr]) -> tuple[Valu
 # -- names and attributes ---------------------------------------------------------------------
 
 
-def lookup(frame: Frame, name: str, loc: Loc | None) -> Value:
+def lookup(b: Builder, frame: Frame, name: str, loc: Loc | None) -> Value:
     """Return what a name stands for: local, global or builtin."""
     found = frame.env.get(name)
     if isinstance(found, Gone):
@@ -146,7 +152,10 @@ def lookup(frame: Frame, name: str, loc: Loc | None) -> Value:
         hint = "assign it before, on every path"
         refuse("PO0125", f"`{name}` may have no value here", loc, hint)
     if name in frame.function.globals:
-        return Known(frame.function.globals[name])
+        known = frame.function.globals[name]
+        if isinstance(known, np.ndarray):
+            return global_array(b, name, known, loc)
+        return Known(known)
     if hasattr(builtins, name):
         return Known(getattr(builtins, name))
     refuse("PO0124", f"`{name}` is not defined", loc, "define it before the function is compiled")
@@ -164,10 +173,10 @@ def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
             return Known(getattr(ufunc, node.attr))
         case Tensor() | Number():
             return _array_attribute(b, base, node.attr, loc)
-        case Known(value=np.ndarray()):
-            return _array_attribute(b, as_tensor(operand(base, loc)), node.attr, loc)
         case _:
-            refuse("PO0152", f"`.{node.attr}` of {describe(base)}", loc, "use arrays and numbers only")
+            refuse(
+                "PO0152", f"`.{node.attr}` of {describe(base)}", loc, "use arrays and numbers only"
+            )
 
 
 def _array_attribute(b: Builder, base: Operandish, name: str, loc: Loc | None) -> Value:
@@ -210,11 +219,6 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
             return _item(b, frame, items, node)
         case Known(value=tuple(known)) | Known(value=list(known)):
             return _item(b, frame, tuple(Known(k) for k in known), node)
-        case Known(value=np.ndarray() as array):
-            index = evaluate(b, frame, node.slice)
-            if isinstance(index, Known):
-                return Known(array[index.value])  # type: ignore[index]
-            refuse("PO0135", "a subscript of a global array", loc, "pass the array as an argument")
         case _:
             refuse("PO0135", f"a subscript of {describe(base)}", loc, "subscript arrays and tuples")
 
@@ -224,7 +228,9 @@ def _item(b: Builder, frame: Frame, items: tuple[Value, ...], node: ast.Subscrip
     if isinstance(node.slice, ast.Slice):
         cut = node.slice
         bounds = [
-            None if p is None else arguments.known_int(b, evaluate(b, frame, p), "a tuple's slice", loc)
+            None
+            if p is None
+            else arguments.known_int(b, evaluate(b, frame, p), "a tuple's slice", loc)
             for p in (cut.lower, cut.upper, cut.step)
         ]
         return Sequence(items[slice(*bounds)])
@@ -311,7 +317,7 @@ def truth(b: Builder, value: Value, loc: Loc | None) -> Known | Number:
         hint = "use np.where, np.any or np.all"
         refuse("PO0142", "the truth value of an array", loc, hint)
     condition = cast(found.expr, DType.BOOL)
-    if condition == TRUE or condition == FALSE:
+    if condition in (TRUE, FALSE):
         return Known(condition == TRUE)
     return Number(condition, True)
 
@@ -343,7 +349,9 @@ def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
         return left if bool(right.value) == is_and else right
     assert isinstance(right, Number)
     if is_affine(left.expr) and has_loads(right.expr):
-        whole = select(left.expr, right.expr, FALSE) if is_and else select(left.expr, TRUE, right.expr)
+        whole = (
+            select(left.expr, right.expr, FALSE) if is_and else select(left.expr, TRUE, right.expr)
+        )
         return Number(whole, True)
     joined = both(left.expr, right.expr) if is_and else either(left.expr, right.expr)
     return Number(joined, True)
@@ -385,7 +393,9 @@ def _compared(b: Builder, op: ast.cmpop, left: Value, right: Value, loc: Loc | N
             same = _is_same(left, right, loc)
             return Known(same == isinstance(op, ast.Is))
         case ast.In() | ast.NotIn():
-            refuse("PO0127", "`in` is not supported in a kernel", loc, "compare the values one by one")
+            refuse(
+                "PO0127", "`in` is not supported in a kernel", loc, "compare the values one by one"
+            )
         case _:
             return operate(b, COMPARE[type(op)], (left, right), loc)
 
@@ -431,7 +441,12 @@ def _call(b: Builder, frame: Frame, node: ast.Call) -> Value:
     function = evaluate(b, frame, node.func)
     for argument in node.args:
         if isinstance(argument, ast.Starred):
-            refuse("PO0126", "a starred argument", frame.loc(argument), "write the arguments one by one")
+            refuse(
+                "PO0126",
+                "a starred argument",
+                frame.loc(argument),
+                "write the arguments one by one",
+            )
     names: list[str] = []
     for keyword in node.keywords:
         if keyword.arg is None:
@@ -441,6 +456,9 @@ def _call(b: Builder, frame: Frame, node: ast.Call) -> Value:
     values = evaluate_all(b, frame, nodes)
     count = len(node.args)
     args = Arguments(
-        ast.unparse(node.func), values[:count], dict(zip(names, values[count:], strict=True)), frame.loc(node)
+        ast.unparse(node.func),
+        values[:count],
+        dict(zip(names, values[count:], strict=True)),
+        frame.loc(node),
     )
     return call_value(b, frame, function, args, node)

@@ -26,6 +26,7 @@ class Facts:
     stored_conditions: set[Place] = field(default_factory=set)
     titles: dict[str, str] = field(default_factory=dict)
     annotations_read: bool = False
+    shapes: dict[Place, tuple[Expr, ...]] = field(default_factory=dict)
     version: int = 0
 
     def resolve(self, expr: Expr) -> Expr:
@@ -45,6 +46,12 @@ class Facts:
         """Learn that the variable at `place` is computed in `dtype`."""
         if self.widths.get(place) != (dtype, weak):
             self.widths[place] = (dtype, weak)
+            self.version += 1
+
+    def set_shape(self, place: Place, shape: tuple[Expr, ...]) -> None:
+        """Learn that the variable at `place` is an array of this shape."""
+        if place not in self.shapes:
+            self.shapes[place] = shape
             self.version += 1
 
     def add(self, places: set[Place], place: Place) -> None:

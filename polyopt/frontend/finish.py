@@ -5,31 +5,18 @@ In: the builder after the last reading.  Out: `Program`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-import islpy as isl
+from collections.abc import Sequence
 
 from polyopt.frontend.builder import Builder, Draft
 from polyopt.frontend.checks import checks_of, context_of
 from polyopt.frontend.domains import params_of, scope_exprs, size_context
 from polyopt.frontend.integers import TRUE, is_size
 from polyopt.frontend.renaming import Renaming, renamed_draft
-from polyopt.frontend.split import Piece, pieces_of
+from polyopt.frontend.split import Piece, pieces_of, split_conditions
 from polyopt.frontend.values import Buffer
-from polyopt.ir.affine import set_space
 from polyopt.ir.expr import Expr, Load, loads
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.ir.source import Check
-
-
-@dataclass(frozen=True, eq=False)
-class Body:
-    """The statements and arrays of a program, under their final names."""
-
-    scop: Scop
-    checks: tuple[Check, ...]
-    params: tuple[str, ...]
 
 
 def live_drafts(b: Builder) -> list[Draft]:
@@ -56,7 +43,7 @@ def isl_params(b: Builder, drafts: Sequence[Draft]) -> frozenset[str]:
         exprs += scope_exprs(draft.scope)
         for load in (draft.target, *draft_loads(draft)):
             exprs += load.index
-        exprs += [draft.value] if has_affine_select(draft) else []
+        exprs += split_conditions(draft)
     for buffer in b.buffers:
         exprs += buffer.shape
     for demand in b.demands:
@@ -64,13 +51,6 @@ def isl_params(b: Builder, drafts: Sequence[Draft]) -> frozenset[str]:
     used = params_of(exprs)
     in_values = params_of(draft.value for draft in drafts)
     return used | frozenset(p for p in in_values if is_size(p))
-
-
-def has_affine_select(draft: Draft) -> bool:
-    """Whether the draft may be split along a condition in its value."""
-    from polyopt.frontend.split import split_conditions
-
-    return bool(split_conditions(draft))
 
 
 def make_scop(
@@ -87,13 +67,14 @@ def make_scop(
         for piece in pieces_of(clean, params, context):
             statements.append(_statement(f"S{len(statements)}", clean, piece))
     written = {statement.target.array for statement in statements}
-    arrays = tuple(_array(buffer, rename, written) for buffer in b.buffers if _is_used(buffer, statements))
+    arrays = tuple(
+        _array(buffer, rename, written) for buffer in b.buffers if _is_used(buffer, statements)
+    )
     return Scop(params, context, arrays, tuple(statements)), checks
 
 
 def _statement(name: str, draft: Draft, piece: Piece) -> Statement:
-    space = set_space((), name, ())
-    domain = piece.domain.set_tuple_name(space.get_tuple_name(isl.dim_type.set))
+    domain = piece.domain.set_tuple_name(name)
     guard = None if piece.guard == TRUE else piece.guard
     return Statement(
         name=name,
@@ -113,7 +94,8 @@ def _is_used(buffer: Buffer, statements: Sequence[Statement]) -> bool:
     if buffer.argument is not None or buffer.returned:
         return True
     return any(
-        buffer.name in (s.target.array, *(l.array for l in _statement_loads(s))) for s in statements
+        buffer.name in (s.target.array, *(load.array for load in _statement_loads(s)))
+        for s in statements
     )
 
 
@@ -130,6 +112,3 @@ def _array(buffer: Buffer, rename: Renaming, written: set[str]) -> Array:
         role = Role.OUTPUT if buffer.returned else Role.TEMP
     shape = tuple(rename.expr(extent) for extent in buffer.shape)
     return Array(buffer.name, buffer.dtype, shape, role, buffer.layout)
-
-
-Renamer = Callable[[Expr], Expr]

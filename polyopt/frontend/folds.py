@@ -160,9 +160,7 @@ def _mean_dtype(dtype: DType) -> DType:
 def _divided(b: Builder, total: Operandish, count: Expr, loc: Loc | None) -> Operandish:
     kind = total.dtype
     divisor = Number(cast(count, real_dtype(kind), loc), True)
-    return combine(
-        b, "mean", (total, divisor), (kind, kind), kind, UFUNCS["divide"].rule, loc
-    )
+    return combine(b, "mean", (total, divisor), (kind, kind), kind, UFUNCS["divide"].rule, loc)
 
 
 def variance(

@@ -13,7 +13,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.facts import Place
 from polyopt.frontend.liveness import Liveness, analyse, assigned
 from polyopt.frontend.pysource import PyFunction
-from polyopt.frontend.values import Buffer, Value
+from polyopt.frontend.values import Buffer, Index, Value
 
 if TYPE_CHECKING:
     from polyopt.frontend.builder import Builder
@@ -36,6 +36,17 @@ class Pin:
     buffer: Buffer
     weak: bool
     place: Place
+    shape: Index
+    source: Buffer | None = None  # the array it was copied from, if that has other names
+    start: int = 0  # drafts before it
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """An array name that gets memory at the next reading if it is bound again."""
+
+    value: Value
+    place: Place
 
 
 @dataclass(eq=False)
@@ -48,7 +59,7 @@ class Frame:
     callers: tuple[object, ...] = ()
     env: dict[str, Value] = field(default_factory=dict)
     pins: dict[str, Pin] = field(default_factory=dict)
-    frozen: dict[str, str] = field(default_factory=dict)
+    watched: dict[str, Watch] = field(default_factory=dict)
     live: Liveness = field(init=False)
     locals: frozenset[str] = field(init=False)
 

@@ -63,7 +63,9 @@ def _statement(node: ast.stmt, live: frozenset[str], result: Liveness) -> frozen
             reads = used(value).union(*(used(t) for t in targets))
             return (live - kill) | reads
         case ast.AnnAssign(target=target, value=value):
-            kill = frozenset(t.id for t in _plain_names(target)) if value is not None else frozenset()
+            kill = (
+                frozenset(t.id for t in _plain_names(target)) if value is not None else frozenset()
+            )
             return (live - kill) | used(value) | used(target)
         case ast.AugAssign(target=target, value=value):
             own = frozenset([target.id]) if isinstance(target, ast.Name) else used(target)

@@ -18,9 +18,10 @@ from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import ZERO, less
 from polyopt.frontend.liveness import assigned
 from polyopt.frontend.names import ascii_identifier
+from polyopt.frontend.pins import pin_names, unpin
 from polyopt.frontend.python_table import iterated
 from polyopt.frontend.values import Gone, Iterated, Known, Number, Range, Sequence, Value
-from polyopt.frontend.variables import forget_iterator, pin_names, unpin
+from polyopt.frontend.variables import forget_iterator
 from polyopt.ir.expr import Iter
 
 
@@ -36,7 +37,8 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
     touched = assigned(node.body) - targets
     later = frame.live.after[node]
     carried = touched & (frame.live.body[node] | later)
-    pinned, frozen = pin_names(b, frame, carried, node)
+    watched = dict(frame.watched)
+    pinned = pin_names(b, frame, carried, node)
     unbound = [name for name in touched if name in later and name not in frame.env]
     name = _iterator_name(b, node.target)
     if isinstance(iterable, Range):
@@ -55,13 +57,14 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
             hint = "return after the loop"
             refuse("PO0122", "`return` inside a loop", frame.loc(node), hint)
     frame.pins.update(shadowed)
-    unpin(frame, pinned)
-    for frozen_name in frozen:
-        del frame.frozen[frozen_name]
+    unpin(b, frame, pinned, frame.loc(node))
+    frame.watched = watched
     shown = ast.unparse(node.target)
     for target in targets:
         frame.env[target] = Gone(
-            "PO0136", f"the loop variable `{target}` is used after its loop", "compute it from the bounds"
+            "PO0136",
+            f"the loop variable `{target}` is used after its loop",
+            "compute it from the bounds",
         )
     forget_iterator(frame, name, shown)
 
@@ -80,9 +83,7 @@ def _iterator_name(b: Builder, target: ast.expr) -> str:
     return name
 
 
-def _require_trip(
-    b: Builder, frame: Frame, node: ast.For, loop: Loop, names: list[str]
-) -> None:
+def _require_trip(b: Builder, frame: Frame, node: ast.For, loop: Loop, names: list[str]) -> None:
     """A name first set in the loop and used after it needs at least one iteration."""
     runs = less(loop.lower, loop.upper) if loop.step > 0 else less(loop.upper, loop.lower)
     shown = ", ".join(f"`{name}`" for name in sorted(names))
@@ -101,6 +102,6 @@ def _unrolled(b: Builder, frame: Frame, node: ast.For, value: Value) -> None:
         case _:
             raise AssertionError("checked by the caller")
     for item in found:
-        assign_to(b, frame, node.target, source.item(Iter(name)), node)
+        assign_to(b, frame, node.target, item, node)
         if frame.reader.block(b, frame, node.body) is not None:
             refuse("PO0122", "`return` inside a loop", frame.loc(node), "return after the loop")

@@ -77,7 +77,11 @@ def write_elementwise(b: Builder, view: View, shape: Index, value: Tensor) -> No
     element = cast(value.at(index), view.buffer.dtype, b.loc)
     ways = directions(b, loops, target, element)
     if ways is not None:
-        b.emit(tuple(_turned(loop, way) for loop, way in zip(loops, ways, strict=True)), target, element)
+        b.emit(
+            tuple(_turned(loop, way) for loop, way in zip(loops, ways, strict=True)),
+            target,
+            element,
+        )
         return
     whole = view_of(b.new_buffer(f"{view.buffer.name}_new", view.buffer.dtype, shape))
     assert whole.view is not None

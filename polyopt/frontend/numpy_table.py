@@ -13,9 +13,10 @@ from typing import TypeAlias
 import numpy as np
 
 from polyopt.frontend import creation, reductions, reshaping, selection
-from polyopt.frontend.arguments import Arguments, is_none, tensor
+from polyopt.frontend.arguments import Arguments, dtype, is_none, tensor
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.constants import as_sequence, nested
 from polyopt.frontend.elementwise import Elementwise, apply
 from polyopt.frontend.integers import ONE
 from polyopt.frontend.memory import forced, store
@@ -23,7 +24,7 @@ from polyopt.frontend.operators import operand
 from polyopt.frontend.promote import is_castable
 from polyopt.frontend.reductions import reduction
 from polyopt.frontend.ufuncs import UFUNCS
-from polyopt.frontend.values import Index, Tensor, Value, as_tensor, remapped
+from polyopt.frontend.values import Index, Sequence, Tensor, Value, as_tensor, remapped
 
 Rule: TypeAlias = Callable[[Builder, Arguments], Value]
 
@@ -57,6 +58,17 @@ def outer_of(op: Elementwise) -> Rule:
         return apply(b, op, (wide, right), args.loc)
 
     return rule
+
+
+def array(b: Builder, args: Arguments) -> Value:
+    """np.array of an array (a copy) or of nested tuples and lists"""
+    value, kind = args.take("object", "dtype")
+    found = as_sequence(value)
+    if isinstance(found, Sequence):
+        return nested(b, found, dtype(kind, args.loc), args.loc)
+    if is_none(kind):
+        return creation.copy(b, Arguments(args.name, (value,), {}, args.loc))
+    return creation.astype(b, Arguments(args.name, (value, kind), {}, args.loc))
 
 
 FUNCTIONS: dict[str, Rule] = {
@@ -98,7 +110,7 @@ FUNCTIONS: dict[str, Rule] = {
     "eye": creation.eye,
     "identity": creation.identity,
     "copy": creation.copy,
-    "array": creation.copy,
+    "array": array,
     "ascontiguousarray": creation.copy,
     # views
     "transpose": reshaping.transpose,
@@ -115,8 +127,12 @@ FUNCTIONS: dict[str, Rule] = {
 }
 
 METHODS: dict[str, Rule] = {
-    **{name: FUNCTIONS[name] for name in ("sum", "prod", "max", "min", "any", "all", "mean", "var")},
-    **{name: FUNCTIONS[name] for name in ("std", "dot", "copy", "transpose", "swapaxes", "squeeze")},
+    **{
+        name: FUNCTIONS[name] for name in ("sum", "prod", "max", "min", "any", "all", "mean", "var")
+    },
+    **{
+        name: FUNCTIONS[name] for name in ("std", "dot", "copy", "transpose", "swapaxes", "squeeze")
+    },
     **{name: FUNCTIONS[name] for name in ("clip", "round", "reshape", "ravel")},
     "astype": creation.astype,
     "conj": FUNCTIONS["conjugate"],
@@ -138,10 +154,12 @@ def rule_of(function: object) -> Rule | None:
     if found is not None:
         return found[1]
     owner = getattr(function, "__self__", None)
-    if isinstance(function, BuiltinFunctionType | MethodType) and isinstance(owner, np.ufunc):
-        if function.__name__ == "outer" and owner.__name__ in UFUNCS:
-            return outer_of(UFUNCS[owner.__name__])
-    return None
+    if not isinstance(function, BuiltinFunctionType | MethodType) or not isinstance(
+        owner, np.ufunc
+    ):
+        return None
+    known = UFUNCS.get(owner.__name__)
+    return outer_of(known) if known is not None and function.__name__ == "outer" else None
 
 
 def method_rule(name: str) -> Rule | None:

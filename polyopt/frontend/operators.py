@@ -107,7 +107,9 @@ def _refuse_unknown_exponent(b: Builder, operands: tuple[Number, ...], loc: Loc 
         return
     if not b.nonnegative(exponent.expr):
         hint = "write the base as a float, such as `2.0 ** k`"
-        refuse("PO0147", "an integer power whose exponent may be negative has no fixed type", loc, hint)
+        refuse(
+            "PO0147", "an integer power whose exponent may be negative has no fixed type", loc, hint
+        )
 
 
 def _refuse_negative_exponent(operands: tuple[Operandish, ...], loc: Loc | None) -> None:
@@ -141,7 +143,9 @@ def describe(value: Value) -> str:
     """Return what a value is, for messages."""
     match value:
         case Known(value=known):
-            return f"{known!r}" if isinstance(known, str | type(None)) else f"a {type(known).__name__}"
+            return (
+                f"{known!r}" if isinstance(known, str | type(None)) else f"a {type(known).__name__}"
+            )
         case Number():
             return f"a number of {value.dtype}"
         case Tensor():

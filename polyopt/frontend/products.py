@@ -27,7 +27,11 @@ Labels = str
 
 
 def contract(
-    b: Builder, operands: Sequence[Tensor], labels: Sequence[Labels], result: Labels, loc: Loc | None
+    b: Builder,
+    operands: Sequence[Tensor],
+    labels: Sequence[Labels],
+    result: Labels,
+    loc: Loc | None,
 ) -> Tensor:
     """Return `einsum(labels -> result)` of the operands."""
     dtype = operands[0].dtype

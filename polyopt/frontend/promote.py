@@ -39,7 +39,11 @@ def loop_dtypes(ufunc: np.ufunc, operands: tuple[Operand, ...]) -> tuple[str, ..
 
     Raises `TypeError` when NumPy has no such loop.
     """
-    given = [_PYTHON_TYPES.get(d.kind, d.numpy) if weak else d.numpy for d, weak in operands]
+    decided = all(weak for _, weak in operands)  # comparisons of Python's integers are objects'
+    given = [
+        _PYTHON_TYPES.get(d.kind, d.numpy) if weak and not decided else d.numpy
+        for d, weak in operands
+    ]
     found = ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))
     return tuple(dtype.name for dtype in found)
 
@@ -106,7 +110,7 @@ def convert_constant(expr: Const, dtype: DType, loc: Loc | None) -> Const:
         case Kind.FLOAT:
             if isinstance(expr.value, complex):
                 refuse("PO0144", "a complex number cannot become a real one", loc, "take `.real`")
-            return Const(float(dtype.numpy.type(expr.value)), dtype)  # type: ignore[arg-type]
+            return Const(float(dtype.numpy.type(expr.value)), dtype)
         case Kind.COMPLEX:
             return Const(complex(expr.value), dtype)
         case _:

@@ -12,10 +12,11 @@ import linecache
 import textwrap
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyopt.errors import Loc
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.structure import Rewriter
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +78,13 @@ def read_function(func: Callable[..., object]) -> PyFunction:
     """Return the syntax tree of `func`."""
     plain = plain_function(func)
     if not isinstance(plain, types.FunctionType):
-        refuse("PO0102", f"{func!r} is not a Python function", None, "pass a function made by `def`")
+        refuse(
+            "PO0102", f"{func!r} is not a Python function", None, "pass a function made by `def`"
+        )
     if plain.__name__ == "<lambda>":
-        refuse("PO0102", "a lambda cannot be compiled", None, "write it as `def name(...): return ...`")
+        refuse(
+            "PO0102", "a lambda cannot be compiled", None, "write it as `def name(...): return ...`"
+        )
     if inspect.isgeneratorfunction(plain) or inspect.iscoroutinefunction(plain):
         code = plain.__code__
         loc = Loc(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 1)
@@ -89,7 +94,8 @@ def read_function(func: Callable[..., object]) -> PyFunction:
             loc,
             "write the results into an array and return it",
         )
-    return _parse(plain)
+    found = _parse(plain)
+    return replace(found, tree=Rewriter(found.loc).function(found.tree))
 
 
 def _parse(func: types.FunctionType) -> PyFunction:

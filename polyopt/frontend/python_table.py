@@ -72,7 +72,7 @@ def _len(b: Builder, args: Arguments) -> Value:
 def _range(b: Builder, args: Arguments) -> Value:
     """range"""
     first, stop, step = args.take("start", "stop step")
-    start = integer(0)
+    start: Expr = integer(0)
     if is_none(stop):
         stop = first
     else:
@@ -180,7 +180,9 @@ def _bool(b: Builder, args: Arguments) -> Value:
     (value,) = args.take("x")
     if isinstance(value, Known):
         return Known(bool(value.value))
-    return _weak(Number(cast(number(b, value, "the argument of bool", args.loc).expr, DType.BOOL), True))
+    return _weak(
+        Number(cast(number(b, value, "the argument of bool", args.loc).expr, DType.BOOL), True)
+    )
 
 
 def _sum(b: Builder, args: Arguments) -> Value:
@@ -219,7 +221,9 @@ def iterated(b: Builder, value: Value, args: Arguments) -> Iterated:
     """Return what `for` runs over: a range or the first dimension of an array."""
     match value:
         case Range():
-            distance = minus(value.stop, value.start) if value.step > 0 else minus(value.start, value.stop)
+            distance = (
+                minus(value.stop, value.start) if value.step > 0 else minus(value.start, value.stop)
+            )
             count = floordiv(plus(distance, abs(value.step) - 1), integer(abs(value.step)))
             start, step = value.start, value.step
             return Iterated(count, lambda i: Number(plus(start, times(i, step)), True))
@@ -241,9 +245,7 @@ def _enumerate(b: Builder, args: Arguments) -> Value:
     value, start = args.take("iterable", "start")
     first = integer(0) if is_none(start) else size(b, start, "the start of enumerate", args.loc)
     inner = iterated(b, value, args)
-    return Iterated(
-        inner.count, lambda i: Sequence((Number(plus(first, i), True), inner.item(i)))
-    )
+    return Iterated(inner.count, lambda i: Sequence((Number(plus(first, i), True), inner.item(i))))
 
 
 def _zip(b: Builder, args: Arguments) -> Value:
@@ -302,11 +304,15 @@ def _float_function(name: str, func: MathFunc, kind: DType = DType.FLOAT64) -> R
             except (ValueError, TypeError, OverflowError) as error:
                 refuse("PO0147", f"`{name}`: {error}", args.loc)
         found = tuple(number(b, v, f"an argument of `{name}`", args.loc) for v in args.values)
-        wanted = 2 if func in (MathFunc.ATAN2, MathFunc.HYPOT, MathFunc.COPYSIGN, MathFunc.FMOD) else 1
+        wanted = (
+            2 if func in (MathFunc.ATAN2, MathFunc.HYPOT, MathFunc.COPYSIGN, MathFunc.FMOD) else 1
+        )
         if len(found) != wanted:
             refuse("PO0151", f"`{name}` with {len(found)} arguments", args.loc)
         inputs = (DType.FLOAT64,) * len(found)
-        result = combine(b, name, found, inputs, kind, lambda p, out: call(func, *p, dtype=out), args.loc)
+        result = combine(
+            b, name, found, inputs, kind, lambda p, out: call(func, *p, dtype=out), args.loc
+        )
         assert isinstance(result, Number)
         return _weak(result)
 

@@ -131,7 +131,8 @@ def flipped(value: Tensor, axes: Sequence[int]) -> Tensor:
 
     def index(new: Index) -> Index:
         return tuple(
-            minus(plus(value.shape[d], -1), part) if d in axes else part for d, part in enumerate(new)
+            minus(plus(value.shape[d], -1), part) if d in axes else part
+            for d, part in enumerate(new)
         )
 
     return remapped(value, value.shape, index)

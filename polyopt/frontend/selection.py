@@ -85,6 +85,7 @@ def nan_to_num(b: Builder, args: Arguments) -> Value:
         return value
     kind = value.dtype
     info = np.finfo(kind.value)
+
     def rule(parts: tuple[Expr, ...], out: DType) -> Expr:
         x = parts[0]
         top, bottom = Const(float(info.max), out), Const(float(info.min), out)

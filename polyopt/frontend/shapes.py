@@ -118,8 +118,6 @@ def stretched(tensor: Tensor, shape: Index) -> Tensor:
     )
 
     def index(full: Index) -> Index:
-        return tuple(
-            integer(0) if one else full[skip + d] for d, one in enumerate(fixed)
-        )
+        return tuple(integer(0) if one else full[skip + d] for d, one in enumerate(fixed))
 
     return remapped(tensor, shape, index)

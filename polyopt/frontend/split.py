@@ -28,7 +28,6 @@ from polyopt.ir.expr import (
     normalize,
     rewrite,
 )
-from polyopt.ir.types import DType
 
 MAX_PIECES = 64
 
@@ -66,8 +65,8 @@ def pieces_of(draft: Draft, params: tuple[str, ...], context: isl.Set) -> list[P
 
 def split_conditions(draft: Draft) -> list[Expr]:
     """Return the conditions a draft is split along."""
-    piece = Piece(None, draft.target, draft.value, draft.scope.guard)
-    return [_condition(choice) for choice in _choices(piece)]
+    parts = (draft.target, draft.value, draft.scope.guard)
+    return [_condition(choice) for part in parts for choice in _choices_in(part, False)]
 
 
 def _with_domain(piece: Piece, domain: isl.Set) -> Piece:
@@ -122,8 +121,3 @@ def _resolved(piece: Piece, condition: Expr, holds: bool, domain: isl.Set) -> Pi
     target = rewrite(piece.target, rule)
     assert isinstance(target, Load)
     return Piece(domain, target, rewrite(piece.value, rule), rewrite(piece.guard, rule))
-
-
-def is_integer(expr: Expr) -> bool:
-    """Whether an expression is INT64."""
-    return expr.dtype is DType.INT64

@@ -85,6 +85,7 @@ def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:
             evaluate(b, frame, value)
         case _:
             code, what, hint = _REFUSED.get(
-                type(node), ("PO0127", f"this statement ({type(node).__name__})", "write it otherwise")
+                type(node),
+                ("PO0127", f"this statement ({type(node).__name__})", "write it otherwise"),
             )
             refuse(code, f"{what} is not supported in a kernel", frame.loc(node), hint)

@@ -167,7 +167,9 @@ def _cut_clipped(b: Builder, part: Cut, size: Expr, loc: Loc | None) -> tuple[Ex
     """Return start and distance of a slice; the simplest expressions that are right are chosen."""
     up = part.step > 0
     low, high = (ZERO, size) if up else (integer(-1), plus(size, -1))
-    assumed = [_required_sign(b, bound, loc) for bound in (part.start, part.stop) if bound is not None]
+    assumed = [
+        _required_sign(b, bound, loc) for bound in (part.start, part.stop) if bound is not None
+    ]
     start = (low if up else high) if part.start is None else _exact(part.start, size, low, high)
     stop = (high if up else low) if part.stop is None else _exact(part.stop, size, low, high)
     distance = minus(stop, start) if up else minus(start, stop)

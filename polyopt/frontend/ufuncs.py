@@ -5,6 +5,8 @@ In: operands in the dtypes of NumPy's own loop.  Out: the element's expression.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from polyopt.frontend.elementwise import Elementwise, Rule
@@ -37,31 +39,37 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.types import DType
 
-Parts = tuple[Expr, ...]
+Parts: TypeAlias = tuple[Expr, ...]
 
 
 def _is_size_arithmetic(args: Parts, out: DType) -> bool:
     return out is DType.INT64 and not any(has_loads(a) for a in args)
 
 
+def _binary_node(op: BinaryOp, args: Parts, out: DType) -> Expr:
+    return Binary(op, args[0], args[1], out)
+
+
 def _add(args: Parts, out: DType) -> Expr:
     if _is_size_arithmetic(args, out):
         return plus(*args)
-    return Binary(BinaryOp.OR if out is DType.BOOL else BinaryOp.ADD, *args, out)
+    return _binary_node(BinaryOp.OR if out is DType.BOOL else BinaryOp.ADD, args, out)
 
 
 def _subtract(args: Parts, out: DType) -> Expr:
-    return minus(*args) if _is_size_arithmetic(args, out) else Binary(BinaryOp.SUB, *args, out)
+    return minus(*args) if _is_size_arithmetic(args, out) else _binary_node(BinaryOp.SUB, args, out)
 
 
 def _multiply(args: Parts, out: DType) -> Expr:
     if _is_size_arithmetic(args, out):
         return times(*args)
-    return Binary(BinaryOp.AND if out is DType.BOOL else BinaryOp.MUL, *args, out)
+    return _binary_node(BinaryOp.AND if out is DType.BOOL else BinaryOp.MUL, args, out)
 
 
 def _divisor_is_safe(divisor: Expr) -> bool:
-    return not divisor.dtype.is_integer or (isinstance(divisor, Const) and divisor.value not in (0, -1))
+    return not divisor.dtype.is_integer or (
+        isinstance(divisor, Const) and divisor.value not in (0, -1)
+    )
 
 
 def _divided(op: BinaryOp, args: Parts, out: DType) -> Expr:
@@ -117,11 +125,11 @@ def _repeated_product(base: Expr, exponent: int, out: DType) -> Expr:
 
 
 def _binary(op: BinaryOp) -> Rule:
-    return lambda args, out: Binary(op, *args, out)
+    return lambda args, out: _binary_node(op, args, out)
 
 
 def _unary(op: UnaryOp) -> Rule:
-    return lambda args, out: Unary(op, *args, out)
+    return lambda args, out: Unary(op, args[0], out)
 
 
 def _math(func: MathFunc) -> Rule:
@@ -133,7 +141,7 @@ def _compare(op: CompareOp) -> Rule:
         """Fold comparisons of sizes that differ by a constant."""
         if args[0].dtype is DType.INT64 and not any(has_loads(a) for a in args):
             return compare(op, *args)
-        return Compare(op, *args)
+        return Compare(op, args[0], args[1])
 
     return rule
 
@@ -147,11 +155,11 @@ def _negative(args: Parts, out: DType) -> Expr:
 
 
 def _minimum(args: Parts, out: DType) -> Expr:
-    return Binary(BinaryOp.AND if out is DType.BOOL else BinaryOp.MIN, *args, out)
+    return _binary_node(BinaryOp.AND if out is DType.BOOL else BinaryOp.MIN, args, out)
 
 
 def _maximum(args: Parts, out: DType) -> Expr:
-    return Binary(BinaryOp.OR if out is DType.BOOL else BinaryOp.MAX, *args, out)
+    return _binary_node(BinaryOp.OR if out is DType.BOOL else BinaryOp.MAX, args, out)
 
 
 def _fmax(args: Parts, out: DType) -> Expr:
@@ -253,7 +261,9 @@ def _logaddexp(args: Parts, out: DType) -> Expr:
     left, right = args
     difference = Binary(BinaryOp.SUB, left, right, out)
     grown = call(MathFunc.EXP, Unary(UnaryOp.NEG, Unary(UnaryOp.ABS, difference, out), out))
-    sum_ = Binary(BinaryOp.ADD, Binary(BinaryOp.MAX, left, right, out), call(MathFunc.LOG1P, grown), out)
+    sum_ = Binary(
+        BinaryOp.ADD, Binary(BinaryOp.MAX, left, right, out), call(MathFunc.LOG1P, grown), out
+    )
     doubled = Binary(BinaryOp.ADD, left, Const(float(np.log(2.0)), out), out)
     return Select(Compare(CompareOp.EQ, left, right), doubled, sum_, out)
 

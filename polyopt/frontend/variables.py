@@ -7,16 +7,11 @@ Scalars that are affine or trivially cheap stay symbolic; other scalars and arra
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
-from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
-from polyopt.frontend.codes import refuse
-from polyopt.frontend.elements import store_element
-from polyopt.frontend.frames import Frame, Pin
+from polyopt.frontend.frames import Frame
 from polyopt.frontend.memory import is_stable, settled, stored, stored_number
-from polyopt.frontend.operators import describe, operand
-from polyopt.frontend.promote import Operand, cast, common_pair, number_of
+from polyopt.frontend.pins import learn_array, store_pinned
 from polyopt.frontend.values import (
     Gone,
     Iterated,
@@ -29,21 +24,17 @@ from polyopt.frontend.values import (
     Value,
     View,
     iterators,
-    view_of,
 )
-from polyopt.ir.expr import Iter, Load, Param
-from polyopt.ir.types import DType, Kind
+from polyopt.ir.expr import Iter, Param
 
 
 def bind(b: Builder, frame: Frame, name: str, value: Value, node: ast.AST) -> None:
     """`name = value`."""
-    pin = frame.pins.get(name)
-    if pin is not None:
-        _store_pinned(b, frame, name, pin, value, frame.loc(node))
+    if name in frame.pins:
+        store_pinned(b, frame, name, value, frame.loc(node))
         return
-    if name in frame.frozen:
-        hint = "write into the array with `name[:] = ...`, or use another name"
-        refuse("PO0160", frame.frozen[name], frame.loc(node), hint)
+    if name in frame.watched:
+        learn_array(b, name, frame.watched[name], value, frame.loc(node))
     frame.env[name] = kept(b, name, value)
 
 
@@ -64,110 +55,6 @@ def kept(b: Builder, name: str, value: Value) -> Value:
             return Sequence(tuple(kept(b, name, item) for item in items))
         case Known() | Range() | Iterated() | Method() | Gone():
             return value
-
-
-# -- pinned variables -------------------------------------------------------------------------
-
-
-def pin_names(
-    b: Builder, frame: Frame, names: Iterable[str], node: ast.stmt, *, unset: bool = False
-) -> tuple[list[str], list[str]]:
-    """Give memory to `names` for the duration of `node`; return those pinned and those frozen.
-
-    Frozen names stand for arrays and cannot be bound again.  `unset`: names without a value too.
-    """
-    added: list[str] = []
-    frozen: list[str] = []
-    for name in sorted(names):
-        value = frame.env.get(name)
-        if name in frame.pins or name in frame.frozen:
-            continue
-        if value is None or isinstance(value, Gone):
-            if unset:
-                added.append(_pin_unset(b, frame, name, node))
-            continue
-        pin = _pin(b, frame, name, value, node)
-        if pin is None:
-            frame.frozen[name] = (
-                f"`{name}` stands for {describe(value)} before this statement and is bound again in it"
-            )
-            frozen.append(name)
-            continue
-        frame.pins[name] = pin
-        frame.env[name] = _pinned_value(pin)
-        added.append(name)
-    return added, frozen
-
-
-def _pin_unset(b: Builder, frame: Frame, name: str, node: ast.stmt) -> str:
-    place = frame.place(node, name)
-    dtype, weak = b.facts.widths[place]
-    pin = Pin(b.new_buffer(name, dtype, ()), weak, place)
-    frame.pins[name] = pin
-    frame.env[name] = _pinned_value(pin)
-    return name
-
-
-def _pin(b: Builder, frame: Frame, name: str, value: Value, node: ast.stmt) -> Pin | None:
-    number = _as_number(value, frame.loc(node))
-    if number is None:
-        return None
-    place = frame.place(node, name)
-    dtype, weak = b.facts.widths.get(place, (number.dtype, number.weak))
-    buffer = b.new_buffer(name, dtype, ())
-    pin = Pin(buffer, weak, place)
-    store_element(b, Load(buffer.name, (), dtype), cast(number.expr, dtype, frame.loc(node)))
-    return pin
-
-
-def _as_number(value: Value, loc: Loc | None) -> Number | None:
-    match value:
-        case Number():
-            return value
-        case Known(value=known):
-            return number_of(known, loc)
-        case _:
-            return None
-
-
-def _pinned_value(pin: Pin) -> Value:
-    view = view_of(pin.buffer)
-    return Number(view.at(()), pin.weak)
-
-
-def _store_pinned(
-    b: Builder, frame: Frame, name: str, pin: Pin, value: Value, loc: Loc | None
-) -> None:
-    if not isinstance(value, Number | Tensor | Known):
-        refuse("PO0161", f"`{name}` was a number before and becomes {describe(value)}", loc)
-    found = settled(b, operand(value, loc))
-    if isinstance(found, Tensor):
-        refuse("PO0161", f"`{name}` was a number before and becomes {describe(found)}", loc)
-    dtype, weak = joined((pin.buffer.dtype, pin.weak), (found.dtype, found.weak), loc)
-    b.facts.set_width(pin.place, dtype, weak)
-    expr = cast(found.expr, pin.buffer.dtype, loc) if _fits(found, pin) else found.expr
-    if expr.dtype is not pin.buffer.dtype:
-        return  # the next reading has the wider variable
-    store_element(b, Load(pin.buffer.name, (), pin.buffer.dtype), expr)
-
-
-def _fits(value: Number, pin: Pin) -> bool:
-    return not (value.dtype.is_complex and not pin.buffer.dtype.is_complex)
-
-
-def joined(left: Operand, right: Operand, loc: Loc | None) -> Operand:
-    """Return dtype and weakness of a variable that holds both kinds of numbers."""
-    if left == right:
-        return left
-    if left[0].kind is Kind.BOOL and right[0].kind is Kind.BOOL:
-        return DType.BOOL, left[1] and right[1]
-    return common_pair(left, right, loc), left[1] and right[1]
-
-
-def unpin(frame: Frame, names: Iterable[str]) -> None:
-    """End the pins of `names`: the next assignment makes a new variable."""
-    for name in names:
-        del frame.pins[name]
 
 
 # -- the end of a loop ------------------------------------------------------------------------

@@ -1,0 +1,252 @@
+"""Names that live in memory because iterations or branches meet: every assignment stores there.
+
+In: names bound before a loop or branch and assigned inside.  Out: variables and arrays of their own.
+An array is copied in, so that other names for the old array keep it; refused where the program
+could tell the copy from the original (PO0160).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from collections.abc import Sequence as Items
+from dataclasses import replace
+
+from polyopt.errors import Loc
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.elements import store_element
+from polyopt.frontend.frames import Frame, Pin, Watch
+from polyopt.frontend.integers import clipped
+from polyopt.frontend.memory import is_whole, settled, store, stored
+from polyopt.frontend.operators import describe, operand
+from polyopt.frontend.promote import Operand, cast, common_pair, number_of
+from polyopt.frontend.shapes import equate
+from polyopt.frontend.values import (
+    Buffer,
+    Gone,
+    Known,
+    Number,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+    as_value,
+    iterators,
+    view_of,
+)
+from polyopt.ir.expr import Load
+from polyopt.ir.types import DType, Kind
+
+_HINT = "write into the array with `name[:] = ...`, or start from a `.copy()`"
+
+
+def pin_names(
+    b: Builder, frame: Frame, names: Iterable[str], node: ast.stmt, *, unset: bool = False
+) -> list[str]:
+    """Give memory to `names` for the duration of `node`; return those newly pinned.
+
+    Arrays are pinned only when an earlier reading saw them bound again.  `unset`: names without a
+    value too.
+    """
+    added: list[str] = []
+    for name in sorted(names):
+        value = frame.env.get(name)
+        if name in frame.pins:
+            continue
+        pin: Pin | None = None
+        if value is not None and not isinstance(value, Gone):
+            pin = _pin(b, frame, name, value, node)
+            if pin is None:
+                frame.watched[name] = Watch(value, frame.place(node, name))
+        elif unset:
+            pin = _unset(b, frame, name, node)
+        if pin is not None:
+            frame.pins[name] = pin
+            frame.env[name] = pinned_value(pin)
+            added.append(name)
+    return added
+
+
+def pinned_value(pin: Pin) -> Value:
+    """Return what the name stands for while it is pinned."""
+    value = as_value(replace(view_of(pin.buffer), shape=pin.shape))
+    return Number(value.expr, pin.weak) if isinstance(value, Number) else value
+
+
+def _unset(b: Builder, frame: Frame, name: str, node: ast.stmt) -> Pin:
+    place = frame.place(node, name)
+    dtype, weak = b.facts.widths[place]
+    shape = b.facts.shapes.get(place, ())
+    return Pin(b.new_buffer(name, dtype, shape), weak, place, shape)
+
+
+def _pin(b: Builder, frame: Frame, name: str, value: Value, node: ast.stmt) -> Pin | None:
+    place, loc = frame.place(node, name), frame.loc(node)
+    number = _as_number(value, loc)
+    if number is not None and place not in b.facts.shapes:
+        dtype, weak = b.facts.widths.get(place, (number.dtype, number.weak))
+        buffer = b.new_buffer(name, dtype, ())
+        store_element(b, Load(buffer.name, (), dtype), cast(number.expr, dtype, loc))
+        return Pin(buffer, weak, place, ())
+    if isinstance(value, Tensor) and place in b.facts.shapes:
+        return _pin_array(b, frame, name, value, place)
+    return None
+
+
+def _as_number(value: Value, loc: Loc | None) -> Number | None:
+    match value:
+        case Number():
+            return value
+        case Known(value=known):
+            return number_of(known, loc)
+        case _:
+            return None
+
+
+def _pin_array(
+    b: Builder, frame: Frame, name: str, value: Tensor, place: tuple[object, ...]
+) -> Pin:
+    """An array nobody else knows is taken over; others are copied."""
+    dtype, _ = b.facts.widths.get(place, (value.dtype, False))
+    sized = replace(value, shape=tuple(clipped(extent) for extent in value.shape))
+    own = is_whole(sized)
+    is_ours = own is not None and own.argument is None and own.dtype is dtype
+    if is_ours and own is not None and not _has_other_names(frame, name, own):
+        return Pin(own, False, place, value.shape)
+    source = value.view.buffer if value.view is not None else None
+    copy = stored(b, Tensor(value.shape, dtype, lambda i: cast(value.at(i), dtype)), name)
+    assert copy.view is not None
+    shared = source is not None and (
+        own is None or not is_ours or _has_other_names(frame, name, own)
+    )
+    if not shared or source is None:
+        return Pin(copy.view.buffer, False, place, value.shape)
+    b.copies[copy.view.buffer.name] = f"`{name}` is bound again in this loop or branch"
+    return Pin(copy.view.buffer, False, place, value.shape, source=source, start=len(b.drafts))
+
+
+def _has_other_names(frame: Frame, name: str, buffer: Buffer) -> bool:
+    """Whether the array may be known by another name, here or in a caller."""
+    if len(frame.callers) > 1:
+        return True
+    others = (value for other, value in frame.env.items() if other != name)
+    return any(_sees(value, buffer) for value in others)
+
+
+def _sees(value: Value, buffer: Buffer) -> bool:
+    match value:
+        case Tensor(view=view):
+            return view is not None and view.buffer is buffer
+        case Sequence(items=items):
+            return any(_sees(item, buffer) for item in items)
+        case _:
+            return False
+
+
+# -- assignment -------------------------------------------------------------------------------
+
+
+def store_pinned(b: Builder, frame: Frame, name: str, value: Value, loc: Loc | None) -> None:
+    """`name = value` for a pinned name."""
+    pin = frame.pins[name]
+    if isinstance(value, Known) and number_of(value.value, loc) is None:
+        refuse("PO0161", f"`{name}` was {_kind(pin)} before and becomes {describe(value)}", loc)
+    if not isinstance(value, Number | Tensor | Known):
+        refuse("PO0161", f"`{name}` was {_kind(pin)} before and becomes {describe(value)}", loc)
+    found = operand(value, loc)
+    if as_tensor(found).rank != len(pin.shape):
+        refuse("PO0161", f"`{name}` was {_kind(pin)} before and becomes {describe(found)}", loc)
+    dtype, weak = joined((pin.buffer.dtype, pin.weak), (found.dtype, found.weak), loc)
+    b.facts.set_width(pin.place, dtype, weak)
+    if dtype is not pin.buffer.dtype:
+        return  # the next reading has the wider variable
+    if not pin.shape:
+        number = settled(b, found)
+        assert isinstance(number, Number)
+        store_element(b, Load(pin.buffer.name, (), dtype), cast(number.expr, dtype, loc))
+        return
+    array = as_tensor(found)
+    for mine, other in zip(pin.shape, array.shape, strict=True):
+        equate(b, mine, other, f"`{name}` changes its shape", loc)
+    detach(b, frame, name, pin.buffer)
+    store(b, replace(view_of(pin.buffer), shape=pin.shape), array, loc)
+
+
+def _kind(pin: Pin) -> str:
+    return f"an array of rank {len(pin.shape)}" if pin.shape else "a number"
+
+
+def learn_array(b: Builder, name: str, watch: Watch, value: Value, loc: Loc | None) -> None:
+    """An array name is bound again: the next reading gives it memory of its own."""
+    before = watch.value
+    if isinstance(before, Known) and isinstance(value, Known) and before.value == value.value:
+        return
+    if not isinstance(before, Tensor) or not isinstance(value, Tensor):
+        message = f"`{name}` was {describe(before)} before and becomes {describe(value)}"
+        refuse("PO0161", message, loc, "use another name")
+    if before.rank != value.rank or any(iterators(extent) for extent in before.shape):
+        message = f"`{name}` changes its shape from one iteration to the next"
+        refuse("PO0161", message, loc, "use another name")
+    dtype = common_pair((before.dtype, False), (value.dtype, False), loc)
+    b.facts.set_width(watch.place, dtype, False)
+    b.facts.set_shape(watch.place, before.shape)
+
+
+def fixed_items(
+    b: Builder, frame: Frame, names: Items[str | None], items: tuple[Value, ...]
+) -> tuple[Value, ...]:
+    """Values of a tuple assignment: those that an earlier target overwrites are copied first."""
+    changed: list[Buffer] = []
+    result: list[Value] = []
+    for name, item in zip(names, items, strict=True):
+        if isinstance(item, Tensor) and any(_sees(item, buffer) for buffer in changed):
+            item = stored(b, Tensor(item.shape, item.dtype, item.at))
+        result.append(item)
+        pin = frame.pins.get(name) if name is not None else None
+        if pin is not None and pin.shape:
+            changed.append(pin.buffer)
+    return tuple(result)
+
+
+def detach(b: Builder, frame: Frame, name: str, buffer: Buffer) -> None:
+    """Other names for the array that is about to be replaced keep its elements in a copy."""
+    for other, value in list(frame.env.items()):
+        if other == name or not _sees(value, buffer):
+            continue
+        pin = frame.pins.get(other)
+        if pin is not None and pin.buffer is buffer:
+            continue
+        if not isinstance(value, Tensor):
+            refuse(
+                "PO0160", f"a tuple holds the array `{name}`, which is bound again", b.loc, _HINT
+            )
+        frame.env[other] = stored(b, Tensor(value.shape, value.dtype, value.at), other)
+
+
+def joined(left: Operand, right: Operand, loc: Loc | None) -> Operand:
+    """Return dtype and weakness of a variable that holds both kinds of numbers."""
+    if left == right:
+        return left
+    if left[0].kind is Kind.BOOL and right[0].kind is Kind.BOOL:
+        return DType.BOOL, left[1] and right[1]
+    return common_pair(left, right, loc), left[1] and right[1]
+
+
+def unpin(b: Builder, frame: Frame, names: Iterable[str], loc: Loc | None) -> None:
+    """End the pins of `names`: the next assignment makes a new variable."""
+    for name in names:
+        pin = frame.pins.pop(name)
+        if pin.source is None:
+            continue
+        if any(draft.target.array == pin.source.name for draft in b.drafts[pin.start :]):
+            message = f"`{name}` is bound again while the array it started as is written"
+            refuse("PO0160", message, loc, _HINT)
+
+
+def refuse_write(b: Builder, view: Tensor, loc: Loc | None) -> None:
+    """Refuse writing into a copy that stands for an array with other names."""
+    if view.view is not None and view.view.buffer.name in b.copies:
+        reason = b.copies[view.view.buffer.name]
+        message = f"an array with two names is written here, and {reason}"
+        refuse("PO0160", message, loc, _HINT)
