@@ -32,12 +32,14 @@ def advice(
         ]
         if free:
             return f"loops that carry no dependence here: {', '.join(free)}"
-    for text, skewed in _skews(tree):
+    for text, skewed in (*_skews(tree), *_wavefronts(tree)):
         try:
             changed = rewrite(skewed)
         except ScheduleError:
             continue
-        if check_legal(scop, dependences, changed) is None:
+        if check_legal(scop, dependences, changed) is not None:
+            continue
+        if check_legal(scop, dependences, skewed) is None:
             return f"legal after {text}"
     if fault is Fault.CONCURRENT:
         return "no loop here is free of dependences; keep it sequential"
@@ -54,9 +56,18 @@ def _skews(tree: Tree) -> Iterator[tuple[str, Tree]]:
                     yield text, _skewed(tree, band, inner, outer, factor)
 
 
-def _skewed(tree: Tree, band: Band, inner: int, outer: int, factor: int) -> Tree:
-    added = band.members[outer].schedule.scale_val(isl.Val(factor))
-    member = band.members[inner]
+def _wavefronts(tree: Tree) -> Iterator[tuple[str, Tree]]:
+    """Yield every tree with one loop skewed by an inner loop of its band."""
+    for band in bands(tree):
+        for outer in range(len(band.members)):
+            for inner in range(outer + 1, len(band.members)):
+                text = f"skew({band.label}[{outer}], {band.label}[{inner}], 1)"
+                yield text, _skewed(tree, band, outer, inner, 1)
+
+
+def _skewed(tree: Tree, band: Band, loop: int, by: int, factor: int) -> Tree:
+    added = band.members[by].schedule.scale_val(isl.Val(factor))
+    member = band.members[loop]
     members = list(band.members)
-    members[inner] = replace(member, schedule=member.schedule.add(added))
+    members[loop] = replace(member, schedule=member.schedule.add(added))
     return replace_band(tree, band.label, lambda b: replace(b, members=tuple(members)))

@@ -54,7 +54,8 @@ def find_witness(scop: Scop, dependences: Dependences, violation: Violation) -> 
             violation.fault,
             dependence.exact,
         )
-        size = (sum(params.values()), *source, *target)
+        sizes = params.values()
+        size = (sum(map(abs, sizes)), -sum(sizes), *source, *target)
         if best is None or size < best[0]:
             best = (size, witness)
     assert best is not None, "a violation holds at least one dependent pair"
@@ -70,16 +71,28 @@ def smallest_pair(
     names = param_names(inside)
     flat = inside.wrap().flatten()
     flat = flat.move_dims(isl.dim_type.set, 0, isl.dim_type.param, 0, len(names))
-    for position in range(len(names)):
-        flat = flat.lower_bound_val(isl.dim_type.set, position, isl.Val(-(2**40)))
     values = []
     for position in range(flat.dim(isl.dim_type.set)):
+        if position < len(names):
+            flat = _small_sizes(flat, position)
         least = _least(flat, position)
         flat = flat.fix_val(isl.dim_type.set, position, isl.Val(least))
         values.append(least)
     params = dict(zip(names, values, strict=False))
     rest = values[len(names) :]
     return params, tuple(rest[:sources]), tuple(rest[sources:])
+
+
+def _small_sizes(value: isl.Set, position: int) -> isl.Set:
+    """Return the part of a set whose size at `position` is small: not negative if it can be."""
+
+    def from_bound(bound: int) -> isl.Set:
+        return value.lower_bound_val(isl.dim_type.set, position, isl.Val(bound))
+
+    part, bound = from_bound(0), -1
+    while part.is_empty():
+        part, bound = from_bound(bound), 2 * bound
+    return part
 
 
 def _least(value: isl.Set, position: int) -> int:
