@@ -1,0 +1,95 @@
+"""Estimates of a loop's work, against the number of assignments it runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyopt.emit.lower import lower
+from polyopt.emit.work import work
+from polyopt.ir.expr import evaluate, show
+from polyopt.ir.interp import run_loops
+from polyopt.ir.loops import Assign, For, If
+from polyopt.schedule import source_schedule
+from polyopt.transforms import Interchange, Skew, Tile
+from tests import scops
+from tests.oracle import random_arrays
+from tests.oracle.program import as_program
+from tests.reading import read
+from tests.unit.emit.kernels import at, least, loop, plus
+
+STORE = Assign(at("A", 0), at("B", 0), "S0")
+
+
+def test_products_of_trip_counts():
+    assert show(work(loop("i", 0, "N", loop("j", 0, "M", STORE)))) == "N * M"
+    assert show(work(loop("i", 2, "N", STORE))) == "N - 2"
+    assert show(work(loop("i", 0, 10, loop("j", 0, 4, STORE)))) == "40"
+    assert show(work(loop("i", 0, "N", STORE, STORE, STORE))) == "3 * N"
+
+
+def test_steps_divide():
+    assert show(work(loop("i", 0, "N", STORE, step=4))) == "N // 4"
+
+
+def test_the_deepest_nest_counts():
+    body = loop("i", 0, "N", STORE, loop("j", 0, "M", STORE), loop("k", 0, 3, STORE))
+    assert show(work(body)) == "N * M"
+
+
+def test_conditions_count_as_taken():
+    condition = at("C", 0)
+    assert show(work(loop("i", 0, "N", If(condition, (STORE, STORE))))) == "2 * N"
+
+
+def test_tiles_cancel():
+    """Tiles times their size is the number of points."""
+    scop = scops.transposed()
+    fn = lower(source_schedule(scop).apply(Tile("L0", (8, 16))), as_program(scop))
+    (outer,) = fn.body
+    assert isinstance(outer, For)
+    assert show(work(outer)) == "N * M"
+
+
+def test_minima_are_resolved_to_the_simpler_side():
+    points = loop("i", "t", least(plus("t", 8), "N"), STORE)
+    assert show(work(loop("t", 0, "M", points, step=8))) == "8 * (M // 8)"
+
+
+def test_outer_iterators_stay_in_the_formula():
+    assert show(work(loop("j", 0, "i", STORE))) == "i"
+
+
+CASES = [
+    (scops.gemm, ()),
+    (scops.gemm, (Tile("L0", (4, 4, 8)),)),
+    (scops.solve, ()),
+    (scops.seidel, (Tile("L0", (8, 8)),)),
+    (scops.seidel, (Skew("i", "j"),)),
+    (scops.transposed, (Interchange("i", "j"),)),
+    (scops.transposed, (Tile("L0", (5,)),)),
+]
+
+
+@pytest.mark.parametrize(("make", "steps"), CASES, ids=str)
+def test_about_right(make, steps):
+    """Within a factor of three of the truth, large enough sizes given."""
+    scop = make()
+    params = {name: 18 + 3 * n for n, name in enumerate(scop.params)}
+    fn = lower(source_schedule(scop).apply(*steps), as_program(scop))
+    trace = []
+    run_loops(fn, random_arrays(scop.arrays, params, 0), params, trace=trace)
+    guess = sum(evaluate(work(node), params) for node in fn.body if isinstance(node, For))
+    assert len(trace) / 3 <= guess <= 3 * len(trace)
+
+
+def test_triangles_are_taken_at_the_middle():
+    scop = read("for i in range(N):\n    for j in range(i, N):\n        A[i, j] = 1", "A[N, N]")
+    fn = lower(source_schedule(scop), as_program(scop))
+    (outer,) = fn.body
+    assert isinstance(outer, For)
+    assert 4900 <= evaluate(work(outer), {"N": 100}) <= 5100
+
+
+def test_empty_loops_are_no_trouble():
+    amount = work(loop("i", "N", 0, loop("j", 0, "i", STORE)))
+    assert isinstance(evaluate(amount, {"N": 5}), int)
