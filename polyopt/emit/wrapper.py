@@ -294,11 +294,18 @@ def _pass(param: CParam, plan: _Plan, signature: Signature) -> str:
         case CParamKind.SIZE:
             return plan.sizes[param.name]
         case CParamKind.STRIDE:
-            return f"v[{plan.buffers[param.name]}].strides[{param.dim}] / {param.dtype.size}"
+            size = _element_size(signature, param.name)
+            return f"v[{plan.buffers[param.name]}].strides[{param.dim}] / {size}"
         case CParamKind.SCALAR:
             return plan.symbols[param.name]
         case _:
             assert_never(param.kind)
+
+
+def _element_size(signature: Signature, array: str) -> int:
+    found = [a for a in signature.arguments if isinstance(a, ArrayArg)]
+    dtypes = {a.array: a.dtype for a in (*found, *signature.outputs)}
+    return dtypes[array].size
 
 
 def _give_results(signature: Signature, plan: _Plan) -> Iterator[str]:

@@ -6,12 +6,14 @@ In: seeds.  Out: failures, each shrunk to a small program that reproduces it; ex
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -22,6 +24,7 @@ from polyopt.ir.interp import run_loops
 from polyopt.ir.loops import LoopFunction
 from tests.conftest import build, call_entry
 from tests.oracle.hashed import hashed
+from tests.properties.random_sources import SourceCase, random_source, shrunk_lines
 from tests.properties.random_specs import random_spec
 from tests.properties.schedules import (
     MACHINE,
@@ -30,6 +33,7 @@ from tests.properties.schedules import (
     sizes_for,
     starting_points,
 )
+from tests.properties.sources import Refused, check_source
 from tests.properties.spec import Spec, build_scop, show_spec, shrunk
 
 
@@ -146,6 +150,71 @@ def _error(spec: Spec, seed: int, auto: bool, directory: Path | None) -> str | N
     return None
 
 
+def source_error(case: SourceCase, seed: int, directory: Path) -> str | None:
+    """Return how a NumPy-style program fails, or "refused: …", or None."""
+    try:
+        check_source(case, directory, seed)
+    except Refused as refusal:
+        return f"refused: {refusal}"
+    except Exception:
+        return traceback.format_exc(limit=-4)
+    return None
+
+
+def fuzz_sources(options: argparse.Namespace) -> int:
+    """Run random NumPy-style programs; refusals are counted and shown once per code."""
+    failures, refusals = 0, Counter()
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        os.environ["POLYOPT_CACHE_DIR"] = name
+        for seed in range(options.seed, options.seed + options.count):
+            case = random_source(Random(seed))
+            start = time.monotonic()
+            error = source_error(case, seed, directory)
+            if time.monotonic() - start > 30:
+                print(f"seed {seed} took {time.monotonic() - start:.0f} s\n{case.text}", flush=True)
+            if error is None:
+                continue
+            kind = signature(error)
+            refusals[kind] += 1
+            if refusals[kind] > 1:
+                continue
+            failures += not error.startswith("refused")
+            if not options.no_shrink:
+                case, error = shrink_source(case, error, seed, directory)
+            print(f"--- seed {seed} exact={case.exact} {case.arrays}\n{case.text}{error}\n", flush=True)
+            if failures >= options.stop:
+                break
+    print(f"{failures} kinds of failures; {dict(refusals)}")
+    return 1 if failures else 0
+
+
+def signature(error: str) -> str:
+    """Return what tells one kind of failure from another."""
+    if error.startswith("refused"):
+        return error.partition("]")[0]
+    return error.strip().splitlines()[-1][:24]
+
+
+def shrink_source(
+    case: SourceCase, error: str, seed: int, directory: Path
+) -> tuple[SourceCase, str]:
+    """Return a smaller program with the same kind of failure."""
+    end = time.monotonic() + 60
+    progress = True
+    while progress and time.monotonic() < end:
+        progress = False
+        for lines in shrunk_lines(case.lines):
+            smaller = replace(case, lines=lines)
+            found = source_error(smaller, seed, directory)
+            if found is not None and signature(found) == signature(error):
+                case, error, progress = smaller, found, True
+                break
+            if time.monotonic() > end:
+                break
+    return case, error
+
+
 def main() -> int:
     """Run the fuzzer."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -154,8 +223,11 @@ def main() -> int:
     parser.add_argument("--no-auto", action="store_true", help="leave the automatic schedule out")
     parser.add_argument("--no-shrink", action="store_true", help="report failures as found")
     parser.add_argument("--compile", action="store_true", help="build and run the C text too")
+    parser.add_argument("--sources", action="store_true", help="functions in NumPy's style")
     parser.add_argument("--stop", type=int, default=5, help="stop after this many failures")
     options = parser.parse_args()
+    if options.sources:
+        return fuzz_sources(options)
     failures = 0
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name) if options.compile else None
