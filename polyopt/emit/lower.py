@@ -89,7 +89,8 @@ class _Lowering:
                 assert_never(step)
 
     def loop(self, step: AstFor, names: dict[str, Expr]) -> For:
-        band, position = self.marked.loops[step.mark]
+        band, above = self.marked.bands[step.mark]
+        position = step.depth - above
         member = band.members[position]
         inside = {part.name for value in names.values() for part in _iters(value)}
         iterator = fresh_name(member.name, self.taken | inside)

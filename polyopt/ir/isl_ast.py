@@ -33,13 +33,17 @@ from polyopt.ir.types import DType
 
 @dataclass(frozen=True, slots=True)
 class AstFor:
-    """`for iterator in range(lower, upper, step)`; `mark` is the innermost mark above the loop."""
+    """`for iterator in range(lower, upper, step)`.
+
+    `mark` is the innermost mark above the loop, `depth` the number of schedule dimensions above it.
+    """
 
     iterator: str
     lower: Expr
     upper: Expr
     step: int
     mark: str
+    depth: int
     body: AstBody
 
 
@@ -111,7 +115,7 @@ def ast_body(node: isl.AstNode, params: frozenset[str], mark: str = "") -> AstBo
 def _loop(node: isl.AstNode, params: frozenset[str], mark: str) -> AstStep:
     iterator = node.for_get_iterator().get_id().get_name()
     lower = expression(node.for_get_init(), params)
-    body = ast_body(node.for_get_body(), params, "")
+    body = ast_body(node.for_get_body(), params, mark)
     if node.for_is_degenerate():
         return AstLet(iterator, lower, body)
     condition = node.for_get_cond()
@@ -120,7 +124,8 @@ def _loop(node: isl.AstNode, params: frozenset[str], mark: str) -> AstStep:
     if operator == isl.ast_expr_op_type.le:
         bound = plus(bound, 1)
     step = int(node.for_get_inc().get_val().to_python())
-    return AstFor(iterator, lower, bound, step, mark, body)
+    depth = int(iterator.removeprefix("c"))  # isl names its iterators by depth
+    return AstFor(iterator, lower, bound, step, mark, depth, body)
 
 
 def plus(expr: Expr, value: int) -> Expr:

@@ -1,7 +1,7 @@
 """isl schedule trees from and to our own.
 
 In: an `isl.Schedule` (its scheduler's answer) or a `Tree`.  Out: the other.
-For lowering every loop becomes a one-dimensional isl band below a mark that names it.
+For lowering every band gets a mark above it that names it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import islpy as isl
 from typing_extensions import assert_never
 
-from polyopt.ir.expr import Iter, Linear
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import (
     Band,
@@ -95,58 +94,58 @@ def coefficients(member: BandMember, scop: Scop, name: str) -> dict[str, int]:
 
 @dataclass(frozen=True, eq=False)
 class Marked:
-    """An isl schedule for code generation and the loop each mark stands for."""
+    """An isl schedule for code generation and what its marks stand for.
+
+    `bands` maps a mark's name to the band below it and the number of loops above that band.
+    """
 
     schedule: isl.Schedule
-    loops: dict[str, tuple[Band, int]]
+    bands: dict[str, tuple[Band, int]]
 
 
 def to_isl(tree: Tree, scop: Scop) -> Marked:
-    """Return the tree as an isl schedule; mark `m3` names the loop of `loops["m3"]`."""
-    loops: dict[str, tuple[Band, int]] = {}
+    """Return the tree as an isl schedule in which mark `m3` stands above the band `bands["m3"]`.
+
+    A band stays one isl band: isl takes seconds to generate the same loops from a band each.
+    """
+    marks: dict[str, tuple[Band, int]] = {}
     schedule = isl.Schedule.from_domain(scop.domain)
-    node = _insert(schedule.get_root().child(0), tree, loops)
-    return Marked(node.get_schedule(), loops)
+    node = _insert(schedule.get_root().child(0), tree, marks, 0)
+    return Marked(node.get_schedule(), marks)
 
 
 def _insert(
-    node: isl.ScheduleNode, tree: Tree, loops: dict[str, tuple[Band, int]]
+    node: isl.ScheduleNode, tree: Tree, marks: dict[str, tuple[Band, int]], above: int
 ) -> isl.ScheduleNode:
     """Return the node at the place of `node` after `tree` was put there."""
     match tree:
         case Leaf():
             return node
         case Filter():
-            return _insert(node, tree.child, loops)
+            return _insert(node, tree.child, marks, above)
         case Band():
-            for position in reversed(range(len(tree.members))):
-                member = tree.members[position]
-                name = f"m{len(loops)}"
-                loops[name] = (tree, position)
-                partial = isl.MultiUnionPwAff.from_union_pw_aff(member.schedule)
-                node = node.insert_partial_schedule(partial)
-                node = node.insert_mark(isl.Id(name))
-            inner = node
-            steps = 2 * len(tree.members)
-            for _ in range(steps):
-                inner = inner.child(0)
-            inner = _insert(inner, tree.child, loops)
-            for _ in range(steps):
-                inner = inner.parent()
-            return inner
+            name = f"m{len(marks)}"
+            marks[name] = (tree, above)
+            node = node.insert_partial_schedule(partial_schedule(tree)).insert_mark(isl.Id(name))
+            inner = node.child(0).child(0)
+            inner = _insert(inner, tree.child, marks, above + len(tree.members))
+            return inner.parent().parent()
         case Sequence():
             filters = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, len(tree.parts))
             for part in tree.parts:
                 filters = filters.add(part.domain)
             node = node.insert_sequence(filters)
             for position, part in enumerate(tree.parts):
-                below = _insert(node.child(position).child(0), part.child, loops)
+                below = _insert(node.child(position).child(0), part.child, marks, above)
                 node = below.parent().parent()
             return node
         case _:
             assert_never(tree)
 
 
-def iterator_coefficients(value: Linear) -> dict[str, int]:
-    """Return the factor of each iterator in a linear expression; other atoms are left out."""
-    return {atom.name: c for atom, c in value.terms if isinstance(atom, Iter)}
+def partial_schedule(band: Band) -> isl.MultiUnionPwAff:
+    """Return the values of a band's loops as one function."""
+    first, *others = (isl.MultiUnionPwAff.from_union_pw_aff(m.schedule) for m in band.members)
+    for other in others:
+        first = first.flat_range_product(other)
+    return first
