@@ -303,8 +303,7 @@ def _pass(param: CParam, plan: _Plan, signature: Signature) -> str:
 
 
 def _element_size(signature: Signature, array: str) -> int:
-    found = [a for a in signature.arguments if isinstance(a, ArrayArg)]
-    dtypes = {a.array: a.dtype for a in (*found, *signature.outputs)}
+    dtypes = {a.array: a.dtype for a in signature.arguments if isinstance(a, ArrayArg)}
     return dtypes[array].size
 
 
