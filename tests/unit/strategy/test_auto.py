@@ -1,0 +1,125 @@
+"""The automatic schedule: legal, parallel where possible, the same in every process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from polyopt.ir.loops import LoopKind
+from polyopt.machine import Machine
+from polyopt.schedule import source_schedule
+from polyopt.schedule.tree import bands
+from polyopt.strategy import auto, auto_schedule
+from polyopt.transforms import parse_schedule
+from tests import scops
+from tests.checks import assert_computes
+from tests.reading import read
+
+EVERY = {
+    name: getattr(scops, name)
+    for name in (
+        "gemm ordered_gemm jacobi seidel diagonal dot solve backward nowhere transposed prefix "
+        "chain ahead planes scatter"
+    ).split()
+}
+
+
+def automatic(scop):
+    return auto_schedule(scop, Machine(), "strict")
+
+
+def test_golden(golden):
+    lines = []
+    for name, make in EVERY.items():
+        schedule = automatic(make())
+        lines += [f"-- {name}", *schedule.text.splitlines(), "", str(schedule), ""]
+    golden("schedule/auto.tree", "\n".join(lines))
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name != "scatter"])
+def test_same_results(name):
+    scop = EVERY[name]()
+    assert_computes(scop, *automatic(scop).trace)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_text_replays(name):
+    scop = EVERY[name]()
+    schedule = automatic(scop)
+    again = parse_schedule(source_schedule(scop), schedule.text)
+    assert str(again) == str(schedule)
+    assert again.trace == schedule.trace
+
+
+@pytest.mark.parametrize(
+    ("name", "parallel"),
+    [
+        ("gemm", True),
+        ("ordered_gemm", True),
+        ("jacobi", True),
+        ("seidel", True),
+        ("diagonal", True),
+        ("dot", True),
+        ("backward", True),
+        ("transposed", True),
+        ("chain", True),
+        ("planes", True),
+        ("prefix", False),
+        ("scatter", False),
+    ],
+)
+def test_threads_where_there_is_parallelism(name, parallel):
+    kinds = {m.kind for b in bands(automatic(EVERY[name]()).tree) for m in b.members}
+    assert (LoopKind.PARALLEL in kinds) == parallel
+
+
+def test_a_budget_that_runs_out_leaves_the_source_s_order(monkeypatch):
+    monkeypatch.setattr(auto, "BUDGET", 50)
+    schedule = automatic(scops.jacobi())
+    assert schedule.trace == ()
+    assert str(schedule) == str(source_schedule(scops.jacobi()))
+
+
+def test_programs_without_loops():
+    assert automatic(read("", "A[N]")).text == "affine(min)"
+    flat = read("A[0] = 1\nA[1] = A[0]", "A[2]")
+    assert_computes(flat, *automatic(flat).trace)
+
+
+SCRIPT = """
+from polyopt.emit.lower import lower
+from polyopt.ir.loops import show_body
+from polyopt.machine import Machine
+from polyopt.strategy import auto_schedule
+from tests import scops
+from tests.oracle.program import as_program
+for name in {names!r}.split():
+    scop = getattr(scops, name)()
+    schedule = auto_schedule(scop, Machine(), "strict")
+    print(name, schedule.text, schedule, *schedule.scop.arrays, sep="\\n")
+    print("\\n".join(show_body(lower(schedule, as_program(scop)).body)))
+"""
+
+
+def test_the_same_in_every_process():
+    """Schedules and loops are equal byte by byte whatever the seed of Python's hashes."""
+    root = Path(__file__).resolve().parents[3]
+    script = SCRIPT.format(names=" ".join(EVERY))
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", script],
+            cwd=root,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)},
+            stdout=subprocess.PIPE,
+        )
+        for seed in ("0", "1", "4242")
+    ]
+    texts = [process.communicate(timeout=300)[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0]
+    assert texts[0]
+    assert texts[1] == texts[0]
+    assert texts[2] == texts[0]

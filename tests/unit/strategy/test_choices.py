@@ -1,0 +1,175 @@
+"""The parts of the automatic schedule: order, fusion, lanes, threads."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyopt.ir.loops import LoopKind
+from polyopt.machine import Machine
+from polyopt.schedule import source_schedule
+from polyopt.schedule.tree import bands, find_band
+from polyopt.strategy import tiling
+from polyopt.strategy.fusion import adjacent, fuse_neighbours, share_data
+from polyopt.strategy.order import contiguous_innermost, contiguous_last
+from polyopt.strategy.tiling import outer_bands, parallelize_outer, wavefront
+from polyopt.strategy.vector import (
+    is_innermost,
+    ranked_positions,
+    vector_gain,
+    vectorize_innermost,
+)
+from polyopt.transforms import Parallelize, Vectorize
+from tests import scops
+from tests.checks import assert_computes
+from tests.reading import read
+
+MACHINE = Machine()
+
+
+def kinds(schedule):
+    """Return name and kind of every marked loop."""
+    return {
+        (m.name, m.kind.value)
+        for b in bands(schedule.tree)
+        for m in b.members
+        if m.kind is not LoopKind.SEQUENTIAL
+    }
+
+
+def names(schedule, label="L0"):
+    return [m.name for m in find_band(schedule.tree, label).members]
+
+
+def test_gain_prefers_contiguous_loops():
+    schedule = source_schedule(scops.gemm())
+    gains = [vector_gain(schedule, "L0", p) for p in range(3)]
+    assert gains[1] == max(gains) > 0
+    assert gains[0] < 0
+    assert ranked_positions(schedule, "L0")[0] == 1
+    assert contiguous_last(schedule, "L0") != []
+
+
+def test_no_gain_without_a_contiguous_access():
+    scop = read("for i in range(N):\n    A[2 * i] = B[2 * i]", "A[2 * N]; B[2 * N]")
+    assert vector_gain(source_schedule(scop), "L0", 0) < 0
+    assert kinds(vectorize_innermost(source_schedule(scop))) == set()
+
+
+def test_order_of_a_matrix_product():
+    assert names(contiguous_innermost(source_schedule(scops.gemm()))) == ["i", "k", "j"]
+
+
+def test_order_respects_dependences():
+    """The rows of a stencil with a negative distance are no permutable band: nothing moves."""
+    assert names(contiguous_innermost(source_schedule(scops.diagonal()))) == ["i", "j"]
+
+
+def test_columns_first_becomes_rows_first():
+    scop = read(
+        "for j in range(M):\n    for i in range(N):\n        A[i, j] = A[i, j] + 1",
+        "A[N, M]",
+        "N M",
+    )
+    assert names(contiguous_innermost(source_schedule(scop))) == ["i", "j"]
+
+
+def test_lanes():
+    assert kinds(vectorize_innermost(source_schedule(scops.gemm()))) == {("j", "vector")}
+    assert kinds(vectorize_innermost(source_schedule(scops.prefix()))) == set()
+    assert kinds(vectorize_innermost(source_schedule(scops.jacobi()))) == {("j", "vector")}
+    assert kinds(vectorize_innermost(source_schedule(scops.diagonal()))) == {("j", "vector")}
+
+
+def test_bodies_are_split_for_lanes():
+    """The sum stays a loop of its own, the rest runs in lanes."""
+    scop = read(
+        """
+        for i in range(1, N):
+            B[i] = A[i] * 2
+            C[i] = C[i - 1] + B[i]
+        """,
+        "A[N]; B[N]; C[N]",
+    )
+    schedule = vectorize_innermost(source_schedule(scop))
+    assert [(b.label, b.members[0].kind.value) for b in bands(schedule.tree)] == [
+        ("L0.0", "vector"),
+        ("L0.1", "sequential"),
+    ]
+    assert_computes(scop, *schedule.trace)
+
+
+def test_marked_loops_are_left_alone():
+    schedule = source_schedule(scops.transposed()).apply(Vectorize("i"))
+    assert str(vectorize_innermost(schedule)) == str(schedule)
+    outer = source_schedule(scops.gemm()).apply(Parallelize("j"))
+    assert parallelize_outer(outer, MACHINE) is outer
+
+
+def test_innermost():
+    found = {b.label: is_innermost(b) for b in bands(source_schedule(scops.jacobi()).tree)}
+    assert found == {"L0": False, "L1": True, "L2": True}
+
+
+def test_neighbours():
+    assert adjacent(source_schedule(scops.planes()).tree) == [("L0", "L1")]
+    assert adjacent(source_schedule(scops.jacobi()).tree) == [("L1", "L2")]
+    assert adjacent(source_schedule(scops.nowhere()).tree) == [("L0", "L1"), ("L1", "L2")]
+    assert adjacent(source_schedule(scops.gemm()).tree) == []
+
+
+def test_nests_that_share_data_are_fused():
+    schedule = fuse_neighbours(source_schedule(scops.planes()), frozenset())
+    assert [b.label for b in bands(schedule.tree)] == ["L0"]
+    assert all(m.coincident for m in find_band(schedule.tree, "L0").members)
+    assert_computes(scops.planes(), *schedule.trace)
+
+
+def test_fusion_keeps_a_parallel_loop():
+    """Joined, the two loops would carry the dependence on the left neighbour."""
+    schedule = source_schedule(scops.chain())
+    assert fuse_neighbours(schedule, frozenset()) is schedule
+
+
+def test_fusion_is_not_forced():
+    apart = read(
+        "for i in range(N):\n    A[i] = 1\nfor i in range(N):\n    B[i] = 2", "A[N]; B[N]"
+    )
+    schedule = source_schedule(apart)
+    assert not share_data(schedule, "L0", "L1")
+    assert fuse_neighbours(schedule, frozenset()) is schedule
+    illegal = source_schedule(scops.ahead())
+    assert share_data(illegal, "L0", "L1")
+    assert fuse_neighbours(illegal, frozenset()) is illegal
+    named = source_schedule(scops.planes())
+    assert fuse_neighbours(named, frozenset({"L1"})) is named
+
+
+def test_outer_bands():
+    assert outer_bands(source_schedule(scops.chain()).tree) == ["L0", "L1"]
+    assert outer_bands(source_schedule(scops.jacobi()).tree) == ["L0"]
+    assert outer_bands(source_schedule(read("A[0] = 1", "A[1]")).tree) == []
+
+
+def test_threads():
+    assert kinds(parallelize_outer(source_schedule(scops.gemm()), MACHINE)) == {("i", "parallel")}
+    assert kinds(parallelize_outer(source_schedule(scops.prefix()), MACHINE)) == set()
+    inner = parallelize_outer(source_schedule(scops.jacobi()), MACHINE)
+    assert kinds(inner) == {("i", "parallel")}, "the time loop stays outside"
+    assert kinds(parallelize_outer(source_schedule(scops.solve()), MACHINE)) == set()
+
+
+@pytest.mark.parametrize("make", [scops.seidel, scops.backward, scops.transposed])
+def test_wavefronts_and_strips_at_small_sizes(make, monkeypatch):
+    """The same steps as for large arrays, with tiles that several tests' sizes fill."""
+    monkeypatch.setattr(tiling, "STRIP", 3)
+    monkeypatch.setattr(tiling, "tile_sizes", lambda *_: (2, 3))
+    schedule = parallelize_outer(source_schedule(make()), MACHINE)
+    assert any(kind == "parallel" for _, kind in kinds(schedule))
+    assert_computes(make(), *schedule.trace)
+
+
+def test_a_wavefront_of_tiles():
+    schedule = wavefront(source_schedule(scops.seidel()), "L0", MACHINE)
+    assert schedule is not None
+    assert kinds(schedule) == {("j_tile", "parallel")}
+    assert wavefront(source_schedule(scops.diagonal()), "L0", MACHINE) is None

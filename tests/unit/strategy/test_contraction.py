@@ -1,0 +1,95 @@
+"""Matrix products and their relatives: which loops play which part, and the tiles."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyopt.ir.loops import LoopKind
+from polyopt.machine import Machine
+from polyopt.schedule import source_schedule
+from polyopt.schedule.tree import bands
+from polyopt.strategy.contraction import Roles, contraction, find_roles
+from tests import scops
+from tests.checks import assert_computes, story
+from tests.reading import read
+
+SMALL = Machine(vector_bytes=8, vector_registers=8, l1=256, l2=512)
+
+
+def product(target, left, right, arrays, loops="ijk"):
+    nest = "".join(f"{'    ' * n}for {it} in range({'NMKT'[n]}):\n" for n, it in enumerate(loops))
+    body = f"{'    ' * len(loops)}{target} += {left} * {right}"
+    return read(nest + body, arrays, "N M K T")
+
+
+NN = ("C[i, j]", "A[i, k]", "B[k, j]", "C[N, M]; A[N, K]; B[K, M]")
+TN = ("C[i, j]", "A[k, i]", "B[k, j]", "C[N, M]; A[K, N]; B[K, M]")
+NT = ("C[i, j]", "A[i, k]", "B[j, k]", "C[N, M]; A[N, K]; B[M, K]")
+BATCH = ("C[i, j, k]", "A[i, j, l]", "B[i, l, k]", "C[N, M, K]; A[N, M, T]; B[N, T, K]", "ijkl")
+RANK = ("C[i, j]", "x[i]", "y[j]", "C[N, M]; x[N]; y[M]", "ij")
+MATVEC = ("y[i]", "A[i, j]", "x[j]", "y[N]; A[N, M]; x[M]", "ij")
+
+
+def test_roles():
+    assert find_roles(source_schedule(product(*NN)), "L0") == Roles((), 0, 1, 2)
+    assert find_roles(source_schedule(product(*TN)), "L0") == Roles((), 0, 1, 2)
+    assert find_roles(source_schedule(product(*BATCH)), "L0") == Roles((0,), 1, 2, 3)
+
+
+@pytest.mark.parametrize("case", [RANK, MATVEC])
+def test_two_loops_are_no_contraction(case):
+    assert find_roles(source_schedule(product(*case)), "L0") is None
+
+
+def test_a_strided_operand():
+    """The column loop needs a contiguous result; an operand it strides over can be packed."""
+    assert find_roles(source_schedule(product(*NT)), "L0") == Roles((), 0, 1, 2)
+    columns = product("C[j, i]", "A[i, k]", "B[j, k]", "C[M, N]; A[N, K]; B[M, K]")
+    assert find_roles(source_schedule(columns), "L0") == Roles((), 1, 0, 2)
+
+
+def test_an_operand_of_both_result_loops_is_no_contraction():
+    """Nothing is reused: every product is used once."""
+    scop = product("C[i, j]", "A[i, j, k]", "x[k]", "C[N, M]; A[N, M, K]; x[K]")
+    assert find_roles(source_schedule(scop), "L0") is None
+
+
+def test_other_nests_are_no_contraction():
+    for make in (scops.seidel, scops.transposed, scops.planes, scops.ordered_gemm):
+        assert find_roles(source_schedule(make()), "L0") is None
+
+
+def test_golden(golden):
+    schedule = contraction(source_schedule(scops.gemm()), "L0", Machine())
+    assert schedule is not None
+    golden("schedule/contraction_gemm.tree", story(scops.gemm(), *schedule.trace))
+
+
+@pytest.mark.parametrize("case", [NN, TN, NT, BATCH])
+def test_same_results_with_tiles_that_are_filled(case):
+    scop = product(*case)
+    schedule = contraction(source_schedule(scop), "L0", SMALL)
+    assert schedule is not None
+    assert_computes(scop, *schedule.trace)
+
+
+def test_marks():
+    schedule = contraction(source_schedule(scops.gemm()), "L0", Machine())
+    assert schedule is not None
+    found = {m.kind for b in bands(schedule.tree) for m in b.members}
+    assert found >= {LoopKind.PARALLEL, LoopKind.UNROLL, LoopKind.VECTOR}
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [Machine(), Machine(vector_bytes=64, vector_registers=32), Machine(vector_bytes=16), SMALL],
+)
+def test_register_tiles_fit(machine):
+    """Accumulators, a row of the column operand and a broadcast fit the registers."""
+    schedule = contraction(source_schedule(scops.gemm()), "L0", machine)
+    assert schedule is not None
+    tile = next(step for step in schedule.trace if str(step).startswith("tile(L0.point"))
+    rows, columns = (int(word) for word in str(tile).rstrip(")").split(",")[1:3])
+    vectors = columns * 8 // machine.vector_bytes
+    assert columns * 8 % machine.vector_bytes == 0
+    assert rows * vectors + vectors + 1 <= machine.vector_registers
