@@ -25,6 +25,15 @@ from polyopt.ir.source import CParam, CParamKind, Layout, ScalarArg, SizeOf
 from polyopt.ir.types import DType
 
 
+_IN_EXTENTS = (
+    HelperKind.EXTENT,
+    HelperKind.MIN,
+    HelperKind.MAX,
+    HelperKind.FLOORDIV,
+    HelperKind.MOD,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """Identifiers of one emitted file.
@@ -72,8 +81,9 @@ class Frame:
             text = view.rows()
             if text is not None and view.name in used:
                 lines.append(cgen.Line(f"{text};"))
-                if "po_extent(" in text:
-                    printer.helper(Helper(HelperKind.EXTENT))
+                for helper in map(Helper, _IN_EXTENTS):
+                    if f"{helper.name}(" in text:
+                        printer.helper(helper)
         return lines
 
 
