@@ -69,11 +69,9 @@ def run(arguments: Sequence[str]) -> int:
     """Run a command line and return its exit code; nothing but an interrupt of Python escapes."""
     as_json = "--json" in arguments
     try:
-        cli.main(args=list(arguments), prog_name="polyopt", standalone_mode=False)
+        code = cli.main(args=list(arguments), prog_name="polyopt", standalone_mode=False)
         sys.stdout.flush()
-        return Exit.OK
-    except click.exceptions.Exit as leave:
-        return leave.exit_code
+        return code if isinstance(code, int) else Exit.OK
     except click.ClickException as error:
         report_error(usage_error(error), as_json)
         return Exit.USAGE

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-import time
 from pathlib import Path
 
 import click
@@ -54,9 +53,7 @@ def command(
     from polyopt.frontend.infer import show_type
 
     steps = schedule_text(schedule)
-    started = time.perf_counter()
     prepared = prepare(target, types, parse_sizes(sizes))
-    built = time.perf_counter() - started
     options = make_options(fp, threads, steps, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
     name = prepared.target.name
@@ -73,7 +70,8 @@ def command(
         for argument, kind in zip(prepared.program.signature.arguments, prepared.types, strict=True)
     )
     talk(f"{name}({signature})")
-    for stage, seconds in {"front end": built, **compilation.timings}.items():
+    timings = {"frontend": prepared.seconds, **compilation.timings}
+    for stage, seconds in timings.items():
         talk(f"  {stage:<12}{seconds * 1e3:8.1f} ms")
     if as_json:
         record = {
@@ -82,7 +80,7 @@ def command(
             "files": [str(path) for path in written],
             "entry": compilation.source.entry,
             "schedule": [str(step) for step in compilation.schedule.trace],
-            "seconds": {"front end": built, **compilation.timings},
+            "seconds": timings,
         }
         result_json(record)
         return

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from textwrap import fill
 
 import click
 
@@ -47,10 +48,14 @@ class Fact:
 
 
 @click.command("doctor")
+@click.option("--numpy", "numpy_too", is_flag=True, help="List the supported NumPy functions.")
 @json_option
 @click.pass_context
-def command(context: click.Context, as_json: bool) -> None:
+def command(context: click.Context, numpy_too: bool, as_json: bool) -> None:
     """Show versions, compiler, OpenMP, cache, machine and optional packages."""
+    if numpy_too:
+        _show_numpy(as_json)
+        return
     facts = list(_facts())
     if as_json:
         result_json({"facts": [asdict(fact) for fact in facts]})
@@ -59,6 +64,17 @@ def command(context: click.Context, as_json: bool) -> None:
             result(str(fact))
     if any(fact.subject == "C compiler" and fact.state == "fix" for fact in facts):
         context.exit(Exit.TOOLCHAIN)
+
+
+def _show_numpy(as_json: bool) -> None:
+    from polyopt.frontend.numpy_table import FUNCTIONS, METHODS
+
+    if as_json:
+        result_json({"functions": sorted(FUNCTIONS), "methods": sorted(METHODS)})
+        return
+    for title, names in (("functions", FUNCTIONS), ("methods of arrays", METHODS)):
+        lines = fill(", ".join(sorted(names)), 96, initial_indent="  ", subsequent_indent="  ")
+        result(f"{title}\n{lines}")
 
 
 def _facts() -> Iterator[Fact]:
@@ -73,7 +89,8 @@ def _facts() -> Iterator[Fact]:
     for extra, (module, purpose) in _OPTIONAL.items():
         if find_spec(module) is None:
             advice = f'pip install "polyopt[{extra}]"'
-            yield Fact("note", module, f"not installed; optional, for {purpose}", advice)
+            text = f"not installed; this version works without it, it is for {purpose}"
+            yield Fact("note", module, text, advice)
         else:
             yield Fact("ok", module, purpose)
 
@@ -103,11 +120,11 @@ def _openmp() -> Fact:
     import numpy as np
 
     from polyopt import kernel
-    from polyopt.cli.probe import fill
+    from polyopt.cli import probe
 
     try:
         values = np.zeros(64)
-        compiled = kernel(threads=2)(fill).compile(values)
+        compiled = kernel(threads=2)(probe.fill).compile(values)
         compiled(values)
     except PolyoptError as error:
         return Fact("fix", "OpenMP", f"[{error.code}] {error.message}", error.hint)

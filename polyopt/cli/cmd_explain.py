@@ -7,7 +7,6 @@ or the rule behind a code.  Needs no C compiler.
 from __future__ import annotations
 
 import re
-import time
 
 import click
 
@@ -51,12 +50,10 @@ def command(
     from polyopt.report.explain import explain, show_sections
 
     steps = schedule_text(schedule)
-    started = time.perf_counter()
     prepared = prepare(target, types, parse_sizes(sizes))
-    built = time.perf_counter() - started
     options = make_options(fp, threads, steps, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
-    timings = {"front end": built, **compilation.timings} if timing else None
+    timings = {"frontend": prepared.seconds, **compilation.timings} if timing else None
     sections = explain(prepared.program, compilation.schedule, timings)
     program = prepared.program
     if as_json:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -41,6 +41,11 @@ def choose_sizes(
             groups.join(size.param, text)
         elif text != ":":
             derived[size.param] = text
+    for argument in signature.arguments:
+        if isinstance(argument, ConstArg):
+            groups.add(argument.name)  # its value was given as a size and is compiled in
+    for left, right in _dimensions(signature):
+        groups.join(left, right)
     for left, right in _equalities(signature.checks):
         groups.join(left, right)
     for name in (name for texts in dims.values() for text in texts for name in _names(text)):
@@ -51,6 +56,18 @@ def choose_sizes(
         if param not in given:
             values[param] = _evaluate(text, values)
     return values
+
+
+def _dimensions(signature: Signature) -> Iterator[tuple[str, str]]:
+    """Pairs of a size parameter and a dimension of an array that has this size: `A[0]`."""
+    for argument in signature.arguments:
+        if not isinstance(argument, ArrayArg):
+            continue
+        for d, extent in enumerate(argument.shape):
+            if isinstance(extent, Param):
+                yield extent.name, f"{argument.name}[{d}]"
+                if len(argument.shape) == 1:
+                    yield extent.name, argument.name
 
 
 def _text_of(
@@ -145,12 +162,13 @@ def _names(text: str) -> list[str]:
 
 def _refuse_unknown(given: Mapping[str, int], groups: _Groups) -> None:
     known = groups.names()
+    shown = ", ".join(sorted(name for name in known if "[" not in name))
     for name in given:
         if name not in known:
             raise UsageError(
                 "PO0609",
                 f"--sizes: the function has no size `{name}`",
-                hint=f"sizes: {', '.join(sorted(known)) or 'none'}",
+                hint=f"sizes: {shown or 'none'}; an array's shape is written A=50x60",
             )
 
 

@@ -7,6 +7,7 @@ Refuses: an argument whose value decides the code and that has no default (PO061
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,11 +29,12 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A target with the types its Program was built for."""
+    """A target with the types its Program was built for, and how long that took."""
 
     target: Target
     types: tuple[ArgType, ...]
     program: Program
+    seconds: float
 
 
 def prepare(text: str, types: str | None, sizes: Mapping[str, int]) -> Prepared:
@@ -53,7 +55,9 @@ def build_program(target: Target, types: tuple[ArgType, ...], sizes: Mapping[str
     names = list(inspect.signature(target.func).parameters)
     while True:
         try:
-            return Prepared(target, types, build(target.func, types))
+            started = time.perf_counter()
+            program = build(target.func, types)
+            return Prepared(target, types, program, time.perf_counter() - started)
         except NeedConstant as need:
             position = names.index(need.argument)
             if isinstance(types[position], ConstType):
@@ -138,7 +142,9 @@ def types_option(command: _F) -> _F:
 
 def sizes_option(command: _F) -> _F:
     """`--sizes`."""
-    return click.option("--sizes", metavar="N=100,M=50", help="Sizes of arrays and loops.")(command)
+    return click.option(
+        "--sizes", metavar="N=100,A=50x60", help="Sizes of loops and shapes of arrays."
+    )(command)
 
 
 def compile_options(command: _F) -> _F:

@@ -86,23 +86,30 @@ def _literal(item: str) -> object:
 
 
 def parse_sizes(text: str | None) -> dict[str, int]:
-    """Return the sizes in `N=100,M=50`; raises PO0609."""
+    """Return the sizes in `N=100,A=50x60`; `A=50x60` gives `A[0]` and `A[1]`.  Raises PO0609."""
     sizes: dict[str, int] = {}
     for item in (text or "").split(","):
         if not item.strip():
             continue
         name, equals, value = (part.strip() for part in item.partition("="))
-        if not equals or not name.isidentifier() or not _is_number(value):
+        extents = value.split("x")
+        if not equals or not name.isidentifier() or not all(map(_is_number, extents)):
             raise UsageError(
-                "PO0609", f"--sizes: `{item.strip()}` is not a size", hint="write N=100,M=50"
+                "PO0609",
+                f"--sizes: `{item.strip()}` is not a size",
+                hint="write N=100 for a size, A=50x60 for the shape of an array",
             )
-        if int(value) < 0:
+        if any(int(extent) < 0 for extent in extents):
             raise UsageError(
                 "PO0609", f"--sizes: `{name}` is negative", hint=f"write {name}=0 or more"
             )
-        sizes[name] = int(value)
+        if len(extents) == 1:
+            sizes[name] = int(value)
+        else:
+            sizes |= {f"{name}[{d}]": int(extent) for d, extent in enumerate(extents)}
     return sizes
 
 
 def _is_number(text: str) -> bool:
-    return text.removeprefix("-").isascii() and text.removeprefix("-").isdigit()
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) < 19

@@ -115,7 +115,8 @@ CASES = {
     "malformed size": (
         ["compile", "demo.py:scale", "--sizes", "N"],
         2,
-        "error[PO0609]: --sizes: `N` is not a size\n   = help: write N=100,M=50\n",
+        "error[PO0609]: --sizes: `N` is not a size\n"
+        "   = help: write N=100 for a size, A=50x60 for the shape of an array\n",
     ),
     "negative size": (
         ["compile", "demo.py:scale", "--sizes", "N=-3"],

@@ -100,4 +100,9 @@ CALL: dict[str, Entry] = {
         "POLYOPT_NUM_THREADS=many",
         "unset it or set a positive number",
     ),
+    "PO0225": Entry(
+        "an argument's value decides the code and was not given",
+        "kernel.compile(po.f64[:, :], int), where the integer is an axis",
+        "pass an example value or `po.ConstType(value)`",
+    ),
 }

@@ -47,7 +47,7 @@ COMMAND: dict[str, Entry] = {
     "PO0609": Entry(
         "`--sizes` is malformed, contradicts itself, or names an unknown size",
         "--sizes N=-1",
-        "write --sizes N=100,M=50 with the names the message lists",
+        "write --sizes N=100,A=50x60 with the names the message lists",
     ),
     "PO0610": Entry(
         "an .npz file is missing, cannot be read, or lacks an argument",

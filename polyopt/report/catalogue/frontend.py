@@ -75,7 +75,7 @@ FRONTEND: dict[str, Entry] = {
     ),
     "PO0121": Entry("`del` is not supported", "del tmp", "leave it out: temporaries cost nothing"),
     "PO0122": Entry(
-        "`return` may only stand at the end of the function or of the branches at its end",
+        "`return` may only stand at the end of the function",
         "for i in range(n):\n    if a[i] < 0: return a",
         "store the result in a name and return it last",
     ),
@@ -221,9 +221,9 @@ FRONTEND: dict[str, Entry] = {
         "assign to an argument or to an array made in the function",
     ),
     "PO0164": Entry(
-        "returned values differ between branches",
-        "if n > 3: return a\nreturn a, b",
-        "return the same number of arrays of the same types everywhere",
+        "a returned value is neither an array, a number nor a tuple of them",
+        "return a, (b, c)",
+        "return the parts one beside the other",
     ),
     "PO0170": Entry(
         "at a call: a subscript would leave its array",

@@ -35,6 +35,11 @@ SCHEDULE: dict[str, Entry] = {
         "distribute(L0, 1), where L0 has one statement",
         "leave the step out",
     ),
+    "PO0307": Entry(
+        "the affine scheduler found no schedule",
+        "affine(max), on a program it cannot carry",
+        "name the transformations one by one",
+    ),
     "PO0311": Entry(
         "a step would run two dependent iterations in the wrong order. A dependence leads from an "
         "iteration to a later one that touches the same element, one of them writing; a legal "
@@ -60,9 +65,7 @@ SCHEDULE: dict[str, Entry] = {
         "tile L0 32",
         "write steps as `name(argument, ...)`, separated by `;` or line ends",
     ),
-    "PO0322": Entry(
-        "there is no step of this name", "tiles(L0, 32)", "the message lists them"
-    ),
+    "PO0322": Entry("there is no step of this name", "tiles(L0, 32)", "the message lists them"),
     "PO0323": Entry(
         "a step's arguments are wrong", "skew(i)", "the message shows an example of the step"
     ),

@@ -58,6 +58,7 @@ TOOLCHAIN: dict[str, Entry] = {
         "use smaller sizes; nothing was written",
     ),
     "PO0901": Entry("polyopt failed on its own account", "internal", _REPORT),
+    "PO0902": Entry("an argument's value was asked for twice", "internal", _REPORT),
     "PO0910": Entry("the interpreter met an element outside its array", "internal", _REPORT),
     "PO0911": Entry("the interpreter met a malformed loop or statement", "internal", _REPORT),
     "PO0912": Entry("the interpreter was given arrays that do not fit", "internal", _REPORT),

@@ -1,0 +1,417 @@
+"""What each command prints, where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+DEMO = '''\
+import numpy as np
+
+import polyopt as po
+
+
+@po.kernel
+def matmul(C, A, B):
+    n, m = C.shape
+    for i in range(n):
+        for j in range(m):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+def blur(u):
+    for i in range(1, u.shape[0] - 1):
+        u[i] = 0.5 * (u[i - 1] + u[i + 1])
+
+
+def scale(a: po.f64["N"], factor: float):
+    """The result and a changed argument."""
+    a *= factor
+    return np.sum(a)
+
+
+def total(a, axis):
+    return np.sum(a, axis=axis) + a.shape[1]
+
+
+def shifted(a: po.f64["N"], b: po.f64["N+1"]):
+    for i in range(a.shape[0]):
+        a[i] = b[i + 1]
+
+
+def reads_ahead(a):
+    a[0] = a[2]
+'''
+
+
+@pytest.fixture
+def demo(write):
+    return write("demo.py", DEMO)
+
+
+# -- compile ----------------------------------------------------------------------------------
+
+
+def test_compile_writes_three_files(polyopt, demo, tmp_path):
+    outcome = polyopt("compile", "demo.py:matmul", "-o", "out/deep")
+    assert outcome.code == 0
+    names = ["matmul.c", "matmul.h", "matmul.schedule.txt"]
+    assert outcome.out.splitlines() == [f"out/deep/{name}" for name in names]
+    assert outcome.err.startswith("matmul(C: f64[:,:], A: f64[:,:], B: f64[:,:])\n")
+    source = (tmp_path / "out/deep/matmul.c").read_text()
+    assert "int matmul(" in (tmp_path / "out/deep/matmul.h").read_text()
+    assert "for (" in source
+    assert sorted(p.name for p in (tmp_path / "out/deep").iterdir()) == names
+
+
+@pytest.mark.toolchain
+def test_the_written_c_compiles_on_its_own(polyopt, demo, tmp_path):
+    polyopt("compile", "demo.py:matmul", "-o", "out")
+    (tmp_path / "use.c").write_text('#include "out/matmul.h"\nint main(void) { return 0; }\n')
+    for file in ("out/matmul.c", "use.c"):
+        command = ["cc", "-std=gnu11", "-fopenmp", "-c", file, "-o", "object.o"]
+        assert subprocess.run(command, cwd=tmp_path).returncode == 0
+
+
+def test_the_written_schedule_can_be_given_back(polyopt, demo, tmp_path):
+    polyopt("compile", "demo.py:matmul", "-o", "first")
+    arguments = ("--schedule", "first/matmul.schedule.txt", "-o", "second")
+    assert polyopt("compile", "demo.py:matmul", *arguments).code == 0
+    first, second = ((tmp_path / d / "matmul.c").read_text() for d in ("first", "second"))
+    assert first == second
+
+
+def test_compile_as_json(polyopt, demo):
+    outcome = polyopt("compile", "demo.py:matmul", "--schedule", "source", "--json")
+    record = json.loads(outcome.out)
+    assert record["files"] == ["matmul.c", "matmul.h", "matmul.schedule.txt"]
+    assert record["schedule"] == []
+    assert set(record["seconds"]) == {"frontend", "schedule", "lower", "optimize", "emit"}
+
+
+def test_a_directory_that_cannot_be_written(polyopt, demo, write):
+    write("taken", "a file")
+    outcome = polyopt("compile", "demo.py:matmul", "-o", "taken")
+    assert outcome.code == 2
+    assert outcome.err.endswith(
+        "error[PO0614]: `taken` cannot be written: File exists\n"
+        "   = help: choose another directory with -o\n"
+    )
+
+
+def test_a_function_that_is_refused(polyopt, write):
+    write("loop.py", "def f(a):\n    while a[0] > 1.0:\n        a[0] *= 0.5\n")
+    outcome = polyopt("compile", "loop.py:f")
+    assert outcome.code == 1
+    assert outcome.out == ""
+    assert outcome.err.startswith("error[PO0110]: ")
+    assert "  --> loop.py:2:5\n" in outcome.err
+
+
+# -- run --------------------------------------------------------------------------------------
+
+
+@pytest.mark.toolchain
+def test_run_prints_times_and_the_comparison(polyopt, demo):
+    outcome = polyopt("run", "demo.py:matmul", "--sizes", "C=7x9,A=7x5,B=5x9", "--check")
+    assert outcome.code == 0
+    assert outcome.err == ""
+    lines = outcome.out.splitlines()
+    assert lines[0] == "matmul(float64[7, 9], float64[7, 5], float64[5, 9])"
+    assert [line.split()[0] for line in lines[1:]] == ["compile", "run", "python", "check"]
+    assert lines[-1] == "  check     C: bitwise equal"
+
+
+@pytest.mark.toolchain
+def test_sizes_that_must_agree_follow_one_another(polyopt, demo):
+    outcome = polyopt("run", "demo.py:shifted", "--sizes", "N=6", "--json")
+    assert json.loads(outcome.out)["shapes"] == [[6], [7]]
+
+
+@pytest.mark.toolchain
+def test_run_on_stored_arrays_and_keep_the_results(polyopt, demo, tmp_path):
+    a = np.arange(6.0)
+    np.savez(tmp_path / "in.npz", a=a, factor=np.float64(3.0))
+    outcome = polyopt("run", "demo.py:scale", "--npz", "in.npz", "--out", "out.npz", "--check")
+    assert outcome.code == 0
+    with np.load(tmp_path / "out.npz") as stored:
+        assert np.array_equal(stored["a"], 3.0 * a)
+        assert stored["result"] == np.sum(3.0 * a)
+        assert set(stored.files) == {"a", "result"}
+    with np.load(tmp_path / "in.npz") as stored:
+        assert np.array_equal(stored["a"], a)
+
+
+def test_a_missing_array_is_named(polyopt, demo, tmp_path):
+    np.savez(tmp_path / "in.npz", b=np.zeros(3))
+    outcome = polyopt("run", "demo.py:scale", "--npz", "in.npz")
+    assert outcome.code == 2
+    assert outcome.err == (
+        "error[PO0610]: `in.npz` has no array `a`\n"
+        "   = note: it holds: b\n"
+        "   = help: store every argument by name: np.savez(path, a=…)\n"
+    )
+
+
+def test_stored_python_objects_are_not_read(polyopt, demo, tmp_path):
+    np.savez(tmp_path / "in.npz", a=np.array([object()]), factor=1.0)
+    outcome = polyopt("run", "demo.py:scale", "--npz", "in.npz")
+    assert outcome.code == 2
+    assert "error[PO0610]" in outcome.err
+
+
+@pytest.mark.toolchain
+def test_a_value_that_decides_the_code_comes_from_sizes(polyopt, demo):
+    types = ("--types", "f64[:,:],i64")
+    outcome = polyopt("run", "demo.py:total", *types, "--sizes", "axis=0,a=3x4", "--check")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.startswith("total(float64[3, 4], 0)\n")
+    outcome = polyopt("run", "demo.py:total", *types)
+    assert outcome.code == 2
+    assert outcome.err.startswith("error[PO0611]: the value of `axis` decides the code")
+
+
+def test_sizes_the_program_does_not_allow(polyopt, demo):
+    outcome = polyopt("run", "demo.py:reads_ahead", "--sizes", "a=1")
+    assert outcome.code == 2
+    assert outcome.err.startswith("error[PO0619]: these sizes do not fit the program: ")
+    assert "   = note: sizes: " in outcome.err
+
+
+def test_sizes_that_contradict_each_other(polyopt, demo):
+    outcome = polyopt("run", "demo.py:scale", "--sizes", "N=3,a=4")
+    assert outcome.code == 2
+    assert outcome.err == (
+        "error[PO0609]: --sizes: `N=3` and `a=4` are one and the same size\n"
+        "   = help: give `N` alone\n"
+    )
+
+
+@pytest.mark.toolchain
+def test_a_mismatch_exits_with_4(polyopt, demo, monkeypatch):
+    import polyopt.cli.compare as compare
+
+    original = compare.compare
+    monkeypatch.setattr(
+        compare,
+        "compare",
+        lambda name, got, want, scale, terms: original(name, got, want + 1e-3, scale, terms),
+    )
+    outcome = polyopt("run", "demo.py:matmul", "--sizes", "C=2x2,A=2x2,B=2x2", "--check")
+    assert outcome.code == 4
+    assert outcome.err.startswith(
+        "error[PO0617]: `C` differs from the Python function's result\n   = note: C[0, 0] is "
+    )
+    assert "   = note: 4 of 4 elements differ by more than " in outcome.err
+
+
+@pytest.mark.toolchain
+def test_without_a_compiler(polyopt, demo, monkeypatch):
+    monkeypatch.setenv("POLYOPT_CC", "no-such-compiler")
+    outcome = polyopt("run", "demo.py:scale")
+    assert outcome.code == 3
+    assert outcome.err.startswith("error[PO0501]: the C compiler `no-such-compiler` is not")
+    assert polyopt("check", "demo.py:blur").code == 0
+    assert polyopt("compile", "demo.py:blur").code == 0
+    doctor = polyopt("doctor")
+    assert doctor.code == 3
+    assert re.search(r"^fix   C compiler .*install", doctor.out, re.MULTILINE)
+
+
+# -- check ------------------------------------------------------------------------------------
+
+
+def test_a_claim_that_holds(polyopt, demo):
+    outcome = polyopt("check", "demo.py:matmul", "--parallel", "i", "--parallel", "j")
+    assert outcome.code == 0
+    assert outcome.out == (
+        "matmul: loop `i` is parallel; legal: proven for all sizes\n"
+        "matmul: loop `j` is parallel; legal: proven for all sizes\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "claim, code",
+    [
+        (["--parallel", "i"], "PO0312"),
+        (["--schedule", "parallelize(i)"], "PO0312"),
+        (["--schedule", "vectorize(i)"], "PO0312"),
+        (["--schedule", "parallelize(z)"], "PO0301"),
+        (["--schedule", "turn(i)"], "PO0322"),
+    ],
+)
+def test_a_claim_that_does_not_hold(polyopt, demo, claim, code):
+    outcome = polyopt("check", "demo.py:blur", *claim)
+    assert outcome.code == 1
+    assert outcome.out == ""
+    assert outcome.err.startswith(f"error[{code}]: ")
+
+
+def test_the_refusal_shows_two_iterations(polyopt, demo):
+    outcome = polyopt("check", "demo.py:blur", "--parallel", "i")
+    assert "iteration (i=1) writes u[1], then iteration (i=2) reads it" in outcome.err
+    assert "  --> demo.py:17:9\n" in outcome.err
+
+
+def test_the_source_order_is_legal(polyopt, demo):
+    outcome = polyopt("check", "demo.py:blur", "--schedule", "source")
+    assert outcome.code == 0
+    assert outcome.out == "blur: schedule: the order of the source; legal: proven for all sizes\n"
+
+
+# -- explain ----------------------------------------------------------------------------------
+
+
+def test_explain_tells_why_loops_are_not_parallel(polyopt, demo):
+    outcome = polyopt("explain", "demo.py:blur", "--schedule", "source", "--timing")
+    assert outcome.code == 0
+    titles = [line for line in outcome.out.splitlines() if line and not line.startswith(" ")]
+    assert titles[0] == "blur (demo.py:15)"
+    assert titles[1:] == [
+        "arrays", "statements", "dependences", "steps", "loop nest", "fusion", "loops", "timings",
+    ]  # fmt: skip
+    assert "  L0[0] i (S0): in order, because it carries a dependence\n" in outcome.out
+    assert "  flow   u: S0 -> S0, distance (1)\n" in outcome.out
+
+
+def test_explain_tells_what_is_parallel(polyopt, demo):
+    steps = "parallelize(i); interchange(j, k); vectorize(j)"
+    outcome = polyopt("explain", "demo.py:matmul", "--schedule", steps, "--json")
+    record = json.loads(outcome.out)
+    assert record["steps"] == steps.split("; ")
+    assert "parallel across threads" in record["loops"][0]
+
+
+def test_explain_a_code(polyopt):
+    outcome = polyopt("explain", "po0312")
+    assert outcome.code == 0
+    assert outcome.out.startswith("PO0312: a loop that carries a dependence")
+
+
+# -- doctor, cache, bench ---------------------------------------------------------------------
+
+
+@pytest.mark.toolchain
+def test_doctor(polyopt):
+    outcome = polyopt("doctor")
+    assert outcome.code == 0
+    assert re.search(r"^ok    OpenMP ", outcome.out, re.MULTILINE)
+    assert json.loads(polyopt("doctor", "--json").out)["facts"][0]["subject"] == "polyopt"
+
+
+def test_doctor_lists_numpy(polyopt):
+    record = json.loads(polyopt("doctor", "--numpy", "--json").out)
+    assert "sqrt" in record["functions"]
+
+
+@pytest.mark.toolchain
+def test_cache(polyopt, demo, monkeypatch, tmp_path):
+    monkeypatch.setenv("POLYOPT_CACHE_DIR", str(tmp_path / "cache"))
+    assert json.loads(polyopt("cache", "info", "--json").out)["entries"]["kernels"] == 0
+    polyopt("run", "demo.py:scale", "--sizes", "N=3")
+    assert json.loads(polyopt("cache", "info", "--json").out)["entries"]["kernels"] == 1
+    assert polyopt("cache", "clear").out.startswith("cache: removed ")
+    assert json.loads(polyopt("cache", "info", "--json").out)["entries"]["kernels"] == 0
+    monkeypatch.setenv("POLYOPT_CACHE", "0")
+    assert polyopt("cache", "info").out == "cache: off; nothing is kept\n"
+
+
+def test_bench_away_from_a_checkout(polyopt, monkeypatch, tmp_path):
+    import polyopt as package
+
+    monkeypatch.setattr(package, "__file__", str(tmp_path / "polyopt" / "__init__.py"))
+    outcome = polyopt("bench")
+    assert outcome.code == 2
+    assert outcome.err.startswith("error[PO0616]: the comparison harness is not part of an ")
+
+
+def test_bench_hands_arguments_and_exit_codes_on(polyopt):
+    outcome = polyopt("bench", "--help")
+    assert outcome.code == 0
+    assert "--dataset" in outcome.out
+    assert polyopt("bench", "--only", "no-such-workload").code == 2
+
+
+# -- the command as a whole -------------------------------------------------------------------
+
+
+def test_a_defect_leaves_a_file_and_no_traceback(polyopt, monkeypatch, tmp_path):
+    import polyopt.cli.cmd_cache as command
+
+    def fail():
+        raise ZeroDivisionError("deep inside")
+
+    monkeypatch.setattr(command, "cache_info", fail)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    outcome = polyopt("cache", "info")
+    assert outcome.code == 70
+    assert outcome.err.startswith("error[PO0901]: polyopt failed on its own account (ZeroDivision")
+    assert outcome.err.count("\n") == 1
+    [report] = tmp_path.glob("polyopt-crash-*.txt")
+    assert "deep inside" in report.read_text()
+    assert str(report) in outcome.err
+    monkeypatch.setenv("POLYOPT_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        polyopt("cache", "info")
+
+
+def test_colours_only_where_they_are_welcome(polyopt, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[" not in polyopt("run", "none.py:f").err
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert polyopt("run", "none.py:f").err.startswith("\x1b[1;31merror[PO0601]\x1b[0m")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in polyopt("run", "none.py:f").err
+
+
+def test_version_and_help(polyopt):
+    assert re.fullmatch(r"polyopt \d+\.\d+\.\d+\n", polyopt("--version").out)
+    outcome = polyopt("--help")
+    assert outcome.code == 0
+    for verb in ("compile", "run", "check", "explain", "bench", "doctor", "cache"):
+        assert verb in outcome.out
+
+
+def test_an_interrupt_exits_with_130(write, tmp_path):
+    write(
+        "slow.py", "import time\nprint('here', flush=True)\ntime.sleep(60)\ndef f(a): a[0] = 1.0\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "polyopt", "check", "slow.py:f"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr.readline() == "here\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert (out, err.strip()) == ("", "interrupted")
+
+
+def test_a_closed_pipe_is_no_error(tmp_path):
+    command = f"{sys.executable} -m polyopt doctor --numpy | true"
+    done = subprocess.run(
+        command, shell=True, cwd=tmp_path, capture_output=True, text=True, env=dict(os.environ)
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_command_starts_without_numpy_and_isl():
+    code = (
+        "import sys; from polyopt.cli.app import run; run(['--help']);"
+        "print(sorted({'numpy', 'islpy', 'sympy'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr == "[]\n"

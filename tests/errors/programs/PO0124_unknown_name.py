@@ -1,0 +1,5 @@
+TYPES = "f64[:]"
+
+
+def f(a):
+    a[0] = undefined_name  # noqa: F821

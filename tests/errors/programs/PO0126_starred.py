@@ -1,0 +1,6 @@
+TYPES = "f64[:]"
+
+
+def f(a):
+    sizes = (*a.shape,)
+    a[0] = sizes[0]

@@ -1,0 +1,12 @@
+import numpy as np
+
+import polyopt as po
+
+
+@po.kernel
+def f(a):
+    a[0, 0] = 1.0
+
+
+def act():
+    f.compile(np.zeros((3, 3)))(np.zeros((3, 4)).T)

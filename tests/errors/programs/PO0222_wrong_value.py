@@ -1,0 +1,5 @@
+import polyopt as po
+
+
+def act():
+    po.kernel(fp="loose")

@@ -1,0 +1,12 @@
+import numpy as np
+
+import polyopt as po
+
+
+@po.kernel
+def f(a, axis):
+    return np.sum(a, axis=axis)
+
+
+def act():
+    f.compile(po.f64[:, :], int)

@@ -1,0 +1,23 @@
+import islpy as isl
+import numpy as np
+
+from polyopt.frontend import build
+from polyopt.frontend.argtypes import ArrayType
+from polyopt.ir.interp import run_scop
+from polyopt.ir.source import Layout
+from polyopt.ir.types import DType
+
+
+def f(a):
+    for i in range(a.shape[0]):
+        a[i] = 1.0
+
+
+def scop():
+    return build(f, (ArrayType(DType.FLOAT64, 1, Layout.C, (False,)),)).scop
+
+
+def act():
+    program = scop()
+    some = isl.UnionMap("[a_0] -> { S0[i] -> [i] : i != 1 }")
+    run_scop(program, {"a": np.zeros(3)}, {"a_0": 3}, {}, some)
