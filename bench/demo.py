@@ -28,12 +28,12 @@ def main() -> int:
     except NoCompiler as error:
         print(f"demo: {error}", file=sys.stderr)
         return 3
-    notes = [
-        f"{result.name}: largest error {max(errors):.1e} of the largest element"
+    errors = tuple(
+        f"{result.name}: largest error {max(found):.1e} of the largest element"
         for result in report.results
-        if (errors := [m.error for m in result.measurements if m.error is not None])
-    ]
-    print("\n" + render(replace(report, notes=tuple(notes))))
+        if (found := [m.error for m in result.measurements if m.error is not None])
+    )
+    print("\n" + render(replace(report, notes=(*errors, *report.notes))))
     return report.exit_code
 
 

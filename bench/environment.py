@@ -25,6 +25,7 @@ def describe() -> dict[str, Any]:
         "machine": {
             "cpu": _cpu(),
             "cores": len(os.sched_getaffinity(0)),
+            "load": round(os.getloadavg()[0], 2),
             "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
             "caches": _caches(),
             "system": f"{platform.system()} {platform.machine()}",

@@ -8,8 +8,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import workloads
 from bench.baseline import NoCompiler
@@ -28,7 +29,17 @@ def run(request: Request, say: Callable[[str], None] = lambda _: None) -> Report
     for name in request.names:
         say(f"{name} at {request.dataset}")
         results.append(measure(workloads.get(name), request, say))
-    return Report(request, environment, tuple(results))
+    return Report(request, environment, tuple(results), state_notes(environment))
+
+
+def state_notes(environment: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a reader must know about the machine's state."""
+    load, cores = environment["machine"]["load"], environment["machine"]["cores"]
+    if load < 0.25 * cores:
+        return ()
+    return (
+        f"The machine was busy (load {load} on {cores} cores at the start): do not trust times.",
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

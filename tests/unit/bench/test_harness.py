@@ -24,7 +24,7 @@ from bench.records import (
     Status,
     WorkloadResult,
 )
-from bench.run import main
+from bench.run import main, state_notes
 from bench.table import render
 from bench.worker import Worker, answer
 
@@ -221,3 +221,10 @@ def test_reference_of_a_copy_is_the_reference():
     kept = copy.deepcopy(first)
     workload.forms["numpy"](**first)
     np.testing.assert_array_equal(workload.make("MINI")["A"], kept["A"])
+
+
+@pytest.mark.parametrize("load, notes", [(0.1, 0), (1.7, 1)])
+def test_a_busy_machine_is_said(load, notes):
+    found = state_notes({"machine": {"load": load, "cores": 2}})
+    assert len(found) == notes
+    assert all("load 1.7 on 2 cores" in note for note in found)
