@@ -96,17 +96,26 @@ class Dependences:
 
     @cached_property
     def scheduling(self) -> isl.UnionMap:
-        """A small set of pairs whose transitive closure holds every ordering dependence."""
+        """A small set of pairs whose transitive closure holds every ordering dependence.
+
+        One simple relation per access: the scheduler's work grows with the number of faces of each,
+        and the hull of a stencil's reads has many.
+        """
         relaxed = {d.array for d in self.memory if d.reduction}
-        writes = (AccessKind.MUST_WRITE, AccessKind.MAY_WRITE)
-        all_writes = _accesses(self.scop, writes, without=relaxed)
-        reads = _accesses(self.scop, (AccessKind.READ,), without=relaxed)
         musts = _accesses(self.scop, (AccessKind.MUST_WRITE,), without=relaxed)
         mays = _accesses(self.scop, (AccessKind.MAY_WRITE,), without=relaxed)
-        flow = _flow(self.scop, reads, musts, mays)
-        false = _flow(self.scop, all_writes, musts, mays.union(reads))
-        others = self._union(d for d in self.memory if d.array in relaxed and not d.reduction)
-        return flow.union(false).union(others).coalesce()
+        anti = DependenceKind.ANTI
+        result = self._union(
+            d
+            for d in self.memory
+            if not d.reduction and (d.array in relaxed or d.kind is anti)
+        )
+        for statement in self.scop.statements:
+            for read in statement.reads:
+                if read.array not in relaxed:
+                    one = isl.UnionMap.from_map(read.relation)
+                    result = result.union(_flow(self.scop, one, musts, mays))
+        return result.union(_flow(self.scop, musts.union(mays), musts, mays))
 
 
 def compute_dependences(scop: Scop) -> Dependences:
@@ -168,7 +177,7 @@ def _between(source: Statement, target: Statement, before: isl.Map) -> list[Depe
                 relation = before.empty(before.get_space())
                 for a, b in group:
                     relation = relation.union(a.relation.apply_range(b.relation.reverse()))
-                relation = relation.intersect(before).coalesce()
+                relation = relation.intersect(before)
                 if not relation.is_empty():
                     exact = all(a.exact and b.exact for a, b in group)
                     found.append(

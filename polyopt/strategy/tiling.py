@@ -52,7 +52,7 @@ def _parallelize(schedule: Schedule, label: str, machine: Machine) -> Schedule:
         found = _outermost(schedule, band, coincident)
         if found is not None:
             return found
-    elif len(band.members) >= 2 and band.permutable:
+    if len(band.members) >= 2 and band.permutable:
         found = wavefront(schedule, label, machine)
         if found is not None:
             return found
