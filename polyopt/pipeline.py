@@ -2,6 +2,7 @@
 
 In: a `Program`, options, a machine.  Out: `Compilation` with every stage's value and time.
 `after_stage` sees each value as it is made, to dump it or to verify it.
+An automatic schedule whose loops take too long to make gives way to the source's order.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import TypeAlias, TypeVar
 
 from polyopt.emit import emit_c, optimize_loops
 from polyopt.emit.lower import lower
+from polyopt.errors import BudgetError
+from polyopt.ir.affine import quota
 from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node
 from polyopt.ir.scop import Program
 from polyopt.ir.source import Source
@@ -21,6 +24,9 @@ from polyopt.schedule import Schedule, source_schedule
 from polyopt.strategy import auto_schedule
 from polyopt.targets import Options
 from polyopt.transforms import parse_schedule
+
+LOWER_BUDGET = 10_000_000
+"""isl operations that making a schedule's loops may take; a second is about three million."""
 
 AfterStage: TypeAlias = Callable[[str, object], None]
 _Value = TypeVar("_Value")
@@ -47,17 +53,29 @@ def compile_program(
     def stage(name: str, make: Callable[[], _Value]) -> _Value:
         start = time.perf_counter()
         value = make()
-        timings[name] = time.perf_counter() - start
+        timings[name] = timings.get(name, 0.0) + time.perf_counter() - start
         if after_stage is not None:
             after_stage(name, value)
         return value
 
     schedule = stage("schedule", lambda: choose_schedule(program, options, target))
-    lowered = stage("lower", lambda: lower(schedule, program))
+    try:
+        lowered = stage("lower", lambda: bounded_lower(schedule, program))
+    except BudgetError:
+        if options.schedule is not None:
+            raise
+        schedule = stage("schedule", lambda: source_schedule(program.scop))
+        lowered = stage("lower", lambda: bounded_lower(schedule, program))
     wanted = sequential(lowered) if options.threads == 1 else lowered
     loops = stage("optimize", lambda: optimize_loops(wanted, target, options.fp.value))
     source = stage("emit", lambda: emit_c(loops))
     return Compilation(program, schedule, loops, source, timings)
+
+
+def bounded_lower(schedule: Schedule, program: Program) -> LoopFunction:
+    """Return the loops of `schedule`; raises `BudgetError` when making them takes too long."""
+    with quota(LOWER_BUDGET):
+        return lower(schedule, program)
 
 
 def machine_for(options: Options, machine: Machine) -> Machine:

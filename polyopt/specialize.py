@@ -87,9 +87,13 @@ def types_of(
 def type_of(
     name: str, value: object, constant: bool, defaults: Mapping[str, object]
 ) -> ArgType:
-    """Return the type of one argument; raises `ArgumentError`."""
+    """Return the type of one argument; raises `ArgumentError`.
+
+    A flag (a bool where the default is one), a text, and None or a tuple of integers where there is
+    a default are compiled in.
+    """
     if type(value) in _WEAK:
-        if constant:
+        if constant or (type(value) is bool and type(defaults.get(name)) is bool):
             return ConstType(value)
         _check_integer(name, value)
         return ScalarType(_WEAK[type(value)])
