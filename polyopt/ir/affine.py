@@ -136,11 +136,11 @@ def _binary(expr: Binary, space: isl.Space) -> isl.PwAff:
             divisor = _constant_value(expr.right)
             if divisor is None or divisor == 0:
                 raise NotAffine(expr, "divides by something other than a nonzero constant")
-            value = isl.Val(divisor)
-            quotient = left.scale_down_val(value).floor()
+            dividend = left if divisor > 0 else left.neg()  # isl divides by positive values only
+            quotient = dividend.scale_down_val(isl.Val(abs(divisor))).floor()
             if expr.op is BinaryOp.FLOORDIV:
                 return quotient
-            return left.sub(quotient.scale_val(value))
+            return left.sub(quotient.scale_val(isl.Val(divisor)))
         case _:
             raise NotAffine(expr, f"uses `{expr.op.value}`")
 

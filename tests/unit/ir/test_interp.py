@@ -43,7 +43,7 @@ def value(expr: Expr) -> object:
 
 
 @pytest.mark.parametrize(
-    ("expr", "want"),
+    "expr, want",
     [
         (Binary(BinaryOp.FLOORDIV, integer(-7), integer(2), DType.INT64), np.int64(-4)),
         (Binary(BinaryOp.MOD, integer(-7), integer(3), DType.INT64), np.int64(2)),
@@ -62,7 +62,10 @@ def value(expr: Expr) -> object:
             ),
             np.float32(0.1) + np.float32(0.2),
         ),
-        (Call(MathFunc.FMA, (Const(2.0, F64), Const(3.0, F64), Const(1.0, F64)), F64), np.float64(7)),
+        (
+            Call(MathFunc.FMA, (Const(2.0, F64), Const(3.0, F64), Const(1.0, F64)), F64),
+            np.float64(7),
+        ),
     ],
 )
 def test_scalar_arithmetic(expr: Expr, want: np.generic) -> None:
@@ -128,7 +131,14 @@ def test_guard_and_temporary() -> None:
     (statement,) = scop.statements
     temp = Array("t", F64, (), Role.TEMP)
     read = Statement(
-        "S0", ("i",), statement.domain, statement.order, statement.target, Load("t", (), F64), None, ""
+        "S0",
+        ("i",),
+        statement.domain,
+        statement.order,
+        statement.target,
+        Load("t", (), F64),
+        None,
+        "",
     )
     array = np.arange(3.0)
     run_scop(Scop(scop.params, scop.context, (*scop.arrays, temp), (read,)), {"A": array}, {"N": 3})
@@ -168,7 +178,11 @@ def test_declared_reductions_are_combined() -> None:
     total = Symbol("t", F64)
     step = SetLocal("t", F64, 1, Binary(BinaryOp.ADD, total, Load("A", (I,), F64), F64))
     fn = loop(LoopKind.PARALLEL, (step,), reductions=((BinaryOp.ADD, total),))
-    body = (Declare("t", F64, 1, Const(5.0, F64)), *fn.body, Assign(Load("A", (integer(0),), F64), total))
+    body = (
+        Declare("t", F64, 1, Const(5.0, F64)),
+        *fn.body,
+        Assign(Load("A", (integer(0),), F64), total),
+    )
     array = np.arange(8.0)
     run_loops(
         LoopFunction("f", fn.arrays, fn.params, fn.signature, body),
