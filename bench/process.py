@@ -11,6 +11,7 @@ import os
 import select
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,10 @@ class WorkerProcess:
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
-            if stream is not None:
-                stream.close()
+            # a command that a dead worker did not read is still in the buffer
+            with suppress(BrokenPipeError):
+                if stream is not None:
+                    stream.close()
 
     def load(self, workload: str, library: str = "") -> float | None:
         """Let the worker prepare the implementation; return the seconds polyopt compiled."""
