@@ -69,9 +69,7 @@ def _walk(
         case Band():
             for member in tree.members:
                 values = _values(member.schedule, instances, params)
-                path = {
-                    i: (*path.get(i, ()), Place(values[i], member.kind)) for i in instances
-                }
+                path = {i: (*path.get(i, ()), Place(values[i], member.kind)) for i in instances}
             _walk(tree.child, instances, above, params, found, path)
 
 

@@ -6,6 +6,8 @@ In: seeds.  Out: failures, each shrunk to a small program that reproduces it; ex
 from __future__ import annotations
 
 import argparse
+import faulthandler
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -15,11 +17,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
+from typing import TextIO
 
 from polyopt.emit import emit_c, optimize_loops
-from polyopt.emit.lower import lower
 from polyopt.ir.interp import run_loops
 from polyopt.ir.loops import LoopFunction
 from tests.conftest import build, call_entry
@@ -66,7 +69,9 @@ class Compiled:
     def __call__(self, loops: LoopFunction, arrays, params) -> None:
         if id(loops) not in self.built:
             source = emit_c(optimize_loops(loops, MACHINE, "strict"))
-            self.built = {id(loops): (loops, source, build(source.text, self.directory, self.flags))}
+            self.built = {
+                id(loops): (loops, source, build(source.text, self.directory, self.flags))
+            }
         _, source, library = self.built[id(loops)]
         call_entry(library, source, arrays, params, {})
 
@@ -113,10 +118,9 @@ def run_one(
 
     def error_of(candidate: Spec) -> str | None:
         for attempt in range(tries):
-            try:
-                check_spec(candidate, seed + 7919 * attempt, auto, directory)
-            except Exception:
-                return traceback.format_exc(limit=-4)
+            error = _error(candidate, seed + 7919 * attempt, auto, directory)
+            if error is not None:
+                return error
         return None
 
     error = error_of(spec)
@@ -127,11 +131,9 @@ def run_one(
     def fails(candidate: Spec) -> bool:
         tries_here = 6
         for attempt in range(tries_here):
-            try:
-                check_spec(candidate, seed + 7919 * attempt, auto, directory)
-            except Exception:
-                last = traceback.format_exc(limit=-4).strip().splitlines()[-1]
-                return last[:12] == kind[:12]
+            found = _error(candidate, seed + 7919 * attempt, auto, directory)
+            if found is not None:
+                return found.strip().splitlines()[-1][:12] == kind[:12]
         return False
 
     small = shrink(spec, fails) if smaller else spec
@@ -143,6 +145,10 @@ def run_one(
 
 
 def _error(spec: Spec, seed: int, auto: bool, directory: Path | None) -> str | None:
+    return isolated(partial(_spec_error, spec, seed, auto, directory))
+
+
+def _spec_error(spec: Spec, seed: int, auto: bool, directory: Path | None) -> str | None:
     try:
         check_spec(spec, seed, auto, directory)
     except Exception:
@@ -150,8 +156,44 @@ def _error(spec: Spec, seed: int, auto: bool, directory: Path | None) -> str | N
     return None
 
 
+LIMIT = 60
+
+
+def isolated(call: Callable[[], str | None], limit: int = LIMIT) -> str | None:
+    """Return what `call` returns, from a process of its own: crashes and endless runs are errors."""
+    with tempfile.TemporaryFile("w+") as stack:
+        receiver, sender = multiprocessing.Pipe(duplex=False)
+        child = multiprocessing.get_context("fork").Process(
+            target=_serve, args=(call, sender, stack)
+        )
+        child.start()
+        sender.close()
+        child.join(limit)
+        if child.is_alive():
+            child.kill()
+            child.join()
+            stack.seek(0)
+            places = [line.strip() for line in stack.read().splitlines()[1:6]]
+            return f"endless: {limit} s\n" + "\n".join(places)
+        try:
+            answer: str | None = receiver.recv()
+        except EOFError:
+            return f"crash: exit code {child.exitcode}"
+        return answer
+
+
+def _serve(call: Callable[[], str | None], sender: Connection, stack: TextIO) -> None:
+    faulthandler.dump_traceback_later(LIMIT * 3 // 4, file=stack)
+    sender.send(call())
+    faulthandler.cancel_dump_traceback_later()
+
+
 def source_error(case: SourceCase, seed: int, directory: Path) -> str | None:
     """Return how a NumPy-style program fails, or "refused: …", or None."""
+    return isolated(partial(_source_error, case, seed, directory))
+
+
+def _source_error(case: SourceCase, seed: int, directory: Path) -> str | None:
     try:
         check_source(case, directory, seed)
     except Refused as refusal:
@@ -182,7 +224,10 @@ def fuzz_sources(options: argparse.Namespace) -> int:
             failures += not error.startswith("refused")
             if not options.no_shrink:
                 case, error = shrink_source(case, error, seed, directory)
-            print(f"--- seed {seed} exact={case.exact} {case.arrays}\n{case.text}{error}\n", flush=True)
+            print(
+                f"--- seed {seed} exact={case.exact} {case.arrays}\n{case.text}{error}\n",
+                flush=True,
+            )
             if failures >= options.stop:
                 break
     print(f"{failures} kinds of failures; {dict(refusals)}")
@@ -193,6 +238,8 @@ def signature(error: str) -> str:
     """Return what tells one kind of failure from another."""
     if error.startswith("refused"):
         return error.partition("]")[0]
+    if error.startswith(("endless", "crash")):
+        return error.partition(":")[0]
     return error.strip().splitlines()[-1][:24]
 
 
@@ -200,7 +247,7 @@ def shrink_source(
     case: SourceCase, error: str, seed: int, directory: Path
 ) -> tuple[SourceCase, str]:
     """Return a smaller program with the same kind of failure."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + (240 if error.startswith("endless") else 60)
     progress = True
     while progress and time.monotonic() < end:
         progress = False

@@ -39,9 +39,7 @@ class SourceCase:
         sizes = sorted({size for _, _, shape in self.arrays for size in shape})
         heads = []
         for size in sizes:
-            name, dim = next(
-                (n, shape.index(size)) for n, _, shape in self.arrays if size in shape
-            )
+            name, dim = next((n, shape.index(size)) for n, _, shape in self.arrays if size in shape)
             heads.append(Line(f"{size} = {name}.shape[{dim}]"))
         body = "\n".join(_print((*heads, *self.lines), 1))
         return f"import numpy as np\n\n\ndef f({names}):\n{body}\n"
@@ -157,7 +155,7 @@ class _Writer:
     def number(self) -> list[Line]:
         if self.iters:
             return [self.assignment()]
-        array = self.rng.choice([n for n in self.known])
+        array = self.rng.choice(list(self.known))
         self.sums = True
         name = f"s{len(self.numbers)}"
         self.numbers.append(name)
@@ -227,7 +225,7 @@ class _Writer:
         """Return a nest over all elements of one array, with neighbours read."""
         target = self.rng.choice(list(self.known))
         shape = self.known[target]
-        iters = (name, *[n for n in ("p", "q")][: len(shape) - 1])
+        iters = (name, *["p", "q"][: len(shape) - 1])
         self_read = self.shifted(target, iters)
         other = self.rng.choice([n for n, s in self.known.items() if s == shape])
         value = f"{self_read} + {self.shifted(other, iters)}"

@@ -96,7 +96,9 @@ class _Maker:
         order = list(iters)
         if self.rng.random() < 0.25:
             self.rng.shuffle(order)
-        return tuple(self.subscript(iters, order[d % len(order)] if order else "") for d in range(rank))
+        return tuple(
+            self.subscript(iters, order[d % len(order)] if order else "") for d in range(rank)
+        )
 
     def subscript(self, iters: tuple[str, ...], favourite: str) -> Expr:
         """Return a subscript in [0, 2 * (N + M) + 10)."""

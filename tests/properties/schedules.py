@@ -31,8 +31,8 @@ from polyopt.transforms import (
     Unroll,
     Vectorize,
 )
-from tests.oracle.judge import confirm_witness, judge_tree
 from tests.oracle.hashed import random_arrays
+from tests.oracle.judge import confirm_witness, judge_tree
 from tests.oracle.program import as_program
 
 Execute = Callable[[LoopFunction, dict[str, Any], dict[str, int]], None]

@@ -135,9 +135,7 @@ def _statement(put: Put, inside: _Inside, order: tuple[Expr, ...], name: str) ->
         guard = Compare(CompareOp.GT, Load(*put.reads[0], I64), Const(0, I64))
     reduction = Reduction(BinaryOp.ADD, True) if put.reduction else None
     text = f"{show(target)} = {show(value)}"
-    return Statement(
-        name, inside.iters, domain, order, target, value, None, text, reduction, guard
-    )
+    return Statement(name, inside.iters, domain, order, target, value, None, text, reduction, guard)
 
 
 def _value(put: Put) -> Expr:
@@ -249,6 +247,7 @@ def _shrunk_item(item: Item) -> Iterator[tuple[Item, ...]]:
 
 def _without(item: Item, name: str) -> Item:
     """Return `item` with iterator `name` fixed at 0."""
+
     def fixed(expr: Expr) -> Expr:
         return substitute(expr, {name: integer(0)})
 

@@ -1,0 +1,126 @@
+"""Every workload, in every form, under its own and the automatic schedule, against Python.
+
+Explicit loops in strict mode must agree with the function itself bit for bit; NumPy forms with the
+reference within the workload's bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.ir.interp import run_loops, run_program
+from polyopt.pipeline import Compilation, compile_program
+from polyopt.targets import detect_machine
+from workloads import registry
+from workloads.workload import Workload
+
+CASES = [(w, form) for w in registry.all() for form in w.forms]
+IDS = [f"{w.name}-{form}" for w, form in CASES]
+SCHEDULES = (None, "source")
+EDGES = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65)
+WORK = 60_000
+
+every_case = pytest.mark.parametrize("workload, form", CASES, ids=IDS)
+every_schedule = pytest.mark.parametrize("schedule", SCHEDULES, ids=["auto", "source"])
+
+
+@cache
+def kernel(workload: str, form: str, schedule: str | None) -> po.Kernel[Any]:
+    return po.kernel(registry.get(workload).forms[form], schedule=schedule)
+
+
+@cache
+def stages(workload: str, form: str, schedule: str | None) -> Compilation:
+    """Return the stages without building C."""
+    made = kernel(workload, form, schedule)
+    program = _program(workload, form)
+    return compile_program(program, made.options, detect_machine())
+
+
+@cache
+def _program(workload: str, form: str) -> Any:
+    from polyopt.frontend import build
+    from polyopt.frontend.infer import infer_types
+
+    func = registry.get(workload).forms[form]
+    return build(func, infer_types(func))
+
+
+def tiny(workload: Workload) -> list[dict[str, int]]:
+    """Return empty, single and small unequal sizes."""
+    found = []
+    for first, step in ((0, 0), (1, 0), (3, 1)):
+        sizes = {n: first + step * k for k, n in enumerate(workload.parameters)}
+        found.append({n: max(v, workload.least.get(n, 0)) for n, v in sizes.items()})
+    return found
+
+
+def edges(workload: Workload) -> list[dict[str, int]]:
+    """Return sizes around multiples of tile sizes, as far as pure Python can follow."""
+    found = tiny(workload)
+    for edge in EDGES:
+        sizes = {
+            name: max(min(edge, 9) if name == workload.steps else edge, workload.least.get(name, 0))
+            for name in workload.parameters
+        }
+        if workload.flops(sizes) <= WORK:
+            found.append(sizes)
+    return found
+
+
+def check(
+    workload: Workload, form: str, call: Callable[[Any], Any], sizes: Any, seed: int = 3
+) -> None:
+    """Compare `call` with the function itself (explicit loops) or with the reference."""
+    arguments = workload.make(sizes, seed=seed)
+    got = {n: a.copy() if isinstance(a, np.ndarray) else a for n, a in arguments.items()}
+    call(got)
+    if form == "loops":
+        with np.errstate(all="ignore"):
+            workload.forms[form](**arguments)
+        for name in workload.outputs:
+            same = np.array_equal(arguments[name], got[name], equal_nan=True)
+            assert same, f"{name} at {sizes}: {np.argwhere(arguments[name] != got[name])[:3]}"
+        return
+    want = workload.reference(arguments)
+    for name in workload.outputs:
+        scale = np.abs(want[name]).max(initial=0.0)
+        bound = workload.bound(sizes) * max(scale, 1e-300)
+        np.testing.assert_allclose(got[name], want[name], rtol=0, atol=bound, err_msg=f"{sizes}")
+
+
+@every_case
+def test_the_scop_means_the_function(workload: Workload, form: str) -> None:
+    for sizes in tiny(workload):
+        program = _program(workload.name, form)
+        check(workload, form, lambda a, p=program: run_program(p, list(a.values())), sizes)
+
+
+@every_case
+@every_schedule
+def test_scheduled_loops(workload: Workload, form: str, schedule: str | None) -> None:
+    made = stages(workload.name, form, schedule)
+
+    def execute(arrays: Any, params: Any, symbols: Any) -> None:
+        run_loops(made.loops, arrays, params, symbols, shuffle=Random(5))
+
+    for sizes in tiny(workload):
+        check(workload, form, lambda a: run_program(made.program, list(a.values()), execute), sizes)
+
+
+@pytest.mark.toolchain
+@every_case
+@every_schedule
+def test_compiled(workload: Workload, form: str, schedule: str | None) -> None:
+    call = kernel(workload.name, form, schedule)
+    if workload.flops("MINI") <= 20 * WORK:
+        check(workload, form, lambda a: call(**a), "MINI")
+    for sizes in edges(workload):
+        check(workload, form, lambda a: call(**a), sizes)
