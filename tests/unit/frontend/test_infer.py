@@ -65,7 +65,14 @@ def gather(x, idx, out):
         out[i] = x[idx[i]]
 
 
-def annotated(u: po.f32["N,1"], v: np.ndarray, w: NDArray[np.int32], k: float, n: int, s=2.0):
+def annotated(
+    u: po.f32["N,1"],  # noqa: UP037
+    v: np.ndarray,
+    w: NDArray[np.int32],
+    k: float,
+    n: int,
+    s=2.0,
+):
     v[:] = u[0] * k
     w[0] = n
 
