@@ -188,7 +188,7 @@ class BodyEmitter:
         first = next(node.target for node in body if isinstance(node, Assign))
         start = tuple(normalize(substitute(i, {loop.iter: lower})) for i in first.index)
         phase = self.printer.helper(Helper(HelperKind.PHASE, first.dtype, width))
-        back = f"{phase}(&{self.printer.element(first.array, start)})"
+        back = f"{phase}({self.printer.address(first.array, start)})"
         low, high = self.printer.text(lower), self.printer.text(upper)
         begins.append(f"{name} = -{back}" if low == "0" else f"{name} = {low} - {back}")
         head = f"for (int64_t {', '.join(begins)}; {name} < {high}; {name} += {width})"

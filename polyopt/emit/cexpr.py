@@ -105,21 +105,25 @@ class ExprPrinter:
         """Return the text of one array element."""
         return self.views[array].element(tuple(self.text(i) for i in index), self._factor(index))
 
+    def address(self, array: str, index: tuple[Expr, ...]) -> str:
+        """Return the text of a pointer to an array element."""
+        return self.views[array].address(tuple(self.text(i) for i in index), self._factor(index))
+
     def load(self, source: VectorLoad) -> str:
         """Return the text that loads consecutive elements; those outside `part` are zero."""
-        place = self.element(source.array, source.index)
+        place = self.address(source.array, source.index)
         if self.part is None:
-            return f"{self._lanes(HelperKind.LOAD, source)}(&{place})"
+            return f"{self._lanes(HelperKind.LOAD, source)}({place})"
         begin, end = self.part
-        return f"{self._lanes(HelperKind.LOAD_PART, source)}(&{place}, {begin}, {end})"
+        return f"{self._lanes(HelperKind.LOAD_PART, source)}({place}, {begin}, {end})"
 
     def store(self, target: VectorLoad, value: str) -> str:
         """Return the statement that stores consecutive elements, those of `part` only."""
-        place = self.element(target.array, target.index)
+        place = self.address(target.array, target.index)
         if self.part is None:
-            return f"{self._lanes(HelperKind.STORE, target)}(&{place}, {value});"
+            return f"{self._lanes(HelperKind.STORE, target)}({place}, {value});"
         begin, end = self.part
-        return f"{self._lanes(HelperKind.STORE_PART, target)}(&{place}, {begin}, {end}, {value});"
+        return f"{self._lanes(HelperKind.STORE_PART, target)}({place}, {begin}, {end}, {value});"
 
     def _lanes(self, kind: HelperKind, access: VectorLoad) -> str:
         return self.helper(Helper(kind, access.dtype, access.lanes))

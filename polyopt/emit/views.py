@@ -42,11 +42,19 @@ class View:
             return f"{self.name}[0]"
         if not self.strides:
             return self.name + "".join(f"[{i}]" for i in index)
-        terms = [
+        return f"{self.name}[{' + '.join(self._offsets(index, factors))}]"
+
+    def address(self, index: tuple[str, ...], factors: tuple[str, ...]) -> str:
+        """Return the text of a pointer to an element, which may lie before its row's first."""
+        terms = self._offsets(index, factors) if self.strides else [index[-1]]
+        row = self.name + "".join(f"[{i}]" for i in index[:-1] if not self.strides)
+        return " + ".join([row, *(term for term in terms if term != "0")])
+
+    def _offsets(self, index: tuple[str, ...], factors: tuple[str, ...]) -> list[str]:
+        return [
             plain if stride == "1" else f"{factor} * {stride}"
             for plain, factor, stride in zip(index, factors, self.strides, strict=True)
         ]
-        return f"{self.name}[{' + '.join(terms)}]"
 
     def parameter(self) -> str:
         """Return the declaration of the pointer as a parameter or local."""

@@ -132,4 +132,4 @@ def _guarded(loop: For, body: Body) -> Body:
     count = trip_count(loop)
     if count is not None and count > 0:
         return body
-    return (If(Compare(CompareOp.LT, loop.lower, loop.upper), body),)
+    return (If(Compare(CompareOp.GT, loop.upper, loop.lower), body),)

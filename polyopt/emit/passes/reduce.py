@@ -82,7 +82,7 @@ def _reduced(loop: For, assign: Assign, target: Load, names: Names, rows: frozen
     count = trip_count(loop)
     if count is not None and count > 0:
         return body
-    return (If(Compare(CompareOp.LT, loop.lower, loop.upper), body),)
+    return (If(Compare(CompareOp.GT, loop.upper, loop.lower), body),)
 
 
 def _operator(value: Expr, target: Load) -> BinaryOp | None:

@@ -170,7 +170,8 @@ def _decided(expr: Compare, ranges: Ranges) -> Expr:
             return Const(True, DType.BOOL)
         if _reaches(low, high, _FAILS[expr.op]):
             return Const(False, DType.BOOL)
-        if expr.op is CompareOp.LT and ranges.is_less(left, right):
+        smaller, larger = (right, left) if expr.op is CompareOp.GT else (left, right)
+        if expr.op in (CompareOp.LT, CompareOp.GT) and ranges.is_less(smaller, larger):
             return Const(True, DType.BOOL)
     elif not value.terms:
         return Const((value.constant == 0) == (expr.op is CompareOp.EQ), DType.BOOL)

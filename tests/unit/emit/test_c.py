@@ -1,0 +1,330 @@
+"""Emitted files: goldens, both compilers, headers for C and C++, layouts, names, memory."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from polyopt.emit import emit_c, optimize_loops
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Const,
+    Iter,
+    Param,
+    Symbol,
+    integer,
+)
+from polyopt.ir.loops import (
+    Assign,
+    Comment,
+    Declare,
+    DeclareArray,
+    If,
+    LoopKind,
+    SetLocal,
+)
+from polyopt.ir.scop import Array, Role
+from polyopt.ir.source import Layout
+from polyopt.ir.types import DType
+from polyopt.machine import Machine
+from tests.unit.emit.kernels import (
+    F64,
+    STRICT,
+    arguments,
+    array,
+    assert_same,
+    at,
+    build,
+    call,
+    data,
+    ex,
+    function,
+    interpret,
+    least,
+    loop,
+    op,
+    plus,
+)
+
+CLANG = shutil.which("clang") or shutil.which("clang-14")
+WIDE = Machine(cores=2, vector_bytes=64, vector_registers=32)
+I64 = DType.INT64
+
+
+def i64(sign, left, right):
+    return Binary(BinaryOp(sign), ex(left), ex(right), I64)
+
+
+def tiled_gemm():
+    target = at("C", "i", "j")
+    value = op(
+        "+", target, op("*", op("*", Symbol("alpha", F64), at("A", "i", "k")), at("B", "k", "j"))
+    )
+    update = loop("k", 0, "K", loop("j", 0, "M", Assign(target, value, "S0"), kind=LoopKind.VECTOR))
+    rows = loop("i", i64("*", 32, "it"), least("N", plus(i64("*", 32, "it"), 32)), update)
+    tiles = i64("//", plus("N", 31), 32)
+    return function(
+        "gemm",
+        [
+            array("C", "N", "M"),
+            array("A", "N", "K", role=Role.INPUT),
+            array("B", "K", "M", role=Role.INPUT),
+        ],
+        ["N", "M", "K"],
+        loop("it", 0, tiles, rows, kind=LoopKind.PARALLEL, label="L0.tile[0]"),
+        scalars=[("alpha", F64)],
+        trace=["tile(L0, 32)", "parallelize(L0.tile[0])", "vectorize(L0.point[2])"],
+    )
+
+
+def register_gemm(reassociable=()):
+    row, column = plus("i", "r"), plus("j", "c")
+    target = at("C", row, column)
+    value = op("+", target, op("*", at("A", row, "k"), at("B", "k", column)))
+    tile = loop(
+        "r",
+        0,
+        4,
+        loop("c", 0, 16, Assign(target, value, "S0"), kind=LoopKind.VECTOR),
+        kind=LoopKind.UNROLL,
+    )
+    depth = loop("k", 0, "K", tile)
+    nest = loop("i", 0, i64("*", 4, "N"), loop("j", 0, i64("*", 16, "M"), depth, step=16), step=4)
+    rows, columns = i64("*", 4, "N"), i64("*", 16, "M")
+    return function(
+        "gemm",
+        [
+            array("C", rows, columns),
+            array("A", rows, "K", role=Role.INPUT),
+            array("B", "K", columns, role=Role.INPUT),
+        ],
+        ["N", "M", "K"],
+        nest,
+        reassociable=reassociable,
+    )
+
+
+def two_temporaries():
+    copy = Assign(at("t", "i"), op("*", at("x", "i"), Const(2.0, F64)))
+    scale = Assign(at("u", "i"), op("+", at("t", "i"), Const(1.0, F64)))
+    back = Assign(at("x", "i"), op("-", at("u", "i"), at("t", "i")))
+    return function(
+        "chain",
+        [array("x", "N"), array("t", "N", role=Role.TEMP), array("u", "N", role=Role.TEMP)],
+        ["N"],
+        *(loop("i", 0, "N", part, kind=LoopKind.VECTOR) for part in (copy, scale, back)),
+    )
+
+
+def everything():
+    """One function with every node of the loop AST."""
+    s = Symbol("s", F64)
+    odd = Compare(CompareOp.EQ, i64("%", "i", 2), integer(1))
+    stack = DeclareArray(Array("row", F64, (integer(4),), Role.TEMP))
+    return function(
+        "everything",
+        [array("x", "N"), array("total", dtype=F64)],
+        ["N"],
+        Comment("sum of the odd elements"),
+        Declare("s", F64, 1, Const(0.0, F64)),
+        loop(
+            "i",
+            0,
+            "N",
+            If(odd, (SetLocal("s", F64, 1, op("+", s, at("x", "i"))),), (Assign(at("x", "i"), s),)),
+        ),
+        stack,
+        loop("i", 0, 4, Assign(at("row", "i"), op("*", s, Const(0.5, F64))), kind=LoopKind.UNROLL),
+        Assign(at("total"), op("+", at("row", 1), at("row", 3))),
+    )
+
+
+_PEDANTIC = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-c")
+CASES = {
+    "gemm_tiled": (tiled_gemm, {"N": 37, "M": 21, "K": 13}, {"alpha": 1.5}),
+    "gemm_registers": (register_gemm, {"N": 2, "M": 3, "K": 5}, {}),
+    "two_temporaries": (two_temporaries, {"N": 19}, {}),
+    "everything": (everything, {"N": 11}, {}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("passes", [False, True], ids=["plain", "passes"])
+def test_golden(name, passes, golden):
+    fn = CASES[name][0]()
+    fn = optimize_loops(fn, WIDE, "strict") if passes else fn
+    suffix = "_passes" if passes else ""
+    golden(f"emit/{name}{suffix}.c", emit_c(fn).text)
+
+
+def test_golden_header(golden):
+    golden("emit/gemm_tiled.h", emit_c(tiled_gemm()).header)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_text_is_the_same_every_time(name):
+    make = CASES[name][0]
+    assert emit_c(make()).text == emit_c(make()).text
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("passes", [False, True], ids=["plain", "passes"])
+def test_compiled_text_does_what_the_loops_do(name, passes):
+    make, params, symbols = CASES[name]
+    fn = make()
+    done = optimize_loops(fn, WIDE, "strict") if passes else fn
+    assert_same(done, params, symbols, other=fn)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("name", CASES)
+def test_empty_sizes(name):
+    make, params, symbols = CASES[name]
+    fn = make()
+    done = optimize_loops(fn, WIDE, "strict")
+    for zero in params:
+        assert_same(done, params | {zero: 0}, symbols, other=fn)
+
+
+@pytest.mark.toolchain
+@pytest.mark.skipif(CLANG is None, reason="no clang")
+@pytest.mark.parametrize("name", CASES)
+def test_clang_agrees(name):
+    make, params, symbols = CASES[name]
+    fn = optimize_loops(make(), WIDE, "strict")
+    flags = (CLANG, *(f for f in STRICT[1:] if "openmp" not in f), "-fopenmp-simd")
+    flags = (*flags, "-Wno-unknown-pragmas", "-Wno-pass-failed", "-Wno-source-uses-openmp")
+    assert_same(fn, params, symbols, flags=flags, other=make())
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("name", CASES)
+def test_without_wide_registers(name):
+    """The portable versions of the vector helpers, under the sanitizers."""
+    make, params, symbols = CASES[name]
+    fn = optimize_loops(make(), WIDE, "strict")
+    flags = ("gcc", "-std=c11", "-O1", "-fopenmp", "-fwrapv", "-ffp-contract=off", "-Wall")
+    sanitizers = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
+    flags = (*flags, "-Wextra", "-Werror", "-fPIC", "-shared", *sanitizers)
+    assert_same(fn, params, symbols, flags=flags, other=make())
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("compiler", ["gcc", "g++"])
+def test_header_compiles(compiler, tmp_path):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    header = emit_c(tiled_gemm()).header
+    (tmp_path / "gemm.h").write_text(header)
+    language, suffix = ("c", "c") if compiler == "gcc" else ("c++", "cc")
+    text = tmp_path / f"use.{suffix}"
+    text.write_text('#include "gemm.h"\n#include "gemm.h"\nint (*entry)(int64_t, int64_t, int64_t,')
+    text.write_text(
+        text.read_text() + " double, double *, const double *, const double *) = gemm;\n"
+    )
+    done = subprocess.run(
+        [compiler, "-x", language, *_PEDANTIC, str(text), "-o", str(tmp_path / "use.o")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("layout", [Layout.ROWS, Layout.STRIDED], ids=["rows", "strided"])
+def test_strides_are_passed(layout):
+    value = op("+", at("x", "i", "j"), Const(1.0, F64))
+    body = loop(
+        "i", 0, "N", loop("j", 0, "M", Assign(at("y", "i", "j"), value), kind=LoopKind.VECTOR)
+    )
+    arrays = [array("x", "N", "M", layout=layout), array("y", "N", "M")]
+    fn = optimize_loops(function("f", arrays, ["N", "M"], body), WIDE, "strict")
+    base = np.arange(600.0).reshape(20, 30)
+    x = base[18:2:-2, 1:29] if layout is Layout.ROWS else base[18:2:-2, 25:3:-3]
+    n, m = x.shape
+    y = np.zeros((n, m))
+    source = emit_c(fn)
+    entry = build(source)
+    status = entry(*arguments(source, {"x": x, "y": y}, {"N": n, "M": m}, {}))
+    assert status == 0
+    np.testing.assert_array_equal(y, x + 1.0)
+
+
+@pytest.mark.toolchain
+def test_reserved_names_are_renamed():
+    names = ["double", "exp", "I", "y1", "free", "po_x", "int64_t", "f"]
+    arrays = [array(n, "linux") for n in names]
+    arrays = [Array(n, F64, (Param("linux"),), Role.INOUT) for n in names]
+    body = [Assign(at(n, Iter("for")), op("+", at(n, Iter("for")), Const(1.0, F64))) for n in names]
+    nest = loop("for", 0, Param("linux"), *body)
+    fn = function("main", arrays, ["linux"], nest)
+    values = {n: np.arange(3.0) for n in names}
+    got = call(fn, values, {"linux": 3})
+    for name in names:
+        np.testing.assert_array_equal(got[name], np.arange(3.0) + 1)
+
+
+@pytest.mark.toolchain
+def test_no_memory_is_reported_and_nothing_written():
+    huge = i64("*", Param("N"), Const(2**62, I64))
+    fn = function(
+        "f",
+        [array("x", "N"), array("t", huge, 8, role=Role.TEMP)],
+        ["N"],
+        Assign(at("t", 0, 0), at("x", 0)),
+        Assign(at("x", 0), op("+", at("t", 0, 0), Const(1.0, F64))),
+    )
+    source = emit_c(fn)
+    x = np.zeros(1)
+    status = build(source)(*arguments(source, {"x": x}, {"N": 1}, {}))
+    assert status == 1
+    assert x[0] == 0.0
+
+
+@pytest.mark.toolchain
+def test_comment_text_cannot_leave_the_comment():
+    fn = function("f", [array("x", "N")], ["N"], trace=['*/ int evil; /* \n"\x00 ünï'])
+    source = emit_c(fn)
+    assert "*/ int evil" not in source.text
+    build(source)
+
+
+def test_interpreter_runs_what_the_passes_make():
+    fn = register_gemm()
+    done = optimize_loops(fn, WIDE, "strict")
+    params = {"N": 1, "M": 1, "K": 3}
+    arrays = data(fn, params)
+    got, want = interpret(done, arrays, params), interpret(fn, arrays, params)
+    np.testing.assert_array_equal(got["C"], want["C"])
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64], ids=str)
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
+@pytest.mark.parametrize("portable", [False, True], ids=["native", "portable"])
+def test_partial_vectors_cover_every_element_once(dtype, vector_bytes, portable):
+    machine = Machine(vector_bytes=vector_bytes)
+    x, y = at("x", "i", dtype=dtype), at("y", plus("i", 1), dtype=dtype)
+    value = op("+", op("*", x, y, dtype), at("z", "i", dtype=dtype), dtype)
+    body = loop("i", "LO", "HI", Assign(at("z", "i", dtype=dtype), value), kind=LoopKind.VECTOR)
+    arrays = [array(n, 64, dtype=dtype) for n in "xyz"]
+    fn = function("f", arrays, ["LO", "HI"], body)
+    done = optimize_loops(fn, machine, "strict")
+    flags = tuple(f for f in STRICT if not (portable and f == "-march=native"))
+    entry = build(source := emit_c(done), (*flags, "-Wno-psabi"))
+    assert "po_store_part" in source.text
+    params = {"LO": 0, "HI": 0}
+    for low, high in [(0, 0), (3, 2), (0, 1), (5, 7), (1, 62), (8, 16), (0, 63), (13, 30)]:
+        params = {"LO": low, "HI": high}
+        values = data(fn, params, seed=low)
+        want = interpret(fn, values, params)
+        assert entry(*arguments(source, values, params, {})) == 0
+        np.testing.assert_array_equal(values["z"], want["z"], err_msg=f"{low} {high}")

@@ -1,0 +1,367 @@
+"""The passes: what each makes of small bodies, what it leaves, and that results stay the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyopt.emit import emit_c, optimize_loops
+from polyopt.emit.passes.disjoint import are_disjoint
+from polyopt.emit.passes.fma import contract
+from polyopt.emit.passes.promote import Cell, promote
+from polyopt.emit.passes.reduce import vectorize_reductions
+from polyopt.emit.passes.share import share_operands
+from polyopt.emit.passes.simplify import simplify
+from polyopt.emit.passes.unroll import unroll
+from polyopt.emit.passes.vectors import vectorize
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Const,
+    Iter,
+    Param,
+    Symbol,
+    UnaryOp,
+    integer,
+    normalize,
+)
+from polyopt.ir.expr import Unary as UnaryExpr
+from polyopt.ir.loops import Assign, Declare, For, If, LoopKind, SetLocal, show_body
+from polyopt.ir.scop import Role
+from polyopt.ir.source import Layout
+from polyopt.ir.types import DType
+from polyopt.machine import Machine
+from tests.unit.emit.kernels import (
+    F64,
+    array,
+    assert_same,
+    at,
+    data,
+    ex,
+    function,
+    interpret,
+    least,
+    loop,
+    op,
+    plus,
+)
+
+I64 = DType.INT64
+WIDE = Machine(vector_bytes=64, vector_registers=32)
+VECTOR, UNROLL = LoopKind.VECTOR, LoopKind.UNROLL
+
+
+def i64(sign, left, right):
+    return Binary(BinaryOp(sign), ex(left), ex(right), I64)
+
+
+def shown(fn):
+    return "\n".join(show_body(fn.body))
+
+
+def bump(index, name="x"):
+    return Assign(at(name, index), op("+", at(name, index), Const(1.0, F64)), "S0", (ex(index),))
+
+
+# simplify
+
+
+def test_simplify_folds_what_sizes_decide():
+    body = [
+        loop("i", 0, 0, bump("i")),
+        loop("i", "N", plus("N", 1), bump("i")),
+        loop("i", 0, least("N", plus("N", 3)), bump("i")),
+        loop("i", i64("max", 0, i64("*", 2, "N")), 5, bump("i")),
+        If(Compare(CompareOp.GE, Param("N"), integer(0)), (bump(integer(1)),), (bump(integer(2)),)),
+        If(Compare(CompareOp.LT, Param("N"), Param("N")), (bump(integer(3)),)),
+    ]
+    fn = simplify(function("f", [array("x", 100)], ["N"], *body))
+    assert shown(fn) == "\n".join(
+        [
+            "x[N] = x[N] + 1.0",
+            "for i in range(0, N):",
+            "    x[i] = x[i] + 1.0",
+            "for i in range(2 * N, 5):",
+            "    x[i] = x[i] + 1.0",
+            "x[1] = x[1] + 1.0",
+        ]
+    )
+
+
+def test_simplify_keeps_what_is_open():
+    body = [
+        loop("i", 0, least("N", "M"), bump("i")),
+        If(Compare(CompareOp.LT, Param("N"), Param("M")), (bump(integer(1)),)),
+    ]
+    fn = function("f", [array("x", 100)], ["N", "M"], *body)
+    assert simplify(fn).body == fn.body
+
+
+def test_simplify_knows_the_loop_around():
+    inner = If(Compare(CompareOp.LT, Iter("i"), least("N", plus("i", 8))), (bump("i"),))
+    fn = simplify(function("f", [array("x", "N")], ["N"], loop("i", 0, "N", inner, step=8)))
+    assert "if" not in shown(fn)
+
+
+def test_simplify_renames_locals_of_collapsed_loops():
+    def block(k):
+        s = Symbol("s", F64)
+        return loop("k", k, k + 1, Declare("s", F64, 1, at("x", "k")), Assign(at("y", "k"), s))
+
+    fn = function("f", [array("x", 4), array("y", 4)], ["N"], block(0), block(2))
+    done = simplify(fn)
+    names = [node.name for node in done.body if isinstance(node, Declare)]
+    assert len(set(names)) == 2
+    assert_same(done, {"N": 1}, other=fn)
+
+
+# unroll
+
+
+def test_unroll_copies_with_tidy_subscripts():
+    fn = function(
+        "f", [array("x", 100)], ["N"], loop("i", "N", plus("N", 3), bump("i"), kind=UNROLL)
+    )
+    assert shown(unroll(fn)) == "\n".join(f"x[{k}] = x[{k}] + 1.0" for k in ("N", "N + 1", "N + 2"))
+    assert [n.instance for n in unroll(fn).body] == [
+        (normalize(plus("N", k)),) if k else (Param("N"),) for k in range(3)
+    ]
+
+
+def test_unroll_leaves_unknown_lengths():
+    fn = function("f", [array("x", "N")], ["N"], loop("i", 0, "N", bump("i"), kind=UNROLL))
+    (node,) = unroll(fn).body
+    assert isinstance(node, For)
+    assert node.kind is LoopKind.SEQUENTIAL
+
+
+def test_unroll_renames_locals():
+    body = (
+        Declare("s", F64, 1, at("x", "i")),
+        SetLocal("s", F64, 1, op("*", Symbol("s", F64), Symbol("s", F64))),
+        Assign(at("x", "i"), Symbol("s", F64)),
+    )
+    fn = function("f", [array("x", 3)], ["N"], loop("i", 0, 3, *body, kind=UNROLL))
+    assert_same(unroll(fn), {"N": 1}, other=fn)
+
+
+# vectors
+
+
+def saxpy(lower, upper, layout=Layout.C):
+    value = op("+", at("y", "i"), op("*", Symbol("a", F64), at("x", "i")))
+    arrays = [array("x", 64, role=Role.INPUT, layout=layout), array("y", 64)]
+    body = loop("i", lower, upper, Assign(at("y", "i"), value), kind=VECTOR)
+    return function("saxpy", arrays, ["N"], body, scalars=[("a", F64)])
+
+
+def test_short_loops_become_registers():
+    done = vectorize(saxpy(0, 16), WIDE)
+    assert all(isinstance(node, Assign) and node.target.lanes == 8 for node in done.body)
+    assert len(done.body) == 2
+    assert_same(done, {"N": 1}, {"a": 3.0}, other=saxpy(0, 16))
+
+
+def test_long_loops_are_marked():
+    (node,) = vectorize(saxpy(0, "N"), WIDE).body
+    assert isinstance(node, For)
+    assert node.lanes == 8
+
+
+@pytest.mark.parametrize(
+    "fn", [saxpy(0, 5), saxpy(0, "N", Layout.STRIDED)], ids=["tiny", "strided"]
+)
+def test_other_loops_are_left(fn):
+    assert vectorize(fn, WIDE).body == fn.body
+
+
+def test_operations_without_a_vector_form_are_left():
+    value = op("max", at("x", "i"), at("y", "i"))
+    body = loop("i", 0, "N", Assign(at("y", "i"), value), kind=VECTOR)
+    fn = function("f", [array("x", "N"), array("y", "N")], ["N"], body)
+    assert vectorize(fn, WIDE).body == fn.body
+    assert_same(fn, {"N": 21})
+
+
+def test_locals_of_a_vector_loop_become_vectors():
+    s = Symbol("s", F64)
+    body = loop(
+        "i",
+        1,
+        "N",
+        Declare("s", F64, 1, op("-", at("x", "i"), at("x", plus("i", -1)))),
+        SetLocal("s", F64, 1, op("*", s, s)),
+        Assign(at("y", "i"), op("+", s, Const(1.0, F64))),
+        kind=VECTOR,
+    )
+    fn = function("f", [array("x", "N", role=Role.INPUT), array("y", "N")], ["N"], body)
+    done = optimize_loops(fn, WIDE, "strict")
+    assert "po_f64x8 s =" in emit_c(done).text
+    for size in (0, 1, 2, 8, 9, 10, 33):
+        assert_same(done, {"N": size}, other=fn)
+
+
+# fma
+
+
+def test_only_named_statements_are_contracted():
+    value = op("+", at("x", "i"), op("*", at("y", "i"), at("y", "i")))
+    body = [Assign(at("x", "i"), value, name, (Iter("i"),)) for name in ("S0", "S1")]
+    arrays = [array("x", "N"), array("y", "N", role=Role.INPUT)]
+    fn = function("f", arrays, ["N"], loop("i", 0, "N", *body), reassociable=["S1"])
+    assert shown(contract(fn)) == "\n".join(
+        [
+            "for i in range(0, N):",
+            "    x[i] = x[i] + y[i] * y[i]",
+            "    x[i] = fma(y[i], y[i], x[i])",
+        ]
+    )
+    assert_same(contract(fn), {"N": 9}, other=contract(fn))
+
+
+def test_difference_is_contracted_with_the_sign():
+    value = op("-", at("x", "i"), op("*", at("y", "i"), at("y", "i")))
+    arrays = [array("x", "N"), array("y", "N", role=Role.INPUT)]
+    assign = Assign(at("x", "i"), value, "S0", (Iter("i"),))
+    fn = contract(function("f", arrays, ["N"], loop("i", 0, "N", assign), reassociable=["S0"]))
+    (node,) = fn.body[0].body
+    assert node.value.args[0] == UnaryExpr(UnaryOp.NEG, at("y", "i"), F64)
+
+
+# promote
+
+
+def accumulate(target, *extra, lower=0, upper="K"):
+    value = op("+", target, op("*", at("A", "i", "k"), at("B", "k", "i")))
+    arrays = [
+        array("C", 20, 20),
+        array("A", 20, 20, role=Role.INPUT),
+        array("B", 20, 20, role=Role.INPUT),
+    ]
+    nest = loop("i", 0, 10, loop("k", lower, upper, Assign(target, value, "S0"), *extra))
+    return function("f", arrays, ["K"], nest)
+
+
+def test_accumulators_live_in_locals():
+    fn = accumulate(at("C", "i", "i"))
+    assert shown(promote(fn)) == "\n".join(
+        [
+            "for i in range(0, 10):",
+            "    if K > 0:",
+            "        C_acc = C[i, i]",
+            "        for k in range(0, K):",
+            "            C_acc = C_acc + A[i, k] * B[k, i]",
+            "        C[i, i] = C_acc",
+        ]
+    )
+    for size in (0, 1, 7):
+        assert_same(promote(fn), {"K": size}, other=fn)
+
+
+def test_constant_loops_need_no_condition():
+    assert "if" not in shown(promote(accumulate(at("C", "i", "i"), upper=7)))
+
+
+def test_an_element_that_another_access_may_touch_stays_in_memory():
+    other = Assign(at("C", "k", "k"), Const(0.0, F64))
+    fn = accumulate(at("C", "i", "i"), other, upper=10)
+    assert promote(fn).body == fn.body
+
+
+def test_an_element_apart_from_the_others_is_promoted():
+    other = Assign(at("C", "k", plus("i", 1)), Const(0.0, F64))
+    fn = accumulate(at("C", "k", "i"), other, upper=10)
+    assert promote(fn).body == fn.body
+    apart = accumulate(
+        at("C", "i", "i"), Assign(at("C", "i", plus("i", 1)), at("C", "i", plus("i", 2)))
+    )
+    assert "C_acc" in shown(promote(apart))
+    assert_same(promote(apart), {"K": 6}, other=apart)
+
+
+def test_triangular_bounds_prove_distance():
+    target = at("A", "i", "i")
+    value = op("-", target, op("*", at("A", "i", "k"), at("A", "i", "k")))
+    nest = loop("i", 0, "N", loop("k", 0, "i", Assign(target, value, "S0")))
+    fn = function("f", [array("A", "N", "N")], ["N"], nest)
+    assert "A_acc" in shown(promote(fn))
+    assert_same(promote(fn), {"N": 13}, other=fn)
+    whole = loop("i", 0, "N", loop("k", 0, plus("i", 1), Assign(target, value, "S0")))
+    fn = function("f", [array("A", "N", "N")], ["N"], whole)
+    assert promote(fn).body == fn.body
+
+
+@pytest.mark.parametrize(
+    "a,b,lanes,expected",
+    [
+        (("i", "j"), ("i", "j"), 1, False),
+        (("i", "j"), (plus("i", 1), "j"), 1, True),
+        (("i", "j"), ("i", plus("j", 7)), 8, False),
+        (("i", "j"), ("i", plus("j", 8)), 8, True),
+        (("i", "j"), ("i", plus("j", -8)), 8, True),
+        (("i", "j"), ("i", plus("j", -7)), 8, False),
+        (("i", "j"), ("i", "k"), 1, False),
+        (("i", "N"), ("i", "k"), 1, True),
+    ],
+)
+def test_disjoint(a, b, lanes, expected):
+    around = loop("k", 0, "N")
+    first = Cell("A", tuple(ex(p) for p in a), lanes)
+    second = Cell("A", tuple(ex(p) for p in b), lanes)
+    assert are_disjoint(first, second, around) is expected
+
+
+# reduce
+
+
+def row_sums(reassociable=("S0",), order=("i", "j")):
+    value = op("+", at("s", "i"), at("A", *order))
+    inner = loop("j", 0, "M", Assign(at("s", "i"), value, "S0", (Iter("i"), Iter("j"))))
+    arrays = [array("s", "N"), array("A", 40, 40, role=Role.INPUT)]
+    return function("f", arrays, ["N", "M"], loop("i", 0, "N", inner), reassociable=reassociable)
+
+
+def test_open_sums_run_on_lanes():
+    done = vectorize_reductions(row_sums())
+    assert "reduction(+ : s_sum)" in emit_c(done).text
+    arrays = data(row_sums(), {"N": 5, "M": 37})
+    got = interpret(done, arrays, {"N": 5, "M": 37})["s"]
+    want = arrays["s"] + arrays["A"][:5, :37].sum(axis=1)
+    assert abs(got - want).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    "fn", [row_sums(()), row_sums(order=("j", "i"))], ids=["ordered", "column"]
+)
+def test_other_sums_are_left(fn):
+    assert vectorize_reductions(fn).body == fn.body
+
+
+# share
+
+
+def test_common_operands_are_loaded_once():
+    row, column = plus("i", "r"), plus("j", "c")
+    value = op("+", at("C", row, column), op("*", at("A", row, "k"), at("B", "k", column)))
+    tile = loop(
+        "r", 0, 2, loop("c", 0, 8, Assign(at("C", row, column), value), kind=VECTOR), kind=UNROLL
+    )
+    nest = loop("i", 0, 4, loop("j", 0, 16, loop("k", 0, "K", tile), step=8), step=2)
+    arrays = [array("C", 4, 16), array("A", 4, "K"), array("B", "K", 16)]
+    fn = function("f", arrays, ["K"], nest)
+    done = share_operands(promote(unroll(vectorize(fn, WIDE))))
+    text = emit_c(done).text
+    assert text.count("po_load_f64x8(B[k] + j)") == 1
+    assert_same(done, {"K": 5}, other=fn)
+
+
+def test_operands_that_the_body_writes_are_not_shared():
+    def step(k):
+        return Assign(at("x", plus("c", 8)), op("+", at("x", "c"), at("x", plus("c", 8))), f"S{k}")
+
+    body = loop("t", 0, "T", *(loop("c", 0, 8, step(k), kind=VECTOR) for k in range(2)))
+    fn = function("f", [array("x", 16)], ["T"], body)
+    done = share_operands(unroll(vectorize(fn, WIDE)))
+    assert "_v" not in shown(done)
+    assert_same(done, {"T": 3}, other=fn)
