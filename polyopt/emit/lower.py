@@ -22,20 +22,30 @@ from polyopt.ir.expr import (
     substitute,
     walk,
 )
-from polyopt.ir.isl_ast import AstBody, AstCall, AstFor, AstIf, AstLet, AstStep, ast_body
+from polyopt.ir.isl_ast import (
+    AstBody,
+    AstCall,
+    AstFor,
+    AstIf,
+    AstLet,
+    AstStep,
+    ast_body,
+    with_iterators,
+)
 from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, Node
 from polyopt.ir.scop import Program, Scop, Statement
 from polyopt.ir.source import ScalarArg
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.isl_bridge import Marked, to_isl
 from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import depth
 
 
 def lower(schedule: Schedule, program: Program) -> LoopFunction:
     """Return the loops that run `schedule`; iterators are named after the source's."""
     scop = schedule.scop
     marked = to_isl(schedule.tree, scop)
-    build = isl.AstBuild.from_context(scop.context)
+    build = with_iterators(isl.AstBuild.from_context(scop.context), depth(schedule.tree))
     ast = build.node_from_schedule(marked.schedule)
     loops = ast_body(ast, frozenset(scop.params))
     taken = {array.name for array in scop.arrays} | set(scop.params) | _symbols(program)

@@ -81,6 +81,17 @@ FOR = isl.ast_node_type.for_  # type: ignore[attr-defined]
 IF = isl.ast_node_type.if_  # type: ignore[attr-defined]
 
 
+DEPTH = "@"  # isl's iterator at depth 2 is called `@2`: no size can have that name
+
+
+def with_iterators(build: isl.AstBuild, count: int) -> isl.AstBuild:
+    """Return `build` with iterators named by their depth, as `ast_body` needs them."""
+    names = isl.IdList.alloc(isl.DEFAULT_CONTEXT, count)
+    for depth in range(count):
+        names = names.add(isl.Id(f"{DEPTH}{depth}"))
+    return build.set_iterators(names)
+
+
 def ast_body(node: isl.AstNode, params: frozenset[str], mark: str = "") -> AstBody:
     """Return the loops of an isl AST; `params` tells parameters from iterators."""
     kinds = isl.ast_node_type
@@ -124,7 +135,7 @@ def _loop(node: isl.AstNode, params: frozenset[str], mark: str) -> AstStep:
     if operator == isl.ast_expr_op_type.le:
         bound = plus(bound, 1)
     step = int(node.for_get_inc().get_val().to_python())
-    depth = int(iterator.removeprefix("c"))  # isl names its iterators by depth
+    depth = int(iterator.removeprefix(DEPTH))
     return AstFor(iterator, lower, bound, step, mark, depth, body)
 
 

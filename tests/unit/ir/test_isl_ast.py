@@ -15,6 +15,7 @@ from polyopt.ir.isl_ast import (
     bound_expr,
     condition_expr,
     plus,
+    with_iterators,
 )
 from tests.unit.emit.kernels import least
 
@@ -22,7 +23,7 @@ PARAMS = frozenset({"N", "M"})
 
 
 def body_of(schedule, context="[N, M] -> { : }"):
-    build = isl.AstBuild.from_context(isl.Set(context))
+    build = with_iterators(isl.AstBuild.from_context(isl.Set(context)), 3)
     node = build.node_from_schedule_map(isl.UnionMap(schedule))
     return ast_body(node, PARAMS)
 
@@ -113,7 +114,7 @@ def test_single_iterations_are_values():
 def test_else_branches():
     """isl writes one where two guards exclude each other."""
     text = "[N, M] -> { S[i] -> [i] : 0 <= i < N and M > 4; T[i] -> [i] : 0 <= i < N and M <= 4 }"
-    build = isl.AstBuild.from_context(isl.Set("[N, M] -> { : }"))
+    build = with_iterators(isl.AstBuild.from_context(isl.Set("[N, M] -> { : }")), 1)
     options = "[N, M] -> { [i] -> atomic[0] }"
     build = build.set_options(isl.UnionMap(options))
     body = ast_body(build.node_from_schedule_map(isl.UnionMap(text)), PARAMS)
@@ -142,10 +143,24 @@ def test_marks_name_the_loop_below():
     node = schedule.get_root().child(0)
     node = node.insert_partial_schedule(isl.MultiUnionPwAff("[{ S[i] -> [(i)] }]"))
     node = node.insert_mark(isl.Id("m0"))
-    ast = isl.AstBuild.from_context(isl.Set("[N] -> { : }")).node_from_schedule(node.get_schedule())
+    build = with_iterators(isl.AstBuild.from_context(isl.Set("[N] -> { : }")), 1)
+    ast = build.node_from_schedule(node.get_schedule())
     (loop,) = ast_body(ast, frozenset({"N"}))
     assert isinstance(loop, AstFor)
-    assert loop.mark == "m0"
+    assert (loop.mark, loop.depth) == ("m0", 0)
+
+
+def test_depth_counts_schedule_dimensions():
+    """Also across dimensions of one value, for which isl makes no loop."""
+    (loop,) = body_of("[N, M] -> { S[i] -> [3, M, i] : 0 <= i < N }")
+    assert isinstance(loop, AstFor)
+    assert loop.depth == 2
+    first, second = _fors(body_of(SCHEDULES[0]))
+    assert (first.depth, second.depth) == (0, 1)
+
+
+def _fors(body):
+    return [step for step in _steps(body) if isinstance(step, AstFor)]
 
 
 @pytest.mark.parametrize(

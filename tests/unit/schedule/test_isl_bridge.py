@@ -8,7 +8,7 @@ import pytest
 from polyopt.schedule import compute_dependences, source_schedule
 from polyopt.schedule.isl_bridge import coefficients, from_isl, loop_names, to_isl
 from polyopt.schedule.source import relabel, source_tree
-from polyopt.schedule.tree import Sequence, bands, statements_of, time_map
+from polyopt.schedule.tree import Sequence, bands, path_to, statements_of, time_map
 from polyopt.transforms import Fuse, Skew, Tile
 from tests import scops
 
@@ -35,14 +35,14 @@ def test_to_isl_and_back_keeps_the_order(make):
 
 
 @pytest.mark.parametrize("make", EVERY)
-def test_every_loop_has_a_mark(make):
+def test_every_band_has_a_mark(make):
     scop = make()
     tree = source_tree(scop)
     marked = to_isl(tree, scop)
-    want = [(b.label, n) for b in bands(tree) for n in range(len(b.members))]
-    assert sorted((b.label, n) for b, n in marked.loops.values()) == sorted(want)
+    want = [(b.label, len(path_to(tree, scop, b.label)[0])) for b in bands(tree)]
+    assert sorted((b.label, above) for b, above in marked.bands.values()) == sorted(want)
     text = marked.schedule.to_str()
-    assert all(f'mark: "{name}"' in text for name in marked.loops)
+    assert all(f'mark: "{name}"' in text for name in marked.bands)
 
 
 def scheduled(scop):
@@ -100,5 +100,5 @@ def test_joint_loops_reach_isl_as_one_band():
     scop = scops.planes()
     schedule = source_schedule(scop).apply(Fuse("L0", "L1"))
     marked = to_isl(schedule.tree, scop)
-    assert len(marked.loops) == 2
+    assert [(b.label, above) for b, above in marked.bands.values()] == [("L0", 0)]
     assert marked.schedule.to_str().count("sequence:") == 1
