@@ -56,12 +56,13 @@ class CompiledKernel:
         self._built = built
         self._stages: Compilation | None = built.stages
 
-    def __call__(self, *args: object) -> Any:  # noqa: ANN401
-        """Run the kernel on `args`, in the order of the function's parameters."""
-        result = self._built.loaded.call(*args)
-        if result is not NotImplemented:
-            return result
-        return self.settle(args)
+    def __call__(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
+        """Run the kernel."""
+        if not kwargs:
+            result = self._built.loaded.call(*args)
+            if result is not NotImplemented:
+                return result
+        return self.settle(Parameters.of(self.py_func).bind(args, kwargs))
 
     def settle(self, values: _Values) -> Any:  # noqa: ANN401
         """Run a call that the wrapper refused, or raise the error that says why."""

@@ -112,7 +112,7 @@ def _texts(source: Source, foreign: bool) -> builder.Texts:
         from polyopt.emit.wrapper import wrapper_source
 
         wrapper = wrapper_source(source)
-    return builder.Texts(source.text, wrapper, source.openmp, source.contract)
+    return builder.Texts(source.entry, source.text, wrapper, source.openmp, source.contract)
 
 
 def _load(

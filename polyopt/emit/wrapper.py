@@ -41,6 +41,9 @@ from polyopt.ir.source import (
 )
 from polyopt.ir.types import DType, Kind
 
+SYMBOL_PREFIX = "po_"
+"""What the build puts before the entry's name, which may be one of Python's or of the wrapper's."""
+
 _LAYOUT = {Layout.C: "LAYOUT_C", Layout.ROWS: "LAYOUT_ROWS", Layout.STRIDED: "LAYOUT_STRIDED"}
 _PLAIN = {
     DType.BOOL: "_Bool",
@@ -110,7 +113,7 @@ def alignment(dtype: DType) -> int:
 
 def _prototype(source: Source) -> str:
     declared = [_declare(param) for param in source.params]
-    return f"extern int {source.entry}({', '.join(declared) or 'void'});"
+    return f"extern int {SYMBOL_PREFIX}{source.entry}({', '.join(declared) or 'void'});"
 
 
 def _declare(param: CParam) -> str:
@@ -277,7 +280,7 @@ def _invoke(source: Source, plan: _Plan) -> Iterator[str]:
         yield "    const int before = omp_get_max_threads();"
         yield "    if (before != state->threads)"
         yield "        omp_set_num_threads(state->threads);"
-    yield f"    status = {source.entry}({values});"
+    yield f"    status = {SYMBOL_PREFIX}{source.entry}({values});"
     if source.openmp:
         yield "    if (before != state->threads)"
         yield "        omp_set_num_threads(before);"

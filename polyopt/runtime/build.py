@@ -29,8 +29,10 @@ from polyopt.runtime.toolchain import (
     processor_features,
 )
 
-ABI = 1
+ABI = 2
 """Raised when libraries built before must not be loaded any more."""
+
+SYMBOL_PREFIX = "po_"
 
 _SECONDS = 300.0
 _LOCK_SECONDS = 30.0
@@ -38,8 +40,12 @@ _LOCK_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What is compiled; `wrapper` is None where the library is called through ctypes."""
+    """What is compiled; `wrapper` is None where the library is called through ctypes.
 
+    The symbol of function `entry` gets `SYMBOL_PREFIX`: its name may be one of libc's or Python's.
+    """
+
+    entry: str
     kernel: str
     wrapper: str | None
     openmp: bool
@@ -59,6 +65,7 @@ def library_key(texts: Texts, compiler: Compiler) -> str:
     flags = kernel_flags(compiler, openmp=texts.openmp, contract=texts.contract)
     facts = {
         "abi": ABI,
+        "entry": texts.entry,
         "kernel": texts.kernel,
         "wrapper": texts.wrapper,
         "compiler": [list(compiler.command), compiler.identity],
@@ -173,7 +180,9 @@ def build(compiler: Compiler, texts: Texts, work: Path) -> str:
 
 def _compile_kernel(compiler: Compiler, texts: Texts) -> Command:
     flags = kernel_flags(compiler, openmp=texts.openmp, contract=texts.contract)
-    return Command((*compiler.command, *flags, "-c", "kernel.c", "-o", "kernel.o"), "kernel.o")
+    renamed = f"-D{texts.entry}={SYMBOL_PREFIX}{texts.entry}"
+    files = ("-c", "kernel.c", "-o", "kernel.o")
+    return Command((*compiler.command, *flags, renamed, *files), "kernel.o")
 
 
 def _compile_wrapper(compiler: Compiler) -> Command:

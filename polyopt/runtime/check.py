@@ -328,12 +328,10 @@ def _place(signature: Signature, param: str) -> str:
 
 def _check_overlap(signature: Signature, arrays: Mapping[str, AnyArray]) -> None:
     listed = [a for a in signature.arguments if isinstance(a, ArrayArg)]
-    spans = [np.lib.array_utils.byte_bounds(arrays[a.array]) for a in listed]
+    spans = [_span(arrays[a.array]) for a in listed]
     for i, first in enumerate(listed):
         for j, second in enumerate(listed[i + 1 :], start=i + 1):
             if not (first.written or second.written):
-                continue
-            if not (arrays[first.array].size and arrays[second.array].size):
                 continue
             if spans[i][0] < spans[j][1] and spans[j][0] < spans[i][1]:
                 written, other = (first, second) if first.written else (second, first)
@@ -343,6 +341,17 @@ def _check_overlap(signature: Signature, arrays: Mapping[str, AnyArray]) -> None
                     loc=written.loc,
                     hint=f"pass a copy of one of them: `{other.name}.copy()`",
                 )
+
+
+def _span(array: AnyArray) -> tuple[int, int]:
+    """Return the first byte of `array` and the one after its last; nothing for an empty array."""
+    if array.size == 0:
+        return 0, 0
+    low = high = int(array.__array_interface__["data"][0])
+    for stride, extent in zip(array.strides, array.shape, strict=True):
+        reach = stride * (extent - 1)
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    return low, high + array.itemsize
 
 
 def _output_shapes(

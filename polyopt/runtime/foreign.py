@@ -18,6 +18,7 @@ from typing_extensions import assert_never
 from polyopt.errors import ArgumentError
 from polyopt.ir.source import ArrayArg, CParam, CParamKind, Result, ResultKind, Source
 from polyopt.ir.types import DType
+from polyopt.runtime.build import SYMBOL_PREFIX
 from polyopt.runtime.check import Bound, check_call
 from polyopt.runtime.values import AnyArray
 
@@ -53,7 +54,7 @@ class ForeignKernel:
     def __init__(self, path: Path, source: Source, threads: int) -> None:
         library = ctypes.CDLL(str(path))
         self._source = source
-        self._entry = getattr(library, source.entry)
+        self._entry = getattr(library, SYMBOL_PREFIX + source.entry)
         self._entry.argtypes = [_ctype(param) for param in source.params]
         self._entry.restype = ctypes.c_int
         self._openmp = (

@@ -387,6 +387,9 @@ def test_compile_by_example_and_by_type(frontend):
     np.testing.assert_array_equal(C, A + B * 2)
     assert compiled(A, B, C, 3) is C  # a number that float64 holds
     np.testing.assert_array_equal(C, A + B * 3)
+    assert compiled(A, k=4.0, C=C, B=B) is C
+    np.testing.assert_array_equal(C, A + B * 4)
+    assert compiled(A, B, C) is C  # with the default
     assert "A[" in compiled.source
     assert compiled.header == "int entry(void);"
     assert compiled.schedule_text == "parallelize(L0)"

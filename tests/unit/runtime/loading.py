@@ -14,7 +14,7 @@ WAYS = ("wrapper", "ctypes")
 
 def texts_of(source: Source, way: str = "wrapper") -> build.Texts:
     wrapper = wrapper_source(source) if way == "wrapper" else None
-    return build.Texts(source.text, wrapper, source.openmp, source.contract)
+    return build.Texts(source.entry, source.text, wrapper, source.openmp, source.contract)
 
 
 def load(

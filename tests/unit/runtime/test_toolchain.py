@@ -151,6 +151,7 @@ def test_every_part_of_the_key_matters(store):
         replace(texts, wrapper=None),
         replace(texts, contract=True),
         replace(texts, openmp=True),
+        replace(texts, entry="other"),
     ]
     keys = {build.library_key(t, compiler) for t in [texts, *others]}
     keys |= {
@@ -158,7 +159,7 @@ def test_every_part_of_the_key_matters(store):
         build.library_key(texts, replace(compiler, machine=())),
         build.library_key(texts, replace(compiler, command=("cc",))),
     }
-    assert len(keys) == 8
+    assert len(keys) == 9
 
 
 @pytest.mark.toolchain
@@ -174,7 +175,7 @@ def test_machine_and_interpreter_are_in_the_key(store, monkeypatch, part):
 @pytest.mark.toolchain
 def test_rejected_text_is_a_coded_error(store):
     compiler = find_compiler(store)
-    texts = build.Texts("int entry(void) { return x; }", None, False, False)
+    texts = build.Texts("entry", "int entry(void) { return x; }", None, False, False)
     with pytest.raises(ToolchainError) as caught, build.library(store, compiler, texts, "key"):
         pass
     assert caught.value.code == "PO0502"
@@ -204,7 +205,7 @@ def test_full_disk_while_building_uses_another_place(store, tmp_path, monkeypatc
         'while [ "$1" != -o ]; do shift; done; echo library > "$2"\n',
     )
     compiler = toolchain.Compiler((str(path),), Family.GCC, "", "", ())
-    texts = build.Texts("", None, False, False)
+    texts = build.Texts("entry", "", None, False, False)
     with build.library(store, compiler, texts, "key") as library:
         assert library.read_text() == "library\n"
     monkeypatch.setattr(build, "_SECONDS", 1.0)
@@ -219,7 +220,7 @@ def test_a_compiler_that_hangs_is_ended(store, tmp_path, monkeypatch):
     path = program(tmp_path / "bin" / "cc", f"echo $$ > {tmp_path}/pid\nsleep 60\n")
     compiler = toolchain.Compiler((str(path),), Family.GCC, "", "", ())
     start = time.monotonic()
-    texts = build.Texts("", None, False, False)
+    texts = build.Texts("entry", "", None, False, False)
     with pytest.raises(ToolchainError) as caught, build.library(store, compiler, texts, "key"):
         pass
     assert caught.value.code == "PO0504"

@@ -6,6 +6,7 @@ import itertools
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,6 +52,17 @@ def test_adds(loader):
     assert C.tolist() == [1, 2, 3, 4, 5]
     assert loaded.dispatch(A, A, C) is None  # the same array read twice is no conflict
     assert C.tolist() == [0, 2, 4, 6, 8]
+
+
+@pytest.mark.parametrize(
+    "name", ["run", "call", "state", "PyObject_GetBuffer", "Py_DECREF", "wide", "memcpy", "index"]
+)
+def test_entries_may_have_any_name(loader, name):
+    source = sources.add_arrays()
+    renamed = replace(source, entry=name, text=source.text.replace("int entry(", f"int {name}("))
+    C = np.zeros(1)
+    assert loader(renamed).call(np.ones(1), np.ones(1), C) is None
+    assert C[0] == 2
 
 
 def test_empty_arrays(loader):
