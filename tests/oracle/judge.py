@@ -71,15 +71,8 @@ def _touches(statement: Statement, point: tuple[int, ...], params: Mapping[str, 
 
 def pairs_of(scop: Scop, params: Mapping[str, int]) -> Iterator[Pair]:
     """Yield every dependent pair at `params`; a pair appears once for each way it depends."""
-    timed = [
-        (original_time(statement, point, params), position, statement, point)
-        for position, statement in enumerate(scop.statements)
-        for point in points(statement.domain, params)
-    ]
-    length = max((len(time) for time, *_ in timed), default=0)
-    timed.sort(key=lambda t: (t[0] + (0,) * (length - len(t[0])), t[1], t[3]))
     history: dict[Cell, list[_Touch]] = {}
-    for _, _, statement, point in timed:
+    for statement, point in _in_order(scop, params):
         found = list(dict.fromkeys(_touches(statement, point, params)))
         for cell, touch in found:
             for earlier in history.get(cell, ()):
@@ -88,6 +81,35 @@ def pairs_of(scop: Scop, params: Mapping[str, int]) -> Iterator[Pair]:
                     yield Pair(_kind(earlier, touch), earlier.instance, touch.instance, cell, free)
         for cell, touch in found:
             history.setdefault(cell, []).append(touch)
+
+
+def last_writes(scop: Scop, params: Mapping[str, int]) -> set[tuple[Instance, Instance]]:
+    """Return every (last write, read) pair; a guarded write does not hide the writes before it."""
+    writers: dict[Cell, list[Instance]] = {}
+    found: set[tuple[Instance, Instance]] = set()
+    for statement, point in _in_order(scop, params):
+        touches = list(_touches(statement, point, params))
+        for cell, touch in touches:
+            if not touch.writes:
+                found |= {(source, touch.instance) for source in writers.get(cell, ())}
+        for cell, touch in touches:
+            if touch.writes and statement.guard is None:
+                writers[cell] = [touch.instance]
+            elif touch.writes:
+                writers.setdefault(cell, []).append(touch.instance)
+    return found
+
+
+def _in_order(scop: Scop, params: Mapping[str, int]) -> Iterator[tuple[Statement, tuple[int, ...]]]:
+    timed = [
+        (original_time(statement, point, params), position, statement, point)
+        for position, statement in enumerate(scop.statements)
+        for point in points(statement.domain, params)
+    ]
+    length = max((len(time) for time, *_ in timed), default=0)
+    timed.sort(key=lambda t: (t[0] + (0,) * (length - len(t[0])), t[1], t[3]))
+    for _, _, statement, point in timed:
+        yield statement, point
 
 
 def _kind(earlier: _Touch, later: _Touch) -> PairKind:

@@ -6,6 +6,7 @@ import islpy as isl
 import pytest
 
 from polyopt.ir.expr import add, evaluate, integer, show
+from polyopt.ir.interp import points
 from polyopt.ir.isl_ast import (
     AstCall,
     AstFor,
@@ -53,20 +54,9 @@ def instances(schedule, env):
     pieces = []
     isl.UnionMap(schedule).foreach_map(pieces.append)
     for piece in pieces:
-        rank = piece.dim(isl.dim_type.in_)
-        for position in range(piece.dim(isl.dim_type.param)):
-            name = piece.get_dim_name(isl.dim_type.param, position)
-            piece = piece.fix_val(isl.dim_type.param, position, isl.Val(env[name]))
-        flat = piece.wrap().flatten()
-
-        def keep(point, name=piece.get_tuple_name(isl.dim_type.in_), rank=rank, flat=flat):
-            numbers = tuple(
-                int(point.get_coordinate_val(isl.dim_type.set, d).to_python())
-                for d in range(flat.dim(isl.dim_type.set))
-            )
-            timed.append((numbers[rank:], name, numbers[:rank]))
-
-        flat.foreach_point(keep)
+        name, rank = piece.get_tuple_name(isl.dim_type.in_), piece.dim(isl.dim_type.in_)
+        for both in points(piece.wrap().flatten(), env):
+            timed.append((both[rank:], name, both[:rank]))
     return [(name, point) for _, name, point in sorted(timed)]
 
 

@@ -54,9 +54,7 @@ def test_order_is_padded_to_one_length():
 
 
 def test_domains():
-    assert_same(
-        scops.chain().domain, "[N] -> { S0[i] : 0 <= i < N; S1[j] : 1 <= j < N }"
-    )
+    assert_same(scops.chain().domain, "[N] -> { S0[i] : 0 <= i < N; S1[j] : 1 <= j < N }")
     assert read("", "A[N]").domain.is_empty()
     assert read("", "A[N]").order.is_empty()
 
