@@ -46,8 +46,8 @@ def assert_same(value: Any, text: str) -> None:
 def assert_computes(scop: Scop, *steps: Transform) -> Schedule:
     """Assert that `scop` after `steps` computes what `scop` does; return the schedule.
 
-    Values are hashes of what they are made from, so that any wrong order shows; it runs in the order
-    of the tree, as lowered loops, and with parallel loops shuffled.
+    Values are hashes of what they are made from, so that any wrong order shows; it runs in the
+    order of the tree, as lowered loops, and with parallel loops shuffled.
     """
     mixed = hashed(scop)
     schedule = source_schedule(mixed).apply(*steps)

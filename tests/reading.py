@@ -138,9 +138,7 @@ class _Reader:
         inside = condition_set(condition, place.domain.get_space())
         return replace(place, domain=place.domain.intersect(inside))
 
-    def statement(
-        self, node: ast.Assign | ast.AugAssign, place: _Place, name: str
-    ) -> Statement:
+    def statement(self, node: ast.Assign | ast.AugAssign, place: _Place, name: str) -> Statement:
         reduction = None
         if isinstance(node, ast.Assign):
             target = self.value(node.targets[0], place.iters, I64)
@@ -152,7 +150,9 @@ class _Reader:
             op = _BINARY[type(node.op)]
             rest = self.value(node.value, place.iters, target.dtype)
             value, reduction = Binary(op, target, rest, target.dtype), Reduction(op, True)
-        loc = Loc("demo.py", node.lineno, node.col_offset + 1, node.lineno, node.end_col_offset or 1)
+        loc = Loc(
+            "demo.py", node.lineno, node.col_offset + 1, node.lineno, node.end_col_offset or 1
+        )
         domain = place.domain.set_tuple_name(name)
         text = ast.unparse(node)
         order, guard = place.order, place.guard
@@ -176,24 +176,18 @@ class _Reader:
                 parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
                 index = tuple(normalize(self.value(p, iters, I64)) for p in parts)
                 return Load(name, index, self.arrays[name].dtype)
+            case ast.Compare() | ast.BoolOp():
+                return self.condition(node, iters)
+            case _:
+                return self.operation(node, iters, dtype)
+
+    def operation(self, node: ast.expr, iters: tuple[str, ...], dtype: DType) -> Expr:
+        match node:
             case ast.UnaryOp(op=ast.USub()):
                 return Unary(UnaryOp.NEG, self.value(node.operand, iters, dtype), dtype)
             case ast.BinOp():
                 sides = (self.value(s, iters, dtype) for s in (node.left, node.right))
                 return Binary(_BINARY[type(node.op)], *sides, dtype)
-            case ast.Compare():
-                left, right = (
-                    self.value(s, iters, BOOL) for s in (node.left, node.comparators[0])
-                )
-                if left.dtype.is_float and isinstance(right, Const):
-                    right = Const(float(right.value.real), left.dtype)
-                return Compare(_COMPARE[type(node.ops[0])], left, right)
-            case ast.BoolOp(op=op):
-                both = BinaryOp.AND if isinstance(op, ast.And) else BinaryOp.OR
-                first, *others = (self.value(v, iters, BOOL) for v in node.values)
-                for other in others:
-                    first = Binary(both, first, other, BOOL)
-                return first
             case ast.IfExp():
                 test = self.value(node.test, iters, BOOL)
                 sides = (self.value(s, iters, dtype) for s in (node.body, node.orelse))
@@ -206,3 +200,17 @@ class _Reader:
                 return Call(MathFunc(name), arguments, dtype)
             case _:
                 raise AssertionError(ast.dump(node))
+
+    def condition(self, node: ast.Compare | ast.BoolOp, iters: tuple[str, ...]) -> Expr:
+        match node:
+            case ast.Compare():
+                left, right = (self.value(s, iters, BOOL) for s in (node.left, node.comparators[0]))
+                if left.dtype.is_float and isinstance(right, Const):
+                    right = Const(float(right.value.real), left.dtype)
+                return Compare(_COMPARE[type(node.ops[0])], left, right)
+            case ast.BoolOp(op=op):
+                both = BinaryOp.AND if isinstance(op, ast.And) else BinaryOp.OR
+                first, *others = (self.value(v, iters, BOOL) for v in node.values)
+                for other in others:
+                    first = Binary(both, first, other, BOOL)
+                return first

@@ -5,6 +5,7 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
+from polyopt.ir.interp import points
 from polyopt.schedule import DependenceKind, compute_dependences
 from polyopt.schedule.dependences import last_writers
 from tests import scops
@@ -12,7 +13,6 @@ from tests.checks import assert_same, sizes_of
 from tests.oracle import pairs_of
 from tests.reading import read
 
-isl_param, isl_in, isl_set = isl.dim_type.param, isl.dim_type.in_, isl.dim_type.set
 FLOW, ANTI, OUTPUT = DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPUT
 
 
@@ -82,9 +82,7 @@ def test_memory_based_and_last_writer():
         "A[N]; t[1]",
     )
     found = compute_dependences(scop)
-    assert_same(
-        found.flow, "[N] -> { S0[i] -> S1[i'] : 0 <= i <= i' < N }"
-    )
+    assert_same(found.flow, "[N] -> { S0[i] -> S1[i'] : 0 <= i <= i' < N }")
     assert_same(found.direct_flow, "[N] -> { S0[i] -> S1[i] : 0 <= i < N }")
     assert_same(last_writers(scop, "t"), "[N] -> { S0[i] -> S1[i] : 0 <= i < N }")
     assert last_writers(scop, "A").is_empty()
@@ -238,12 +236,8 @@ def test_against_enumeration(make):
         want = {(p.kind.value, p.cell[0], p.source, p.target) for p in pairs_of(scop, params)}
         got = set()
         for dependence in found.memory:
-            relation = dependence.relation
-            for position in range(relation.dim(isl_param)):
-                name = relation.get_dim_name(isl_param, position)
-                relation = relation.fix_val(isl_param, position, params[name])
-            ranks = relation.dim(isl_in)
-            for point in _points(relation.wrap().flatten()):
+            ranks = dependence.relation.dim(isl.dim_type.in_)
+            for point in points(dependence.relation.wrap().flatten(), params):
                 got.add(
                     (
                         dependence.kind.value,
@@ -263,14 +257,3 @@ def test_the_scheduler_s_pairs_imply_all(make):
     assert found.scheduling.is_subset(found.ordering)
     if exact:
         assert found.ordering.is_subset(closure)
-
-
-def _points(value):
-    found = []
-    rank = value.dim(isl_set)
-    value.foreach_point(
-        lambda p: found.append(
-            tuple(int(p.get_coordinate_val(isl_set, d).to_python()) for d in range(rank))
-        )
-    )
-    return found

@@ -134,9 +134,7 @@ def test_lost_below_a_loop():
 
 
 def without(dependences: Dependences, kind: DependenceKind) -> Dependences:
-    return replace(
-        dependences, memory=tuple(d for d in dependences.memory if d.kind is not kind)
-    )
+    return replace(dependences, memory=tuple(d for d in dependences.memory if d.kind is not kind))
 
 
 NEEDED = {
@@ -251,8 +249,7 @@ def test_carried_pairs_below_a_sequence():
 def facts(scop):
     tree = mark_facts(compute_dependences(scop), source_tree(scop))
     return {
-        band.label: ([m.coincident for m in band.members], band.permutable)
-        for band in bands(tree)
+        band.label: ([m.coincident for m in band.members], band.permutable) for band in bands(tree)
     }
 
 

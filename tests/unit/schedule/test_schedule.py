@@ -6,8 +6,8 @@ import pytest
 
 from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.schedule import source_schedule
-from polyopt.schedule.repair import advice
 from polyopt.schedule.legality import Fault
+from polyopt.schedule.repair import advice
 from polyopt.transforms import (
     Interchange,
     Parallelize,

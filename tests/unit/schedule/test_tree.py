@@ -119,9 +119,9 @@ def test_fresh_labels():
     tree = source_tree(scops.jacobi())
     assert fresh_label(tree, "L9") == "L9"
     assert fresh_label(tree, "L1") == "L12"
-    assert fresh_label(replace_band(tree, "L2", lambda b: Band("L12", b.members, b.child)), "L1") == (
-        "L13"
-    )
+    assert fresh_label(
+        replace_band(tree, "L2", lambda b: Band("L12", b.members, b.child)), "L1"
+    ) == ("L13")
 
 
 def test_rebuilding_keeps_the_tree():

@@ -21,10 +21,23 @@ from tests.reading import read
 
 EVERY = {
     name: getattr(scops, name)
-    for name in (
-        "gemm ordered_gemm jacobi seidel diagonal dot solve backward nowhere transposed prefix "
-        "chain ahead planes scatter"
-    ).split()
+    for name in [
+        "gemm",
+        "ordered_gemm",
+        "jacobi",
+        "seidel",
+        "diagonal",
+        "dot",
+        "solve",
+        "backward",
+        "nowhere",
+        "transposed",
+        "prefix",
+        "chain",
+        "ahead",
+        "planes",
+        "scatter",
+    ]
 }
 
 

@@ -131,9 +131,7 @@ def test_fusion_keeps_a_parallel_loop():
 
 
 def test_fusion_is_not_forced():
-    apart = read(
-        "for i in range(N):\n    A[i] = 1\nfor i in range(N):\n    B[i] = 2", "A[N]; B[N]"
-    )
+    apart = read("for i in range(N):\n    A[i] = 1\nfor i in range(N):\n    B[i] = 2", "A[N]; B[N]")
     schedule = source_schedule(apart)
     assert not share_data(schedule, "L0", "L1")
     assert fuse_neighbours(schedule, frozenset()) is schedule

@@ -6,7 +6,7 @@ import pytest
 
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
-from polyopt.transforms import Cut, Distribute, Fuse, Parallelize
+from polyopt.transforms import Cut, Distribute, Fuse, Parallelize, Skew
 from tests import scops
 from tests.checks import assert_computes, assert_illegal, assert_round_trip, story
 from tests.reading import read
@@ -67,15 +67,14 @@ def test_illegal():
     assert (witness.source, witness.target) == (("S0", (1,)), ("S1", (0,)))
     assert witness.cell == (1,)
     assert dict(witness.params) == {"N": 2}
-    assert error.message == (
-        "fuse(L0, L1) is not legal: it reverses a dependence at loop `i`"
-    )
+    assert error.message == ("fuse(L0, L1) is not legal: it reverses a dependence at loop `i`")
 
 
 def test_bands_inside_a_time_loop():
     error, witness = assert_illegal(scops.jacobi(), "PO0311", Fuse("L1", "L2"))
     assert (witness.source[0], witness.target[0]) == ("S0", "S1")
     assert error.hint == "legal after skew(L2[0], L2[1], 1)"
+    assert_computes(scops.jacobi(), Skew("L2[0]", "L2[1]"), Fuse("L1", "L2"))
 
 
 def test_undone_by_distribute():

@@ -79,7 +79,5 @@ def test_refusals():
 
 
 def test_tile_and_point_loops_are_two_bands():
-    code, *_ = refused(
-        scops.gemm(), Tile("L0", (2, 2)), Interchange("L0.tile[0]", "L0.point[0]")
-    )
+    code, *_ = refused(scops.gemm(), Tile("L0", (2, 2)), Interchange("L0.tile[0]", "L0.point[0]"))
     assert code == "PO0304"

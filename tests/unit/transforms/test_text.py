@@ -119,7 +119,11 @@ REFUSED = [
         "PO0323",
         "schedule line 1: `distribute(L0, 1, 2)`: wrong number of arguments",
     ),
-    ("skew(i, j, 1, 2)", "PO0323", "schedule line 1: `skew(i, j, 1, 2)`: wrong number of arguments"),
+    (
+        "skew(i, j, 1, 2)",
+        "PO0323",
+        "schedule line 1: `skew(i, j, 1, 2)`: wrong number of arguments",
+    ),
     ("affine(most)", "PO0323", "schedule line 1: `affine(most)`: `most` is neither max nor min"),
     (
         "tile(L0,, 4)",
@@ -154,7 +158,9 @@ def test_odd_digits(digits):
     assert refused.value.code == "PO0323"
 
 
-@pytest.mark.parametrize("name", ["L0[", "L0[1", "L0[1]]", "L0[]", "L0[-1]", "L0[²]", "L0[9]", "L0]"])
+@pytest.mark.parametrize(
+    "name", ["L0[", "L0[1", "L0[1]]", "L0[]", "L0[-1]", "L0[²]", "L0[9]", "L0]"]
+)
 def test_odd_references(name):
     with pytest.raises(ScheduleError) as refused:
         parse_schedule(source_schedule(scops.gemm()), f"unroll({name})")

@@ -73,9 +73,7 @@ def test_marks_of_point_loops():
     schedule = source_schedule(scops.gemm()).apply(*steps)
     kinds = [m.kind for m in find_band(schedule.tree, "L0.point").members]
     assert kinds == [LoopKind.SEQUENTIAL, LoopKind.SEQUENTIAL, LoopKind.UNROLL]
-    assert all(
-        m.kind is LoopKind.SEQUENTIAL for m in find_band(schedule.tree, "L0.tile").members
-    )
+    assert all(m.kind is LoopKind.SEQUENTIAL for m in find_band(schedule.tree, "L0.tile").members)
 
 
 @pytest.mark.parametrize(
