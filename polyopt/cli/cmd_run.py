@@ -200,7 +200,7 @@ def _print(
             for c in comparisons
         ]
         ratio = reference.seconds[0] / max(median(timed.seconds), 1e-9)
-        lines.append(f"  python    {show_seconds(reference.seconds[0])}   {ratio:.1f}x slower")
+        lines.append(f"  python    {show_seconds(reference.seconds[0])}   speed-up {ratio:.3g}")
         lines += [f"  check     {_verdict(c)}" for c in comparisons]
     if as_json:
         result_json(record)

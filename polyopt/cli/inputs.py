@@ -32,23 +32,15 @@ def choose_sizes(
 ) -> dict[str, int]:
     """Return a value for every size parameter; sizes nobody gave are all equal."""
     dims = annotated_dims(func)
+    texts = {size.param: _text_of(size, signature, dims) for size in signature.sizes}
+    derived = {p: text for p, text in texts.items() if text != ":" and not text.isidentifier()}
     groups = _Groups()
-    derived: dict[str, str] = {}
-    for size in signature.sizes:
-        groups.add(size.param)
-        text = _text_of(size, signature, dims)
-        if text.isidentifier():
-            groups.join(size.param, text)
-        elif text != ":":
-            derived[size.param] = text
-    for argument in signature.arguments:
-        if isinstance(argument, ConstArg):
-            groups.add(argument.name)  # its value was given as a size and is compiled in
-    for left, right in _dimensions(signature):
+    for param, text in texts.items():
+        groups.join(param, text if text.isidentifier() else param)
+    for left, right in (*_dimensions(signature), *_equalities(signature.checks)):
         groups.join(left, right)
-    for left, right in _equalities(signature.checks):
-        groups.join(left, right)
-    for name in (name for texts in dims.values() for text in texts for name in _names(text)):
+    constants = [a.name for a in signature.arguments if isinstance(a, ConstArg)]
+    for name in (*constants, *(n for some in dims.values() for text in some for n in _names(text))):
         groups.add(name)
     _refuse_unknown(given, groups)
     values = groups.values(given, _default(signature))
