@@ -9,16 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from polyopt.frontend.build import build
     from polyopt.frontend.infer import infer_types
+    from polyopt.frontend.pyfunc import build
 
 __all__ = ["build", "infer_types"]
 
-_HOMES = {"build": "polyopt.frontend.build", "infer_types": "polyopt.frontend.infer"}
+_HOMES = {"build": "polyopt.frontend.pyfunc", "infer_types": "polyopt.frontend.infer"}
 
 
 def __getattr__(name: str) -> object:
-    """Load an entry; it takes the place of the submodule of the same name."""
+    """Load an entry."""
     if name not in _HOMES:
         raise AttributeError(f"module `polyopt.frontend` has no attribute `{name}`")
     value = getattr(import_module(_HOMES[name]), name)

@@ -45,6 +45,7 @@ def read_if(b: Builder, frame: Frame, node: ast.If, rest: list[ast.stmt]) -> Val
     ):
         split = _stored(b, split)
     start = len(b.drafts)
+    watched = dict(frame.watched)
     pinned = _pinned_names(b, frame, node)
     before = dict(frame.env)
     with b.under(split.affine, split.guard):
@@ -58,6 +59,7 @@ def read_if(b: Builder, frame: Frame, node: ast.If, rest: list[ast.stmt]) -> Val
     whole = split.guard if not split.affine else _all(split)
     _merge(b, frame, node, whole, then, pinned)
     unpin(b, frame, pinned, frame.loc(node))
+    frame.watched = watched
     return None
 
 

@@ -243,7 +243,7 @@ def _iterator_names() -> Iterator[str]:
 
 
 def largest(extent: Expr, loop: Loop, loc: Loc | None) -> Expr:
-    """Return an expression without `loop`'s iterator that is at least `extent` in every iteration."""
+    """Return an expression without `loop`'s iterator, at least `extent` in every iteration."""
     if loop.iter not in iterators(extent):
         return extent
     match extent:

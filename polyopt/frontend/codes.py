@@ -66,7 +66,32 @@ CODES: dict[str, str] = {
 }
 
 
+_HINTS: dict[str, str] = {
+    "PO0116": "leave texts out of the kernel",
+    "PO0119": "write it with NumPy operations or loops",
+    "PO0122": "assign to a variable and return it at the end",
+    "PO0124": "use arrays and numbers; pass other data as arguments",
+    "PO0127": "write it with plain assignments, loops and branches",
+    "PO0132": "use a nonzero constant step",
+    "PO0134": "use a nonzero constant step",
+    "PO0135": "give one subscript or slice for each dimension",
+    "PO0137": "use sums of sizes and integer arguments, times constants",
+    "PO0140": "check the shapes of the operands",
+    "PO0141": "check the ranks of the operands",
+    "PO0143": "use bool, 8 to 64 bit integers, float32, float64, complex64 or complex128",
+    "PO0144": "convert with `.astype` or take `.real`",
+    "PO0145": "use a wider element type",
+    "PO0146": "convert the operands first",
+    "PO0147": "check the values",
+    "PO0151": "use the arguments that `polyopt doctor --numpy` lists",
+    "PO0153": "count axes from 0, or from -1 backwards",
+    "PO0163": "write into elements or slices of an array",
+    "PO0174": "pass sizes of at least zero",
+    "PO0180": "divide it into several kernels",
+}
+
+
 def refuse(code: str, message: str, loc: Loc | None, hint: str | None = None) -> NoReturn:
     """Raise a `FrontendError` with a code of `CODES`."""
     assert code in CODES, code
-    raise FrontendError(code, message, loc=loc, hint=hint)
+    raise FrontendError(code, message, loc=loc, hint=hint or _HINTS.get(code))

@@ -1,6 +1,6 @@
 """Python expressions -> values.
 
-In: an expression's tree, the frame, the builder.  Out: a value; folds and calls may emit statements.
+In: an expression's tree, the frame, the builder.  Out: a value; calls may emit statements.
 Refuses: each construct outside the supported set with its own code.
 """
 

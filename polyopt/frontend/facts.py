@@ -27,6 +27,8 @@ class Facts:
     titles: dict[str, str] = field(default_factory=dict)
     annotations_read: bool = False
     shapes: dict[Place, tuple[Expr, ...]] = field(default_factory=dict)
+    depth: int = 0  # which equations may be solved: 0 size = size, 1 sums, 2 any expression
+    deferred: bool = False  # an equation waits for a greater depth
     version: int = 0
 
     def resolve(self, expr: Expr) -> Expr:

@@ -189,6 +189,8 @@ def select(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
         return then if condition.value else otherwise
     if then == otherwise:
         return then
+    if then.dtype is DType.BOOL and all(is_affine(e) for e in (condition, then, otherwise)):
+        return either(both(condition, then), both(negated(condition), otherwise))
     return Select(condition, then, otherwise, then.dtype)
 
 
@@ -276,30 +278,45 @@ def strip_casts(expr: Expr) -> Expr:
 
 def why_not_affine(expr: Expr) -> str | None:
     """Return the reason why an integer or BOOL expression is not affine, or None when it is."""
-    match expr:
-        case Const():
-            return None if isinstance(expr.value, int) else f"`{show(expr)}` is no integer"
-        case Iter() | Param():
-            return None
-        case Compare():
-            if expr.left.dtype is not DType.INT64:
-                return f"`{show(expr)}` compares values that are no sizes or iterators"
-        case Binary(op=BinaryOp.MUL):
-            if constant(expr.left) is None and constant(expr.right) is None:
-                return f"`{show(expr)}` multiplies two values that both vary"
-        case Binary(op=BinaryOp.FLOORDIV | BinaryOp.MOD):
-            divisor = constant(expr.right)
-            if divisor is None or divisor <= 0:
-                return f"`{show(expr)}` divides by something other than a positive constant"
-        case Binary(op=BinaryOp.DIV | BinaryOp.POW | BinaryOp.SHL | BinaryOp.SHR):
-            return f"`{show(expr)}` uses `{expr.op.value}`"
-        case Binary(op=BinaryOp.AND | BinaryOp.OR | BinaryOp.XOR) if expr.dtype is not DType.BOOL:
-            return f"`{show(expr)}` uses `{expr.op.value}` on integers"
-        case Unary() | Binary() | Select():
-            pass
-        case _:
-            return f"`{show(expr)}` is read or computed while the kernel runs"
+    reason = _fault(expr)
+    if reason is not None:
+        return f"`{show(expr)}` {reason}"
     return next((reason for c in children(expr) if (reason := why_not_affine(c))), None)
+
+
+def _fault(expr: Expr) -> str | None:
+    """Return what is wrong with the outermost operation."""
+    match expr:
+        case Iter() | Param() | Unary(op=UnaryOp.NEG | UnaryOp.ABS | UnaryOp.INVERT):
+            return None
+        case Const():
+            return None if isinstance(expr.value, int) else "is no integer"
+        case Compare():
+            whole = expr.left.dtype is DType.INT64
+            return None if whole else "compares values that are no sizes or iterators"
+        case Binary():
+            return _binary_fault(expr)
+        case Select():
+            return None if expr.dtype is DType.INT64 else "chooses between truth values"
+        case _:
+            return "is read or computed while the kernel runs"
+
+
+def _binary_fault(expr: Binary) -> str | None:
+    match expr.op:
+        case BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MIN | BinaryOp.MAX:
+            return None
+        case BinaryOp.MUL:
+            varying = constant(expr.left) is None and constant(expr.right) is None
+            return "multiplies two values that both vary" if varying else None
+        case BinaryOp.FLOORDIV | BinaryOp.MOD:
+            divisor = constant(expr.right)
+            fits = divisor is not None and divisor > 0
+            return None if fits else "divides by something other than a positive constant"
+        case BinaryOp.AND | BinaryOp.OR | BinaryOp.XOR:
+            return None if expr.dtype is DType.BOOL else f"uses `{expr.op.value}` on integers"
+        case _:
+            return f"uses `{expr.op.value}`"
 
 
 def is_affine(expr: Expr) -> bool:

@@ -48,7 +48,7 @@ def elementwise(op: Elementwise) -> Rule:
 
 
 def outer_of(op: Elementwise) -> Rule:
-    """Return the rule of `np.<ufunc>.outer`: every element of one with every element of the other."""
+    """Return the rule of `np.<ufunc>.outer`: all pairs of elements."""
 
     def rule(b: Builder, args: Arguments) -> Value:
         left, right = (forced(b, tensor(b, value, args.loc)) for value in args.take("a b"))

@@ -1,6 +1,6 @@
-"""Names that live in memory because iterations or branches meet: every assignment stores there.
+"""Names that live in memory because iterations or branches meet; every store goes there.
 
-In: names bound before a loop or branch and assigned inside.  Out: variables and arrays of their own.
+In: names bound before a loop or branch and assigned inside.  Out: variables and arrays.
 An array is copied in, so that other names for the old array keep it; refused where the program
 could tell the copy from the original (PO0160).
 """
@@ -52,8 +52,8 @@ def pin_names(
     added: list[str] = []
     for name in sorted(names):
         value = frame.env.get(name)
-        if name in frame.pins:
-            continue
+        if name in frame.pins or name in frame.watched:
+            continue  # an outer loop or branch already takes care of it
         pin: Pin | None = None
         if value is not None and not isinstance(value, Gone):
             pin = _pin(b, frame, name, value, node)
@@ -157,7 +157,8 @@ def store_pinned(b: Builder, frame: Frame, name: str, value: Value, loc: Loc | N
     found = operand(value, loc)
     if as_tensor(found).rank != len(pin.shape):
         refuse("PO0161", f"`{name}` was {_kind(pin)} before and becomes {describe(found)}", loc)
-    dtype, weak = joined((pin.buffer.dtype, pin.weak), (found.dtype, found.weak), loc)
+    held = b.facts.widths.get(pin.place, (pin.buffer.dtype, pin.weak))
+    dtype, weak = joined(held, (found.dtype, found.weak), loc)
     b.facts.set_width(pin.place, dtype, weak)
     if dtype is not pin.buffer.dtype:
         return  # the next reading has the wider variable

@@ -351,10 +351,14 @@ _RULES: list[tuple[object, Rule]] = [
     (builtins.pow, _pow), (builtins.tuple, _sequence), (builtins.list, _sequence),
     (builtins.enumerate, _enumerate), (builtins.zip, _zip), (builtins.reversed, _reversed),
     (math.pow, _math_pow), (math.fabs, _math_fabs),
-    *((getattr(math, name), _float_function(name, func)) for name, func in _MATH.items() if hasattr(math, name)),
-    *((getattr(math, name), _float_function(name, func, DType.BOOL)) for name, func in _TESTS.items()),
-    *((getattr(math, name), _rounded(name, func)) for name, func in _ROUNDS.items()),
 ]  # fmt: skip
+for _name, _func in _MATH.items():
+    if hasattr(math, _name):
+        _RULES.append((getattr(math, _name), _float_function(_name, _func)))
+for _name, _func in _TESTS.items():
+    _RULES.append((getattr(math, _name), _float_function(_name, _func, DType.BOOL)))
+for _name, _func in _ROUNDS.items():
+    _RULES.append((getattr(math, _name), _rounded(_name, _func)))
 _BY_OBJECT = {id(function): rule for function, rule in _RULES}
 
 

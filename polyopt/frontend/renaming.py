@@ -15,7 +15,7 @@ from polyopt.ir.expr import Expr, Load, Param, Symbol, rewrite
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """`params`: working name -> identifier; `symbols`: integer arguments that stay plain numbers."""
+    """`params`: working name -> identifier; `symbols`: integer arguments that are no sizes."""
 
     params: Mapping[str, str]
     symbols: Mapping[str, str]

@@ -63,9 +63,11 @@ def _part(b: Builder, args: Arguments, func: MathFunc) -> Value:
             return combine(b, "imag", (value,), same, value.dtype, lambda p, _: zero, args.loc)
         return value
     kind = real_dtype(value.dtype)
-    return combine(
-        b, func.value, (value,), (value.dtype,), kind, lambda p, out: call(func, *p, dtype=out), args.loc
-    )  # fmt: skip
+
+    def rule(parts: tuple[Expr, ...], out: DType) -> Expr:
+        return call(func, *parts, dtype=out)
+
+    return combine(b, func.value, (value,), (value.dtype,), kind, rule, args.loc)
 
 
 def round_(b: Builder, args: Arguments) -> Value:

@@ -21,7 +21,18 @@ from polyopt.frontend.integers import (
     unclipped,
 )
 from polyopt.frontend.values import Index, Tensor, iterators, remapped
-from polyopt.ir.expr import CompareOp, Expr, Linear, Param, from_linear, integer, linear, show, walk
+from polyopt.ir.expr import (
+    CompareOp,
+    Const,
+    Expr,
+    Linear,
+    Param,
+    from_linear,
+    integer,
+    linear,
+    show,
+    walk,
+)
 
 ONE = integer(1)
 
@@ -39,6 +50,8 @@ def equate(b: Builder, left: Expr, right: Expr, what: str, loc: Loc | None) -> E
         return unclipped(left)
     if _learn(b, left, right) or _learn(b, right, left) or _learn_from_sum(b, left, right):
         return b.facts.resolve(left)
+    if b.facts.deferred:
+        return left
     equal = compare(CompareOp.EQ, clipped(left), clipped(right))
     if not is_affine(equal):
         refuse("PO0140", f"{what}: cannot tell {show(left)} and {show(right)} equal", loc)
@@ -52,10 +65,20 @@ def _learn(b: Builder, size: Expr, value: Expr) -> bool:
     """`size` is a dimension of an argument: from now on it is `value`."""
     if not isinstance(size, Param) or not is_size(size.name) or iterators(value):
         return False
-    if any(part == size for part in walk(value)):
+    if any(part == size for part in walk(value)) or _must_wait(b, value):
         return False
     b.facts.set_equal(size.name, clipped(value) if not _may_be_size(value) else value)
     return True
+
+
+def _must_wait(b: Builder, value: Expr) -> bool:
+    """Simple equations are solved first: they may make the others trivial."""
+    simple = isinstance(value, Param | Const)
+    needed = 0 if simple else 1 if all(isinstance(a, Param) for a, _ in linear(value).terms) else 2
+    if needed > b.facts.depth:
+        b.facts.deferred = True
+        return True
+    return False
 
 
 def _may_be_size(value: Expr) -> bool:
@@ -66,6 +89,8 @@ def _may_be_size(value: Expr) -> bool:
 def _learn_from_sum(b: Builder, left: Expr, right: Expr) -> bool:
     """Solve the equation for a dimension of an argument that occurs once, with factor one."""
     gap = linear(minus(unclipped(left), unclipped(right)))
+    if not all(isinstance(atom, Param) for atom, _ in gap.terms):
+        return False
     for atom, factor in reversed(gap.terms):
         if not isinstance(atom, Param) or not is_size(atom.name) or abs(factor) != 1:
             continue

@@ -162,27 +162,20 @@ def _maximum(args: Parts, out: DType) -> Expr:
     return _binary_node(BinaryOp.OR if out is DType.BOOL else BinaryOp.MAX, args, out)
 
 
-def _fmax(args: Parts, out: DType) -> Expr:
-    """The operand that is no NaN, the larger one where both are none."""
-    if not out.is_float:
-        return _maximum(args, out)
+def _number_first(op: CompareOp, args: Parts, out: DType) -> Expr:
+    """The operand that is no NaN, the one `op` prefers where both are none."""
     left, right = args
-    keep = Binary(
-        BinaryOp.OR, Compare(CompareOp.GE, left, right), call(MathFunc.ISNAN, right, dtype=DType.BOOL),
-        DType.BOOL,
-    )  # fmt: skip
+    no_number = call(MathFunc.ISNAN, right, dtype=DType.BOOL)
+    keep = Binary(BinaryOp.OR, Compare(op, left, right), no_number, DType.BOOL)
     return Select(keep, left, right, out)
+
+
+def _fmax(args: Parts, out: DType) -> Expr:
+    return _number_first(CompareOp.GE, args, out) if out.is_float else _maximum(args, out)
 
 
 def _fmin(args: Parts, out: DType) -> Expr:
-    if not out.is_float:
-        return _minimum(args, out)
-    left, right = args
-    keep = Binary(
-        BinaryOp.OR, Compare(CompareOp.LE, left, right), call(MathFunc.ISNAN, right, dtype=DType.BOOL),
-        DType.BOOL,
-    )  # fmt: skip
-    return Select(keep, left, right, out)
+    return _number_first(CompareOp.LE, args, out) if out.is_float else _minimum(args, out)
 
 
 def _absolute(args: Parts, out: DType) -> Expr:

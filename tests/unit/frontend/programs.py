@@ -277,11 +277,15 @@ def red_black(u, steps):
                         u[i, j] = 0.25 * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1])
 
 
-@case(lambda n, r: (r.standard_normal((n, n)), r.standard_normal((n, n)), r.standard_normal((n, n))))
+@case(
+    lambda n, r: (r.standard_normal((n, n)), r.standard_normal((n, n)), r.standard_normal((n, n)))
+)
 def divergence(u, v, p):
     dx = 2.0 / (u.shape[0] + 1)
     b = np.zeros_like(p)
-    b[1:-1, 1:-1] = (u[1:-1, 2:] - u[1:-1, 0:-2]) / (2 * dx) + (v[2:, 1:-1] - v[0:-2, 1:-1]) / (2 * dx)
+    b[1:-1, 1:-1] = (u[1:-1, 2:] - u[1:-1, 0:-2]) / (2 * dx) + (v[2:, 1:-1] - v[0:-2, 1:-1]) / (
+        2 * dx
+    )
     return b
 
 
@@ -371,7 +375,13 @@ def statistics(A):
 
 @case(mat)
 def sums(A):
-    return A.sum(), A.sum(axis=0), A.sum(axis=-1, keepdims=True), np.sum(A, axis=(0, 1)), A.prod(axis=1)
+    return (
+        A.sum(),
+        A.sum(axis=0),
+        A.sum(axis=-1, keepdims=True),
+        np.sum(A, axis=(0, 1)),
+        A.prod(axis=1),
+    )
 
 
 @case(mat, 1)
@@ -415,7 +425,14 @@ def regression(x, y):
 
 @case(lambda n, r: (r.integers(-5, 5, n, dtype=np.int32), r.standard_normal(n) > 0))
 def integer_sums(counts, mask):
-    return counts.sum(), mask.sum(), np.sum(counts * mask), counts.mean(), np.any(mask), np.all(mask)
+    return (
+        counts.sum(),
+        mask.sum(),
+        np.sum(counts * mask),
+        counts.mean(),
+        np.any(mask),
+        np.all(mask),
+    )
 
 
 @case(vec, 1)
@@ -485,7 +502,13 @@ def pairwise_distances(X):
     return np.sqrt(np.sum(diff**2, axis=-1))
 
 
-@case(lambda n, r: (r.standard_normal((n, 3)), r.standard_normal((n, 3)), np.abs(r.standard_normal(n))))
+@case(
+    lambda n, r: (
+        r.standard_normal((n, 3)),
+        r.standard_normal((n, 3)),
+        np.abs(r.standard_normal(n)),
+    )
+)
 def nbody(pos, vel, mass):
     n = pos.shape[0]
     acc = np.zeros((n, 3))
@@ -505,17 +528,40 @@ def outer_sum(x):
 
 @case(vec2)
 def comparisons(x, y):
-    return (x < y) & (x > 0), (x <= y) | ~(y > 0), (x > 0) ^ (y > 0), -1 < x
+    return (x < y) & (x > 0), (x <= y) | ~(y > 0), (x > 0) ^ (y > 0), x > -1
 
 
 @case(vec)
 def rounding(x):
-    return np.floor(x), np.ceil(x), np.trunc(x), np.rint(x), np.sign(x), np.abs(x), x // 0.5, x % 0.5
+    return (
+        np.floor(x),
+        np.ceil(x),
+        np.trunc(x),
+        np.rint(x),
+        np.sign(x),
+        np.abs(x),
+        x // 0.5,
+        x % 0.5,
+    )
 
 
 @case(lambda n, r: (r.integers(-9, 9, n), r.integers(1, 5, n)))
 def integer_arithmetic(a, b):
-    return a // b, a % b, a * b - 3, a / b, a**2, a**3, a & b, a | b, a ^ b, a << b, a >> b, -a, abs(a)
+    return (
+        a // b,
+        a % b,
+        a * b - 3,
+        a / b,
+        a**2,
+        a**3,
+        a & b,
+        a | b,
+        a ^ b,
+        a << b,
+        a >> b,
+        -a,
+        abs(a),
+    )
 
 
 @case(lambda n, r: (r.standard_normal(n).astype(np.float32), r.integers(0, 9, n, dtype=np.int32)))
@@ -609,7 +655,7 @@ def flags(x, negate=False, scale=None):
 
 @case(vec2)
 def enumerated(x, y):
-    for i, (a, b) in enumerate(zip(x, y)):
+    for i, (a, b) in enumerate(zip(x, y))  # noqa: B905:
         y[i] = a * b + i
 
 
@@ -698,7 +744,15 @@ def shapes(A):
 
 @case(vec)
 def negative_slices(x):
-    return x[-2:] * 1, x[:-2] + x[2:], x[::-1] - x, x[-1:0:-1] * 2, x[::-2] + 0, x[1::3] * 2, x[:3] + 1
+    return (
+        x[-2:] * 1,
+        x[:-2] + x[2:],
+        x[::-1] - x,
+        x[-1:0:-1] * 2,
+        x[::-2] + 0,
+        x[1::3] * 2,
+        x[:3] + 1,
+    )
 
 
 @case(lambda n, r: (r.standard_normal(n + 5), 3))

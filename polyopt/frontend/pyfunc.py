@@ -58,17 +58,20 @@ def build(func: Callable[..., object], types: tuple[ArgType, ...]) -> Program:
     facts = Facts()
     for _ in range(MAX_READINGS):
         before = facts.version
+        facts.deferred = False
         try:
-            _read(function, typed, facts, scout=True)
-            if facts.version != before:
-                continue
-            b, returned = _read(function, typed, facts, scout=False)
+            b, returned = _read(function, typed, facts, scout=True)
+            if facts.version == before and not facts.deferred:
+                b, returned = _read(function, typed, facts, scout=False)
         except FrontendError:
             if facts.version == before:
                 raise
             continue
-        if facts.version == before:
+        if facts.version != before:
+            continue
+        if not facts.deferred:
             return _program(b, function, typed, returned)
+        facts.depth += 1
     refuse("PO0180", f"`{function.name}` needs more than {MAX_READINGS} readings", loc)
 
 
