@@ -655,7 +655,7 @@ def flags(x, negate=False, scale=None):
 
 @case(vec2)
 def enumerated(x, y):
-    for i, (a, b) in enumerate(zip(x, y))  # noqa: B905:
+    for i, (a, b) in enumerate(zip(x, y)):  # noqa: B905
         y[i] = a * b + i
 
 
