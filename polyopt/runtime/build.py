@@ -93,7 +93,7 @@ def libc() -> str:
 def python_headers() -> Path | None:
     """Return the directory of `Python.h`, or None where it is not installed."""
     directory = Path(sysconfig.get_path("include"))
-    return directory if (directory / "Python.h").is_file() else None
+    return directory if os.access(directory / "Python.h", os.R_OK) else None
 
 
 def find_library(store: Store, key: str) -> Path | None:
