@@ -49,7 +49,7 @@ Cell: TypeAlias = tuple[str, tuple[int, ...]]  # an element of an array; a local
 class Frame:
     """What an expression may read; `on_read` and `on_write` are told of every element touched.
 
-    `accumulator` is the element a reassociable reduction is updating at the moment.
+    `accumulator` is the element a reassociable reduction is updating, and that statement's name.
     """
 
     arrays: dict[str, np.ndarray[Any, Any]]
@@ -58,7 +58,7 @@ class Frame:
     iters: dict[str, int] = field(default_factory=dict)
     on_read: Callable[[Cell], None] | None = None
     on_write: Callable[[Cell], None] | None = None
-    accumulator: Cell | None = None
+    accumulator: tuple[Cell, str] | None = None
 
 
 Thunk: TypeAlias = Callable[[Frame], Value]

@@ -126,7 +126,8 @@ def _assign(node: Assign, setting: Setting) -> Action:
     accumulates = node.statement in setting.reassociable
 
     def run(frame: Frame) -> None:
-        frame.accumulator = (node.target.array, index(frame)) if accumulates else None
+        cell = (node.target.array, index(frame))
+        frame.accumulator = (cell, node.statement) if accumulates else None
         store(frame, value)
         frame.accumulator = None
         note(frame)
@@ -137,10 +138,11 @@ def _assign(node: Assign, setting: Setting) -> Action:
 def _set_local(node: Declare | SetLocal, setting: Setting) -> Action:
     value, kind = compile_expr(node.value), node.dtype.numpy.type
     note = _note(node, setting)
-    accumulates = isinstance(node, SetLocal) and node.statement in setting.reassociable
+    statement = node.statement if isinstance(node, SetLocal) else ""
+    accumulates = statement in setting.reassociable
 
     def run(frame: Frame) -> None:
-        frame.accumulator = (node.name, ()) if accumulates else None
+        frame.accumulator = ((node.name, ()), statement) if accumulates else None
         new = convert(value(frame), kind)
         if node.lanes > 1 and np.shape(new) != (node.lanes,):
             message = f"{node.name} has {node.lanes} lanes, its value {show(node.value)} has not"
@@ -219,21 +221,22 @@ def _identity(op: BinaryOp, symbol: Symbol, start: Value) -> Value:
             raise InternalError("PO0911", f"{symbol.name} is reduced by {op.value}")
 
 
-ANYONE = -(2**62)
 Hook: TypeAlias = Callable[[Cell], None]
+Owner: TypeAlias = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
     """Who touched what in one execution of a loop; `shared` are the names older than the loop.
 
-    The accumulators of reassociable reductions in a VECTOR loop belong to no iteration (ANYONE).
+    An owner is an iteration and, in a VECTOR loop, the reassociable reduction whose accumulator the
+    element is at that moment: iterations may share it.
     """
 
     loop: For
     shared: frozenset[str]
-    readers: dict[Cell, set[int]] = field(default_factory=dict)
-    writers: dict[Cell, int] = field(default_factory=dict)
+    readers: dict[Cell, set[Owner]] = field(default_factory=dict)
+    writers: dict[Cell, set[Owner]] = field(default_factory=dict)
 
     def hooks(
         self, frame: Frame, iteration: int, outer: tuple[Hook | None, Hook | None]
@@ -242,34 +245,36 @@ class Watch:
         outer_read, outer_write = outer
         vector = self.loop.kind is LoopKind.VECTOR
 
-        def owner(cell: Cell) -> int:
-            return ANYONE if vector and cell == frame.accumulator else iteration
+        def owner(cell: Cell) -> Owner:
+            found = frame.accumulator
+            free = vector and found is not None and found[0] == cell
+            return (iteration, found[1] if free and found is not None else "")
 
         def on_read(cell: Cell) -> None:
             if cell[0] in self.shared:
-                reader = owner(cell)
-                if self.writers.get(cell, reader) != reader:
-                    self._conflict(cell, self.writers[cell], iteration)
-                self.readers.setdefault(cell, set()).add(reader)
+                self._check(cell, owner(cell), self.writers.get(cell, set()))
+                self.readers.setdefault(cell, set()).add(owner(cell))
             if outer_read is not None:
                 outer_read(cell)
 
         def on_write(cell: Cell) -> None:
             if cell[0] in self.shared:
-                writer = owner(cell)
-                touched = {*self.readers.get(cell, ()), self.writers.get(cell, writer)}
-                for other in sorted(touched - {writer}):
-                    self._conflict(cell, other, iteration)
-                self.writers[cell] = writer
+                others = self.readers.get(cell, set()) | self.writers.get(cell, set())
+                self._check(cell, owner(cell), others)
+                self.writers.setdefault(cell, set()).add(owner(cell))
             if outer_write is not None:
                 outer_write(cell)
 
         return on_read, on_write
 
-    def _conflict(self, cell: Cell, first: int, second: int) -> None:
-        name, index = cell
-        raise InternalError(
-            "PO0914",
-            f"{self.loop.kind.value} loop {self.loop.iter}: iterations {first} and {second} "
-            f"both touch {name}{list(index)} and one writes it",
-        )
+    def _check(self, cell: Cell, owner: Owner, others: set[Owner]) -> None:
+        iteration, accumulates = owner
+        for other, statement in sorted(others):
+            if other == iteration or (accumulates and statement == accumulates):
+                continue
+            name, index = cell
+            raise InternalError(
+                "PO0914",
+                f"{self.loop.kind.value} loop {self.loop.iter}: iterations {other} and {iteration} "
+                f"both touch {name}{list(index)} and one writes it",
+            )
