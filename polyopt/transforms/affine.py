@@ -47,6 +47,13 @@ class Affine:
     It is a Pluto-style scheduler (Bondhugula, Hartono, Ramanujam, Sadayappan, "A practical
     automatic polyhedral parallelizer and locality optimizer", 2008) with Feautrier's as fallback
     (Verdoolaege and Janssens, "Scheduling for PPCG", 2017).
+
+    >>> from polyopt.schedule.demo import demo
+    >>> print(demo(2).apply(Affine()))
+    for i = i:  [L0[0]]  # carries no dependence, permutable band
+      for j = j:  [L0[1]]  # carries no dependence
+        S0: A1[i, j] = A0[i, j]
+        S1: A2[i, j] = A1[i, j]
     """
 
     fusion: Fusion = Fusion.MAX

@@ -18,6 +18,12 @@ class Cut:
     """Leave the first `count` loops in band `band` and give the others band `L0.inner`.
 
     The order does not change; later steps can tile or split the inner loops alone.
+
+    >>> from polyopt.schedule.demo import demo
+    >>> print(demo().apply(Cut("L0", 1)))
+    for i = i:  [L0[0]]  # carries no dependence
+      for j = j:  [L0.inner[0]]  # carries no dependence
+        S0: A1[i, j] = A0[i, j]
     """
 
     band: str

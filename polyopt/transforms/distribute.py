@@ -27,6 +27,21 @@ class Distribute:
 
     The new bands are called `L0.0`, `L0.1`, …; outer loops that stay together keep the label
     (Kuck, "The structure of computers and computations", 1978).
+
+    >>> from polyopt.schedule.demo import demo
+    >>> from polyopt.transforms.fuse import Fuse
+    >>> joint = demo(2).apply(Fuse("L0", "L1"))
+    >>> print(joint)
+    for i = i:  [L0[0]]  # carries no dependence, permutable band
+      for j = j:  [L0[1]]  # carries no dependence
+        S0: A1[i, j] = A0[i, j]
+        S1: A2[i, j] = A1[i, j]
+    >>> print(joint.apply(Distribute("L0", 1)))
+    for i = i:  [L0[0]]  # carries no dependence
+      for j = j:  [L0.0[0]]  # carries no dependence
+        S0: A1[i, j] = A0[i, j]
+      for j = j:  [L0.1[0]]  # carries no dependence
+        S1: A2[i, j] = A1[i, j]
     """
 
     band: str

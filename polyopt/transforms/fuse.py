@@ -30,6 +30,14 @@ class Fuse:
     The joint band has the label of `first`; loops of `first` left inside are `L0.inner`, those of
     `second` keep their label (Kennedy and McKinley, "Maximizing loop parallelism and
     improving data locality via loop fusion and distribution", 1993).
+
+    >>> from polyopt.schedule.demo import demo
+    >>> print(demo(2).apply(Fuse("L0", "L1", 1)))
+    for i = i:  [L0[0]]  # carries no dependence
+      for j = j:  [L0.inner[0]]  # carries no dependence
+        S0: A1[i, j] = A0[i, j]
+      for j = j:  [L1[0]]  # carries no dependence
+        S1: A2[i, j] = A1[i, j]
     """
 
     first: str

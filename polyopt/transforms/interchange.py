@@ -16,7 +16,14 @@ from polyopt.transforms.reference import loop
 
 @dataclass(frozen=True, slots=True)
 class Interchange:
-    """Swap loops `first` and `second` (Allen and Kennedy, "Automatic loop interchange", 1984)."""
+    """Swap loops `first` and `second` (Allen and Kennedy, "Automatic loop interchange", 1984).
+
+    >>> from polyopt.schedule.demo import demo
+    >>> print(demo().apply(Interchange("i", "j")))
+    for j = j:  [L0[0]]  # carries no dependence, permutable band
+      for i = i:  [L0[1]]  # carries no dependence
+        S0: A1[i, j] = A0[i, j]
+    """
 
     first: str
     second: str

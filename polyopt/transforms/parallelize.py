@@ -18,6 +18,12 @@ class Parallelize:
     """Run a loop's iterations on several threads; a barrier follows.
 
     The loop must carry no dependence.
+
+    >>> from polyopt.schedule.demo import demo
+    >>> print(demo().apply(Parallelize("i")))
+    for i = i:  [L0[0]]  # parallel, permutable band
+      for j = j:  [L0[1]]  # carries no dependence
+        S0: A1[i, j] = A0[i, j]
     """
 
     loop: str

@@ -37,6 +37,25 @@ class Separate:
     tiled.  A tile is full when, with all other loops fixed, every value of the tiled loops is an
     iteration.  The rest is a copy of the nest with labels ending in `.rest` and no unrolled or
     vector loops (Ancourt and Irigoin, "Scanning polyhedra with DO loops", 1991).
+
+    >>> from polyopt.schedule.demo import demo
+    >>> from polyopt.transforms.tile import Tile
+    >>> tiled = demo().apply(Tile("L0", (32, 32)))
+    >>> print(tiled)
+    for i_tile = floor(i/32):  [L0.tile[0]]  # carries no dependence, permutable band
+      for j_tile = floor(j/32):  [L0.tile[1]]  # carries no dependence
+        for i = i:  [L0.point[0]]  # carries no dependence, permutable band
+          for j = j:  [L0.point[1]]  # carries no dependence
+            S0: A1[i, j] = A0[i, j]
+    >>> print(tiled.apply(Separate("L0.point", "L0.point", (32, 32))))
+    for i_tile = floor(i/32):  [L0.tile[0]]  # carries no dependence, permutable band
+      for j_tile = floor(j/32):  [L0.tile[1]]  # carries no dependence
+        for i = i:  [L0.point[0]]  # carries no dependence, permutable band
+          for j = j:  [L0.point[1]]  # carries no dependence
+            S0: A1[i, j] = A0[i, j]
+        for i = i:  [L0.point.rest[0]]  # carries no dependence, permutable band
+          for j = j:  [L0.point.rest[1]]  # carries no dependence
+            S0: A1[i, j] = A0[i, j]
     """
 
     band: str

@@ -22,6 +22,12 @@ class Skew:
 
     With `by` inside `loop` the sum becomes the outer loop: a wavefront (Wolfe, "Loop skewing: the
     wavefront method revisited", 1986).
+
+    >>> from polyopt.schedule.demo import demo
+    >>> print(demo().apply(Skew("j", "i")))
+    for i = i:  [L0[0]]  # carries no dependence, permutable band
+      for j = i + j:  [L0[1]]  # carries no dependence
+        S0: A1[i, j] = A0[i, j]
     """
 
     loop: str

@@ -30,6 +30,13 @@ class Tile:
     Tile loop `i_tile` counts tiles: `floor(i / size)`.  The tile loops form band `L0.tile`, the
     point loops, with all further loops of the band, `L0.point` (Wolfe, "More iteration space
     tiling", 1989).
+
+    >>> from polyopt.schedule.demo import demo
+    >>> print(demo().apply(Tile("L0", (32,))))
+    for i_tile = floor(i/32):  [L0.tile[0]]  # carries no dependence
+      for i = i:  [L0.point[0]]  # carries no dependence, permutable band
+        for j = j:  [L0.point[1]]  # carries no dependence
+          S0: A1[i, j] = A0[i, j]
     """
 
     band: str

@@ -18,6 +18,12 @@ class Unroll:
     """Repeat a loop's body instead of looping.
 
     The trip count must be a constant when code is emitted; any other loop stays a loop.
+
+    >>> from polyopt.schedule.demo import demo
+    >>> print(demo().apply(Unroll("j")))
+    for i = i:  [L0[0]]  # carries no dependence, permutable band
+      for j = j:  [L0[1]]  # unroll
+        S0: A1[i, j] = A0[i, j]
     """
 
     loop: str

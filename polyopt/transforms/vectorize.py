@@ -18,6 +18,12 @@ class Vectorize:
     """Run a loop's iterations in SIMD lanes.
 
     The loop must carry no dependence but those of a reassociable reduction.
+
+    >>> from polyopt.schedule.demo import demo
+    >>> print(demo().apply(Vectorize("j")))
+    for i = i:  [L0[0]]  # carries no dependence, permutable band
+      for j = j:  [L0[1]]  # vector
+        S0: A1[i, j] = A0[i, j]
     """
 
     loop: str
