@@ -32,15 +32,16 @@ bench: need-cc $(VENV)/.run
 
 venv: $(VENV)/.dev
 
+# `$(error)` says what is missing in one line, when the recipe runs
 need-venv:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
-	 || { echo "make: $(PYTHON) is not Python 3.10 or newer; install the package python3" >&2; exit 3; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
-	 || { echo "make: the venv module is missing; install the package python3-venv" >&2; exit 3; }
+	@$(if $(shell $(PYTHON) -c 'import sys; print(sys.version_info >= (3, 10) or "")' 2>/dev/null),,\
+	  $(error $(PYTHON) is not Python 3.10 or newer; install the package python3))
+	@$(if $(shell $(PYTHON) -c 'import ensurepip, venv; print(1)' 2>/dev/null),,\
+	  $(error the venv module is missing; install the package python3-venv))
 
 need-cc:
-	@command -v $(CC) >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || command -v clang >/dev/null 2>&1 \
-	 || { echo "make: no C compiler found; install the package gcc" >&2; exit 3; }
+	@$(if $(shell command -v $(CC) || command -v gcc || command -v clang),,\
+	  $(error no C compiler found; install the package gcc))
 
 $(BIN)/python: | need-venv
 	$(PYTHON) -m venv $(VENV)
