@@ -7,6 +7,7 @@ Refuses: extents that differ by a constant (PO0140).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
@@ -14,7 +15,6 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.integers import (
     clipped,
     compare,
-    constant,
     is_affine,
     is_size,
     minus,
@@ -22,6 +22,8 @@ from polyopt.frontend.integers import (
 )
 from polyopt.frontend.values import Index, Tensor, iterators, remapped
 from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
     CompareOp,
     Const,
     Expr,
@@ -48,7 +50,8 @@ def equate(b: Builder, left: Expr, right: Expr, what: str, loc: Loc | None) -> E
             message = f"{what}: extents {show(left)} and {show(right)} differ"
             refuse("PO0140", message, loc, "give both operands the same shape")
         return unclipped(left)
-    if _learn(b, left, right) or _learn(b, right, left) or _learn_from_sum(b, left, right):
+    first, second = (right, left) if _is_later(b, right, left) else (left, right)
+    if _learn(b, first, second) or _learn(b, second, first) or _learn_from_sum(b, left, right):
         return b.facts.resolve(left)
     if b.facts.deferred:
         return left
@@ -59,6 +62,16 @@ def equate(b: Builder, left: Expr, right: Expr, what: str, loc: Loc | None) -> E
     if not b.always(equal):
         b.demand(equal, "PO0173", message, loc, "give both operands the same shape")
     return left
+
+
+def _order(b: Builder, size: Expr) -> int:
+    """Return the place of a size among the arguments' dimensions; -1 for anything else."""
+    return b.size_order.get(size.name, -1) if isinstance(size, Param) else -1
+
+
+def _is_later(b: Builder, left: Expr, right: Expr) -> bool:
+    """Whether `left` is the one to be expressed by the other: a dimension of a later argument."""
+    return _order(b, left) > _order(b, right)
 
 
 def _learn(b: Builder, size: Expr, value: Expr) -> bool:
@@ -91,7 +104,8 @@ def _learn_from_sum(b: Builder, left: Expr, right: Expr) -> bool:
     gap = linear(minus(unclipped(left), unclipped(right)))
     if not all(isinstance(atom, Param) for atom, _ in gap.terms):
         return False
-    for atom, factor in reversed(gap.terms):
+    latest_first = sorted(gap.terms, key=lambda term: -_order(b, term[0]))
+    for atom, factor in latest_first:
         if not isinstance(atom, Param) or not is_size(atom.name) or abs(factor) != 1:
             continue
         rest = tuple((other, -c * factor) for other, c in gap.terms if other != atom)
@@ -120,7 +134,30 @@ def _common(b: Builder, left: Expr, right: Expr, what: str, loc: Loc | None) -> 
         return right
     if right == ONE:
         return left
+    if left != right and (_is_single(left) or _is_single(right)):
+        single, other = (left, right) if _is_single(left) else (right, left)
+        return _stretch(b, single, other, what, loc)
     return equate(b, left, right, what, loc)
+
+
+def _is_single(extent: Expr) -> bool:
+    """Tell whether an extent is 1 or, where its array is empty, 0: that of `A[:, 0:1]`."""
+    arms = (extent.left, extent.right) if _is_minimum(extent) else ()
+    return extent == ONE or ONE in arms
+
+
+def _is_minimum(extent: Expr) -> TypeGuard[Binary]:
+    return isinstance(extent, Binary) and extent.op is BinaryOp.MIN
+
+
+def _stretch(b: Builder, single: Expr, other: Expr, what: str, loc: Loc | None) -> Expr:
+    """Return `other`; `single` must be 1 unless both are empty together."""
+    arms = (single.left, single.right) if _is_minimum(single) else ()
+    one = compare(CompareOp.EQ, single, ONE)
+    if other not in arms and not b.always(one):
+        message = f"{what}: extent {show(single)} must be 1"
+        b.demand(one, "PO0173", message, loc, "give an array that is not empty")
+    return other
 
 
 def is_repeated(source: Index, target: Index) -> bool:
@@ -130,7 +167,7 @@ def is_repeated(source: Index, target: Index) -> bool:
         if any(extent != ONE for extent in missing):
             return True
     pairs = zip(reversed(source), reversed(target), strict=False)
-    return any(old == ONE and new != ONE for old, new in pairs)
+    return any(_is_single(old) and new != old for old, new in pairs)
 
 
 def stretched(tensor: Tensor, shape: Index) -> Tensor:
@@ -139,7 +176,7 @@ def stretched(tensor: Tensor, shape: Index) -> Tensor:
         return tensor
     skip = len(shape) - tensor.rank
     fixed = tuple(
-        constant(extent) == 1 and shape[skip + d] != ONE for d, extent in enumerate(tensor.shape)
+        _is_single(extent) and shape[skip + d] != extent for d, extent in enumerate(tensor.shape)
     )
 
     def index(full: Index) -> Index:
