@@ -17,7 +17,7 @@ from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.contraction import mixes_products
 from polyopt.emit.frame import Frame, extent_text
 from polyopt.emit.helpers import Helper, HelperKind
-from polyopt.emit.lanes import vectorized
+from polyopt.emit.lanes import is_contiguous, vectorized
 from polyopt.emit.names import c_identifier
 from polyopt.emit.openmp import parallel_pragma, simd_pragma
 from polyopt.emit.regions import Free, free_names, nodes, written_arrays
@@ -171,7 +171,7 @@ class BodyEmitter:
         nest = Nest(self._head(loop), inner.body(loop.body))
         match loop.kind:
             case LoopKind.VECTOR:
-                return [cgen.Pragma(simd_pragma(loop, self.frame.names)), nest]
+                return [cgen.Pragma(simd_pragma(loop, self.printer)), nest]
             case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.PARALLEL:
                 return [nest]
             case _:
@@ -194,8 +194,9 @@ class BodyEmitter:
         head = f"for (int64_t {', '.join(begins)}; {name} < {high}; {name} += {width})"
         part = (self._own(f"{name}_from"), self._own(f"{name}_to"))
         least, most = self._helper(HelperKind.MIN), self._helper(HelperKind.MAX)
+        before = f"-{name}" if low == "0" else f"{low} - {name}"
         bounds = [
-            cgen.Line(f"int64_t {part[0]} = {most}({low} - {name}, 0);"),
+            cgen.Line(f"int64_t {part[0]} = {most}({before}, 0);"),
             cgen.Line(f"int64_t {part[1]} = {least}({high} - {name}, {width});"),
         ]
         ends = replace(self, printer=replace(self.printer, part=part))
@@ -229,7 +230,8 @@ class BodyEmitter:
         return f"for (int64_t {name} = {lower}; {name} < {upper}; {step})"
 
     def _parallel(self, loop: For, inner: BodyEmitter) -> list[cgen.Generable]:
-        pragma = cgen.Pragma(parallel_pragma(loop, self.frame.names, self.printer.text))
+        simd = is_contiguous(loop, self.frame.rows)
+        pragma = cgen.Pragma(parallel_pragma(loop, self.printer, simd=simd))
         free = free_names(loop.body)
         has_loops = any(isinstance(node, For) for node in nodes(loop.body))
         if not has_loops or free.set_locals or loop.reductions:

@@ -44,6 +44,8 @@ class HelperKind(Enum):
     MUL = "mul"
     DIV = "div"
     EXACT = "exact"
+    REDUCE_MIN = "reduce_min"
+    REDUCE_MAX = "reduce_max"
     EXTENT = "extent"
     BYTES = "bytes"
     ALLOC = "alloc"
@@ -112,6 +114,17 @@ def _min(helper: Helper) -> list[str]:
     if helper.dtype.is_float:
         return _binary(helper, [f"return a {sign} b || a != a ? a : b;"])
     return _binary(helper, [f"return a {sign} b ? a : b;"])
+
+
+def _reduction(helper: Helper) -> list[str]:
+    # OpenMP's own minimum and maximum lose NaN
+    is_min = helper.kind is HelperKind.REDUCE_MIN
+    join = Helper(HelperKind.MIN if is_min else HelperKind.MAX, helper.dtype).name
+    return [
+        f"#pragma omp declare reduction({helper.name} : {helper.dtype.ctype} : \\",
+        f"        omp_out = {join}(omp_out, omp_in)) \\",
+        f"    initializer(omp_priv = {'' if is_min else '-'}INFINITY)",
+    ]
 
 
 def _floordiv(helper: Helper) -> list[str]:
@@ -441,6 +454,8 @@ _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.MUL: _complex_mul,
     HelperKind.DIV: _complex_div,
     HelperKind.EXACT: _exact,
+    HelperKind.REDUCE_MIN: _reduction,
+    HelperKind.REDUCE_MAX: _reduction,
     HelperKind.EXTENT: _extent,
     HelperKind.BYTES: _bytes,
     HelperKind.ALLOC: _alloc,

@@ -84,6 +84,26 @@ def vectorized(loop: For, lanes: int, rows: frozenset[str]) -> Body:
     return tuple(vectorizer.node(node) for node in loop.body)
 
 
+def is_contiguous(loop: For, rows: frozenset[str]) -> bool:
+    """Tell whether `loop` is straight-line statements over contiguous or fixed elements."""
+    for node in loop.body:
+        if not isinstance(node, Assign | Declare | SetLocal):
+            return False
+        parts = [*walk(node.value), *(walk(node.target) if isinstance(node, Assign) else ())]
+        accesses = [p for p in parts if isinstance(p, Load | VectorLoad)]
+        if not all(is_unit_stride(access, loop.iter, rows) for access in accesses):
+            return False
+    return bool(loop.body)
+
+
+def is_unit_stride(access: Load | VectorLoad, name: str, rows: frozenset[str]) -> bool:
+    """Tell whether iterator `name` moves an access by one element a step, or not at all."""
+    if not any(part == Iter(name) for index in access.index for part in walk(index)):
+        return True
+    strides = [dict(linear(index).terms).get(Iter(name), 0) for index in access.index]
+    return access.array in rows and strides[-1] == 1 and not any(strides[:-1])
+
+
 @dataclass(frozen=True, slots=True)
 class _Vectorizer:
     iter: str

@@ -5,13 +5,17 @@ In: a `For`.  Out: the pragma's text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
+from polyopt.emit.cexpr import ExprPrinter
+from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.regions import nodes
 from polyopt.emit.work import work
-from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, linear, sub, walk
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Symbol, linear, sub, walk
 from polyopt.ir.loops import For
 
+_NAN_KEEPING = {
+    BinaryOp.MIN: (HelperKind.MIN, HelperKind.REDUCE_MIN),
+    BinaryOp.MAX: (HelperKind.MAX, HelperKind.REDUCE_MAX),
+}
 _REDUCTION = {
     BinaryOp.ADD: "+",
     BinaryOp.MUL: "*",
@@ -23,36 +27,42 @@ _REDUCTION = {
 }
 
 
-def reduction_clauses(loop: For, names: Mapping[str, str]) -> str:
+def reduction_clauses(loop: For, printer: ExprPrinter) -> str:
     """Return the reduction clauses of `loop`, each with a leading space."""
     return "".join(
-        f" reduction({_REDUCTION[op]} : {names.get(symbol.name, symbol.name)})"
+        f" reduction({_reduction(op, symbol, printer)} : {printer.text(symbol)})"
         for op, symbol in loop.reductions
     )
 
 
-ENOUGH_WORK = 20_000  # assignments; fewer cost less than waking the threads
+def _reduction(op: BinaryOp, symbol: Symbol, printer: ExprPrinter) -> str:
+    """Return OpenMP's name of an operator; float minima and maxima are declared by the file."""
+    if not symbol.dtype.is_float or op not in _NAN_KEEPING:
+        return _REDUCTION[op]
+    joins, declared = _NAN_KEEPING[op]
+    printer.helper(Helper(joins, symbol.dtype))
+    return printer.helper(Helper(declared, symbol.dtype))
 
 
-def parallel_pragma(
-    loop: For, names: Mapping[str, str], text: Callable[[Expr], str], *, simd: bool = False
-) -> str:
-    """Return the pragma that shares the iterations of `loop` among threads, if there are enough.
+ENOUGH_WORK = 100_000  # assignments; fewer cost less than waking the threads
 
-    `text` prints an INT64 expression.
-    """
+
+def parallel_pragma(loop: For, printer: ExprPrinter, *, simd: bool = False) -> str:
+    """Return the pragma that shares the iterations of `loop` among threads, if there are enough."""
     amount = work(loop)
-    condition = f" if ({text(amount)} > {ENOUGH_WORK})"
+    condition = f" if (parallel : {printer.text(amount)} > {ENOUGH_WORK})"
     if isinstance(amount, Const):
-        condition = "" if int(amount.value.real) > ENOUGH_WORK else " if (0)"
+        condition = "" if int(amount.value.real) > ENOUGH_WORK else " if (parallel : 0)"
+    if not simd:
+        condition = condition.replace("parallel : ", "")
     how = "dynamic" if has_varying_work(loop) else "static"
     kind = "parallel for simd" if simd else "parallel for"
-    return f"omp {kind} schedule({how}){reduction_clauses(loop, names)}{condition}"
+    return f"omp {kind} schedule({how}){reduction_clauses(loop, printer)}{condition}"
 
 
-def simd_pragma(loop: For, names: Mapping[str, str]) -> str:
+def simd_pragma(loop: For, printer: ExprPrinter) -> str:
     """Return the pragma that spreads the iterations of `loop` over SIMD lanes."""
-    return f"omp simd{reduction_clauses(loop, names)}"
+    return f"omp simd{reduction_clauses(loop, printer)}"
 
 
 def has_varying_work(loop: For) -> bool:

@@ -1,16 +1,19 @@
-"""Reduce: a sum over contiguous elements that may be reassociated runs on SIMD lanes.
+"""Reduce: sums whose order is open run on SIMD lanes, each lane on a copy of the accumulator.
 
-In: an innermost sequential loop whose only work is `x = x op f` of a reassociable statement, with
-`x` not moving.  Out: a VECTOR loop that accumulates in a local with a `reductions` clause.
-Leaves: loops with other writes, operands that are neither contiguous nor invariant.
+In: innermost loops that update an accumulator by a reassociable statement, sequential or VECTOR.
+Out: VECTOR loops over a local, named in `reductions`; its value is stored after the loop.
+Leaves in order: VECTOR loops whose accumulator cannot be a local, or whose operator OpenMP lacks.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from polyopt.emit.lanes import row_arrays
+from polyopt.emit.lanes import is_contiguous, row_arrays
+from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import Names, bottom_up, trip_count
+from polyopt.emit.regions import declared_names, nodes
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -24,7 +27,6 @@ from polyopt.ir.expr import (
     Symbol,
     VectorLoad,
     linear,
-    rewrite,
     walk,
 )
 from polyopt.ir.loops import (
@@ -38,76 +40,167 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
+from polyopt.ir.types import DType
 
-_OPERATORS = frozenset({BinaryOp.ADD, BinaryOp.MUL, BinaryOp.AND, BinaryOp.OR, BinaryOp.XOR})
+_OPERATORS = frozenset(
+    {
+        *(BinaryOp.ADD, BinaryOp.MUL, BinaryOp.MIN, BinaryOp.MAX),
+        *(BinaryOp.AND, BinaryOp.OR, BinaryOp.XOR),
+    }
+)
 
 
 def vectorize_reductions(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with its reassociable innermost reductions as VECTOR loops."""
+    """Return `fn` with the reductions of its innermost loops on lanes, the others in order."""
     names = Names(fn)
     rows = row_arrays(fn)
 
     def rule(node: Node) -> Body:
-        if not isinstance(node, For) or node.kind is not LoopKind.SEQUENTIAL or node.step != 1:
+        if not isinstance(node, For) or node.reductions:
             return (node,)
-        match node.body:
-            case (Assign(target=Load() as target) as assign,) if (
-                assign.statement in fn.reassociable
-            ):
-                return _reduced(node, assign, target, names, rows)
+        match node.kind:
+            case LoopKind.VECTOR:
+                return _on_lanes(node, fn.reassociable, names)
+            case LoopKind.SEQUENTIAL if node.step == 1 and is_contiguous(node, rows):
+                done = _on_lanes(replace(node, kind=LoopKind.VECTOR), fn.reassociable, names)
+                return done if _found_reduction(done) else (node,)
             case _:
                 return (node,)
 
     return replace(fn, body=bottom_up(fn.body, rule))
 
 
-def _reduced(loop: For, assign: Assign, target: Load, names: Names, rows: frozenset[str]) -> Body:
-    op = _operator(assign.value, target)
-    if op is None or target.dtype.is_complex or _moves(target, loop.iter):
-        return (loop,)
-    others = [p for p in walk(assign.value) if isinstance(p, Load | VectorLoad) and p != target]
-    if any(p.array == target.array for p in others):
-        return (loop,)
-    if not all(isinstance(p, Load) and _is_contiguous(p, loop.iter, rows) for p in others):
-        return (loop,)
-    symbol = Symbol(names.fresh(f"{target.array}_sum"), target.dtype)
-    value = rewrite(assign.value, lambda part: symbol if part == target else None)
-    inner = SetLocal(symbol.name, symbol.dtype, 1, value, assign.statement, assign.instance)
-    vector = replace(loop, kind=LoopKind.VECTOR, body=(inner,), reductions=((op, symbol),))
-    body: Body = (
-        Declare(symbol.name, symbol.dtype, 1, target),
-        vector,
-        Assign(target, symbol),
-    )
-    count = trip_count(loop)
-    if count is not None and count > 0:
-        return body
-    return (If(Compare(CompareOp.GT, loop.upper, loop.lower), body),)
+def _found_reduction(body: Body) -> bool:
+    return any(isinstance(node, For) and node.reductions for node in nodes(body))
 
 
-def _operator(value: Expr, target: Load) -> BinaryOp | None:
-    """Return the operator that joins `target`, as the left operand, with the rest."""
+@dataclass(frozen=True, slots=True)
+class _Accumulator:
+    """What a loop accumulates into: an array element or a local, and the operator."""
+
+    target: Load | Symbol
+    op: BinaryOp | None
+
+
+def _on_lanes(loop: For, reassociable: frozenset[str], names: Names) -> Body:
+    """Return a VECTOR loop with its accumulators as reductions, or in order."""
+    own = declared_names(loop.body)
+    found: dict[Load | Symbol, _Accumulator] = {}
+    for node in nodes(loop.body):
+        match node:
+            case Assign(target=Load() as target) if not _is_private(target, loop, own):
+                open_ = node.statement in reassociable
+                found[target] = _Accumulator(target, _operator(node.value, target, open_))
+            case SetLocal() if node.name not in own:
+                symbol = Symbol(node.name, node.dtype, node.lanes)
+                open_ = node.statement in reassociable
+                found[symbol] = _Accumulator(symbol, _operator(node.value, symbol, open_))
+            case _:
+                pass
+    if not found:
+        return (loop,)
+    if not all(_is_supported(a, loop) for a in found.values()):
+        return (replace(loop, kind=LoopKind.SEQUENTIAL),)
+    return _with_locals(loop, tuple(found.values()), names)
+
+
+def _is_private(target: Load, loop: For, own: frozenset[str]) -> bool:
+    """Tell whether every iteration of `loop` has elements of its own behind `target`.
+
+    That is certain where one subscript is the iterator times a constant, plus what does not
+    depend on the loop.
+    """
+    for index in target.index:
+        terms = dict(linear(index).terms)
+        if terms.pop(Iter(loop.iter), 0) == 0:
+            continue
+        inside = own | {loop.iter}
+        parts = [p for atom in terms for p in walk(atom)]
+        if not any(isinstance(p, Iter | Symbol) and p.name in inside for p in parts):
+            return True
+    return False
+
+
+def _operator(value: Expr, target: Load | Symbol, is_open: bool) -> BinaryOp | None:
+    """Return the operator that joins `target` with the rest, or None when that has an order."""
+    if not is_open or target.dtype.is_complex:
+        return None
     match value:
-        case Binary(op=op, left=left) if left == target and op in _OPERATORS:
-            return None if _uses(value.right, target) else op
+        case Binary(op=op, left=left, right=rest) if left == target and op in _OPERATORS:
+            return None if _uses(rest, target) else op
+        case Binary(op=op, left=rest, right=right) if right == target and op in _OPERATORS:
+            return None if _uses(rest, target) else op
+        case Binary(op=BinaryOp.SUB, left=left, right=rest) if left == target:
+            return None if _uses(rest, target) else BinaryOp.ADD
         case Call(func=MathFunc.FMA, args=(a, b, c)) if c == target:
             return None if _uses(a, target) or _uses(b, target) else BinaryOp.ADD
         case _:
             return None
 
 
-def _uses(expr: Expr, target: Load) -> bool:
+def _uses(expr: Expr, target: Expr) -> bool:
     return any(part == target for part in walk(expr))
 
 
-def _moves(target: Load, name: str) -> bool:
-    return any(
-        isinstance(part, Load) or part == Iter(name) for i in target.index for part in walk(i)
-    )
+def _is_supported(accumulator: _Accumulator, loop: For) -> bool:
+    """Tell whether one local can stand for the accumulator while `loop` runs."""
+    target = accumulator.target
+    if accumulator.op is None or any(isinstance(node, For) for node in nodes(loop.body)):
+        return False
+    if target.dtype is DType.BOOL:
+        return False
+    if isinstance(target, Symbol):
+        return target.lanes == 1
+    if any(isinstance(p, Load | Symbol) or p == Iter(loop.iter) for p in _index_parts(target)):
+        return False
+    return _accesses(loop.body, target.array) == {target}
 
 
-def _is_contiguous(load: Load, name: str, rows: frozenset[str]) -> bool:
-    strides = [dict(linear(i).terms).get(Iter(name), 0) for i in load.index]
-    if not any(part == Iter(name) for i in load.index for part in walk(i)):
-        return True
-    return load.array in rows and strides[-1] == 1 and not any(strides[:-1])
+def _index_parts(target: Load) -> tuple[Expr, ...]:
+    return tuple(part for index in target.index for part in walk(index))
+
+
+def _accesses(body: Body, array: str) -> set[Expr]:
+    found: set[Expr] = set()
+    for node in nodes(body):
+        match node:
+            case Assign():
+                exprs = [node.target, node.value]
+            case Declare() | SetLocal():
+                exprs = [node.value]
+            case If():
+                exprs = [node.condition]
+            case _:
+                exprs = []
+        for part in (p for e in exprs for p in walk(e)):
+            if isinstance(part, Load | VectorLoad) and part.array == array:
+                found.add(part)
+    return found
+
+
+def _with_locals(loop: For, accumulators: tuple[_Accumulator, ...], names: Names) -> Body:
+    known: dict[Expr, Symbol] = {}
+    before: list[Node] = []
+    after: list[Node] = []
+    reductions: list[tuple[BinaryOp, Symbol]] = []
+    for accumulator in accumulators:
+        target, op = accumulator.target, accumulator.op
+        assert op is not None
+        if isinstance(target, Symbol):
+            reductions.append((op, target))
+            continue
+        symbol = Symbol(names.fresh(f"{target.array}_acc"), target.dtype)
+        known[target] = symbol
+        before.append(Declare(symbol.name, symbol.dtype, 1, target))
+        after.append(Assign(target, symbol))
+        reductions.append((op, symbol))
+    rule: Callable[[Expr], Expr | None] = known.get
+    body = tuple(map_node(node, rule) for node in loop.body)
+    vector = replace(loop, body=body, reductions=tuple(reductions))
+    if not before:
+        return (vector,)
+    count = trip_count(loop)
+    whole = (*before, vector, *after)
+    if count is not None and count > 0:
+        return whole
+    return (If(Compare(CompareOp.GT, loop.upper, loop.lower), whole),)

@@ -87,7 +87,7 @@ static void gemm_L0_tile_0(int64_t N, int64_t M, int64_t K, double alpha, int64_
                     po_store_f64x8(C[i] + j, po_load_f64x8(C[i] + j) + alpha * A[i][k]
                             * po_load_f64x8(B[k] + j));
                 } else {
-                    int64_t j_from = po_max(0 - j, 0);
+                    int64_t j_from = po_max(-j, 0);
                     int64_t j_to = po_min(M - j, 8);
                     po_store_part_f64x8(C[i] + j, j_from, j_to,
                             po_load_part_f64x8(C[i] + j, j_from, j_to) + alpha * A[i][k]

@@ -91,7 +91,7 @@ int chain(int64_t N, double *restrict x)
         if (i >= 0 && i + 8 <= N) {
             po_store_f64x8(t + i, po_load_f64x8(x + i) * 2.0);
         } else {
-            int64_t i_from = po_max(0 - i, 0);
+            int64_t i_from = po_max(-i, 0);
             int64_t i_to = po_min(N - i, 8);
             po_store_part_f64x8(t + i, i_from, i_to, po_load_part_f64x8(x + i, i_from, i_to) * 2.0);
         }
@@ -100,7 +100,7 @@ int chain(int64_t N, double *restrict x)
         if (i >= 0 && i + 8 <= N) {
             po_store_f64x8(u + i, po_load_f64x8(t + i) + 1.0);
         } else {
-            int64_t i_from = po_max(0 - i, 0);
+            int64_t i_from = po_max(-i, 0);
             int64_t i_to = po_min(N - i, 8);
             po_store_part_f64x8(u + i, i_from, i_to, po_load_part_f64x8(t + i, i_from, i_to) + 1.0);
         }
@@ -109,7 +109,7 @@ int chain(int64_t N, double *restrict x)
         if (i >= 0 && i + 8 <= N) {
             po_store_f64x8(x + i, po_load_f64x8(u + i) - po_load_f64x8(t + i));
         } else {
-            int64_t i_from = po_max(0 - i, 0);
+            int64_t i_from = po_max(-i, 0);
             int64_t i_to = po_min(N - i, 8);
             po_store_part_f64x8(x + i, i_from, i_to, po_load_part_f64x8(u + i, i_from, i_to)
                     - po_load_part_f64x8(t + i, i_from, i_to));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from polyopt.emit import emit_c, optimize_loops
@@ -37,6 +38,7 @@ from tests.unit.emit.kernels import (
     array,
     assert_same,
     at,
+    call,
     data,
     ex,
     function,
@@ -324,7 +326,7 @@ def row_sums(reassociable=("S0",), order=("i", "j")):
 
 def test_open_sums_run_on_lanes():
     done = vectorize_reductions(row_sums())
-    assert "reduction(+ : s_sum)" in emit_c(done).text
+    assert "reduction(+ : s_acc)" in emit_c(done).text
     arrays = data(row_sums(), {"N": 5, "M": 37})
     got = interpret(done, arrays, {"N": 5, "M": 37})["s"]
     want = arrays["s"] + arrays["A"][:5, :37].sum(axis=1)
@@ -335,6 +337,53 @@ def test_open_sums_run_on_lanes():
     "fn", [row_sums(()), row_sums(order=("j", "i"))], ids=["ordered", "column"]
 )
 def test_other_sums_are_left(fn):
+    assert vectorize_reductions(fn).body == fn.body
+
+
+def vector_reduction(sign, kind=VECTOR, reassociable=("S0",), index=0):
+    value = op(sign, at("s", index), at("x", "j"))
+    assign = Assign(at("s", index), value, "S0", (Iter("j"),))
+    arrays = [array("s", 4), array("x", "M", role=Role.INPUT)]
+    body = loop("j", 0, "M", assign, kind=kind)
+    return function("f", arrays, ["M"], body, reassociable=reassociable)
+
+
+@pytest.mark.parametrize("sign", ["+", "*", "min", "max"])
+def test_vector_loops_name_their_reductions(sign):
+    fn = vector_reduction(sign)
+    done = optimize_loops(fn, WIDE, "strict")
+    assert "reduction(" in emit_c(done).text
+    arrays = data(fn, {"M": 100})
+    for size in (0, 1, 100):
+        values = {"s": arrays["s"], "x": arrays["x"][:size].copy()}
+        got, want = call(done, values, {"M": size})["s"], interpret(fn, values, {"M": size})["s"]
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("sign", ["min", "max"])
+@pytest.mark.parametrize("place", [0, 7, 31, 99])
+def test_nan_survives_minima_and_maxima_on_lanes(sign, place):
+    fn = vector_reduction(sign)
+    arrays = data(fn, {"M": 100})
+    arrays["x"][place] = np.nan
+    assert np.isnan(call(optimize_loops(fn, WIDE, "strict"), arrays, {"M": 100})["s"][0])
+
+
+def test_a_vector_loop_with_an_accumulator_that_cannot_be_local_runs_in_order():
+    moving = vector_reduction("+", index=i64("//", "j", 30))
+    (node,) = vectorize_reductions(moving).body
+    assert node.kind is LoopKind.SEQUENTIAL
+    inner = loop("k", 0, 3, Assign(at("s", "k"), op("+", at("s", "k"), at("x", "j")), "S0"))
+    nest = loop("j", 0, "M", inner, kind=VECTOR)
+    fn = function("f", [array("s", 4), array("x", "M")], ["M"], nest, reassociable=["S0"])
+    (node,) = vectorize_reductions(fn).body
+    assert node.kind is LoopKind.SEQUENTIAL
+
+
+def test_a_vector_loop_with_elements_of_its_own_stays():
+    value = op("+", at("y", "j"), at("x", "j"))
+    body = loop("j", 0, "M", Assign(at("y", "j"), value, "S0"), kind=VECTOR)
+    fn = function("f", [array("y", "M"), array("x", "M")], ["M"], body, reassociable=["S0"])
     assert vectorize_reductions(fn).body == fn.body
 
 
