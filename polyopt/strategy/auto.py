@@ -44,7 +44,7 @@ def _choose(source: Schedule, machine: Machine) -> Schedule:
             contracted |= labels(found.tree) - labels(start.tree) | {label}
             start = found
     start = fuse_neighbours(start, frozenset(contracted))
-    return vectorize_innermost(parallelize_outer(start, machine))
+    return vectorize_innermost(parallelize_outer(start))
 
 
 def labels(tree: Tree) -> set[str]:

@@ -7,7 +7,6 @@ bands that carry dependences tiled and run as a wavefront of tiles.
 from __future__ import annotations
 
 from polyopt.ir.loops import LoopKind
-from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
@@ -20,7 +19,7 @@ from polyopt.schedule.tree import (
 )
 from polyopt.strategy.order import contiguous_last
 from polyopt.strategy.vector import vector_gain
-from polyopt.transforms import Interchange, Parallelize, Skew, Tile
+from polyopt.transforms import Interchange, Parallelize, Peel, Skew, Tile
 
 
 def outer_bands(tree: Tree) -> list[str]:
@@ -36,14 +35,15 @@ def outer_bands(tree: Tree) -> list[str]:
             return []
 
 
-def parallelize_outer(schedule: Schedule, machine: Machine) -> Schedule:
+def parallelize_outer(schedule: Schedule) -> Schedule:
     """Return `schedule` with the outermost loops of each nest parallel, tiled where that pays."""
     for label in outer_bands(schedule.tree):
-        schedule = _parallelize(schedule, label, machine)
+        schedule = _parallelize(schedule, label, 0)
     return schedule
 
 
-def _parallelize(schedule: Schedule, label: str, machine: Machine) -> Schedule:
+def _parallelize(schedule: Schedule, label: str, above: int) -> Schedule:
+    """Return `schedule` with one loop at or below the band parallel; `above` counts outer loops."""
     band = find_band(schedule.tree, label)
     if any(m.kind is LoopKind.PARALLEL for below in bands(band) for m in below.members):
         return schedule
@@ -52,13 +52,30 @@ def _parallelize(schedule: Schedule, label: str, machine: Machine) -> Schedule:
         found = _outermost(schedule, band, coincident)
         if found is not None:
             return found
-    if len(band.members) >= 2 and band.permutable:
-        found = wavefront(schedule, label, machine)
+    peeled = _peeled(schedule, band)
+    if peeled is not None:
+        return peeled
+    if len(band.members) >= 2 and band.permutable and above == 0:
+        found = wavefront(schedule, label)
         if found is not None:
             return found
     for inner in outer_bands(band.child):
-        schedule = _parallelize(schedule, inner, machine)
+        schedule = _parallelize(schedule, inner, above + len(band.members))
     return schedule
+
+
+def _peeled(schedule: Schedule, band: Band) -> Schedule | None:
+    """Return `schedule` with the band peeled where that makes all its parts but one parallel."""
+    peeled = schedule.attempt(Peel(band.label))
+    if peeled is None:
+        return None
+    parts = [f"{band.label}.{name}" for name in ("before", "at", "after")]
+    for label in (parts[0], parts[2]):
+        found = peeled.attempt(Parallelize(f"{label}[0]"))
+        if found is None:
+            return None
+        peeled = found
+    return peeled
 
 
 def _parallel_position(schedule: Schedule, band: Band) -> int | None:
@@ -69,7 +86,7 @@ def _parallel_position(schedule: Schedule, band: Band) -> int | None:
     return min(found, key=lambda p: (vector_gain(schedule, band.label, p) > 0, p))
 
 
-STRIP = 512  # iterations of a contiguous loop that one thread takes at a time
+STRIP = 256  # iterations of a contiguous loop that one thread takes at a time
 
 
 def _outermost(schedule: Schedule, band: Band, position: int) -> Schedule | None:
@@ -91,12 +108,12 @@ def _outermost(schedule: Schedule, band: Band, position: int) -> Schedule | None
     return schedule.attempt(*moves, Parallelize(f"{label}[0]"))
 
 
-def wavefront(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+def wavefront(schedule: Schedule, label: str) -> Schedule | None:
     """Return `schedule` with the band tiled and its tiles run in parallel along a diagonal."""
     band = find_band(schedule.tree, label)
     order = contiguous_last(schedule, label)
     moves: list[Transform] = list(order)
-    sizes = tile_sizes(schedule, band, machine)
+    sizes = tile_sizes(band)
     tiles = f"{label}.tile"
     steps: list[Transform] = [*moves, Tile(label, sizes)]
     inner = [f"{tiles}[{p}]" for p in range(1, len(sizes))]
@@ -104,15 +121,10 @@ def wavefront(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
     return schedule.attempt(*steps, Parallelize(f"{tiles}[1]"))
 
 
-def tile_sizes(schedule: Schedule, band: Band, machine: Machine) -> tuple[int, ...]:
-    """Return tile sizes that keep a tile's working set in the L2 cache.
+def tile_sizes(band: Band) -> tuple[int, ...]:
+    """Return tile sizes for a band run as a wavefront: time steps, then rows.
 
-    Two loops: long tiles along the contiguous loop.  Three: time and rows tiled, the contiguous
-    loop whole.  Four: the contiguous loop whole again.
+    Two loops: long strips of the contiguous loop.  Three and more: steps and rows of tiles whose
+    inner loops run whole, so that rows stay long for the lanes; a tile's rows fit the L2 cache.
     """
-    count = len(band.members)
-    if count == 2:
-        return (32, 2048)
-    if count == 3:
-        return (16, 32)
-    return (8, 16, 16)[: count - 1]
+    return {2: (32, 2048), 3: (16, 32)}.get(len(band.members), (8, 16))

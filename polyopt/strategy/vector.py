@@ -7,6 +7,7 @@ exists, bodies split where only that makes them vectorizable, and the loop marke
 from __future__ import annotations
 
 from polyopt.ir.loops import LoopKind
+from polyopt.schedule.legality import multi
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
@@ -17,7 +18,7 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.strides import Step, accesses, directions, step_of
-from polyopt.transforms import Distribute, Interchange, Vectorize
+from polyopt.transforms import Cut, Distribute, Interchange, Peel, Reorder, Vectorize
 
 _GAIN = {Step.CONTIGUOUS: 2, Step.INVARIANT: 1, Step.STRIDED: -4}
 
@@ -83,17 +84,64 @@ def _with_vector(schedule: Schedule, label: str, position: int) -> Schedule | No
     whole = schedule.attempt(*moves, Vectorize(f"{label}[{last}]"))
     if whole is not None:
         return whole
-    if not isinstance(band.child, Sequence):
-        return None
     moved = schedule.attempt(*moves) if moves else schedule
-    if moved is None:
+    return None if moved is None else _split(moved, label) or _peel(moved, label)
+
+
+def _peel(schedule: Schedule, label: str) -> Schedule | None:
+    """Return `schedule` with the band's last loop peeled and its two long parts vectorized."""
+    last = len(find_band(schedule.tree, label).members) - 1
+    inner = f"{label}.inner" if last else label
+    steps: list[Transform] = [Cut(label, last)] if last else []
+    ends = [Vectorize(f"{inner}.{name}[0]") for name in ("before", "after")]
+    return schedule.attempt(*steps, Peel(inner), *ends)
+
+
+def _split(schedule: Schedule, label: str) -> Schedule | None:
+    """Return `schedule` with the band's last loop given to each part of its body, and vectorized."""
+    body = find_band(schedule.tree, label).child
+    if not isinstance(body, Sequence):
         return None
-    split = moved.attempt(Distribute(label, 1))
+    order = dependence_order(schedule, label, body)
+    if order is None:
+        return None
+    steps: list[Transform] = [Distribute(label, 1)]
+    if order != tuple(range(len(order))):
+        steps.insert(0, Reorder(label, order))
+    split = schedule.attempt(*steps)
     if split is None:
         return None
     marked = False
-    for number in range(len(band.child.parts)):
+    for number in range(len(body.parts)):
         vector = split.attempt(Vectorize(f"{label}.{number}"))
         if vector is not None:
             split, marked = vector, True
     return split if marked else None
+
+
+def dependence_order(schedule: Schedule, label: str, body: Sequence) -> tuple[int, ...] | None:
+    """Return an order of the parts in which each comes after those it depends on.
+
+    Counted are dependences inside one iteration of all loops but the band's last; None if they
+    form a circle.
+    """
+    band = find_band(schedule.tree, label)
+    path, _ = path_to(schedule.tree, schedule.scop, label)
+    pairs = schedule.dependences.ordering
+    for member in (*path, *band.members[:-1]):
+        pairs = pairs.eq_at_multi_union_pw_aff(multi(member))
+    waits: dict[int, set[int]] = {}
+    for late, target in enumerate(body.parts):
+        into = pairs.intersect_range(target.domain)
+        waits[late] = {
+            early
+            for early, source in enumerate(body.parts)
+            if early != late and not into.intersect_domain(source.domain).is_empty()
+        }
+    order: list[int] = []
+    while len(order) < len(waits):
+        ready = [p for p in waits if p not in order and waits[p] <= set(order)]
+        if not ready:
+            return None
+        order.append(ready[0])
+    return tuple(order)

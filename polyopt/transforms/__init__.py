@@ -6,6 +6,8 @@ from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.interchange import Interchange
 from polyopt.transforms.parallelize import Parallelize
+from polyopt.transforms.peel import Peel
+from polyopt.transforms.reorder import Reorder
 from polyopt.transforms.separate import Separate
 from polyopt.transforms.skew import Skew
 from polyopt.transforms.text import parse_schedule, parse_steps
@@ -21,6 +23,8 @@ __all__ = [
     "Fusion",
     "Interchange",
     "Parallelize",
+    "Peel",
+    "Reorder",
     "Separate",
     "Skew",
     "Tile",

@@ -18,6 +18,8 @@ from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.interchange import Interchange
 from polyopt.transforms.parallelize import Parallelize
+from polyopt.transforms.peel import Peel
+from polyopt.transforms.reorder import Reorder
 from polyopt.transforms.separate import Separate
 from polyopt.transforms.skew import Skew
 from polyopt.transforms.tile import Tile
@@ -61,6 +63,8 @@ STEPS: dict[str, _Step] = {
     "fuse": _Step("fuse(L0, L1)", lambda w: Fuse(w[0], w[1], *_numbers(w[2:]))),
     "interchange": _Step("interchange(i, j)", lambda w: Interchange(*_fixed(2, w))),
     "parallelize": _Step("parallelize(i)", lambda w: Parallelize(*_fixed(1, w))),
+    "peel": _Step("peel(L0)", lambda w: Peel(*_fixed(1, w))),
+    "reorder": _Step("reorder(L0, 1, 0)", lambda w: Reorder(w[0], _numbers(w[1:]))),
     "separate": _Step(
         "separate(L0.point, L0.point2, 6, 16)", lambda w: Separate(w[0], w[1], _numbers(w[2:]))
     ),

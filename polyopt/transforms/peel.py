@@ -1,0 +1,108 @@
+"""Peel: split a loop at the iteration that the others depend on.
+
+In: a loop all of whose carried dependences touch one iteration.  Out: three loops in sequence: the
+iterations before it, itself, those after it.
+Refuses: a loop with no such iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.scop import Scop
+from polyopt.schedule.dependences import DependenceKind, compute_dependences
+from polyopt.schedule.legality import carried_pairs
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Sequence,
+    Tree,
+    find_band,
+    fresh_label,
+    map_bands,
+    member_map,
+    path_to,
+    replace_band,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Peel:
+    """Split the first loop of `band`, with all below it, at the one iteration others depend on.
+
+    The three copies of the band are called `L0.before`, `L0.at`, `L0.after` (index set splitting:
+    Griebl, Feautrier, Lengauer, "Index set splitting", 2000).
+    """
+
+    band: str
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the split tree; raises `ScheduleError` PO0301, PO0308."""
+        band = find_band(tree, self.band)
+        path, domain = path_to(tree, scop, self.band)
+        pivots = self._pivots(tree, scop, band).intersect(domain)
+        same = _equal_outside(path, domain)
+        value = isl.MultiUnionPwAff.from_union_pw_aff(band.members[0].schedule)
+        others = same.intersect_range(pivots)
+        if not _is_single(member_map(band.members[0], domain), same, pivots):
+            raise ScheduleError(
+                "PO0308",
+                f"{self}: the loop's dependences do not all touch one iteration",
+                hint="only a loop that one iteration keeps from being parallel can be peeled",
+            )
+        before = others.lex_lt_at_multi_union_pw_aff(value).domain()
+        after = others.lex_gt_at_multi_union_pw_aff(value).domain()
+        at = domain.subtract(before).subtract(after)
+        parts = []
+        for name, part in (("before", before), ("at", at), ("after", after)):
+            copy = _renamed(tree, band, name)
+            parts.append(Filter(part.coalesce(), copy))
+        return replace_band(tree, self.band, lambda _: Sequence(tuple(parts)))
+
+    def _pivots(self, tree: Tree, scop: Scop, band: Band) -> isl.UnionSet:
+        """Return the writing ends of the dependences that the loop carries."""
+        dependences = compute_dependences(scop)
+        carried = carried_pairs(dependences, tree, band.label, 0)
+        found = isl.UnionSet.empty(carried.get_space())
+        for dependence in dependences.memory:
+            pairs = carried.intersect(isl.UnionMap.from_map(dependence.relation))
+            if dependence.kind is not DependenceKind.ANTI:
+                found = found.union(pairs.domain())
+            if dependence.kind is not DependenceKind.FLOW:
+                found = found.union(pairs.range())
+        return found
+
+    def __str__(self) -> str:
+        return f"peel({self.band})"
+
+
+def _equal_outside(path: tuple[BandMember, ...], domain: isl.UnionSet) -> isl.UnionMap:
+    """Return the pairs of instances on which all the loops above agree."""
+    every = isl.UnionMap.from_domain_and_range(domain, domain)
+    for member in path:
+        every = every.eq_at_multi_union_pw_aff(
+            isl.MultiUnionPwAff.from_union_pw_aff(member.schedule)
+        )
+    return every
+
+
+def _is_single(value: isl.UnionMap, same: isl.UnionMap, pivots: isl.UnionSet) -> bool:
+    """Tell whether for each iteration of the loops above the pivots share one value of the loop."""
+    if pivots.is_empty():
+        return False
+    pairs = same.intersect_domain(pivots).intersect_range(pivots)
+    values = pairs.apply_domain(value).apply_range(value)
+    distances = values.deltas()
+    return bool(distances.is_subset(isl.UnionSet("{ [0] }")))
+
+
+def _renamed(tree: Tree, band: Band, suffix: str) -> Tree:
+    def rename(inner: Band) -> Tree:
+        label = fresh_label(tree, f"{inner.label}.{suffix}")
+        return Band(label, inner.members, inner.child)
+
+    return map_bands(band, rename)

@@ -1,0 +1,42 @@
+"""Reorder: run the parts of a loop's body in another order.
+
+In: a band over a sequence and a permutation.  Out: the sequence permuted.
+Refuses: a body that is no sequence, something that is no permutation of its parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.scop import Scop
+from polyopt.schedule.tree import Band, Sequence, Tree, find_band, replace_band
+
+
+@dataclass(frozen=True, slots=True)
+class Reorder:
+    """Run part `order[0]` of the body of `band` first, then part `order[1]`, and so on."""
+
+    band: str
+    order: tuple[int, ...]
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the tree with the parts permuted; raises `ScheduleError` PO0301, PO0303, PO0306."""
+        body = find_band(tree, self.band).child
+        if not isinstance(body, Sequence):
+            raise ScheduleError("PO0306", f"{self}: the loop has one body")
+        if sorted(self.order) != list(range(len(body.parts))):
+            raise ScheduleError(
+                "PO0303",
+                f"{self}: the body has {len(body.parts)} parts",
+                hint=f"name each of 0 to {len(body.parts) - 1} once",
+            )
+        parts = tuple(body.parts[position] for position in self.order)
+
+        def change(band: Band) -> Tree:
+            return replace(band, child=Sequence(parts))
+
+        return replace_band(tree, self.band, change)
+
+    def __str__(self) -> str:
+        return f"reorder({self.band}, {', '.join(map(str, self.order))})"
