@@ -200,7 +200,7 @@ WRAPPER_FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fno-strict-aliasing", "-w")
 def kernel_flags(compiler: Compiler, *, openmp: bool, contract: bool) -> tuple[str, ...]:
     """Return the flags for emitted text; which floating-point rules hold is decided here alone."""
     fuse = "-ffp-contract=fast" if contract else "-ffp-contract=off"
-    parallel = ("-fopenmp",) if openmp else ()
+    parallel = ("-fopenmp",) if openmp else ("-fopenmp-simd",)
     return (*COMMON_FLAGS, *compiler.machine, fuse, *parallel)
 
 
