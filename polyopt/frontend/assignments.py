@@ -54,6 +54,11 @@ def assign_to(b: Builder, frame: Frame, target: ast.expr, value: Value, node: as
         case ast.Name(id=name):
             bind(b, frame, name, value, node)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                if isinstance(part, ast.Starred):
+                    refuse(
+                        "PO0126", "a starred target", frame.loc(part), "write the names one by one"
+                    )
             items = _items(b, value, len(parts), loc)
             names = [part.id if isinstance(part, ast.Name) else None for part in parts]
             items = fixed_items(b, frame, names, items)
@@ -62,8 +67,6 @@ def assign_to(b: Builder, frame: Frame, target: ast.expr, value: Value, node: as
         case ast.Subscript():
             view = _target_view(b, frame, target)
             write(b, view, value, loc)
-        case ast.Starred():
-            refuse("PO0126", "a starred target", loc, "write the names one by one")
         case _:
             refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
 

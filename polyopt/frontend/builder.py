@@ -77,6 +77,7 @@ class Builder:
     drafts: list[Draft] = field(default_factory=list)
     demands: list[Demand] = field(default_factory=list)
     sizes: list[Expr] = field(default_factory=list)
+    size_order: dict[str, int] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
     constants: dict[int, Buffer] = field(default_factory=dict)
     copies: dict[str, str] = field(default_factory=dict)

@@ -85,6 +85,8 @@ _HINTS: dict[str, str] = {
     "PO0147": "check the values",
     "PO0151": "use the arguments that `polyopt doctor --numpy` lists",
     "PO0153": "count axes from 0, or from -1 backwards",
+    "PO0160": "write into the array with `name[:] = ...`, or use another name",
+    "PO0161": "use another name",
     "PO0163": "write into elements or slices of an array",
     "PO0174": "pass sizes of at least zero",
     "PO0180": "divide it into several kernels",

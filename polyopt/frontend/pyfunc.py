@@ -116,6 +116,8 @@ def _argument(b: Builder, name: str, kind: ArgType, facts: Facts) -> Value:
             b.symbols[name] = symbol.name
             return Number(symbol, kind.weak or dtype is DType.BOOL)
         case ArrayType():
+            for dim in range(kind.rank):
+                b.size_order[size_name(name, dim)] = len(b.size_order)
             shape = tuple(
                 integer(1) if one else facts.resolve(Param(size_name(name, dim)))
                 for dim, one in enumerate(kind.ones)

@@ -1,0 +1,389 @@
+"""Functions that the front end refuses; the corpus of `test_refusals`.
+
+Each docstring is the code of the refusal and, after a colon, the text of the line it points at.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def while_loop(A):
+    """PO0110: while"""
+    while A[0] > 0:
+        A[0] -= 1
+
+
+def break_out(A):
+    """PO0111: break"""
+    for i in range(len(A)):
+        if A[i] > 0:
+            break
+
+
+def try_it(A):
+    """PO0112: try"""
+    try:
+        A[0] = 1
+    finally:
+        pass
+
+
+def raise_it(A):
+    """PO0112: raise"""
+    raise ValueError("x")
+
+
+def with_file(A):
+    """PO0112: with"""
+    with open("x"):
+        pass
+
+
+def asserted(A):
+    """PO0112: assert"""
+    assert A[0] > 0
+
+
+def generator(A):
+    """PO0113: def generator"""
+    yield A
+
+
+async def coroutine(A):
+    """PO0113: async def"""
+    return A
+
+
+def uses_lambda(A):
+    """PO0114: lambda"""
+    f = lambda x: x  # noqa: E731
+    return f(A)
+
+
+def comprehension(A):
+    """PO0114: [x for"""
+    return [x for x in A]
+
+
+def generator_expression(A):
+    """PO0114: sum("""
+    return sum(x for x in A)
+
+
+def uses_dict(A):
+    """PO0115: {"a"""
+    d = {"a": 1}
+    return d
+
+
+def uses_set(A):
+    """PO0115: {1"""
+    d = {1, 2}
+    return d
+
+
+def uses_string(A):
+    """PO0116: return s"""
+    s = "hello"
+    return s
+
+
+def formatted(A):
+    """PO0116: return f"""
+    return f"{A}"
+
+
+def nested_function(A):
+    """PO0117: def inner"""
+
+    def inner():
+        pass
+
+
+def nested_class(A):
+    """PO0117: class"""
+
+    class Inner:
+        pass
+
+
+def uses_global(A):
+    """PO0118: global"""
+    global COUNT  # noqa: PLW0603
+    COUNT = 1
+
+
+def prints(A):
+    """PO0119: print"""
+    print(A)
+
+
+def opens(A):
+    """PO0119: open"""
+    f = open("x")  # noqa: SIM115
+    return f
+
+
+def imports(A):
+    """PO0120: import"""
+    import os
+
+    return os
+
+
+def deletes(A):
+    """PO0121: del"""
+    del A
+
+
+def return_in_loop(A):
+    """PO0122: return i"""
+    for i in range(len(A)):
+        return i
+
+
+def recursive(A):
+    """PO0123: recursive(A)"""
+    return recursive(A)
+
+
+def unknown_name(A):
+    """PO0124: missing"""
+    return missing + A  # noqa: F821
+
+
+def none_as_number(A):
+    """PO0124: None"""
+    return A + None
+
+
+def set_in_one_branch(A):
+    """PO0125: return y"""
+    if A[0] > 0:
+        y = 1.0
+    return y
+
+
+def starred(A):
+    """PO0126: *"""
+    first, *rest = A.shape
+    return rest
+
+
+def walrus(A):
+    """PO0127: :="""
+    (x := 3)
+    return A * x
+
+
+def membership(A):
+    """PO0127: in A"""
+    return A[0] in A
+
+
+def loop_else(A):
+    """PO0127: A[0] = 1"""
+    for i in range(3):
+        A[i] = 0
+    else:
+        A[0] = 1
+
+
+def loop_over_number(A):
+    """PO0130: for"""
+    for x in A[0]:
+        A[0] = x
+
+
+def data_bound(A):
+    """PO0131: range"""
+    for i in range(int(A[0])):
+        A[i] = 0
+
+
+def float_bound(A):
+    """PO0131: range"""
+    for i in range(len(A) / 2):
+        A[i] = 0
+
+
+def zero_step(A):
+    """PO0132: range"""
+    for i in range(0, 10, 0):
+        A[i] = 1
+
+
+def product_subscript(A):
+    """PO0133: A[i * i]"""
+    for i in range(len(A)):
+        A[i * i] = 0
+
+
+def data_subscript(A):
+    """PO0133: A["""
+    k = np.zeros(3, dtype=np.int64)
+    for i in range(3):
+        A[k[i]] = 0
+
+
+def counted_subscript(A):
+    """PO0133: A[k]"""
+    k = 0
+    for i in range(len(A)):
+        if A[i] > 0:
+            A[k] = A[i]
+            k += 1
+
+
+def zero_slice_step(A):
+    """PO0134: A["""
+    return A[10:0:0]
+
+
+def float_subscript(A):
+    """PO0135: A[1.5]"""
+    return A[1.5]
+
+
+def too_many_subscripts(A):
+    """PO0135: A["""
+    return A[0, 0, 0]
+
+
+def index_array(A):
+    """PO0135: A["""
+    return A[[0, 1]]
+
+
+def loop_variable_after(A):
+    """PO0136: return i"""
+    for i in range(len(A)):
+        A[i] = 0
+    return i
+
+
+def product_of_sizes(A):
+    """PO0137: np.zeros"""
+    return np.zeros(A.shape[0] * A.shape[0])
+
+
+def shapes_differ(A):
+    """PO0140: A[:-1] + A"""
+    return A[:-1] + A
+
+
+def ranks_do_not_multiply(A):
+    """PO0141: A[0] @ A"""
+    return A[0] @ A
+
+
+def truth_of_array(A):
+    """PO0142: if A > 0"""
+    if A > 0:
+        A[0] = 1
+
+
+def half_precision(A):
+    """PO0143: np.float16"""
+    return A.astype(np.float16)
+
+
+def complex_into_real(A):
+    """PO0144: A += 1j"""
+    A += 1j
+
+
+def float_into_integers(A):
+    """PO0144: B += 0.5"""
+    B = A.astype(np.int32)
+    B += 0.5
+    return B
+
+
+def does_not_fit(A):
+    """PO0145: 300"""
+    return A.astype(np.uint8) + 300
+
+
+def minus_of_bools(A):
+    """PO0146: (A > 0) - (A < 0)"""
+    return (A > 0) - (A < 0)
+
+
+def division_by_zero(A):
+    """PO0147: 1 / 0"""
+    return A * (1 / 0)
+
+
+def library_function(A):
+    """PO0150: np.linalg"""
+    return np.linalg.eigvals(A)
+
+
+def sorting(A):
+    """PO0150: np.sort"""
+    return np.sort(A)
+
+
+def one_armed_where(A):
+    """PO0151: np.where"""
+    return np.where(A > 0)
+
+
+def unknown_keyword(A):
+    """PO0151: np.max"""
+    return np.max(A, initial=3)
+
+
+def unknown_attribute(A):
+    """PO0152: A.foo"""
+    return A.foo
+
+
+def unknown_method(A):
+    """PO0152: A.sort"""
+    A.sort()
+
+
+def wrong_axis(A):
+    """PO0153: A.sum"""
+    return A.sum(axis=5)
+
+
+def two_names_in_a_loop(A):
+    """PO0160: B[0] = 1"""
+    B = A
+    for _ in range(3):
+        B[0] = 1
+        B = B * 2
+    return B
+
+
+def number_becomes_array(A):
+    """PO0161: x = A"""
+    x = 0.0
+    for _ in range(3):
+        x = A + x
+    return x
+
+
+def attribute_assigned(A):
+    """PO0163: A.shape"""
+    A.shape = (1, 5)
+
+
+def element_of_number(A):
+    """PO0163: x[1]"""
+    x = A[0]
+    x[1] = 2
+
+
+def nested_result(A):
+    """PO0164: return"""
+    return A, (A, A)
+
+
+def negative_size(A):
+    """PO0174: np.ones"""
+    return np.ones(-3)
