@@ -106,9 +106,7 @@ class Dependences:
         mays = _accesses(self.scop, (AccessKind.MAY_WRITE,), without=relaxed)
         anti = DependenceKind.ANTI
         result = self._union(
-            d
-            for d in self.memory
-            if not d.reduction and (d.array in relaxed or d.kind is anti)
+            d for d in self.memory if not d.reduction and (d.array in relaxed or d.kind is anti)
         )
         for statement in self.scop.statements:
             for read in statement.reads:

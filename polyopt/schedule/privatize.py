@@ -30,16 +30,20 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.isl_ast import bound_expr
 from polyopt.ir.scop import Array, Role, Scop, Statement
-from polyopt.schedule.dependences import last_writers
+from polyopt.schedule.dependences import compute_dependences, last_writers
 
 MAX_COST = 12
 
 
 def privatize(scop: Scop) -> Scop:
     """Return `scop` with scalar temporaries forwarded or expanded wherever dataflow allows."""
+    originals = scop.arrays
     for array in scop.arrays:
         if array.role is Role.TEMP and not array.shape:
             scop = _forward(scop, array) or _expand(scop, array) or scop
+    for array in scop.arrays:
+        if array.role is Role.TEMP and array.name in (a.name for a in originals if a.shape):
+            scop = _expand(scop, array) or scop
     return scop
 
 
@@ -178,7 +182,11 @@ def _overwritten(scop: Scop, writer: Statement, flow: isl.UnionMap) -> bool:
 
 
 def _expand(scop: Scop, array: Array) -> Scop | None:
-    """Make the scalar an array over the loops in which each value is both computed and used."""
+    """Give the temporary a cell per iteration of the loops in which it is computed and used.
+
+    An array is expanded only over loops that nothing else keeps from running in parallel: its
+    cells take memory, a scalar's come back when code is made.
+    """
     writers, readers = _touching(scop, array.name)
     statements = list(dict.fromkeys([*writers, *readers]))
     if not writers or not readers:
@@ -189,7 +197,7 @@ def _expand(scop: Scop, array: Array) -> Scop | None:
     count = shared_loops(statements)
     while count > 0 and not _same_iteration(flow, statements, count):
         count -= 1
-    if count == 0:
+    if count == 0 or (array.shape and not _blocks_alone(scop, array, statements, count)):
         return None
     shape = _extents(statements, count, frozenset(scop.params))
     if shape is None:
@@ -200,7 +208,7 @@ def _expand(scop: Scop, array: Array) -> Scop | None:
 
         def rule(part: Expr) -> Expr | None:
             if isinstance(part, Load) and part.array == array.name:
-                return replace(part, index=index)
+                return replace(part, index=index + tuple(rewrite(i, rule) for i in part.index))
             return None
 
         target = rewrite(statement.target, rule)
@@ -211,9 +219,23 @@ def _expand(scop: Scop, array: Array) -> Scop | None:
     return Scop(
         scop.params,
         scop.context,
-        tuple(replace(a, shape=shape) if a is array else a for a in scop.arrays),
+        tuple(replace(a, shape=shape + a.shape) if a is array else a for a in scop.arrays),
         tuple(expanded(s) if s in statements else s for s in scop.statements),
     )
+
+
+def _blocks_alone(scop: Scop, array: Array, statements: list[Statement], count: int) -> bool:
+    """Tell whether temporaries alone make the `count` outer loops of the statements sequential."""
+    own = set(loop_iterators(statements[0], count))
+    nest = [s for s in scop.statements if shared_loops([statements[0], s]) >= count]
+    names = {s.name for s in nest}
+    kept = {a.name for a in scop.arrays if a.role is not Role.TEMP}
+    for dependence in compute_dependences(scop).memory:
+        if dependence.array in kept and {dependence.source, dependence.target} <= names:
+            pairs = isl.UnionMap.from_map(dependence.relation)
+            if not _same_iteration(pairs, nest, count):
+                return False
+    return bool(own)
 
 
 def _extents(

@@ -52,7 +52,7 @@ def find_roles(schedule: Schedule, label: str) -> Roles | None:
     depths = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]
     free = [p for p in range(len(moves)) if band.members[p].coincident]
     for column in reversed(free):
-        for row in free:
+        for row in reversed(free):
             if depths and row != column and _is_register_tile(moves[row], moves[column], write):
                 batch = tuple(p for p in range(len(moves)) if p not in (row, column, depths[-1]))
                 return Roles(batch, row, column, depths[-1])

@@ -32,7 +32,7 @@ def fuse_neighbours(schedule: Schedule, skip: frozenset[str]) -> Schedule:
 
 
 def adjacent(tree: Tree) -> list[tuple[str, str]]:
-    """Return the labels of bands that follow each other in a sequence, outermost sequences first."""
+    """Return the labels of bands that follow each other in a sequence, outermost ones first."""
     match tree:
         case Leaf():
             return []

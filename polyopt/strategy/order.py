@@ -12,7 +12,7 @@ from polyopt.transforms import Interchange
 
 
 def contiguous_innermost(schedule: Schedule) -> Schedule:
-    """Return `schedule` with each permutable band's loops sorted: worst for SIMD lanes outermost."""
+    """Return `schedule` with each permutable band's loops sorted, worst for SIMD outermost."""
     for label in [band.label for band in bands(schedule.tree)]:
         band = find_band(schedule.tree, label)
         if len(band.members) > 1 and band.permutable:

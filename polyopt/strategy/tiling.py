@@ -92,7 +92,7 @@ STRIP = 256  # iterations of a contiguous loop that one thread takes at a time
 def _outermost(schedule: Schedule, band: Band, position: int) -> Schedule | None:
     """Return `schedule` with the loop outermost and parallel.
 
-    A contiguous loop is strip-mined: its strips go outside, its iterations stay inside for the lanes.
+    A contiguous loop is strip-mined: strips go outside, iterations stay inside for the lanes.
     """
     label = band.label
     moves: list[Transform] = [

@@ -69,7 +69,7 @@ def vector_gain(schedule: Schedule, label: str, position: int) -> int:
         if direction is None or not any(direction):
             continue
         steps = [step_of(a, schedule.scop, statement, direction) for a in accesses(statement)]
-        if Step.CONTIGUOUS not in steps:
+        if Step.CONTIGUOUS not in steps or steps[0] is Step.STRIDED:
             return -100
         total += sum(_GAIN[step] for step in steps)
     return total
@@ -98,7 +98,7 @@ def _peel(schedule: Schedule, label: str) -> Schedule | None:
 
 
 def _split(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with the band's last loop given to each part of its body, and vectorized."""
+    """Return `schedule` with the band's last loop given to each part of its body, as lanes."""
     body = find_band(schedule.tree, label).child
     if not isinstance(body, Sequence):
         return None

@@ -21,7 +21,7 @@ class Reorder:
     order: tuple[int, ...]
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
-        """Return the tree with the parts permuted; raises `ScheduleError` PO0301, PO0303, PO0306."""
+        """Return the tree, its parts permuted; raises `ScheduleError` PO0301, PO0303, PO0306."""
         body = find_band(tree, self.band).child
         if not isinstance(body, Sequence):
             raise ScheduleError("PO0306", f"{self}: the loop has one body")
