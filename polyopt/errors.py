@@ -28,8 +28,8 @@ class Loc:
 class PolyoptError(Exception):
     """Base of all errors polyopt raises on purpose.
 
-    `code` is stable (`PO0101`), `message` says what was asked and why it cannot be had, `loc` is the
-    place in the user's source, `notes` add facts one a line, `hint` names something that works.
+    `code` is stable (`PO0101`), `message` says what was asked and why it cannot be had, `loc` is
+    the place in the user's source, `notes` add facts one a line, `hint` names something that works.
     """
 
     def __init__(
@@ -129,5 +129,5 @@ def render_place(loc: Loc) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """Return `text` with control characters escaped, so that a source line cannot drive a terminal."""
+    """Return `text` with control characters escaped: a source line must not drive a terminal."""
     return "".join(c if c.isprintable() or c in "\t\n" else repr(c)[1:-1] for c in text)

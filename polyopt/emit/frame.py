@@ -24,7 +24,6 @@ from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import CParam, CParamKind, Layout, ScalarArg, SizeOf
 from polyopt.ir.types import DType
 
-
 _IN_EXTENTS = (
     HelperKind.EXTENT,
     HelperKind.MIN,

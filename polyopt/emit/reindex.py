@@ -42,7 +42,7 @@ def _node(node: Node) -> Node:
     return with_nested(node, tuple(reindex(part) for part in nested(node)))
 
 
-def _shifted(loop: For) -> For:
+def _shifted(loop: For) -> For:  # noqa: C901 - three rules of rewriting
     """Return the loop counting `iter - offset` for the offset most subscripts use."""
     offsets: Counter[tuple[tuple[Expr, int], ...]] = Counter()
     for node in loop.body:

@@ -478,7 +478,7 @@ def show(expr: Expr) -> str:
     return _show(expr, 0)
 
 
-def _show(expr: Expr, outer: int) -> str:
+def _show(expr: Expr, outer: int) -> str:  # noqa: C901 - one case per kind
     match expr:
         case Const():
             return repr(expr.value)

@@ -118,7 +118,8 @@ class Statement:
         """A reduction whose order is open and that reads its accumulator nowhere else."""
         if self.reduction is None or not self.reduction.reassociable:
             return False
-        own = [a for a in self.reads if (a.array, a.index) == (self.target.array, self.target.index)]
+        cell = (self.target.array, self.target.index)
+        own = [a for a in self.reads if (a.array, a.index) == cell]
         return len(own) == 1
 
     def _access(self, number: int, load: Load, kind: AccessKind) -> Access:

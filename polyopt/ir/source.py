@@ -159,7 +159,7 @@ class CParam:
 class Source:
     """Emitted text: a self-contained file with one entry function `int entry(params…)`.
 
-    The entry returns 0, or 1 when memory for temporaries could not be had: nothing was written then.
+    The entry returns 0, or 1 when memory for temporaries could not be had; nothing was written.
     `header` declares the entry for C and C++.  `needs_math` and `openmp` choose flags;
     `contract` allows the compiler to fuse multiply and add.
     """

@@ -160,7 +160,7 @@ LIMIT = 60
 
 
 def isolated(call: Callable[[], str | None], limit: int = LIMIT) -> str | None:
-    """Return what `call` returns, from a process of its own: crashes and endless runs are errors."""
+    """Return what `call` returns, run in a process: crashes and endless runs are errors."""
     with tempfile.TemporaryFile("w+") as stack:
         receiver, sender = multiprocessing.Pipe(duplex=False)
         child = multiprocessing.get_context("fork").Process(

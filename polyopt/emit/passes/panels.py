@@ -1,14 +1,15 @@
 """Panels: copy the operand that a row of register tiles shares into a small contiguous array.
 
 In: `for it: for k: for i (UNROLL): for j (VECTOR): …` where an operand depends on k and j alone.
-Out: the same loops reading the operand from a local `panel[k][j]`, filled before the loop over `it`.
+Out: the same loops reading the operand from a local `panel[k][j]`, filled before loop `it`.
 Leaves alone: operands that the nest writes, panels that are not of constant size or too large.
-The panel is that of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
+As in Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import bottom_up, trip_count
@@ -100,8 +101,12 @@ def _packed(nest: _Nest, taken: set[str], most: int) -> Body:
         found.append(DeclareArray(Array(name, load.dtype, shape, Role.TEMP)))
         lanes = replace(nest.lanes, kind=LoopKind.SEQUENTIAL, body=(Assign(cell, load),))
         found.append(replace(nest.depth, body=(lanes,)))
-        tiles = map_node(tiles, lambda part, old=load, new=cell: new if part == old else None)
+        tiles = map_node(tiles, partial(_exchanged, load, cell))
     return (*found, tiles)
+
+
+def _exchanged(old: Expr, new: Expr, part: Expr) -> Expr | None:
+    return new if part == old else None
 
 
 @dataclass(frozen=True, slots=True)
