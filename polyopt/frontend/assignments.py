@@ -11,18 +11,31 @@ from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.elements import store_element
-from polyopt.frontend.elementwise import apply
-from polyopt.frontend.expressions import evaluate, lookup, select_view
+from polyopt.frontend.elementwise import apply, combine
+from polyopt.frontend.expressions import evaluate, lookup, parts_of
 from polyopt.frontend.frames import Frame
+from polyopt.frontend.integers import ONE, select
 from polyopt.frontend.memory import settled, store
 from polyopt.frontend.operators import BINARY, describe, operand, operate
 from polyopt.frontend.pins import fixed_items, refuse_write
 from polyopt.frontend.products import matmul
 from polyopt.frontend.promote import cast, is_castable
+from polyopt.frontend.subscripts import Mask, select_parts
 from polyopt.frontend.ufuncs import UFUNCS
-from polyopt.frontend.values import Known, Number, Sequence, Tensor, Value, as_tensor, as_value
+from polyopt.frontend.values import (
+    Known,
+    Number,
+    Operandish,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+    as_value,
+    remapped,
+)
 from polyopt.frontend.variables import bind, kept
 from polyopt.ir.expr import Load
+from polyopt.ir.types import DType
 
 
 def assign(
@@ -65,7 +78,10 @@ def assign_to(b: Builder, frame: Frame, target: ast.expr, value: Value, node: as
             for part, item in zip(parts, items, strict=True):
                 assign_to(b, frame, part, item, node)
         case ast.Subscript():
-            view = _target_view(b, frame, target)
+            view, mask = _target_view(b, frame, target)
+            if mask is not None:
+                write_masked(b, view, mask, value, loc)
+                return
             write(b, view, value, loc)
         case _:
             refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
@@ -85,14 +101,43 @@ def _items(b: Builder, value: Value, count: int, loc: Loc | None) -> tuple[Value
     return found
 
 
-def _target_view(b: Builder, frame: Frame, target: ast.Subscript) -> Tensor:
+def _target_view(b: Builder, frame: Frame, target: ast.Subscript) -> tuple[Tensor, Tensor | None]:
+    """Return the view that is written, and the mask of the elements that are."""
     base = evaluate(b, frame, target.value)
     if not isinstance(base, Tensor) or base.view is None:
         refuse(
             "PO0163", f"assignment into {describe(base)}", frame.loc(target), "write into arrays"
         )
     refuse_write(b, base, frame.loc(target))
-    return select_view(b, frame, base, target)
+    parts = parts_of(b, frame, target)
+    if len(parts) == 1 and isinstance(parts[0], Mask):
+        return base, parts[0].flags
+    name = ast.unparse(target.value)
+    return select_parts(b, base, parts, name, frame.loc(target)), None
+
+
+def write_masked(b: Builder, view: Tensor, mask: Tensor, value: Value, loc: Loc | None) -> None:
+    """`A[mask] = number`: all elements are written, those outside the mask with their own value."""
+    found = _scalar(b, value, loc)
+    if found.dtype.is_complex and not view.dtype.is_complex:
+        refuse("PO0144", "a complex number does not fit a real array", loc, "take `.real`")
+    new = cast(found.expr, view.dtype, loc)
+    values = (mask, Number(new, False), view)
+    store(b, view, as_tensor(_chosen(b, view, mask, values, loc)), loc)
+
+
+def _chosen(
+    b: Builder, view: Tensor, mask: Tensor, values: tuple[Operandish, ...], loc: Loc | None
+) -> Operandish:
+    """Return `where(mask, values[1], values[2])`; a mask of lower rank holds for whole rows."""
+    if mask.rank > view.rank:
+        refuse("PO0135", "a mask with more dimensions than the array", loc)
+    rank = mask.rank
+    shape = (*mask.shape, *(ONE,) * (view.rank - rank))
+    flags = remapped(mask, shape, lambda index: index[:rank])
+    kinds = (DType.BOOL, view.dtype, view.dtype)
+    parts = (flags, *values[1:])
+    return combine(b, "mask", parts, kinds, view.dtype, lambda p, _: select(*p), loc)
 
 
 def write(b: Builder, view: Tensor, value: Value, loc: Loc | None) -> None:
@@ -131,9 +176,14 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
             else:
                 bind(b, frame, name, _operated(b, node.op, current, value, loc), node)
         case ast.Subscript():
-            view = _target_view(b, frame, node.target)
+            view, mask = _target_view(b, frame, node.target)
             value = evaluate(b, frame, node.value)
-            if view.rank > 0:
+            if mask is not None:
+                new = apply(b, UFUNCS[BINARY[type(node.op)]], (view, _scalar(b, value, loc)), loc)
+                _refuse_cast(new.dtype, view.dtype, loc)
+                chosen = _chosen(b, view, mask, (mask, new, view), loc)
+                store(b, view, as_tensor(chosen), loc)
+            elif view.rank > 0:
                 _augment_array(b, view, node.op, value, loc)
             else:
                 write(b, view, _operated(b, node.op, as_value(view), value, loc), loc)
@@ -159,7 +209,19 @@ def _augment_array(
             refuse("PO0140", "the right side has more dimensions than the target", loc)
         result = apply(b, UFUNCS[BINARY[type(op)]], (view, found), loc)
     assert isinstance(result, Number | Tensor)
-    if not is_castable(result.dtype, view.dtype, "same_kind"):
-        message = f"{result.dtype} cannot be put into an array of {view.dtype} in place"
-        refuse("PO0144", message, loc, "write `A[...] = ...`, or convert with `.astype`")
+    _refuse_cast(result.dtype, view.dtype, loc)
     store(b, view, as_tensor(result), loc)
+
+
+def _scalar(b: Builder, value: Value, loc: Loc | None) -> Number:
+    found = settled(b, operand(value, loc))
+    if isinstance(found, Tensor):
+        hint = "use np.where(mask, x, y) with arrays of the full shape"
+        refuse("PO0135", "an array assigned under a mask", loc, hint)
+    return found
+
+
+def _refuse_cast(source: DType, target: DType, loc: Loc | None) -> None:
+    if not is_castable(source, target, "same_kind"):
+        message = f"{source} cannot be put into an array of {target} in place"
+        refuse("PO0144", message, loc, "write `A[...] = ...`, or convert with `.astype`")

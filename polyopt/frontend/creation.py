@@ -19,9 +19,9 @@ from polyopt.frontend.arguments import (
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.integers import compare, floordiv, minus, plus, times
-from polyopt.frontend.memory import cheap_number, forced, is_stable, stored_number
+from polyopt.frontend.memory import cheap_number, forced, is_stable, store, stored_number
 from polyopt.frontend.promote import cast
-from polyopt.frontend.values import Index, Number, Tensor, Value, cost_of
+from polyopt.frontend.values import Index, Known, Number, Tensor, Value, cost_of
 from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Select, integer
 from polyopt.ir.types import DType
 
@@ -195,6 +195,26 @@ def identity(b: Builder, args: Arguments) -> Value:
     return eye(b, Arguments(args.name, (rows,), {"dtype": kind}, args.loc))
 
 
-def as_float(value: Number) -> Number:
-    """Return the number as a Python float."""
-    return Number(cast(value.expr, DType.FLOAT64), True)
+def fill(b: Builder, args: Arguments) -> Value:
+    """ndarray.fill"""
+    array, value = args.take("a value")
+    target = tensor(b, array, args.loc)
+    fill_value = number(b, value, "the fill value", args.loc)
+    store(b, target, filled(target.shape, cast(fill_value.expr, target.dtype, args.loc)), args.loc)
+    return Known(None)
+
+
+def item(b: Builder, args: Arguments) -> Value:
+    """ndarray.item of a single element: a Python number"""
+    (array,) = args.take("a")
+    return Number(number(b, array, "the array", args.loc).expr, True)
+
+
+def flatten(b: Builder, args: Arguments) -> Value:
+    """ndarray.flatten of a vector"""
+    (array,) = args.take("a")
+    value = forced(b, tensor(b, array, args.loc))
+    if value.rank != 1:
+        hint = "keep the dimensions, or loop over them"
+        refuse("PO0150", "flattening an array with more than one dimension", args.loc, hint)
+    return copied(value)

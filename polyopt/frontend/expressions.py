@@ -41,7 +41,7 @@ from polyopt.frontend.operators import BINARY, COMPARE, UNARY, describe, operand
 from polyopt.frontend.products import matmul
 from polyopt.frontend.promote import cast, common_dtype
 from polyopt.frontend.reshaping import transposed
-from polyopt.frontend.subscripts import At, Cut, Dots, NewAxis, Part, select_parts
+from polyopt.frontend.subscripts import At, Cut, Dots, Mask, NewAxis, Part, select_parts
 from polyopt.frontend.values import (
     Gone,
     Known,
@@ -214,7 +214,9 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
     base = evaluate(b, frame, node.value)
     match base:
         case Tensor():
-            return as_value(select_view(b, frame, base, node))
+            name = ast.unparse(node.value)
+            parts = parts_of(b, frame, node)
+            return as_value(select_parts(b, forced(b, base), parts, name, loc))
         case Sequence(items=items):
             return _item(b, frame, items, node)
         case Known(value=tuple(known)) | Known(value=list(known)):
@@ -240,13 +242,11 @@ def _item(b: Builder, frame: Frame, items: tuple[Value, ...], node: ast.Subscrip
     return items[index]
 
 
-def select_view(b: Builder, frame: Frame, base: Tensor, node: ast.Subscript) -> Tensor:
-    """Return `base[...]` as an array value (of rank 0 for an element)."""
+def parts_of(b: Builder, frame: Frame, node: ast.Subscript) -> list[Part]:
+    """Return what stands between the brackets."""
     inner = node.slice
     nodes = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-    parts = [_part(b, frame, part) for part in nodes]
-    name = ast.unparse(node.value)
-    return select_parts(b, forced(b, base), parts, name, frame.loc(node))
+    return [_part(b, frame, part) for part in nodes]
 
 
 def _part(b: Builder, frame: Frame, node: ast.expr) -> Part:
@@ -264,6 +264,8 @@ def _part(b: Builder, frame: Frame, node: ast.expr) -> Part:
             return NewAxis()
         case Known(value=found) if found is Ellipsis:
             return Dots()
+        case Tensor(dtype=DType.BOOL):
+            return Mask(forced(b, value))
         case Sequence() | Tensor():
             hint = "loop over the elements"
             refuse("PO0135", "a subscript by an array or list", loc, hint)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from polyopt.frontend import creation, reductions, reshaping, selection
+from polyopt.frontend import creation, joining, reductions, reshaping, scans, selection
 from polyopt.frontend.arguments import Arguments, dtype, is_none, tensor
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
@@ -25,6 +25,7 @@ from polyopt.frontend.promote import is_castable
 from polyopt.frontend.reductions import reduction
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import Index, Sequence, Tensor, Value, as_tensor, remapped
+from polyopt.ir.expr import CompareOp
 
 Rule: TypeAlias = Callable[[Builder, Arguments], Value]
 
@@ -90,12 +91,38 @@ FUNCTIONS: dict[str, Rule] = {
     "mean": reductions.mean,
     "var": reductions.var,
     "std": reductions.std,
+    "count_nonzero": reductions.count_nonzero,
+    "ptp": reductions.ptp,
     # products
     "dot": reductions.dot,
     "matmul": reductions.matmul,
     "inner": reductions.inner,
     "outer": reductions.outer,
     "vdot": reductions.vdot,
+    "tensordot": reductions.tensordot,
+    "einsum": reductions.einsum,
+    "trace": reductions.trace,
+    "linalg.norm": reductions.norm,
+    # along an axis
+    "cumsum": scans.running("np.cumsum", "sum"),
+    "cumprod": scans.running("np.cumprod", "prod"),
+    "argmax": scans.arg_extreme("np.argmax", CompareOp.GT),
+    "argmin": scans.arg_extreme("np.argmin", CompareOp.LT),
+    "diff": joining.diff,
+    "roll": joining.roll,
+    "repeat": joining.repeat,
+    # put together
+    "concatenate": joining.concatenate,
+    "stack": joining.stack,
+    "vstack": joining.vstack,
+    "hstack": joining.hstack,
+    "column_stack": joining.column_stack,
+    "pad": joining.pad,
+    "meshgrid": joining.meshgrid,
+    "diag": joining.diag,
+    "diagonal": joining.diagonal,
+    "tril": joining.triangle("tril"),
+    "triu": joining.triangle("triu"),
     # creation
     "zeros": creation.zeros,
     "ones": creation.ones,
@@ -126,23 +153,30 @@ FUNCTIONS: dict[str, Rule] = {
     "broadcast_to": reshaping.broadcast_to,
 }
 
+_SHARED = """
+sum prod max min any all mean var std argmax argmin cumsum cumprod dot copy transpose swapaxes
+squeeze clip round reshape ravel trace diagonal repeat conjugate
+"""
 METHODS: dict[str, Rule] = {
-    **{
-        name: FUNCTIONS[name] for name in ("sum", "prod", "max", "min", "any", "all", "mean", "var")
-    },
-    **{
-        name: FUNCTIONS[name] for name in ("std", "dot", "copy", "transpose", "swapaxes", "squeeze")
-    },
-    **{name: FUNCTIONS[name] for name in ("clip", "round", "reshape", "ravel")},
+    **{name: FUNCTIONS[name] for name in _SHARED.split()},
     "astype": creation.astype,
+    "fill": creation.fill,
+    "item": creation.item,
+    "flatten": creation.flatten,
     "conj": FUNCTIONS["conjugate"],
-    "conjugate": FUNCTIONS["conjugate"],
 }
 
 
 def _objects() -> dict[int, tuple[object, Rule]]:
     """The same NumPy object may go by several names (`np.abs` is `np.absolute`)."""
-    return {id(getattr(np, n)): (getattr(np, n), r) for n, r in FUNCTIONS.items() if hasattr(np, n)}
+    found: dict[int, tuple[object, Rule]] = {}
+    for name, rule in FUNCTIONS.items():
+        function: object = np
+        for part in name.split("."):
+            function = getattr(function, part, None)
+        if function is not None:
+            found[id(function)] = (function, rule)
+    return found
 
 
 _BY_OBJECT = _objects()

@@ -13,13 +13,13 @@ import numpy as np
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.elementwise import apply, operand_kinds
+from polyopt.frontend.elementwise import apply
 from polyopt.frontend.integers import ONE
 from polyopt.frontend.memory import operand_of_product
 from polyopt.frontend.promote import cast, dtypes_of
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.ufuncs import UFUNCS
-from polyopt.frontend.values import Fold, Index, Operandish, Tensor, as_tensor
+from polyopt.frontend.values import Fold, Index, Operandish, Tensor, as_tensor, as_value
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, integer
 from polyopt.ir.types import DType
 
@@ -143,13 +143,57 @@ def inner(b: Builder, left: Operandish, right: Operandish, loc: Loc | None) -> O
     return contract(b, (a, c), words, left_free + right_free, loc)
 
 
-def outer(b: Builder, left: Tensor, right: Tensor, loc: Loc | None) -> Operandish:
+def outer(b: Builder, left: Operandish, right: Operandish, loc: Loc | None) -> Operandish:
     """Return `np.outer` of two vectors."""
-    if left.rank != 1 or right.rank != 1:
+    a, c = as_tensor(left), as_tensor(right)
+    if a.rank != 1 or c.rank != 1:
         refuse("PO0141", "np.outer of arrays that are no vectors", loc, "flatten them first")
-    kinds = operand_kinds((left, right))
-    dtypes_of(np.multiply, kinds, loc)
-    return contract(b, (left, right), ("i", "j"), "ij", loc)
+    return contract(b, (a, c), ("i", "j"), "ij", loc)
+
+
+def tensordot(
+    b: Builder,
+    left: Tensor,
+    right: Tensor,
+    ours: Sequence[int],
+    theirs: Sequence[int],
+    loc: Loc | None,
+) -> Operandish:
+    """Return the sum of products over the axes `ours` of the left and `theirs` of the right."""
+    if len(ours) != len(theirs) or len(ours) > min(left.rank, right.rank):
+        refuse("PO0141", "np.tensordot with axes that do not pair up", loc)
+    letters = iter("abcdefghijklmnopqrstuvwxyz")
+    left_word = [next(letters) for _ in range(left.rank)]
+    right_word = [next(letters) for _ in range(right.rank)]
+    for one, other in zip(ours, theirs, strict=True):
+        right_word[other] = left_word[one]
+    shared = {left_word[axis] for axis in ours}
+    result = [label for label in (*left_word, *right_word) if label not in shared]
+    return contract(
+        b, (left, right), ("".join(left_word), "".join(right_word)), "".join(result), loc
+    )
+
+
+def einsum(b: Builder, text: str, operands: Sequence[Tensor], loc: Loc | None) -> Operandish:
+    """Return `np.einsum(text, *operands)`."""
+    plain = text.replace(" ", "")
+    inputs, arrow, result = plain.partition("->")
+    words = inputs.split(",")
+    letters = inputs.replace(",", "") + result
+    if not letters.isalpha() and letters:
+        refuse("PO0151", f"the subscripts {text!r} of np.einsum", loc, "use letters, no ellipsis")
+    if len(words) != len(operands):
+        refuse("PO0141", f"np.einsum of {len(operands)} arrays with {len(words)} subscripts", loc)
+    for word, operand in zip(words, operands, strict=True):
+        if len(word) != operand.rank:
+            message = f"np.einsum names {len(word)} dimensions of an array of rank {operand.rank}"
+            refuse("PO0141", message, loc)
+    if not arrow:
+        once = [label for label in set(letters) if letters.count(label) == 1]
+        result = "".join(sorted(once))
+    if set(result) - set(inputs) or len(set(result)) != len(result):
+        refuse("PO0151", f"the result {result!r} of np.einsum", loc, "name each label once")
+    return as_value(contract(b, operands, words, result, loc))
 
 
 def _free_labels(left: int, right: int) -> tuple[Labels, Labels]:

@@ -12,12 +12,12 @@ from polyopt.frontend.arguments import Arguments, extents, is_none, known_axes, 
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.folds import normal_axes, with_unit_axes
-from polyopt.frontend.integers import ONE, minus, plus
+from polyopt.frontend.integers import ONE, compare, minus, plus
 from polyopt.frontend.memory import forced
 from polyopt.frontend.shapes import broadcast, stretched
 from polyopt.frontend.values import Index, Tensor, Value, remapped
 from polyopt.frontend.values import Sequence as Items
-from polyopt.ir.expr import integer
+from polyopt.ir.expr import CompareOp, Expr, integer, show
 
 
 def permuted(value: Tensor, axes: Sequence[int]) -> Tensor:
@@ -89,11 +89,21 @@ def squeeze(b: Builder, args: Arguments) -> Value:
     axes = known_axes(b, axis, args.loc)
     if axes is None:
         gone = tuple(d for d, extent in enumerate(value.shape) if extent == ONE)
+        for extent in value.shape:
+            _require_not_one(b, extent, args.loc)
     else:
         gone = normal_axes(axes, value.rank, args.loc)
     if any(value.shape[d] != ONE for d in gone):
         refuse("PO0140", "np.squeeze of a dimension that is not known to be 1", args.loc)
     return without_axes(value, gone)
+
+
+def _require_not_one(b: Builder, extent: Expr, loc: Loc | None) -> None:
+    if extent == ONE:
+        return
+    message = f"np.squeeze would drop the dimension of extent {show(extent)} when it is 1"
+    condition = compare(CompareOp.NE, extent, ONE)
+    b.demand(condition, "PO0173", message, loc, "name the axis: np.squeeze(x, axis=0)")
 
 
 def without_axes(value: Tensor, gone: Sequence[int]) -> Tensor:

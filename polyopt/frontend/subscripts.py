@@ -63,7 +63,14 @@ class Dots:
     """All dimensions not mentioned."""
 
 
-Part: TypeAlias = At | Cut | NewAxis | Dots
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """The elements where a BOOL array holds; only assignment knows it."""
+
+    flags: Tensor
+
+
+Part: TypeAlias = At | Cut | NewAxis | Dots | Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,9 @@ def select_parts(
                 base, length = cut(b, part, extent, loc)
                 dims.append(_Dim(base, part.step, len(shape)))
                 shape.append(length)
+            case Mask():
+                hint = "use np.where(mask, x, y), or assign under the mask"
+                refuse("PO0135", f"`{name}` under a mask has an unknown size", loc, hint)
             case Dots():
                 raise AssertionError("expanded above")
 

@@ -304,6 +304,8 @@ UFUNCS: dict[str, Elementwise] = {
     "conjugate": Elementwise(np.conjugate, _conjugate),
     "deg2rad": Elementwise(np.deg2rad, _scaled(np.pi / 180.0)),
     "rad2deg": Elementwise(np.rad2deg, _scaled(180.0 / np.pi)),
+    "radians": Elementwise(np.radians, _scaled(np.pi / 180.0)),
+    "degrees": Elementwise(np.degrees, _scaled(180.0 / np.pi)),
     "heaviside": Elementwise(np.heaviside, _heaviside, repeats=True),
     "logaddexp": Elementwise(np.logaddexp, _logaddexp, repeats=True),
     "less": Elementwise(np.less, _compare(CompareOp.LT)),

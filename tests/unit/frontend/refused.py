@@ -62,8 +62,8 @@ def uses_lambda(A):
 
 
 def comprehension(A):
-    """PO0114: [x for"""
-    return [x for x in A]
+    """PO0114: [x"""
+    return [x * 2 for x in A]
 
 
 def generator_expression(A):
@@ -110,7 +110,7 @@ def nested_class(A):
 
 def uses_global(A):
     """PO0118: global"""
-    global COUNT  # noqa: PLW0603
+    global COUNT
     COUNT = 1
 
 

@@ -229,7 +229,7 @@ def test_roles_and_results() -> None:
 def test_dead_temporaries_vanish() -> None:
     def kernel(a):
         unused = a * 3
-        b = unused + 1
+        b = unused + 1  # noqa: F841
         a[0] = 1.0
 
     assert names(compiled(kernel, V)) == ["a"]
@@ -288,7 +288,7 @@ def test_slice_bound_of_unknown_sign_is_checked() -> None:
 
 
 def test_names_are_safe_and_distinct() -> None:
-    def kernel(int_, double, I, lambda_):  # noqa: E741
+    def kernel(int_, double, I, lambda_):
         register = double * 2
         for printf in range(len(I)):
             I[printf] = register[printf] + lambda_
