@@ -6,6 +6,7 @@ In: a `LoopFunction`, the machine, the floating-point mode.  Out: an equal `Loop
 from __future__ import annotations
 
 from polyopt.emit.passes.fma import contract
+from polyopt.emit.passes.guards import hoist_guards
 from polyopt.emit.passes.panels import pack_panels
 from polyopt.emit.passes.promote import promote
 from polyopt.emit.passes.reduce import vectorize_reductions
@@ -24,6 +25,6 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
     del fp
     if machine.fma:
         fn = contract(fn)
-    fn = pack_panels(simplify(fn), machine)
+    fn = pack_panels(simplify(hoist_guards(fn)), machine)
     fn = unroll(vectorize(vectorize_reductions(fn), machine))
     return share_operands(simplify(promote(fn)))

@@ -8,6 +8,7 @@ import pytest
 from polyopt.emit import emit_c, optimize_loops
 from polyopt.emit.passes.disjoint import are_disjoint
 from polyopt.emit.passes.fma import contract
+from polyopt.emit.passes.guards import hoist_guards
 from polyopt.emit.passes.promote import Cell, promote
 from polyopt.emit.passes.reduce import vectorize_reductions
 from polyopt.emit.passes.share import share_operands
@@ -116,6 +117,88 @@ def test_simplify_renames_locals_of_collapsed_loops():
     names = [node.name for node in done.body if isinstance(node, Declare)]
     assert len(set(names)) == 2
     assert_same(done, {"N": 1}, other=fn)
+
+
+# guards
+
+
+def compare(sign, left, right):
+    return Compare(CompareOp(sign), ex(left), ex(right))
+
+
+def both(left, right):
+    return Binary(BinaryOp.AND, left, right, DType.BOOL)
+
+
+@pytest.mark.parametrize(
+    "guard,expected",
+    [
+        (compare(">=", "i", 2), "for i in range(max(0, 2), N):"),
+        (compare(">", "i", 2), "for i in range(max(0, 3), N):"),
+        (compare("<", "i", 5), "for i in range(0, min(N, 5)):"),
+        (compare(">=", "M", plus("i", 2)), "for i in range(0, min(N, M - 1)):"),
+        (compare("==", "i", "M"), "for i in range(max(0, M), min(N, M + 1)):"),
+        (compare("<", i64("-", "M", "i"), 3), "for i in range(max(0, M - 2), N):"),
+    ],
+)
+def test_guards_become_bounds(guard, expected):
+    fn = function("f", [array("x", "N")], ["N", "M"], loop("i", 0, "N", If(guard, (bump("i"),))))
+    done = hoist_guards(fn)
+    assert shown(done).split("\n")[0] == expected
+    for size in (0, 1, 4, 9):
+        for other in (-1, 0, 3, 20):
+            assert_equal(done, fn, {"N": size, "M": other})
+
+
+def assert_equal(done, fn, params):
+    arrays = data(fn, params)
+    got, want = interpret(done, arrays, params), interpret(fn, arrays, params)
+    for name in want:
+        np.testing.assert_array_equal(got[name], want[name])
+
+
+def test_other_conditions_leave_the_loop_or_stay():
+    odd = compare("==", i64("%", "i", 2), 1)
+    guard = both(both(compare("<", "M", "N"), odd), compare("<", "i", 7))
+    fn = function("f", [array("x", "N")], ["N", "M"], loop("i", 0, "N", If(guard, (bump("i"),))))
+    done = hoist_guards(fn)
+    assert shown(done) == "\n".join(
+        [
+            "if M < N:",
+            "    for i in range(0, min(N, 7)):",
+            "        if i % 2 == 1:",
+            "            x[i] = x[i] + 1.0",
+        ]
+    )
+    assert_equal(done, fn, {"N": 9, "M": 3})
+
+
+def test_conditions_on_data_stay():
+    guard = Compare(CompareOp.LT, at("x", "i"), Const(0.0, F64))
+    body = loop("i", 0, "N", If(guard, (bump("i"),)), bump("i", "y"), kind=VECTOR)
+    fn = function("f", [array("x", "N"), array("y", "N")], ["N"], body)
+    assert hoist_guards(fn).body == fn.body
+
+
+def test_vector_loops_are_split_by_condition_and_others_are_not():
+    parts = (
+        If(compare("<", "i", 5), (bump("i"),)),
+        If(compare(">", "i", 2), (bump("i", "y"),)),
+    )
+    arrays = [array("x", "N"), array("y", "N")]
+    fn = function("f", arrays, ["N"], loop("i", 0, "N", *parts, kind=VECTOR))
+    done = hoist_guards(fn)
+    assert len(done.body) == 2
+    assert "if" not in shown(done)
+    assert_equal(done, fn, {"N": 8})
+    ordered = function("f", arrays, ["N"], loop("i", 0, "N", *parts))
+    assert hoist_guards(ordered).body == ordered.body
+
+
+def test_a_lower_bound_does_not_shift_the_phase_of_a_strided_loop():
+    body = loop("i", 0, "N", If(compare(">", "i", 2), (bump("i"),)), step=2)
+    fn = function("f", [array("x", "N")], ["N"], body)
+    assert hoist_guards(fn).body == fn.body
 
 
 # unroll

@@ -1,0 +1,170 @@
+"""Guards: conditions on a loop's iterator become its bounds, other index conditions leave the loop.
+
+In: loops around conditions.  Out: the same instances; VECTOR loops, whose iterations do not depend
+on each other, are split first so that each part has bounds of its own.
+Leaves: conditions on data, conditions that are no bound, loops with locals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from polyopt.emit.passes.rewriting import bottom_up
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Expr,
+    Iter,
+    Linear,
+    Load,
+    Symbol,
+    add,
+    from_linear,
+    integer,
+    linear,
+    normalize,
+    sub,
+    walk,
+)
+from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, LoopKind, Node
+from polyopt.ir.types import DType
+
+
+def hoist_guards(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with the conditions inside its loops turned into bounds where they are bounds."""
+
+    def rule(node: Node) -> Body:
+        if not isinstance(node, For):
+            return (node,)
+        return tuple(part for loop in _split(node) for part in _tightened(loop))
+
+    return replace(fn, body=bottom_up(fn.body, rule))
+
+
+def _split(loop: For) -> tuple[For, ...]:
+    """Return a VECTOR loop as one loop per condition in its body."""
+    if loop.kind is not LoopKind.VECTOR or loop.reductions:
+        return (loop,)
+    if not all(isinstance(node, Assign | If) for node in loop.body):
+        return (loop,)
+    if not any(isinstance(node, If) and _is_index(node.condition) for node in loop.body):
+        return (loop,)
+    groups = [
+        tuple(nodes)
+        for _, nodes in groupby(
+            loop.body, key=lambda node: node.condition if isinstance(node, If) else None
+        )
+    ]
+    return tuple(replace(loop, body=group) for group in groups)
+
+
+def _tightened(loop: For) -> Body:
+    guard = _common_guard(loop.body)
+    if guard is None:
+        return (loop,)
+    body = tuple(part for node in loop.body if isinstance(node, If) for part in node.then)
+    outside: list[Expr] = []
+    inside: list[Expr] = []
+    for condition in _conjuncts(guard):
+        if not _mentions(condition, loop.iter):
+            outside.append(condition)
+            continue
+        bounds = _bounds(condition, loop)
+        if bounds is None:
+            inside.append(condition)
+        else:
+            loop = replace(loop, lower=bounds.lower, upper=bounds.upper)
+    if inside:
+        body = (If(_joined(inside), body),)
+    result: Node = replace(loop, body=body)
+    return (If(_joined(outside), (result,)),) if outside else (result,)
+
+
+def _common_guard(body: Body) -> Expr | None:
+    """Return the index condition that guards the whole of `body`."""
+    guards = {node.condition for node in body if isinstance(node, If) and not node.otherwise}
+    if len(guards) != 1 or not all(isinstance(n, If) and not n.otherwise for n in body):
+        return None
+    guard = guards.pop()
+    return guard if _is_index(guard) else None
+
+
+def _is_index(condition: Expr) -> bool:
+    return not any(isinstance(part, Load | Symbol) for part in walk(condition))
+
+
+def _mentions(expr: Expr, name: str) -> bool:
+    return any(isinstance(part, Iter) and part.name == name for part in walk(expr))
+
+
+def _conjuncts(condition: Expr) -> tuple[Expr, ...]:
+    if isinstance(condition, Binary) and condition.op is BinaryOp.AND:
+        return (*_conjuncts(condition.left), *_conjuncts(condition.right))
+    return (condition,)
+
+
+def _joined(conditions: list[Expr]) -> Expr:
+    result = conditions[0]
+    for condition in conditions[1:]:
+        result = Binary(BinaryOp.AND, result, condition, DType.BOOL)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    lower: Expr
+    upper: Expr
+
+
+def _bounds(condition: Expr, loop: For) -> _Bounds | None:
+    """Return `loop`'s bounds where `condition` holds, or None when it is no bound."""
+    if not isinstance(condition, Compare) or condition.left.dtype is not DType.INT64:
+        return None
+    value = linear(sub(condition.left, condition.right))
+    factor = dict(value.terms).get(Iter(loop.iter), 0)
+    rest = Linear(value.constant, tuple(t for t in value.terms if t[0] != Iter(loop.iter)))
+    if abs(factor) != 1 or any(_mentions(atom, loop.iter) for atom, _ in rest.terms):
+        return None
+    # factor * iter + rest op 0, that is iter op' limit
+    limit = normalize(from_linear(Linear(-factor * rest.constant, _scaled(rest, -factor))))
+    op = condition.op if factor > 0 else _MIRRORED[condition.op]
+    above, below = _LIMITS.get(op, (None, None))
+    if above is None and below is None:
+        return None
+    lower, upper = loop.lower, loop.upper
+    if above is not None:
+        if loop.step != 1:
+            return None
+        lower = _joined_bound(BinaryOp.MAX, lower, normalize(add(limit, integer(above))))
+    if below is not None:
+        upper = _joined_bound(BinaryOp.MIN, upper, normalize(add(limit, integer(below))))
+    return _Bounds(lower, upper)
+
+
+def _scaled(value: Linear, by: int) -> tuple[tuple[Expr, int], ...]:
+    return tuple((atom, by * factor) for atom, factor in value.terms)
+
+
+def _joined_bound(op: BinaryOp, left: Expr, right: Expr) -> Expr:
+    return left if left == right else Binary(op, left, right, DType.INT64)
+
+
+_MIRRORED = {
+    CompareOp.LT: CompareOp.GT,
+    CompareOp.LE: CompareOp.GE,
+    CompareOp.GT: CompareOp.LT,
+    CompareOp.GE: CompareOp.LE,
+    CompareOp.EQ: CompareOp.EQ,
+    CompareOp.NE: CompareOp.NE,
+}
+_LIMITS: dict[CompareOp, tuple[int | None, int | None]] = {
+    # iter >= limit + first, iter < limit + second
+    CompareOp.LT: (None, 0),
+    CompareOp.LE: (None, 1),
+    CompareOp.GT: (1, None),
+    CompareOp.GE: (0, None),
+    CompareOp.EQ: (0, 1),
+}
