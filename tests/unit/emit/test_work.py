@@ -34,6 +34,8 @@ def test_steps_divide():
 def test_the_deepest_nest_counts():
     body = loop("i", 0, "N", STORE, loop("j", 0, "M", STORE), loop("k", 0, 3, STORE))
     assert show(work(body)) == "N * M"
+    deep = loop("j", 0, "M", loop("k", 0, 5, STORE))
+    assert show(work(loop("i", 0, "N", loop("l", 0, 99, STORE), deep))) == "5 * N * M"
 
 
 def test_conditions_count_as_taken():

@@ -313,3 +313,36 @@ def test_cost_weighs_divisions_and_calls():
     scop = read("A[0] = B[0] * B[0] + 1\nA[1] = sqrt(B[0]) / B[1]", "A[2]; B[2]")
     cheap, dear = (cost(s.value) for s in scop.statements)
     assert (cheap, dear) == (4, 22)
+
+
+def test_a_value_for_the_next_iteration_is_not_forwarded():
+    """Every read has a producer, an iteration earlier."""
+    scop = read(
+        """
+        for i in range(N):
+            if i > 0:
+                B[i] = t
+            t = A[i]
+        """,
+        "A[N]; B[N]; temp t",
+    )
+    assert rules(scop) == ["B[i] = t", "t = A[i]"]
+    assert_computes(scop)
+    assert_illegal(scop, "PO0312", Parallelize("i"))
+
+
+def test_a_value_for_the_whole_inner_loop_has_a_cell_per_outer_iteration():
+    scop = read(
+        """
+        for i in range(N):
+            for j in range(M):
+                if j == 0:
+                    t = sqrt(A[i]) / 3
+                B[i, j] = t
+        """,
+        "A[N]; B[N, M]; temp t",
+        "N M",
+    )
+    assert temps(scop) == {"t": ("N",)}
+    assert_computes(scop, Parallelize("i"))
+    assert_illegal(scop, "PO0312", Parallelize("j"))

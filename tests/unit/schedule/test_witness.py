@@ -141,3 +141,12 @@ def test_smallest_pair_is_lexicographic():
     params, source, target = smallest_pair(pairs, scop)
     assert params == {"N": 6}
     assert (source, target) == ((2, 4), (3, 4))
+
+
+def test_the_smallest_of_all_dependences():
+    """Two arrays break the step; the example is the one that needs the smaller size."""
+    far, near = "A[i] = A[i - 5]", "B[i] = B[i - 1]"
+    for first, second in ((far, near), (near, far)):
+        scop = read(f"for i in range(5, N):\n    {first}\n    {second}", "A[N]; B[N]")
+        _, witness = assert_illegal(scop, "PO0312", Parallelize("i"))
+        assert (witness.array, dict(witness.params)) == ("B", {"N": 7})
