@@ -21,6 +21,7 @@ from polyopt.frontend.liveness import assigned
 from polyopt.frontend.memory import is_stable, stored_number
 from polyopt.frontend.pins import joined, pin_names, unpin
 from polyopt.frontend.promote import cast, common_pair, number_of
+from polyopt.frontend.rotation import settle_watches
 from polyopt.frontend.values import Gone, Known, Number, Tensor, Value, iterators
 from polyopt.ir.expr import Expr, loads
 
@@ -59,6 +60,8 @@ def read_if(b: Builder, frame: Frame, node: ast.If, rest: list[ast.stmt]) -> Val
     whole = split.guard if not split.affine else _all(split)
     _merge(b, frame, node, whole, then, pinned)
     unpin(b, frame, pinned, frame.loc(node))
+    own = {name: watch for name, watch in frame.watched.items() if name not in watched}
+    settle_watches(b, frame, own, None)
     frame.watched = watched
     return None
 

@@ -41,6 +41,31 @@ class Elementwise:
         return str(self.ufunc.__name__)
 
 
+REAL_ONLY = frozenset(
+    [
+        "rint",
+        "sign",
+        "maximum",
+        "minimum",
+        "fmax",
+        "fmin",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "expm1",
+        "log1p",
+        "exp2",
+        "log2",
+        "log10",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "logical_not",
+    ]
+)
+
+
 def operand_kinds(values: Sequence[Operandish]) -> tuple[Operand, ...]:
     """Return dtype and weakness of the operands; Python's bool is as strong as NumPy's."""
     return tuple((v.dtype, v.weak and v.dtype is not DType.BOOL) for v in values)
@@ -53,6 +78,9 @@ def apply(b: Builder, op: Elementwise, values: Sequence[Operandish], loc: Loc | 
     if {DType.INT64, DType.UINT64} == set(inputs) and output is DType.BOOL:
         hint = "convert one side with `.astype`"
         refuse("PO0146", "signed and unsigned 64-bit integers cannot be compared", loc, hint)
+    if op.name in REAL_ONLY and any(dtype.is_complex for dtype in inputs):
+        hint = "apply it to `.real` and `.imag`"
+        refuse("PO0146", f"`{op.name}` of complex numbers is not supported", loc, hint)
     return combine(b, op.name, values, tuple(inputs), output, op.rule, loc, repeats=op.repeats)
 
 

@@ -41,6 +41,7 @@ from polyopt.frontend.operators import BINARY, COMPARE, UNARY, describe, operand
 from polyopt.frontend.products import matmul
 from polyopt.frontend.promote import cast, common_dtype
 from polyopt.frontend.reshaping import transposed
+from polyopt.frontend.shapes import equate
 from polyopt.frontend.subscripts import At, Cut, Dots, Mask, NewAxis, Part, select_parts
 from polyopt.frontend.values import (
     Gone,
@@ -427,13 +428,27 @@ def _conditional(b: Builder, frame: Frame, node: ast.IfExp) -> Value:
         then = settled(b, operand(evaluate(b, frame, node.body), loc))
         otherwise = settled(b, operand(evaluate(b, frame, node.orelse), loc))
     weak = then.weak and otherwise.weak
-    if weak and DType.BOOL in (then.dtype, otherwise.dtype) and then.dtype is not otherwise.dtype:
-        refuse("PO0161", "both sides of a conditional must be numbers of one kind", loc)
-    kind = common_dtype(((then.dtype, then.weak), (otherwise.dtype, otherwise.weak)), loc)
+    kind = _kind_of_both(b, then, otherwise, loc)
     inputs = (DType.BOOL, kind, kind)
     values = (condition, then, otherwise)
     result = combine(b, "conditional", values, inputs, kind, lambda p, _: select(*p), loc)
     return Number(result.expr, weak) if isinstance(result, Number) else result
+
+
+def _kind_of_both(b: Builder, then: Operandish, otherwise: Operandish, loc: Loc | None) -> DType:
+    """Python gives the side as it is; it must not show which one was chosen by type or shape."""
+    kind = common_dtype(((then.dtype, then.weak), (otherwise.dtype, otherwise.weak)), loc)
+    sides = (as_tensor(then), as_tensor(otherwise))
+    changed = any(not side.weak and side.dtype is not kind for side in sides)
+    if changed or len({side.dtype is DType.BOOL for side in sides}) > 1:
+        hint = "convert both sides to one type, such as float(x)"
+        refuse("PO0161", "the sides of a conditional have different types", loc, hint)
+    if sides[0].rank != sides[1].rank:
+        hint = "use np.where, or assign in both branches of an `if`"
+        refuse("PO0161", "the sides of a conditional have different shapes", loc, hint)
+    for left, right in zip(sides[0].shape, sides[1].shape, strict=True):
+        equate(b, left, right, "conditional", loc)
+    return kind
 
 
 # -- calls ------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ class Facts:
     stored_conditions: set[Place] = field(default_factory=set)
     titles: dict[str, str] = field(default_factory=dict)
     annotations_read: bool = False
+    rotations: dict[Place, tuple[tuple[str, ...], int]] = field(default_factory=dict)
     shapes: dict[Place, tuple[Expr, ...]] = field(default_factory=dict)
     depth: int = 0  # which equations may be solved: 0 size = size, 1 sums, 2 any expression
     deferred: bool = False  # an equation waits for a greater depth
@@ -54,6 +55,12 @@ class Facts:
         """Learn that the variable at `place` is an array of this shape."""
         if place not in self.shapes:
             self.shapes[place] = shape
+            self.version += 1
+
+    def set_rotation(self, place: Place, names: tuple[str, ...], period: int) -> None:
+        """Learn that `names` change places in the loop at `place`."""
+        if place not in self.rotations:
+            self.rotations[place] = (names, period)
             self.version += 1
 
     def add(self, places: set[Place], place: Place) -> None:

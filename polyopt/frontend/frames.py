@@ -47,6 +47,7 @@ class Watch:
 
     value: Value
     place: Place
+    rebound: list[tuple[Value, Loc | None]] = field(default_factory=list)
 
 
 @dataclass(eq=False)

@@ -7,6 +7,7 @@ Refuses: loops over other things (PO0130), bounds that are not affine (PO0131).
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.assignments import assign_to
@@ -15,14 +16,15 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import Loop
 from polyopt.frontend.expressions import evaluate
 from polyopt.frontend.frames import Frame
-from polyopt.frontend.integers import ZERO, less
+from polyopt.frontend.integers import TRUE, ZERO, less
 from polyopt.frontend.liveness import assigned
 from polyopt.frontend.names import ascii_identifier
 from polyopt.frontend.pins import pin_names, unpin
 from polyopt.frontend.python_table import iterated
+from polyopt.frontend.rotation import bind_after, phase_condition, settle_watches
 from polyopt.frontend.values import Gone, Iterated, Known, Number, Range, Sequence, Value
 from polyopt.frontend.variables import forget_iterator
-from polyopt.ir.expr import Iter
+from polyopt.ir.expr import Expr, Iter
 
 
 def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
@@ -33,12 +35,8 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
     if isinstance(iterable, Sequence) or _is_known_tuple(iterable):
         _unrolled(b, frame, node, iterable)
         return
-    targets = assigned([node.target])
-    touched = assigned(node.body) - targets
     later = frame.live.after[node]
-    carried = touched & (frame.live.body[node] | later)
-    watched = dict(frame.watched)
-    pinned = pin_names(b, frame, carried, node)
+    touched = assigned(node.body) - assigned([node.target])
     unbound = [name for name in touched if name in later and name not in frame.env]
     name = _iterator_name(b, node.target)
     if isinstance(iterable, Range):
@@ -50,23 +48,53 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
         loop = Loop(name, ZERO, source.count)
     if unbound:
         _require_trip(b, frame, node, loop, unbound)
-    shadowed = {target: frame.pins.pop(target) for target in targets if target in frame.pins}
-    with b.loop(loop):
-        assign_to(b, frame, node.target, source.item(Iter(name)), node)
-        if frame.reader.block(b, frame, node.body) is not None:
-            hint = "return after the loop"
-            refuse("PO0122", "`return` inside a loop", frame.loc(node), hint)
-    frame.pins.update(shadowed)
+    place = frame.place(node, "loop")
+    rotating, period = b.facts.rotations.get(place, ((), 1))
+    watched = dict(frame.watched)
+    carried = touched & (frame.live.body[node] | later) - set(rotating)
+    pinned = pin_names(b, frame, carried, node)
+    states = _read_phases(b, frame, node, loop, source.item, period)
     unpin(b, frame, pinned, frame.loc(node))
+    own = {name: watch for name, watch in frame.watched.items() if name not in watched}
+    settle_watches(b, frame, own, place)
     frame.watched = watched
+    if rotating:
+        arrays = [{name: state[name] for name in rotating} for state in states]
+        bind_after(b, frame, loop, arrays, [n for n in rotating if n in later], node)
+    _forget(frame, node, name)
+
+
+def _read_phases(
+    b: Builder,
+    frame: Frame,
+    node: ast.For,
+    loop: Loop,
+    item: Callable[[Expr], Value],
+    period: int,
+) -> list[dict[str, Value]]:
+    """Read the body once for each phase; return the names' values before each."""
+    targets = assigned([node.target])
+    shadowed = {target: frame.pins.pop(target) for target in targets if target in frame.pins}
+    states: list[dict[str, Value]] = []
+    with b.loop(loop):
+        for phase in range(period):
+            states.append(dict(frame.env))
+            here = TRUE if period == 1 else phase_condition(loop, period, phase)
+            with b.under((here,)):
+                assign_to(b, frame, node.target, item(Iter(loop.iter)), node)
+                if frame.reader.block(b, frame, node.body) is not None:
+                    refuse("PO0122", "`return` inside a loop", frame.loc(node))
+    frame.pins.update(shadowed)
+    return states
+
+
+def _forget(frame: Frame, node: ast.For, iterator: str) -> None:
+    """The loop variable, and what was made from it, has no value after the loop."""
     shown = ast.unparse(node.target)
-    for target in targets:
-        frame.env[target] = Gone(
-            "PO0136",
-            f"the loop variable `{target}` is used after its loop",
-            "compute it from the bounds",
-        )
-    forget_iterator(frame, name, shown)
+    for target in assigned([node.target]):
+        reason = f"the loop variable `{target}` is used after its loop"
+        frame.env[target] = Gone("PO0136", reason, "compute it from the bounds")
+    forget_iterator(frame, iterator, shown)
 
 
 def _is_known_tuple(value: Value) -> bool:
@@ -74,7 +102,9 @@ def _is_known_tuple(value: Value) -> bool:
 
 
 def _iterator_name(b: Builder, target: ast.expr) -> str:
-    base = ascii_identifier(target.id) if isinstance(target, ast.Name) else "i"
+    base = "i"
+    if isinstance(target, ast.Name):
+        base = ascii_identifier(target.id) if target.id.strip("_") else "t"
     name, number = base, 0
     taken = b.scope.iters
     while name in taken or not b.claim_iterator(name):

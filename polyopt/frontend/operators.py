@@ -68,7 +68,15 @@ def operate(b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None) -
         return _python(b, name, tuple(v for v in operands if isinstance(v, Number)), loc)
     if name == "power":
         _refuse_negative_exponent(operands, loc)
+        base = operands[0]
+        if isinstance(base, Tensor) and base.dtype is DType.BOOL and _is_two(operands[1]):
+            return apply(b, UFUNCS["square"], operands[:1], loc)
     return apply(b, UFUNCS[name], operands, loc)
+
+
+def _is_two(exponent: Operandish) -> bool:
+    """NumPy squares arrays of bool as int8, but raises them to other powers as integers."""
+    return isinstance(exponent, Number) and exponent.expr == Const(2, DType.INT64)
 
 
 def _fold(name: str, values: tuple[Value, ...], loc: Loc | None) -> Value:

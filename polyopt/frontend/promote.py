@@ -96,7 +96,8 @@ def cast(expr: Expr, dtype: DType, loc: Loc | None = None) -> Expr:
     if isinstance(expr, Const):
         return convert_constant(expr, dtype, loc)
     if dtype is DType.INT64 and expr.dtype.is_integer:
-        return strip_casts(Cast(expr, dtype))
+        bare = strip_casts(Cast(expr, dtype))  # a size in a narrower type has its value
+        return bare if bare.dtype is dtype else Cast(expr, dtype)
     if dtype is DType.BOOL:
         return Compare(CompareOp.NE, expr, convert_constant(Const(0, DType.INT64), expr.dtype, loc))
     return Cast(expr, dtype)

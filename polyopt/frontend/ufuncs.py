@@ -5,6 +5,7 @@ In: operands in the dtypes of NumPy's own loop.  Out: the element's expression.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -23,7 +24,7 @@ from polyopt.frontend.integers import (
     plus,
     times,
 )
-from polyopt.frontend.promote import call, cast
+from polyopt.frontend.promote import call, cast, real_dtype
 from polyopt.frontend.values import has_loads
 from polyopt.ir.expr import (
     Binary,
@@ -214,19 +215,34 @@ def _rounding(func: MathFunc) -> Rule:
     return lambda args, out: call(func, args[0]) if out.is_float else args[0]
 
 
+_PARTS = (MathFunc.REAL, MathFunc.IMAG)
+
+
 def _predicate(func: MathFunc, otherwise: Const) -> Rule:
     """isnan and its kin are constants on integers."""
 
     def rule(args: Parts, out: DType) -> Expr:
-        if args[0].dtype.is_float or args[0].dtype.is_complex:
-            return call(func, args[0], dtype=DType.BOOL)
-        return otherwise
+        value = args[0]
+        if value.dtype.is_complex:
+            parts = (call(p, value, dtype=real_dtype(value.dtype)) for p in _PARTS)
+            real, imag = (call(func, part, dtype=DType.BOOL) for part in parts)
+            return both(real, imag) if func is MathFunc.ISFINITE else either(real, imag)
+        return call(func, value, dtype=DType.BOOL) if value.dtype.is_float else otherwise
 
     return rule
 
 
+def _logical(join: Callable[[Expr, Expr], Expr]) -> Rule:
+    """NumPy's logical functions take any numbers; nonzero is true."""
+    return lambda args, out: join(cast(args[0], DType.BOOL), cast(args[1], DType.BOOL))
+
+
+def _logical_xor(left: Expr, right: Expr) -> Expr:
+    return Binary(BinaryOp.XOR, left, right, DType.BOOL)
+
+
 def _logical_not(args: Parts, out: DType) -> Expr:
-    return negated(args[0])
+    return negated(cast(args[0], DType.BOOL))
 
 
 def _bitwise_not(args: Parts, out: DType) -> Expr:
@@ -314,9 +330,9 @@ UFUNCS: dict[str, Elementwise] = {
     "greater_equal": Elementwise(np.greater_equal, _compare(CompareOp.GE)),
     "equal": Elementwise(np.equal, _compare(CompareOp.EQ)),
     "not_equal": Elementwise(np.not_equal, _compare(CompareOp.NE)),
-    "logical_and": Elementwise(np.logical_and, lambda args, out: both(*args)),
-    "logical_or": Elementwise(np.logical_or, lambda args, out: either(*args)),
-    "logical_xor": Elementwise(np.logical_xor, _binary(BinaryOp.XOR)),
+    "logical_and": Elementwise(np.logical_and, _logical(both)),
+    "logical_or": Elementwise(np.logical_or, _logical(either)),
+    "logical_xor": Elementwise(np.logical_xor, _logical(_logical_xor)),
     "logical_not": Elementwise(np.logical_not, _logical_not),
     "bitwise_and": Elementwise(np.bitwise_and, _binary(BinaryOp.AND)),
     "bitwise_or": Elementwise(np.bitwise_or, _binary(BinaryOp.OR)),

@@ -11,7 +11,7 @@ import ast
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.memory import is_stable, settled, stored, stored_number
-from polyopt.frontend.pins import learn_array, store_pinned
+from polyopt.frontend.pins import store_pinned
 from polyopt.frontend.values import (
     Gone,
     Iterated,
@@ -34,7 +34,7 @@ def bind(b: Builder, frame: Frame, name: str, value: Value, node: ast.AST) -> No
         store_pinned(b, frame, name, value, frame.loc(node))
         return
     if name in frame.watched:
-        learn_array(b, name, frame.watched[name], value, frame.loc(node))
+        frame.watched[name].rebound.append((value, frame.loc(node)))
     frame.env[name] = kept(b, name, value)
 
 
