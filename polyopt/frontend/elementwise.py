@@ -41,29 +41,11 @@ class Elementwise:
         return str(self.ufunc.__name__)
 
 
-REAL_ONLY = frozenset(
-    [
-        "rint",
-        "sign",
-        "maximum",
-        "minimum",
-        "fmax",
-        "fmin",
-        "less",
-        "less_equal",
-        "greater",
-        "greater_equal",
-        "expm1",
-        "log1p",
-        "exp2",
-        "log2",
-        "log10",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "logical_not",
-    ]
-)
+REAL_ONLY = frozenset([
+    "rint", "sign", "maximum", "minimum", "fmax", "fmin", "less", "less_equal", "greater",
+    "greater_equal", "expm1", "log1p", "exp2", "log2", "log10", "logical_and", "logical_or",
+    "logical_xor", "logical_not",
+])  # fmt: skip
 
 
 def operand_kinds(values: Sequence[Operandish]) -> tuple[Operand, ...]:
