@@ -14,7 +14,7 @@ from polyopt.schedule.tree import Tree, bands
 from polyopt.strategy.contraction import contraction
 from polyopt.strategy.fusion import fuse_neighbours
 from polyopt.strategy.order import contiguous_innermost
-from polyopt.strategy.rows import row_sums
+from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.vector import vectorize_innermost
 from polyopt.transforms import Affine, Fusion
@@ -40,7 +40,7 @@ def _choose(source: Schedule, machine: Machine) -> Schedule:
     start = contiguous_innermost(start)
     contracted: set[str] = set()
     for label in outer_bands(start.tree):
-        found = contraction(start, label, machine) or row_sums(start, label)
+        found = contraction(start, label, machine) or sums(start, label)
         if found is not None:
             contracted |= labels(found.tree) - labels(start.tree) | {label}
             start = found

@@ -1,0 +1,118 @@
+"""Sums over one loop: several terms or several sums at once keep the adders and the caches busy.
+
+In: a permutable band with a sum and a loop over independent sums.  Out: unroll and jam (Allen and
+Cocke, "A catalogue of optimizing transformations", 1972).  Sums along rows: a tile of rows innermost,
+one accumulator each.  Sums along columns: strips of columns in SIMD lanes, a few rows at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyopt.ir.scop import Statement
+from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.tree import Band, Leaf, find_band, path_to, statements_of
+from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.strides import Step, accesses, directions, step_of
+from polyopt.transforms import Cut, Interchange, Parallelize, Separate, Tile, Unroll, Vectorize
+
+ROWS = 16  # chains of additions in flight: latency times throughput of one addition, about
+TERMS = 4  # rows added to a strip of columns while it is in registers
+STRIP = 256  # columns in a strip, which the first-level cache holds
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """A band's loops: over independent sums, and over the terms of each."""
+
+    sums: int
+    terms: int
+    contiguous: bool  # the sums lie next to each other, and so do their terms
+
+
+def sums(schedule: Schedule, label: str) -> Schedule | None:
+    """Return `schedule` with the sums at band `label` jammed, or None when there are none."""
+    found = _find(schedule, label)
+    if found is None:
+        return None
+    band = find_band(schedule.tree, label)
+    others = tuple(p for p in range(len(band.members)) if p not in (found.sums, found.terms))
+    steps: list[Transform] = order_steps(label, band, (*others, found.sums, found.terms))
+    inner = label
+    if others:
+        steps.append(Cut(label, len(others)))
+        inner = f"{label}.inner"
+    steps += _columns(inner) if found.contiguous else _rows(inner)
+    is_free = bool(others) and band.members[others[0]].coincident
+    outer = f"{label}[0]" if is_free else f"{inner}.tile[0]"
+    return schedule.attempt(*steps, Parallelize(outer)) or schedule.attempt(*steps)
+
+
+def _rows(label: str) -> list[Transform]:
+    tile, point = f"{label}.tile", f"{label}.point"
+    return [
+        Tile(label, (ROWS,)),
+        Interchange(f"{point}[0]", f"{point}[1]"),
+        Unroll(f"{point}[1]"),
+        Separate(tile, point, (ROWS,)),
+    ]
+
+
+def _columns(label: str) -> list[Transform]:
+    tile, point = f"{label}.tile", f"{label}.point"
+    return [
+        Tile(label, (STRIP, TERMS)),
+        Vectorize(f"{point}[0]"),
+        Unroll(f"{point}[1]"),
+        Separate(tile, point, (0, TERMS)),
+    ]
+
+
+def _find(schedule: Schedule, label: str) -> _Sum | None:
+    band = find_band(schedule.tree, label)
+    if not band.permutable or len(band.members) < 2 or not isinstance(band.child, Leaf):
+        return None
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    names = statements_of(schedule.scop, domain)
+    if len(names) != 1:
+        return None
+    statement = schedule.scop.statement(names[0])
+    moves = _moves(schedule, label, statement)
+    write = statement.write.ref
+    terms = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]
+    if statement.reduction is None or not terms:
+        return None
+    return _column_sum(band, moves, write, terms[-1]) or (
+        None if statement.reduction.reassociable else _row_sum(band, moves, write, terms[-1])
+    )
+
+
+def _moves(schedule: Schedule, label: str, statement: Statement) -> list[dict[str, Step]]:
+    """Return for each loop of the band what a step does to each access, by reference."""
+    path, _ = path_to(schedule.tree, schedule.scop, label)
+    members = find_band(schedule.tree, label).members
+    found = directions((*path, *members), schedule.scop, statement)[len(path) :]
+    return [
+        {a.ref: step_of(a, schedule.scop, statement, d) for a in accesses(statement)} for d in found
+    ]
+
+
+def _column_sum(band: Band, moves: list[dict[str, Step]], write: str, terms: int) -> _Sum | None:
+    for position, move in enumerate(moves):
+        if not band.members[position].coincident or move[write] is not Step.CONTIGUOUS:
+            continue
+        if Step.STRIDED not in move.values() and Step.STRIDED in moves[terms].values():
+            return _Sum(position, terms, True)
+    return None
+
+
+def _row_sum(band: Band, moves: list[dict[str, Step]], write: str, terms: int) -> _Sum | None:
+    along = moves[terms].values()
+    if Step.CONTIGUOUS not in along or Step.STRIDED in along:
+        return None
+    for position, move in enumerate(moves):
+        if not band.members[position].coincident or move[write] is Step.INVARIANT:
+            continue
+        if Step.STRIDED in move.values():
+            return _Sum(position, terms, False)
+    return None
