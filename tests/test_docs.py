@@ -146,6 +146,14 @@ def test_the_numpy_page_names_what_the_tables_hold() -> None:
     page = (ROOT / "docs" / "numpy.md").read_text(encoding="utf-8")
     table, _, methods = page.partition("## NumPy functions")[2].partition("## Array methods")
     rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
-    shown = {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[2])}
+    shown = {name for row in rows for name in re.findall(r"`([\w.]+)`", row.split("|")[2])}
     assert shown == set(FUNCTIONS)
     assert set(re.findall(r"`(\w+)`", methods.partition(";")[0])) == set(METHODS)
+
+
+def test_the_schedules_page_lists_every_step() -> None:
+    from polyopt.transforms.text import STEPS
+
+    page = (ROOT / "docs" / "schedules.md").read_text(encoding="utf-8")
+    table = page.partition("## Steps")[2].partition("## What")[0]
+    assert set(re.findall(r"^\| `(\w+)\(", table, flags=re.MULTILINE)) == set(STEPS)

@@ -131,9 +131,10 @@ FRONTEND: dict[str, Entry] = {
         "use affine bounds and a constant step",
     ),
     "PO0135": Entry(
-        "a kind of subscript that is not supported: a mask, an index array, too many",
-        "a[a > 0] = 0.0",
-        "write masks with `np.where(a > 0, 0.0, a)`; check the array's rank",
+        "a kind of subscript that is not supported: a mask whose size is unknown, an index array, "
+        "too many subscripts",
+        "b = a[a > 0]",
+        "assign under the mask, `a[a > 0] = 0.0`, or use `np.where`; check the array's rank",
     ),
     "PO0136": Entry(
         "a loop variable, or a value made from it, is used after its loop",

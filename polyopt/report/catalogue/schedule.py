@@ -40,6 +40,11 @@ SCHEDULE: dict[str, Entry] = {
         "affine(max), on a program it cannot carry",
         "name the transformations one by one",
     ),
+    "PO0308": Entry(
+        "a loop cannot be peeled: its dependences do not all touch one iteration",
+        "peel(L0) on a[i] = a[i - 1]",
+        "leave the step out; only a loop that one iteration keeps from being parallel can be split",
+    ),
     "PO0311": Entry(
         "a step would run two dependent iterations in the wrong order. A dependence leads from an "
         "iteration to a later one that touches the same element, one of them writing; a legal "

@@ -2,4 +2,4 @@ TYPES = "f64[:]"
 
 
 def f(a):
-    a[a > 0.0] = 0.0
+    return a[a > 0.0]
