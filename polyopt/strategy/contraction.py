@@ -131,7 +131,7 @@ class Sizes:
 def _sizes(schedule: Schedule, label: str, machine: Machine) -> Sizes:
     """Return sizes from the register count and the caches.
 
-    The register tile has as many accumulators as leave room for one row of the column operand and one
+    The register tile has as many accumulators as leave room for a row of the column operand and one
     broadcast; the depth fits a column panel into half of L1, the rows a row panel into half of L2.
     """
     _, domain = path_to(schedule.tree, schedule.scop, label)

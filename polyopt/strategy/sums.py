@@ -1,7 +1,7 @@
 """Sums over one loop: several terms or several sums at once keep the adders and the caches busy.
 
 In: a permutable band with a sum and a loop over independent sums.  Out: unroll and jam (Allen and
-Cocke, "A catalogue of optimizing transformations", 1972).  Sums along rows: a tile of rows innermost,
+Cocke, "A catalogue of optimizing transformations", 1972).  Sums along rows: tiles of rows inside,
 one accumulator each.  Sums along columns: strips of columns in SIMD lanes, a few rows at a time.
 """
 
