@@ -197,7 +197,12 @@ class Builder:
             return not condition.value
         if (self.scout and not scouting) or not is_affine(condition):
             return False
-        return holds_nowhere(self.scope.under(*assumed), condition, self.sizes)
+        scope = self.scope.under(*assumed)
+        key = (scope.loops, scope.conditions, condition, tuple(self.sizes))
+        known = self.facts.answers.get(key)
+        if known is None:
+            known = self.facts.answers[key] = holds_nowhere(scope, condition, self.sizes)
+        return known
 
     def always(self, condition: Expr) -> bool:
         """Whether `condition` is known to hold everywhere in the current scope."""

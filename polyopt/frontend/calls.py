@@ -78,7 +78,9 @@ def _inlined(b: Builder, frame: Frame, known: object, args: Arguments, node: ast
     callable_ = cast(Callable[..., Any], plain)
     if plain in frame.callers or len(frame.callers) > MAX_DEPTH:
         refuse("PO0123", f"`{args.name}` calls itself", args.loc, "write it as a loop")
-    function = read_function(callable_)
+    function = b.facts.functions.get(plain)
+    if function is None:
+        function = b.facts.functions[plain] = read_function(callable_)
     bound = bind_arguments(function.signature, args, args.loc)
     place = (node.lineno, node.col_offset)
     inner = Frame(function, frame.reader, (*frame.calls, place), (*frame.callers, plain))

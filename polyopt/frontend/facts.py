@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from polyopt.frontend.pysource import PyFunction
 from polyopt.ir.expr import Expr, Param, normalize, rewrite
 from polyopt.ir.types import DType
 
@@ -25,6 +26,8 @@ class Facts:
     merged: set[Place] = field(default_factory=set)
     stored_conditions: set[Place] = field(default_factory=set)
     titles: dict[str, str] = field(default_factory=dict)
+    functions: dict[object, PyFunction] = field(default_factory=dict)
+    answers: dict[object, bool] = field(default_factory=dict)  # of isl, from reading to reading
     annotations_read: bool = False
     rotations: dict[Place, tuple[tuple[str, ...], int]] = field(default_factory=dict)
     shapes: dict[Place, tuple[Expr, ...]] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from polyopt.errors import Loc
 from polyopt.frontend.facts import Place
-from polyopt.frontend.liveness import Liveness, analyse, assigned
+from polyopt.frontend.liveness import Liveness
 from polyopt.frontend.pysource import PyFunction
 from polyopt.frontend.values import Buffer, Index, Value
 
@@ -61,12 +61,16 @@ class Frame:
     env: dict[str, Value] = field(default_factory=dict)
     pins: dict[str, Pin] = field(default_factory=dict)
     watched: dict[str, Watch] = field(default_factory=dict)
-    live: Liveness = field(init=False)
-    locals: frozenset[str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.locals = assigned(self.function.tree.body)
-        self.live = analyse(self.function.tree.body)
+    @property
+    def live(self) -> Liveness:
+        """Which names may be read later."""
+        return self.function.live
+
+    @property
+    def locals(self) -> frozenset[str]:
+        """The names the function assigns."""
+        return self.function.locals
 
     def place(self, node: ast.AST, name: str) -> Place:
         """Return what identifies `name` at `node` from one reading to the next."""

@@ -21,6 +21,16 @@ class Liveness:
 
     after: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
     body: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
+    reads: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
+
+    def used(self, node: ast.AST | None) -> frozenset[str]:
+        """Return the names that an expression reads; loops ask for the same ones repeatedly."""
+        if node is None:
+            return frozenset()
+        found = self.reads.get(node)
+        if found is None:
+            found = self.reads[node] = _used(node)
+        return found
 
 
 def analyse(body: Sequence[ast.stmt]) -> Liveness:
@@ -40,10 +50,7 @@ def assigned(body: Iterable[ast.AST]) -> frozenset[str]:
     return frozenset(found)
 
 
-def used(node: ast.AST | None) -> frozenset[str]:
-    """Return the names that an expression reads."""
-    if node is None:
-        return frozenset()
+def _used(node: ast.AST) -> frozenset[str]:
     return frozenset(
         n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
     )
@@ -60,16 +67,16 @@ def _statement(node: ast.stmt, live: frozenset[str], result: Liveness) -> frozen
     match node:
         case ast.Assign(targets=targets, value=value):
             kill = frozenset(t.id for target in targets for t in _plain_names(target))
-            reads = used(value).union(*(used(t) for t in targets))
+            reads = result.used(value).union(*(result.used(t) for t in targets))
             return (live - kill) | reads
         case ast.AnnAssign(target=target, value=value):
             kill = (
                 frozenset(t.id for t in _plain_names(target)) if value is not None else frozenset()
             )
-            return (live - kill) | used(value) | used(target)
+            return (live - kill) | result.used(value) | result.used(target)
         case ast.AugAssign(target=target, value=value):
-            own = frozenset([target.id]) if isinstance(target, ast.Name) else used(target)
-            return live | own | used(value)
+            own = frozenset([target.id]) if isinstance(target, ast.Name) else result.used(target)
+            return live | own | result.used(value)
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
             own = frozenset(t.id for t in _plain_names(target))
             live = _block(orelse, live, result) | live
@@ -80,14 +87,14 @@ def _statement(node: ast.stmt, live: frozenset[str], result: Liveness) -> frozen
                     break
                 top = top | before
             result.body[node] = _block(body, top, result) - own
-            return top | used(iterable)
+            return top | result.used(iterable)
         case ast.If(test=test, body=body, orelse=orelse):
             then = _block(body, live, result)
-            return then | _block(orelse, live, result) | used(test)
+            return then | _block(orelse, live, result) | result.used(test)
         case ast.Return(value=value):
-            return used(value)
+            return result.used(value)
         case _:
-            return live | used(node)
+            return live | result.used(node)
 
 
 def _plain_names(target: ast.expr) -> Iterable[ast.Name]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from polyopt.errors import Loc
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.liveness import Liveness, analyse, assigned
 from polyopt.frontend.structure import Rewriter
 
 
@@ -33,6 +34,8 @@ class PyFunction:
     signature: inspect.Signature
     annotations: Mapping[str, object]
     origin: object
+    live: Liveness
+    locals: frozenset[str]
 
     def argument_loc(self, name: str) -> Loc:
         """Return where an argument stands in the function's head."""
@@ -95,7 +98,8 @@ def read_function(func: Callable[..., object]) -> PyFunction:
             "write the results into an array and return it",
         )
     found = _parse(plain)
-    return replace(found, tree=Rewriter(found.loc).function(found.tree))
+    tree = Rewriter(found.loc).function(found.tree)
+    return replace(found, tree=tree, live=analyse(tree.body), locals=assigned(tree.body))
 
 
 def _parse(func: types.FunctionType) -> PyFunction:
@@ -130,7 +134,7 @@ def _parse(func: types.FunctionType) -> PyFunction:
     lines_dedented = tuple(dedented.splitlines())
     return PyFunction(
         name, tree, file, first, indent, lines_dedented, scope, inspect.signature(func),
-        _annotations(func), func,
+        _annotations(func), func, Liveness(), frozenset(),
     )  # fmt: skip
 
 
