@@ -8,13 +8,16 @@ from __future__ import annotations
 import ast
 
 from polyopt.errors import Loc
+from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.creation import astype
 from polyopt.frontend.elements import store_element
-from polyopt.frontend.elementwise import apply, combine
+from polyopt.frontend.elementwise import apply
 from polyopt.frontend.expressions import evaluate, lookup, parts_of
 from polyopt.frontend.frames import Frame
-from polyopt.frontend.integers import ONE, select
+from polyopt.frontend.integers import ONE
+from polyopt.frontend.masks import HINT, chosen, is_same_mask
 from polyopt.frontend.memory import settled, store
 from polyopt.frontend.operators import BINARY, describe, operand, operate
 from polyopt.frontend.pins import fixed_items, refuse_write
@@ -24,6 +27,7 @@ from polyopt.frontend.subscripts import Mask, select_parts
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
     Known,
+    Masked,
     Number,
     Operandish,
     Sequence,
@@ -117,27 +121,45 @@ def _target_view(b: Builder, frame: Frame, target: ast.Subscript) -> tuple[Tenso
 
 
 def write_masked(b: Builder, view: Tensor, mask: Tensor, value: Value, loc: Loc | None) -> None:
-    """`A[mask] = number`: all elements are written, those outside the mask with their own value."""
-    found = _scalar(b, value, loc)
-    if found.dtype.is_complex and not view.dtype.is_complex:
-        refuse("PO0144", "a complex number does not fit a real array", loc, "take `.real`")
-    new = cast(found.expr, view.dtype, loc)
-    values = (mask, Number(new, False), view)
-    store(b, view, as_tensor(_chosen(b, view, mask, values, loc)), loc)
+    """`A[mask] = value`: all elements are written, those outside the mask with their own value."""
+    flags = _widened(view, mask, loc)
+    if isinstance(value, Masked):
+        if not is_same_mask(value.mask, flags):
+            refuse("PO0135", "elements picked by one mask are put under another", loc, HINT)
+        new: Operandish = value.tensor
+    else:
+        new = _scalar(b, value, loc)
+    if new.dtype.is_complex and not view.dtype.is_complex:
+        refuse("PO0144", "complex numbers do not fit a real array", loc, "take `.real`")
+    converted = astype(b, Arguments("", (new, Known(view.dtype.value)), {}, loc))
+    found = settled(b, operand(converted, loc))
+    store(b, view, as_tensor(chosen(b, flags, found, view, loc)), loc)
 
 
-def _chosen(
-    b: Builder, view: Tensor, mask: Tensor, values: tuple[Operandish, ...], loc: Loc | None
-) -> Operandish:
-    """Return `where(mask, values[1], values[2])`; a mask of lower rank holds for whole rows."""
+def _augment_masked(
+    b: Builder, view: Tensor, mask: Tensor, op: ast.operator, value: Value, loc: Loc | None
+) -> None:
+    """`A[mask] op= value`."""
+    flags = _widened(view, mask, loc)
+    plain = value.tensor if isinstance(value, Masked) else _scalar(b, value, loc)
+    if isinstance(value, Masked) and not is_same_mask(value.mask, flags):
+        refuse("PO0135", "elements picked by one mask are put under another", loc, HINT)
+    new = apply(b, UFUNCS[BINARY[type(op)]], (view, plain), loc)
+    _refuse_cast(new.dtype, view.dtype, loc)
+    converted = astype(b, Arguments("", (new, Known(view.dtype.value)), {}, loc))
+    found = settled(b, operand(converted, loc))
+    store(b, view, as_tensor(chosen(b, flags, found, view, loc)), loc)
+
+
+def _widened(view: Tensor, mask: Tensor, loc: Loc | None) -> Tensor:
+    """Return the mask; one of lower rank holds for whole rows."""
     if mask.rank > view.rank:
         refuse("PO0135", "a mask with more dimensions than the array", loc)
     rank = mask.rank
+    if rank == view.rank:
+        return mask
     shape = (*mask.shape, *(ONE,) * (view.rank - rank))
-    flags = remapped(mask, shape, lambda index: index[:rank])
-    kinds = (DType.BOOL, view.dtype, view.dtype)
-    parts = (flags, *values[1:])
-    return combine(b, "mask", parts, kinds, view.dtype, lambda p, _: select(*p), loc)
+    return remapped(mask, shape, lambda index: index[:rank])
 
 
 def write(b: Builder, view: Tensor, value: Value, loc: Loc | None) -> None:
@@ -179,10 +201,7 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
             view, mask = _target_view(b, frame, node.target)
             value = evaluate(b, frame, node.value)
             if mask is not None:
-                new = apply(b, UFUNCS[BINARY[type(node.op)]], (view, _scalar(b, value, loc)), loc)
-                _refuse_cast(new.dtype, view.dtype, loc)
-                chosen = _chosen(b, view, mask, (mask, new, view), loc)
-                store(b, view, as_tensor(chosen), loc)
+                _augment_masked(b, view, mask, node.op, value, loc)
             elif view.rank > 0:
                 _augment_array(b, view, node.op, value, loc)
             else:
@@ -216,8 +235,7 @@ def _augment_array(
 def _scalar(b: Builder, value: Value, loc: Loc | None) -> Number:
     found = settled(b, operand(value, loc))
     if isinstance(found, Tensor):
-        hint = "use np.where(mask, x, y) with arrays of the full shape"
-        refuse("PO0135", "an array assigned under a mask", loc, hint)
+        refuse("PO0135", "an array assigned under a mask", loc, HINT)
     return found
 
 

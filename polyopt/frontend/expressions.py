@@ -35,6 +35,7 @@ from polyopt.frontend.integers import (
     times,
     why_not_affine,
 )
+from polyopt.frontend.masks import count, picked, through
 from polyopt.frontend.memory import buffers_read, forced, settled
 from polyopt.frontend.numpy_table import METHODS
 from polyopt.frontend.operators import BINARY, COMPARE, UNARY, describe, operand, operate
@@ -46,6 +47,7 @@ from polyopt.frontend.subscripts import At, Cut, Dots, Mask, NewAxis, Part, sele
 from polyopt.frontend.values import (
     Gone,
     Known,
+    Masked,
     Method,
     Number,
     Operandish,
@@ -99,11 +101,14 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
             if isinstance(op, ast.MatMult):
                 sides = tuple(settled(b, operand(value, loc)) for value in values)
                 return matmul(b, sides[0], sides[1], loc)
-            return operate(b, BINARY[type(op)], values, loc)
+            name = BINARY[type(op)]
+            return through(b, values, lambda plain: operate(b, name, plain, loc), loc)
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return _not(truth(b, evaluate(b, frame, inner), frame.loc(inner)))
         case ast.UnaryOp(op=op, operand=inner):
-            return operate(b, UNARY[type(op)], (evaluate(b, frame, inner),), loc)
+            name = UNARY[type(op)]
+            only = evaluate(b, frame, inner)
+            return through(b, (only,), lambda plain: operate(b, name, plain, loc), loc)
         case ast.BoolOp():
             return _bool_op(b, frame, node)
         case ast.Compare():
@@ -172,6 +177,10 @@ def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
             return Known(getattr(module, node.attr))
         case Known(value=np.ufunc() as ufunc) if hasattr(ufunc, node.attr):
             return Known(getattr(ufunc, node.attr))
+        case Masked() if node.attr == "size":
+            return count(b, base, loc)
+        case Masked() if node.attr in METHODS:
+            return Method(base, node.attr)
         case Tensor() | Number():
             return _array_attribute(b, base, node.attr, loc)
         case _:
@@ -217,6 +226,8 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
         case Tensor():
             name = ast.unparse(node.value)
             parts = parts_of(b, frame, node)
+            if len(parts) == 1 and isinstance(parts[0], Mask):
+                return picked(b, forced(b, base), parts[0].flags, name, loc)
             return as_value(select_parts(b, forced(b, base), parts, name, loc))
         case Sequence(items=items):
             return _item(b, frame, items, node)
@@ -400,7 +411,8 @@ def _compared(b: Builder, op: ast.cmpop, left: Value, right: Value, loc: Loc | N
                 "PO0127", "`in` is not supported in a kernel", loc, "compare the values one by one"
             )
         case _:
-            return operate(b, COMPARE[type(op)], (left, right), loc)
+            name = COMPARE[type(op)]
+            return through(b, (left, right), lambda plain: operate(b, name, plain, loc), loc)
 
 
 def _is_same(left: Value, right: Value, loc: Loc | None) -> bool:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from polyopt.frontend import creation, joining, reductions, reshaping, scans, selection
+from polyopt.frontend import creation, joining, masks, reductions, reshaping, scans, selection
 from polyopt.frontend.arguments import Arguments, dtype, is_none, tensor
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
@@ -24,7 +24,16 @@ from polyopt.frontend.operators import operand
 from polyopt.frontend.promote import is_castable
 from polyopt.frontend.reductions import reduction
 from polyopt.frontend.ufuncs import UFUNCS
-from polyopt.frontend.values import Index, Sequence, Tensor, Value, as_tensor, remapped
+from polyopt.frontend.values import (
+    Index,
+    Masked,
+    Number,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+    remapped,
+)
 from polyopt.ir.expr import CompareOp
 
 Rule: TypeAlias = Callable[[Builder, Arguments], Value]
@@ -36,7 +45,14 @@ def elementwise(op: Elementwise) -> Rule:
     def rule(b: Builder, args: Arguments) -> Value:
         names = [f"x{number}" for number in range(1, op.ufunc.nin + 1)]
         *values, out = args.take(" ".join(names), "out")
-        result = apply(b, op, [operand(value, args.loc) for value in values], args.loc)
+
+        def compute(plain: tuple[Value, ...]) -> Value:
+            return apply(b, op, [operand(value, args.loc) for value in plain], args.loc)
+
+        result = masks.through(b, values, compute, args.loc)
+        if isinstance(result, Masked):
+            return result
+        assert isinstance(result, Number | Tensor)
         if is_none(out):
             return result
         target = tensor(b, out, args.loc)

@@ -14,12 +14,14 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.elementwise import apply
 from polyopt.frontend.memory import settled
+from polyopt.frontend.periodic import by_size
 from polyopt.frontend.promote import cast, number_of
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
     Gone,
     Iterated,
     Known,
+    Masked,
     Method,
     Number,
     Operandish,
@@ -96,6 +98,10 @@ def _python(b: Builder, name: str, operands: tuple[Number, ...], loc: Loc | None
         result = apply(b, UFUNCS[name], operands, loc)
     else:
         wide = tuple(_as_int(number) for number in operands)
+        if name in ("remainder", "floor_divide") and wide[0].dtype is wide[1].dtype is DType.INT64:
+            found = by_size(b, name, wide[0].expr, wide[1].expr)
+            if found is not None:
+                return Number(found, True)
         if name == "power":
             _refuse_unknown_exponent(b, wide, loc)
         result = apply(b, UFUNCS[name], wide, loc)
@@ -145,6 +151,9 @@ def operand(value: Value, loc: Loc | None) -> Operandish:
             return number
         case Gone():
             refuse(value.code, value.reason, loc, value.hint)
+        case Masked():
+            hint = "use np.where(mask, x, y) with arrays of the full shape"
+            refuse("PO0135", f"{describe(value)} have an unknown count", loc, hint)
         case Sequence() | Range() | Iterated() | Method():
             refuse("PO0124", f"{describe(value)} cannot be used as a number or an array", loc)
 
@@ -160,6 +169,8 @@ def describe(value: Value) -> str:
             return f"a number of {value.dtype}"
         case Tensor():
             return f"an array of rank {value.rank}"
+        case Masked():
+            return "elements under a mask"
         case Sequence():
             return "a tuple or list"
         case Range() | Iterated():

@@ -26,6 +26,7 @@ from polyopt.frontend.integers import (
     times,
     why_not_affine,
 )
+from polyopt.frontend.masks import count
 from polyopt.frontend.memory import cheap_number, forced, settled
 from polyopt.frontend.operators import describe, operand, operate
 from polyopt.frontend.promote import call, cast, common_dtype
@@ -34,6 +35,7 @@ from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
     Iterated,
     Known,
+    Masked,
     Number,
     Range,
     Sequence,
@@ -65,6 +67,8 @@ def _len(b: Builder, args: Arguments) -> Value:
             return Known(len(known))
         case Tensor() if value.rank:
             return Number(b.extent(value.shape[0]), True)
+        case Masked():
+            return count(b, value, args.loc)
         case _:
             refuse("PO0147", f"len of {describe(value)}", args.loc)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from polyopt.errors import Loc
-from polyopt.frontend import folds, products
+from polyopt.frontend import folds, masks, products
 from polyopt.frontend.arguments import (
     Arguments,
     dtype,
@@ -29,7 +29,7 @@ from polyopt.frontend.memory import forced, settled, store
 from polyopt.frontend.operators import operand
 from polyopt.frontend.promote import cast
 from polyopt.frontend.ufuncs import UFUNCS
-from polyopt.frontend.values import Known, Operandish, Sequence, Tensor, Value, as_tensor
+from polyopt.frontend.values import Known, Masked, Operandish, Sequence, Tensor, Value, as_tensor
 from polyopt.ir.types import DType
 
 Rule: TypeAlias = Callable[[Builder, Arguments], Value]
@@ -40,6 +40,8 @@ def reduction(name: str) -> Rule:
     second = "axis dtype keepdims" if name in ("sum", "prod") else "axis keepdims"
 
     def rule(b: Builder, args: Arguments) -> Value:
+        if args.values and isinstance(args.values[0], Masked):
+            return masks.reduction(name, b, args)
         found = dict(zip(["a", *second.split()], args.take("a", second), strict=True))
         array = tensor(b, found["a"], args.loc)
         axes = known_axes(b, found["axis"], args.loc)
@@ -52,6 +54,8 @@ def reduction(name: str) -> Rule:
 
 def mean(b: Builder, args: Arguments) -> Value:
     """np.mean"""
+    if args.values and isinstance(args.values[0], Masked):
+        return masks.reduction("mean", b, args)
     array, axis, kind, keepdims = args.take("a", "axis dtype keepdims")
     axes = known_axes(b, axis, args.loc)
     keep = known_bool(keepdims, "keepdims", args.loc)

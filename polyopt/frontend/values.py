@@ -103,6 +103,14 @@ class Tensor:
 
 
 @dataclass(frozen=True, eq=False)
+class Masked:
+    """The elements of `tensor` where `mask` (of the same shape) holds."""
+
+    tensor: Tensor
+    mask: Tensor
+
+
+@dataclass(frozen=True, eq=False)
 class Sequence:
     """A Python tuple or list of values."""
 
@@ -137,7 +145,7 @@ class Iterated:
 class Method:
     """`owner.name` before it is called."""
 
-    owner: Tensor | Number
+    owner: Tensor | Number | Masked
     name: str
 
 
@@ -151,7 +159,7 @@ class Gone:
 
 
 Operandish: TypeAlias = Number | Tensor
-Value: TypeAlias = Number | Tensor | Sequence | Known | Range | Iterated | Method | Gone
+Value: TypeAlias = Number | Tensor | Masked | Sequence | Known | Range | Iterated | Method | Gone
 
 
 def view_of(buffer: Buffer) -> Tensor:

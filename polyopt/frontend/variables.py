@@ -16,6 +16,7 @@ from polyopt.frontend.values import (
     Gone,
     Iterated,
     Known,
+    Masked,
     Method,
     Number,
     Range,
@@ -51,6 +52,8 @@ def kept(b: Builder, name: str, value: Value) -> Value:
             if value.rank == 0 and value.fold is None:
                 return stored_number(b, Number(value.at(()), value.weak), name)
             return settled(b, stored(b, value, name))
+        case Masked(tensor=tensor, mask=mask):
+            return Masked(stored(b, tensor, name), stored(b, mask, "mask"))
         case Sequence(items=items):
             return Sequence(tuple(kept(b, name, item) for item in items))
         case Known() | Range() | Iterated() | Method() | Gone():

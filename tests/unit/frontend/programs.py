@@ -795,3 +795,68 @@ def conv2d_nhwc(x, w):
                 x[:, i : i + kh, j : j + kw, :, None] * w[None, :, :, :, :], axis=(1, 2, 3)
             )
     return out
+
+
+@case(lambda n, r: (r.standard_normal(n), r.standard_normal(n), 3))
+def swapped_arguments(u, v, steps):
+    for _ in range(steps):
+        v[1:-1] = 0.5 * u[1:-1] + 0.25 * (u[:-2] + u[2:])
+        u, v = v, u
+    return u.sum()
+
+
+@case(lambda n, r: (*vec2(n, r), r.standard_normal(n), 4))
+def wave(past, now, new, steps):
+    for _ in range(steps):
+        new[1:-1] = 2 * now[1:-1] - past[1:-1] + 0.1 * (now[2:] - 2 * now[1:-1] + now[:-2])
+        past, now, new = now, new, past
+    return now
+
+
+@case(square)
+def torus(grid):
+    N = grid.shape[0]
+    new = grid.copy()
+    for i in range(N):
+        for j in range(N):
+            around = grid[i, (j - 1) % N] + grid[i, (j + 1) % N]
+            around += grid[(i - 1) % N, j] + grid[(i + 1) % N, j]
+            new[i, j] = 1 if around > 2 else 0
+    grid[:] = new
+
+
+@case(lambda n, r: (-2.0, 0.5, n, n + 1, 5))
+def mandelbrot(low, high, width, height, steps):
+    x = np.linspace(low, high, width)
+    y = np.linspace(-1.25, 1.25, height)
+    C = x + y[:, None] * 1j
+    N = np.zeros(C.shape, dtype=np.int64)
+    Z = np.zeros(C.shape, dtype=np.complex128)
+    for n in range(steps):
+        inside = np.less(abs(Z), 2.0)
+        N[inside] = n
+        Z[inside] = Z[inside] ** 2 + C[inside]
+    N[steps - 1 == N] = 0
+    return Z, N
+
+
+@case(lambda n, r: (r.standard_normal(n),))
+def durbin(r):
+    y = np.zeros_like(r)
+    alpha = 0.1
+    beta = 1.0
+    for k in range(1, r.shape[0]):
+        beta *= 1.0 - alpha * alpha
+        alpha = -(r[k] + np.dot(np.flip(r[:k]), y[:k])) / beta
+        y[:k] += alpha * np.flip(y[:k])
+        y[k] = alpha
+    return y
+
+
+@case(vec)
+def sort_by_exchange(x):
+    n = len(x)
+    for i in range(n):
+        for j in range(0, n - i - 1):
+            if x[j] > x[j + 1]:
+                x[j], x[j + 1] = x[j + 1], x[j]

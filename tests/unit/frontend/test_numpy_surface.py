@@ -200,6 +200,25 @@ def masked(A):
     return A.sum()
 
 
+def masked_values(A):
+    B = A.copy()
+    m = A > 0
+    B[m] = A[m] ** 2 + 1
+    B[B < 0.5] += A[B < 0.5]
+    B[~m] = np.exp(B[~m])
+    big = A[A > 0.1] * 2
+    return (
+        B,
+        A[m].sum(),
+        A[m].mean(),
+        np.sum(A[m] * B[m]),
+        A[m].size,
+        big.prod(),
+        len(A[m]),
+        np.any(A[m] > 1),
+    )
+
+
 def filled(A):
     A[0].fill(2.0)
     np.multiply(A, 2, out=A)
@@ -255,7 +274,7 @@ def complexes(A):
 
 KERNELS = [
     running, extremes, joined, padded, moved, turned, picked, contracted, norms, counted, spread,
-    gridded, elementary, predicates, made, masked, filled, integers, complexes,
+    gridded, elementary, predicates, made, masked, masked_values, filled, integers, complexes,
 ]  # fmt: skip
 NEED_ELEMENTS = {
     extremes,

@@ -1,0 +1,125 @@
+"""Elements picked by a mask: `A[mask]`.
+
+In: an array and a BOOL array of its shape.  Out: `Masked` values, which keep the full shape and
+know where they count; elementwise operations, sums and masked assignment understand them.
+Refuses: uses that need to know how many elements there are (PO0135).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from polyopt.errors import Loc
+from polyopt.frontend.arguments import Arguments, dtype, known_axes, known_bool
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.elementwise import combine
+from polyopt.frontend.folds import REDUCERS, reduced, summation_dtype
+from polyopt.frontend.integers import select
+from polyopt.frontend.operators import operand
+from polyopt.frontend.promote import cast
+from polyopt.frontend.shapes import equate
+from polyopt.frontend.ufuncs import UFUNCS
+from polyopt.frontend.values import (
+    Masked,
+    Number,
+    Operandish,
+    Tensor,
+    Value,
+    as_tensor,
+)
+from polyopt.ir.expr import Const, Expr, Iter
+from polyopt.ir.types import DType
+
+HINT = "use np.where(mask, x, y) with arrays of the full shape"
+
+
+def picked(b: Builder, value: Tensor, mask: Tensor, name: str, loc: Loc | None) -> Masked:
+    """Return `value[mask]`."""
+    if mask.rank != value.rank:
+        refuse("PO0135", f"`{name}` under a mask of rank {mask.rank}", loc, HINT)
+    for ours, theirs in zip(value.shape, mask.shape, strict=True):
+        equate(b, ours, theirs, "mask", loc)
+    return Masked(value, mask)
+
+
+def is_same_mask(left: Tensor, right: Tensor) -> bool:
+    """Whether two masks pick the same elements, seen from how they are computed."""
+    probe = tuple(Iter(f"?{d}") for d in range(left.rank))
+    return left.rank == right.rank and left.at(probe) == right.at(probe)
+
+
+def through(
+    b: Builder,
+    values: Sequence[Value],
+    function: Callable[[tuple[Value, ...]], Value],
+    loc: Loc | None,
+) -> Value:
+    """Apply an elementwise function to values, some of which are masked alike."""
+    masks = [value.mask for value in values if isinstance(value, Masked)]
+    if not masks:
+        return function(tuple(values))
+    if not all(is_same_mask(masks[0], mask) for mask in masks[1:]):
+        refuse("PO0135", "elements picked by different masks meet", loc, HINT)
+    plain: list[Value] = []
+    for value in values:
+        if isinstance(value, Masked):
+            plain.append(value.tensor)
+            continue
+        if as_tensor(operand(value, loc)).rank:
+            refuse("PO0135", "elements picked by a mask meet a whole array", loc, HINT)
+        plain.append(value)
+    result = function(tuple(plain))
+    assert isinstance(result, Tensor)
+    return Masked(result, masks[0])
+
+
+def chosen(
+    b: Builder, mask: Tensor, then: Operandish, otherwise: Operandish, loc: Loc | None
+) -> Operandish:
+    """Return `where(mask, then, otherwise)` of two values of one dtype."""
+    kind = then.dtype
+    kinds = (DType.BOOL, kind, kind)
+    return combine(b, "mask", (mask, then, otherwise), kinds, kind, lambda p, _: select(*p), loc)
+
+
+def reduction(name: str, b: Builder, args: Arguments) -> Value:
+    """Return the sum, product, mean, any, all or count of elements under a mask."""
+    found, axis, kind, keepdims = args.take("a", "axis dtype keepdims")
+    assert isinstance(found, Masked)
+    if known_axes(b, axis, args.loc) is not None or known_bool(keepdims, "keepdims", args.loc):
+        refuse("PO0135", f"`{args.name}` of masked elements along an axis", args.loc, HINT)
+    wanted = dtype(kind, args.loc)
+    if name == "mean":
+        return _mean(b, found, wanted, args.loc)
+    if name not in ("sum", "prod", "any", "all"):
+        refuse("PO0135", f"`{args.name}` of elements under a mask", args.loc, HINT)
+    return _folded(b, name, found, wanted or summation_dtype(name, found.tensor.dtype), args.loc)
+
+
+def _folded(b: Builder, name: str, value: Masked, kind: DType, loc: Loc | None) -> Operandish:
+    identity = cast(Const(REDUCERS[name].identity or 0, DType.INT64), kind)
+    tensor = value.tensor
+    converted = replace(
+        tensor, dtype=kind, at=lambda i: cast(tensor.at(i), kind), view=None, fold=None
+    )
+    filled = chosen(b, value.mask, converted, Number(identity, False), loc)
+    return reduced(b, name, as_tensor(filled), None, False, loc, kind)
+
+
+def count(b: Builder, value: Masked, loc: Loc | None) -> Operandish:
+    """Return how many elements the mask picks."""
+    return reduced(b, "sum", value.mask, None, False, loc, DType.INT64)
+
+
+def _mean(b: Builder, value: Masked, wanted: DType | None, loc: Loc | None) -> Operandish:
+    own = value.tensor.dtype
+    kind = wanted or (own if own.is_float or own.is_complex else DType.FLOAT64)
+    total = _folded(b, "sum", value, kind, loc)
+    number = count(b, value, loc)
+
+    def rule(parts: tuple[Expr, ...], out: DType) -> Expr:
+        return UFUNCS["divide"].rule(parts, out)
+
+    return combine(b, "mean", (total, number), (kind, kind), kind, rule, loc)
