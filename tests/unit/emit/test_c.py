@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,6 +58,7 @@ from tests.unit.emit.kernels import (
 CLANG = shutil.which("clang") or shutil.which("clang-14")
 WIDE = Machine(cores=2, vector_bytes=64, vector_registers=32)
 I64 = DType.INT64
+PARALLEL = LoopKind.PARALLEL
 
 
 def i64(sign, left, right):
@@ -328,3 +332,47 @@ def test_partial_vectors_cover_every_element_once(dtype, vector_bytes, portable)
         want = interpret(fn, values, params)
         assert entry(*arguments(source, values, params, {})) == 0
         np.testing.assert_array_equal(values["z"], want["z"], err_msg=f"{low} {high}")
+
+
+def test_text_does_not_depend_on_the_hash_seed():
+    script = "\n".join(
+        [
+            "import hashlib",
+            "from polyopt.emit import emit_c, optimize_loops",
+            "from tests.unit.emit.test_c import CASES, WIDE",
+            "for make, _, _ in CASES.values():",
+            "    text = emit_c(optimize_loops(make(), WIDE, 'strict')).text",
+            "    print(hashlib.sha256(text.encode()).hexdigest())",
+        ]
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parents[3],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(found) == 1
+
+
+@pytest.mark.toolchain
+def test_parallel_loops_inside_parallel_loops_do_not_fork():
+    inner = loop("j", 0, "M", Assign(at("x", "i", "j"), Const(1.0, F64)), kind=LoopKind.PARALLEL)
+    nest = loop("i", 0, "N", inner, kind=LoopKind.PARALLEL)
+    fn = function("f", [array("x", "N", "M")], ["N", "M"], nest)
+    text = emit_c(fn).text
+    assert text.count("#pragma omp parallel") == 1
+    assert_same(fn, {"N": 5, "M": 7})
+
+
+def test_triangular_work_is_shared_dynamically():
+    def nest(upper):
+        inner = loop("j", 0, upper, loop("k", 0, "N", Assign(at("x", "i", "j"), Const(1.0, F64))))
+        return function("f", [array("x", "N", "N")], ["N"], loop("i", 0, "N", inner, kind=PARALLEL))
+
+    assert "schedule(dynamic)" in emit_c(nest("i")).text
+    assert "schedule(static)" in emit_c(nest("N")).text
