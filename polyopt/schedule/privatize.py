@@ -184,8 +184,8 @@ def _overwritten(scop: Scop, writer: Statement, flow: isl.UnionMap) -> bool:
 def _expand(scop: Scop, array: Array) -> Scop | None:
     """Give the temporary a cell per iteration of the loops in which it is computed and used.
 
-    An array is expanded only over loops that nothing else keeps from running in parallel: its
-    cells take memory, a scalar's come back when code is made.
+    An array is expanded over the outermost loop alone, and only where nothing else keeps that loop
+    from running in parallel: its cells take memory, a scalar's come back when code is made.
     """
     writers, readers = _touching(scop, array.name)
     statements = list(dict.fromkeys([*writers, *readers]))
@@ -197,6 +197,8 @@ def _expand(scop: Scop, array: Array) -> Scop | None:
     count = shared_loops(statements)
     while count > 0 and not _same_iteration(flow, statements, count):
         count -= 1
+    if array.shape:
+        count = min(count, 1)
     if count == 0 or (array.shape and not _blocks_alone(scop, array, statements, count)):
         return None
     shape = _extents(statements, count, frozenset(scop.params))

@@ -346,3 +346,62 @@ def test_a_value_for_the_whole_inner_loop_has_a_cell_per_outer_iteration():
     assert temps(scop) == {"t": ("N",)}
     assert_computes(scop, Parallelize("i"))
     assert_illegal(scop, "PO0312", Parallelize("j"))
+
+
+def test_a_row_temporary_gets_a_row_per_outer_iteration():
+    """One iterator in front, whatever the depth: cells are memory."""
+    scop = read(
+        """
+        for i in range(N):
+            for j in range(M):
+                for k in range(K):
+                    T[k] = A[i, k] * B[k, j]
+                for k in range(K - 1):
+                    C[i, j] = C[i, j] + T[k] * T[k + 1]
+        """,
+        "A[N, K]; B[K, M]; C[N, M]; temp T[K]",
+        "N M K",
+    )
+    assert temps(scop) == {"T": ("N", "K")}
+    assert_computes(scop, Parallelize("i"))
+
+
+ROW = """
+for i in range({first}, N):
+    for j in range(M):
+        T[j] = {value}
+    for j in range(M):
+        A[i, j] = T[{use}]
+"""
+
+
+@pytest.mark.parametrize(
+    "first, value, use, shape",
+    [
+        ("0", "A[i, j] * 2", "M - 1 - j", ("N", "M")),
+        ("1", "A[i, j] + A[i - 1, j]", "j", ("M",)),
+    ],
+)
+def test_rows_are_expanded_where_that_frees_the_loop(first, value, use, shape):
+    scop = read(ROW.format(first=first, value=value, use=use), "A[N, M]; temp T[M]", "N M")
+    assert temps(scop) == {"T": shape}
+    if len(shape) == 2:
+        assert_computes(scop, Parallelize("L0"))
+    else:
+        assert_illegal(scop, "PO0312", Parallelize("L0"))
+
+
+def test_rows_that_keep_a_value_are_not_expanded():
+    scop = read(
+        """
+        for i in range(N):
+            for j in range(i, M):
+                T[j] = A[i, j]
+            for j in range(M):
+                B[i, j] = T[j]
+        """,
+        "A[N, M]; B[N, M]; temp T[M]",
+        "N M",
+    )
+    assert temps(scop) == {"T": ("M",)}
+    assert_computes(scop)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from polyopt.ir.loops import LoopKind
-from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands, find_band
 from polyopt.strategy import tiling
@@ -22,8 +21,6 @@ from polyopt.transforms import Parallelize, Vectorize
 from tests import scops
 from tests.checks import assert_computes
 from tests.reading import read
-
-MACHINE = Machine()
 
 
 def kinds(schedule):
@@ -102,7 +99,7 @@ def test_marked_loops_are_left_alone():
     schedule = source_schedule(scops.transposed()).apply(Vectorize("i"))
     assert str(vectorize_innermost(schedule)) == str(schedule)
     outer = source_schedule(scops.gemm()).apply(Parallelize("j"))
-    assert parallelize_outer(outer, MACHINE) is outer
+    assert parallelize_outer(outer) is outer
 
 
 def test_innermost():
@@ -149,11 +146,11 @@ def test_outer_bands():
 
 
 def test_threads():
-    assert kinds(parallelize_outer(source_schedule(scops.gemm()), MACHINE)) == {("i", "parallel")}
-    assert kinds(parallelize_outer(source_schedule(scops.prefix()), MACHINE)) == set()
-    inner = parallelize_outer(source_schedule(scops.jacobi()), MACHINE)
+    assert kinds(parallelize_outer(source_schedule(scops.gemm()))) == {("i", "parallel")}
+    assert kinds(parallelize_outer(source_schedule(scops.prefix()))) == set()
+    inner = parallelize_outer(source_schedule(scops.jacobi()))
     assert kinds(inner) == {("i", "parallel")}, "the time loop stays outside"
-    assert kinds(parallelize_outer(source_schedule(scops.solve()), MACHINE)) == set()
+    assert kinds(parallelize_outer(source_schedule(scops.solve()))) == set()
 
 
 @pytest.mark.parametrize("make", [scops.seidel, scops.backward, scops.transposed])
@@ -161,13 +158,13 @@ def test_wavefronts_and_strips_at_small_sizes(make, monkeypatch):
     """The same steps as for large arrays, with tiles that several tests' sizes fill."""
     monkeypatch.setattr(tiling, "STRIP", 3)
     monkeypatch.setattr(tiling, "tile_sizes", lambda *_: (2, 3))
-    schedule = parallelize_outer(source_schedule(make()), MACHINE)
+    schedule = parallelize_outer(source_schedule(make()))
     assert any(kind == "parallel" for _, kind in kinds(schedule))
     assert_computes(make(), *schedule.trace)
 
 
 def test_a_wavefront_of_tiles():
-    schedule = wavefront(source_schedule(scops.seidel()), "L0", MACHINE)
+    schedule = wavefront(source_schedule(scops.seidel()), "L0")
     assert schedule is not None
     assert kinds(schedule) == {("j_tile", "parallel")}
-    assert wavefront(source_schedule(scops.diagonal()), "L0", MACHINE) is None
+    assert wavefront(source_schedule(scops.diagonal()), "L0") is None
