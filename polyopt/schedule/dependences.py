@@ -221,5 +221,27 @@ def _accesses(
 def _flow(scop: Scop, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap) -> isl.UnionMap:
     info = isl.UnionAccessInfo.from_sink(sink)
     info = info.set_must_source(must).set_may_source(may).set_schedule_map(scop.order)
-    flow = info.compute_flow()
-    return flow.get_may_dependence()
+    try:
+        return info.compute_flow().get_may_dependence()
+    except isl.Error as error:
+        if "maximal number of operations" in str(error):
+            raise
+        return _unhidden(scop, sink, must, may)
+
+
+def _unhidden(
+    scop: Scop, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap
+) -> isl.UnionMap:
+    """Return source -> sink without the pairs that a must-write lies between.
+
+    What `compute_flow` means, for the loops with steps on which it fails.
+    """
+    sources = must.union(may)
+    pairs = _ordered(scop, sources.apply_range(sink.reverse()))
+    hidden = _ordered(scop, sources.apply_range(must.reverse()))
+    return pairs.subtract(hidden.apply_range(_ordered(scop, must.apply_range(sink.reverse()))))
+
+
+def _ordered(scop: Scop, pairs: isl.UnionMap) -> isl.UnionMap:
+    """Return the pairs whose first instance runs before the second."""
+    return pairs.intersect(scop.order.lex_lt_union_map(scop.order))

@@ -37,8 +37,8 @@ OTHER_ODD = 0xC2B2AE3D27D4EB4F
 def hashed(scop: Scop, keep_reductions: bool = True) -> Scop:
     """Return `scop` with every value replaced by a hash of what the value reads.
 
-    With `keep_reductions` a reassociable reduction adds a hash of the rest to its target; wraparound
-    makes that exact in any order.  Guards keep their reads.
+    With `keep_reductions` a reassociable reduction adds a hash of the rest to its target;
+    wraparound makes that exact in any order.  Guards keep their reads.
     """
     for statement in scop.statements:
         for part in walk(statement.value):

@@ -146,7 +146,8 @@ class _Writer:
         return [Line(f"{name} = {self.full(shape)} + ({text}){fixed}")]
 
     def full(self, shape: Shape) -> str:
-        return f"np.zeros({self.shape_text(shape)}, dtype=np.{'int64' if self.kind == 'int' else 'float64'})"
+        dtype = "int64" if self.kind == "int" else "float64"
+        return f"np.zeros({self.shape_text(shape)}, dtype=np.{dtype})"
 
     def shape_text(self, shape: Shape) -> str:
         parts = [s if c == 0 else f"max({s} - {c}, 0)" for s, c in shape]
@@ -378,7 +379,7 @@ class _Writer:
             return f"{name}{part}{self.rng.choice(('', '[None, :]'))}"
         return ""
 
-    def reduced(self, shape: Shape) -> str:
+    def reduced(self, shape: Shape) -> str:  # noqa: C901  a list of the forms
         """Return a reduction or product whose result has `shape`."""
         whole = tuple((size, 0) for size, _ in shape)
         if whole != shape or not shape:

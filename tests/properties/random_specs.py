@@ -20,22 +20,33 @@ def random_spec(rng: Random, plain: bool = False) -> Spec:
         (name, rng.choice((0, 1, 1, 1, 2, 2, 2, 3) if not plain else (1, 2, 2)))
         for name in ("A", "B", "C")[: rng.choice((1, 1, 2, 2, 3))]
     )
-    maker = _Maker(rng, ranks, plain, rng.choice((1, 2, 2, 3, 3, 4)))
+    temps = frozenset(("T",) if not plain and rng.random() < 0.35 else ())
+    if temps:
+        ranks = (*ranks, ("T", rng.choice((0, 0, 0, 1, 2))))
+    maker = _Maker(rng, ranks, plain, rng.choice((1, 2, 2, 3, 3, 4)) + 2 * len(temps), temps)
     body = maker.body((), rng.choice((1, 2, 2, 3)), rng.choice((1, 1, 2, 3)))
-    return Spec(ranks, body or (maker.put(()),), rng.choice((0, 0, 1, 3)))
+    return Spec(ranks, body or (maker.put(()),), rng.choice((0, 0, 1, 3)), temps)
 
 
 class _Maker:
     """Draws parts of a program; counts statements down to a limit."""
 
     def __init__(
-        self, rng: Random, ranks: tuple[tuple[str, int], ...], plain: bool, statements: int
+        self,
+        rng: Random,
+        ranks: tuple[tuple[str, int], ...],
+        plain: bool,
+        statements: int,
+        temps: frozenset[str] = frozenset(),
     ) -> None:
         self.rng, self.ranks, self.plain, self.left = rng, ranks, plain, statements
+        self.temps = temps
+        self.ready: list[tuple[str, tuple[Expr, ...]]] = []  # elements of temporaries just written
 
     def body(self, iters: tuple[str, ...], depth: int, width: int) -> tuple[Item, ...]:
         items: list[Item] = []
-        for _ in range(width):
+        known = len(self.ready)
+        for _ in range(width + len(self.temps)):
             if self.left <= 0:
                 break
             if depth > 0 and (not iters or self.rng.random() < 0.75):
@@ -44,6 +55,7 @@ class _Maker:
                     items.append(loop)
             else:
                 items.append(self.put(iters))
+        del self.ready[known:]
         return tuple(items)
 
     def loop(self, iters: tuple[str, ...], depth: int) -> Loop | None:
@@ -77,8 +89,11 @@ class _Maker:
         array, rank = rng.choice(self.ranks)
         index = self.index(iters, rank)
         reads = [self.read(iters) for _ in range(rng.choice((1, 1, 2, 2, 3)))]
-        if rng.random() < 0.5:
+        if rng.random() < 0.5 and array not in self.temps:
             reads[0] = (array, self.near(index))
+        if array in self.temps:
+            self.ready.append((array, index))
+            return Put(array, index, tuple(reads))
         guarded = not self.plain and rng.random() < 0.1
         condition = None
         if iters and not self.plain and rng.random() < 0.12:
@@ -86,7 +101,9 @@ class _Maker:
         return Put(array, index, tuple(reads), rng.random() < 0.25, guarded, condition)
 
     def read(self, iters: tuple[str, ...]) -> tuple[str, tuple[Expr, ...]]:
-        array, rank = self.rng.choice(self.ranks)
+        if self.ready and self.rng.random() < 0.5:
+            return self.rng.choice(self.ready)
+        array, rank = self.rng.choice([r for r in self.ranks if r[0] not in self.temps])
         return array, self.index(iters, rank)
 
     def near(self, index: tuple[Expr, ...]) -> tuple[Expr, ...]:

@@ -1,7 +1,7 @@
 """Small loop programs as data: built into Scops, printed as Python, shrunk by deletion.
 
 In: nested `Loop` and `Put` records.  Out: a Scop over uint64 or int64 arrays, or source text.
-Iterators lie in [0, max(N, M)), every dimension has 2 * (N + M) + 20 elements: subscripts stay inside.
+Iterators lie in [0, max(N, M)), a dimension has 2 * (N + M) + 20 elements: subscripts fit.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ class Spec:
     ranks: tuple[tuple[str, int], ...]
     body: tuple[Item, ...]
     least: int = 0  # lower bound on the sizes, known to the compiler
+    temps: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,10 @@ def build_scop(spec: Spec) -> Scop:
     found: list[Statement] = []
     start = isl.Set.universe(set_space(PARAMS, "S", ()))
     _collect(spec.body, _Inside((), start, ()), found)
-    arrays = tuple(Array(n, I64, (EXTENT,) * rank, Role.INOUT) for n, rank in spec.ranks)
+    arrays = tuple(
+        Array(n, I64, (EXTENT,) * rank, Role.TEMP if n in spec.temps else Role.INOUT)
+        for n, rank in spec.ranks
+    )
     return Scop(PARAMS, context, arrays, tuple(found))
 
 
@@ -150,8 +154,13 @@ def _value(put: Put) -> Expr:
 
 def show_spec(spec: Spec, name: str = "f") -> str:
     """Return the program as a Python function of its arrays and sizes."""
-    arguments = ", ".join([*(array for array, _ in spec.ranks), *PARAMS])
-    lines = [f"def {name}({arguments}):", *_show_body(spec.body, 1)]
+    arguments = ", ".join([*(a for a, _ in spec.ranks if a not in spec.temps), *PARAMS])
+    temps = [
+        f"    {array} = np.empty(({f'{show(EXTENT)}, ' * rank}), dtype=np.int64)"
+        for array, rank in spec.ranks
+        if array in spec.temps
+    ]
+    lines = [f"def {name}({arguments}):", *temps, *_show_body(spec.body, 1)]
     return "\n".join(lines) + "\n"
 
 
@@ -223,19 +232,7 @@ def _shrunk_body(body: tuple[Item, ...]) -> Iterator[tuple[Item, ...]]:
 
 def _shrunk_item(item: Item) -> Iterator[tuple[Item, ...]]:
     if isinstance(item, Put):
-        for number in range(len(item.reads)):
-            if not item.guarded or number:
-                yield (replace(item, reads=item.reads[:number] + item.reads[number + 1 :]),)
-        if item.guarded:
-            yield (replace(item, guarded=False),)
-        if item.condition is not None:
-            yield (replace(item, condition=None),)
-        if item.reduction:
-            yield (replace(item, reduction=False),)
-        for number, index in enumerate(item.index):
-            if index != integer(0):
-                parts = (*item.index[:number], integer(0), *item.index[number + 1 :])
-                yield (replace(item, index=parts),)
+        yield from _shrunk_put(item)
         return
     yield tuple(_without(inner, item.iter) for inner in item.body)
     if abs(item.step) != 1:
@@ -243,6 +240,22 @@ def _shrunk_item(item: Item) -> Iterator[tuple[Item, ...]]:
     for body in _shrunk_body(item.body):
         if body:
             yield (replace(item, body=body),)
+
+
+def _shrunk_put(item: Put) -> Iterator[tuple[Item, ...]]:
+    for number in range(len(item.reads)):
+        if not item.guarded or number:
+            yield (replace(item, reads=item.reads[:number] + item.reads[number + 1 :]),)
+    if item.guarded:
+        yield (replace(item, guarded=False),)
+    if item.condition is not None:
+        yield (replace(item, condition=None),)
+    if item.reduction:
+        yield (replace(item, reduction=False),)
+    for number, index in enumerate(item.index):
+        if index != integer(0):
+            parts = (*item.index[:number], integer(0), *item.index[number + 1 :])
+            yield (replace(item, index=parts),)
 
 
 def _without(item: Item, name: str) -> Item:

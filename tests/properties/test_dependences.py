@@ -11,8 +11,8 @@ import islpy as isl
 import pytest
 
 from polyopt.ir.interp import points
-from polyopt.ir.scop import Scop
-from polyopt.schedule.dependences import Dependences, compute_dependences
+from polyopt.ir.scop import AccessKind, Scop
+from polyopt.schedule.dependences import Dependences, _accesses, _unhidden, compute_dependences
 from tests.oracle.judge import PairKind, last_writes, pairs_of
 from tests.properties.random_specs import random_spec
 from tests.properties.spec import build_scop
@@ -90,3 +90,13 @@ def reachable(edges: Mapping[Any, set[Any]], start: Any) -> set[Any]:
                 found.add(target)
                 todo.append(target)
     return found
+
+
+@pytest.mark.parametrize("seed", range(0, COUNT, 4))
+def test_last_writers_without_flow_analysis(seed: int) -> None:
+    scop, _, sizes = program(seed)
+    kinds = (AccessKind.READ, AccessKind.MUST_WRITE, AccessKind.MAY_WRITE)
+    reads, musts, mays = (_accesses(scop, (kind,)) for kind in kinds)
+    for params in sizes:
+        found = _unhidden(scop, reads, musts, mays)
+        assert enumerated(found, params) == last_writes(scop, params)
