@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import islpy as isl
+
 from polyopt.frontend.builder import Builder, Draft
 from polyopt.frontend.checks import checks_of, context_of
 from polyopt.frontend.domains import params_of, scope_exprs, size_context
-from polyopt.frontend.integers import TRUE, is_size
+from polyopt.frontend.integers import TRUE, ZERO, is_size, less
 from polyopt.frontend.renaming import Renaming, renamed_draft
 from polyopt.frontend.split import Piece, pieces_of, split_conditions
-from polyopt.frontend.values import Buffer
-from polyopt.ir.expr import Expr, Load, loads
+from polyopt.frontend.values import Buffer, Index
+from polyopt.ir.affine import condition_set
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Load, loads, normalize, rewrite
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.ir.source import Check
 
@@ -68,9 +71,33 @@ def make_scop(
             statements.append(_statement(f"S{len(statements)}", clean, piece))
     written = {statement.target.array for statement in statements}
     arrays = tuple(
-        _array(buffer, rename, written) for buffer in b.buffers if _is_used(buffer, statements)
+        _array(buffer, _shape(buffer, rename, context), written)
+        for buffer in b.buffers
+        if _is_used(buffer, statements)
     )
     return Scop(params, context, arrays, tuple(statements)), checks
+
+
+def _shape(buffer: Buffer, rename: Renaming, context: isl.Set) -> Index:
+    shape = tuple(rename.expr(extent) for extent in buffer.shape)
+    if buffer.argument is not None:
+        return shape  # the caller's, as it was declared
+    return tuple(tidy(extent, context) for extent in shape)
+
+
+def tidy(extent: Expr, context: isl.Set) -> Expr:
+    """Return an extent without `max(…, 0)` where the checks rule negative values out."""
+
+    def rule(expr: Expr) -> Expr | None:
+        match expr:
+            case Binary(op=BinaryOp.MAX, right=Const(value=0)):
+                inner = tidy(expr.left, context)
+                negative = condition_set(less(inner, ZERO), context.get_space())
+                return inner if negative.intersect(context).is_empty() else None
+            case _:
+                return None
+
+    return normalize(rewrite(extent, rule))
 
 
 def _statement(name: str, draft: Draft, piece: Piece) -> Statement:
@@ -105,10 +132,9 @@ def _statement_loads(statement: Statement) -> tuple[Load, ...]:
     return tuple(load for part in (*parts, *guard) for load in loads(part))
 
 
-def _array(buffer: Buffer, rename: Renaming, written: set[str]) -> Array:
+def _array(buffer: Buffer, shape: Index, written: set[str]) -> Array:
     if buffer.argument is not None:
         role = Role.INOUT if buffer.name in written else Role.INPUT
     else:
         role = Role.OUTPUT if buffer.returned else Role.TEMP
-    shape = tuple(rename.expr(extent) for extent in buffer.shape)
     return Array(buffer.name, buffer.dtype, shape, role, buffer.layout)

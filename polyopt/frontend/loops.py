@@ -7,7 +7,7 @@ Refuses: loops over other things (PO0130), bounds that are not affine (PO0131).
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.assignments import assign_to
@@ -16,6 +16,7 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import Loop
 from polyopt.frontend.expressions import evaluate
 from polyopt.frontend.frames import Frame
+from polyopt.frontend.induction import Counter, counters, enter, leave
 from polyopt.frontend.integers import TRUE, ZERO, less
 from polyopt.frontend.liveness import assigned
 from polyopt.frontend.names import ascii_identifier
@@ -51,9 +52,10 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
     place = frame.place(node, "loop")
     rotating, period = b.facts.rotations.get(place, ((), 1))
     watched = dict(frame.watched)
-    carried = touched & (frame.live.body[node] | later) - set(rotating)
+    counted = counters(frame, node)
+    carried = touched & (frame.live.body[node] | later) - set(rotating) - set(counted)
     pinned = pin_names(b, frame, carried, node)
-    states = _read_phases(b, frame, node, loop, source.item, period)
+    states = _read_phases(b, frame, node, loop, source.item, period, counted)
     unpin(b, frame, pinned, frame.loc(node))
     own = {name: watch for name, watch in frame.watched.items() if name not in watched}
     settle_watches(b, frame, own, place)
@@ -62,6 +64,7 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
         arrays = [{name: state[name] for name in rotating} for state in states]
         bind_after(b, frame, loop, arrays, [n for n in rotating if n in later], node)
     _forget(frame, node, name)
+    leave(b, frame, loop, counted)
 
 
 def _read_phases(
@@ -71,6 +74,7 @@ def _read_phases(
     loop: Loop,
     item: Callable[[Expr], Value],
     period: int,
+    counted: Mapping[str, Counter],
 ) -> list[dict[str, Value]]:
     """Read the body once for each phase; return the names' values before each."""
     targets = assigned([node.target])
@@ -81,6 +85,7 @@ def _read_phases(
             states.append(dict(frame.env))
             here = TRUE if period == 1 else phase_condition(loop, period, phase)
             with b.under((here,)):
+                enter(frame, loop, counted)
                 assign_to(b, frame, node.target, item(Iter(loop.iter)), node)
                 if frame.reader.block(b, frame, node.body) is not None:
                     refuse("PO0122", "`return` inside a loop", frame.loc(node))

@@ -22,6 +22,7 @@ from polyopt.frontend.integers import (
     both,
     compare,
     constant,
+    either,
     floordiv,
     is_size,
     less,
@@ -177,22 +178,61 @@ def _cut_clipped(b: Builder, part: Cut, size: Expr, loc: Loc | None) -> tuple[Ex
     """Return start and distance of a slice; the simplest expressions that are right are chosen."""
     up = part.step > 0
     low, high = (ZERO, size) if up else (integer(-1), plus(size, -1))
-    assumed = [
-        _required_sign(b, bound, loc) for bound in (part.start, part.stop) if bound is not None
-    ]
+    bounds = [bound for bound in (part.start, part.stop) if bound is not None]
+    assumed = [_required_sign(b, bound, loc) for bound in bounds]
     start = (low if up else high) if part.start is None else _exact(part.start, size, low, high)
     stop = (high if up else low) if part.stop is None else _exact(part.stop, size, low, high)
-    distance = minus(stop, start) if up else minus(start, stop)
+    exact = (start, minus(stop, start) if up else minus(start, stop))
     starts = [start] if part.start is None else _guesses(part.start, size)
     stops = [stop] if part.stop is None else _guesses(part.stop, size)
-    clipped_stops = [minimum(guess, high) for guess in stops] if up else stops
-    clipped_starts = starts if up else [minimum(guess, high) for guess in starts]
-    for first in (*starts, *clipped_starts):
-        for last in (*stops, *clipped_stops):
-            length = minus(last, first) if up else minus(first, last)
-            if _is_same_cut(b, (start, distance), (first, length), assumed):
-                return first, length
-    return start, distance
+    found = _fitting(b, exact, starts, stops, up, assumed)
+    if found is None:
+        expected = [c for bound in bounds for c in _expected(bound, size)]
+        found = _fitting(b, exact, starts, stops, up, [*assumed, *expected]) if expected else None
+        if found is not None:
+            _require(b, expected, size, loc)
+    if found is None:
+        starts = starts if up else [minimum(guess, high) for guess in starts]
+        stops = [minimum(guess, high) for guess in stops] if up else stops
+        found = _fitting(b, exact, starts, stops, up, assumed)
+    return found or exact
+
+
+def _fitting(
+    b: Builder,
+    exact: tuple[Expr, Expr],
+    starts: Sequence[Expr],
+    stops: Sequence[Expr],
+    up: bool,
+    assumed: Sequence[Expr],
+) -> tuple[Expr, Expr] | None:
+    """Return the first start and distance that select the same positions as the exact ones."""
+    for first in starts:
+        for last in stops:
+            guess = (first, minus(last, first) if up else minus(first, last))
+            if _is_same_cut(b, exact, guess, assumed):
+                return guess
+    return None
+
+
+def _expected(bound: Expr, size: Expr) -> list[Expr]:
+    """What a bound made of sizes of other arrays is expected to satisfy: it lies in the array.
+
+    A negative one may only arise where the slice is empty anyway (`A[: n - 1]` with n = 0).
+    """
+    params = [part for part in walk(bound) if isinstance(part, Param)]
+    if iterators(bound) or not params or not all(is_size(param.name) for param in params):
+        return []
+    empty = at_least(ZERO, plus(bound, size))
+    return [either(at_least(bound, ZERO), empty), at_least(size, bound)]
+
+
+def _require(b: Builder, conditions: Sequence[Expr], size: Expr, loc: Loc | None) -> None:
+    message = f"a slice would leave the dimension, whose extent is {show(size)}"
+    hint = "pass arrays of fitting sizes: slices by other arrays' sizes are not clipped"
+    for condition in conditions:
+        if not b.always(condition):
+            b.demand(condition, "PO0171", message, loc, hint)
 
 
 def _required_sign(b: Builder, bound: Expr, loc: Loc | None) -> Expr:

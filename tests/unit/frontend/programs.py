@@ -860,3 +860,25 @@ def sort_by_exchange(x):
         for j in range(0, n - i - 1):
             if x[j] > x[j + 1]:
                 x[j], x[j + 1] = x[j + 1], x[j]
+
+
+@case(lambda n, r: (r.standard_normal(n), r.standard_normal(2 * n + 3)))
+def counted(x, out):
+    k = 0
+    j = 2 * len(x)
+    for i in range(len(x)):
+        out[k] = x[i]
+        k += 2
+        out[k - 1] = x[i] * 0.5
+        j -= 1
+        out[j + 2] += 1.0
+    out[k] = 7.0
+    return k
+
+
+@case(lambda n, r: (r.standard_normal((n + 4, n + 5)), r.standard_normal((n, n + 1))))
+def cropped(wide, out):
+    I, J = out.shape
+    lap = wide[1 : I + 3, 1 : J + 3] * 4.0 - wide[2 : I + 4, 1 : J + 3]
+    flux = lap[1:, 1 : J + 1] - lap[:-1, 1 : J + 1]
+    out[:, :] = wide[2 : I + 2, 2 : J + 2] - (flux[1:] - flux[:-1])
