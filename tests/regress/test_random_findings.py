@@ -79,7 +79,8 @@ def test_loops_with_steps_that_defeat_flow_analysis() -> None:
         (Put("B", (), (total, ("A", (plus(i, 3),))), True), Put("T", zero, (total,))),
     )  # fmt: skip
     second = Loop(
-        "k", sub(M, integer(3)), j, -1, (Put("B", (), (("A", (plus(i, 2),)),)), Put("T", zero, (total,)))
+        "k", sub(M, integer(3)), j, -1,
+        (Put("B", (), (("A", (plus(i, 2),)),)), Put("T", zero, (total,))),
     )  # fmt: skip
     nest = Loop("i", sub(N, integer(1)), integer(0), -2, (Loop("j", i, M, 1, (first, second)),))
     spec = Spec((("A", 1), ("B", 0), ("T", 1)), (nest,), 1, frozenset(("T",)))
