@@ -18,7 +18,7 @@ from polyopt.frontend.expressions import evaluate, lookup, parts_of
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import ONE
 from polyopt.frontend.masks import HINT, chosen, is_same_mask
-from polyopt.frontend.memory import settled, store
+from polyopt.frontend.memory import buffers_read, settled, store
 from polyopt.frontend.operators import BINARY, describe, operand, operate
 from polyopt.frontend.pins import fixed_items, refuse_write
 from polyopt.frontend.products import matmul
@@ -191,7 +191,7 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
     match node.target:
         case ast.Name(id=name):
             current = lookup(b, frame, name, loc)
-            value = evaluate(b, frame, node.value)
+            value = _unchanged(b, frame, current, node)
             if isinstance(current, Tensor) and current.rank > 0:
                 refuse_write(b, current, loc)
                 _augment_array(b, current, node.op, value, loc)
@@ -199,7 +199,7 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
                 bind(b, frame, name, _operated(b, node.op, current, value, loc), node)
         case ast.Subscript():
             view, mask = _target_view(b, frame, node.target)
-            value = evaluate(b, frame, node.value)
+            value = _unchanged(b, frame, view, node)
             if mask is not None:
                 _augment_masked(b, view, mask, node.op, value, loc)
             elif view.rank > 0:
@@ -208,6 +208,17 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
                 write(b, view, _operated(b, node.op, as_value(view), value, loc), loc)
         case _:
             refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
+
+
+def _unchanged(b: Builder, frame: Frame, current: Value, node: ast.AugAssign) -> Value:
+    """Return the right side; a call in it must not change what the left side was read from."""
+    start = len(b.drafts)
+    value = evaluate(b, frame, node.value)
+    written = {draft.target.array for draft in b.drafts[start:]}
+    if written and isinstance(current, Number | Tensor) and written & buffers_read(current):
+        hint = "make the call in a statement of its own"
+        refuse("PO0128", "a call here changes what is updated", frame.loc(node), hint)
+    return value
 
 
 def _operated(b: Builder, op: ast.operator, left: Value, right: Value, loc: Loc | None) -> Value:

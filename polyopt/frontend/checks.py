@@ -26,8 +26,12 @@ def checks_of(
     known = context
     seen: set[tuple[Scope, Expr]] = set()
     for demand in b.demands:
-        if not is_affine(demand.condition) or (demand.scope, demand.condition) in seen:
+        if (demand.scope, demand.condition) in seen:
             continue
+        if not is_affine(demand.condition):
+            refuse(
+                "PO0133", f"{demand.message}, and no affine check tells", demand.loc, demand.hint
+            )
         seen.add((demand.scope, demand.condition))
         allowed = _allowed(demand, rename, params)
         if known.is_subset(allowed):
