@@ -5,12 +5,15 @@ In: a Scop and a machine.  Out: a proven schedule: fused, tiled, parallel outsid
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import quota
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
+from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, source_schedule
-from polyopt.schedule.tree import Tree, bands
+from polyopt.schedule.tree import Band, Tree, bands, children
 from polyopt.strategy.contraction import contraction
 from polyopt.strategy.fusion import fuse_neighbours
 from polyopt.strategy.order import contiguous_innermost
@@ -28,15 +31,57 @@ def auto_schedule(scop: Scop, machine: Machine, fp: str) -> Schedule:
     Falls back to the source's order when the decisions take more than `BUDGET` isl operations.
     """
     source = source_schedule(scop)
+    scalars = {array.name for array in scop.arrays if not array.shape}
     try:
         with quota(BUDGET):
-            return _choose(source, machine)
+            for start in (source.attempt(Affine(Fusion.MIN)), source):
+                if start is not None:
+                    found = _improve(start, machine)
+                    if keeps_scalars_small(found, scalars):
+                        return found
     except BudgetError:
-        return source
+        pass
+    return source
 
 
-def _choose(source: Schedule, machine: Machine) -> Schedule:
-    start = source.attempt(Affine(Fusion.MIN)) or source
+def keeps_scalars_small(schedule: Schedule, scalars: set[str]) -> bool:
+    """Tell whether no scalar of the source has become an array of three or more dimensions.
+
+    A scalar with a cell per iteration is a scalar again where one iteration makes and uses it;
+    a schedule that keeps makers and users in separate nests needs all the cells.
+    """
+    homes = contraction_loops(schedule.scop, schedule.tree)
+    for array in schedule.scop.arrays:
+        if array.name in scalars and len(array.shape) > MAX_EXPANSION:
+            home = homes.get(array.name)
+            if home is None or loops_through(schedule.tree, home) < len(array.shape):
+                return False
+    return True
+
+
+def loops_through(tree: Tree, home: str) -> int:
+    """Return how many loops are open inside loop `home` (`L0[1]`), itself included."""
+    label, _, position = home.partition("[")
+    for path, band in bands_with_depth(tree, 0):
+        if band.label == label:
+            return path + int(position.rstrip("]")) + 1
+    raise AssertionError(f"no band {label}")
+
+
+def bands_with_depth(tree: Tree, above: int) -> Iterator[tuple[int, Band]]:
+    """Yield every band with the number of loops above it."""
+    if isinstance(tree, Band):
+        yield above, tree
+        above += len(tree.members)
+    for child in children(tree):
+        yield from bands_with_depth(child, above)
+
+
+MAX_EXPANSION = 2  # dimensions; as much memory as a matrix
+
+
+def _improve(start: Schedule, machine: Machine) -> Schedule:
+    """Return `start` fused, tiled, parallel outside and in SIMD lanes inside."""
     start = contiguous_innermost(start)
     contracted: set[str] = set()
     for label in outer_bands(start.tree):
