@@ -6,10 +6,12 @@ from random import Random
 
 import pytest
 
+from polyopt.emit import optimize_loops
 from polyopt.emit.lower import lower
 from polyopt.errors import IllegalSchedule
 from polyopt.ir.expr import Expr, Iter, Param, add, integer, sub
-from polyopt.ir.interp import run_loops
+from polyopt.ir.interp import run_loops, run_scop
+from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import source_schedule
 from polyopt.strategy import auto_schedule
@@ -104,3 +106,28 @@ def test_lowered_loops_keep_vector_accumulators_apart() -> None:
     want = {name: array.copy() for name, array in before.items()}
     run_loops(loops, want, {"N": 5, "M": 9})
     compare(want, before, lambda a: run_loops(loops, a, {"N": 5, "M": 9}, shuffle=Random(1)))
+
+
+def test_an_accumulator_that_is_also_set_is_no_reduction() -> None:
+    body = (Put("A", (), ()), Put("A", (), (), True))
+    spec = Spec((("A", 0),), (Loop("j", integer(2), M, 1, body),))
+    scop = hashed(build_scop(spec))
+    check_optimized(scop)
+
+
+def test_an_accumulator_that_is_read_on_the_way_is_no_reduction() -> None:
+    body = (Put("A", (), (("B", (j,)),), True), Put("C", (j,), (("A", ()),)))
+    spec = Spec((("A", 0), ("B", 1), ("C", 1)), (Loop("j", integer(0), M, 1, body),))
+    check_optimized(hashed(build_scop(spec)))
+
+
+def check_optimized(scop: Scop) -> None:
+    for schedule in (source_schedule(scop), auto_schedule(scop, Machine(), "strict")):
+        loops = optimize_loops(lower(schedule, as_program(schedule.scop)), Machine(), "strict")
+        for params in sizes_for(0):
+            before = random_arrays(scop.arrays, params, 1)
+            want = {name: array.copy() for name, array in before.items()}
+            run_scop(scop, want, params)
+            compare(
+                want, before, lambda a, p=params, o=loops: run_loops(o, a, p, shuffle=Random(1))
+            )

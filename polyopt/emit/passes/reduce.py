@@ -85,23 +85,33 @@ class _Accumulator:
 def _on_lanes(loop: For, reassociable: frozenset[str], names: Names) -> Body:
     """Return a VECTOR loop with its accumulators as reductions, or in order."""
     own = declared_names(loop.body)
-    found: dict[Load | Symbol, _Accumulator] = {}
+    found: dict[Load | Symbol, list[BinaryOp | None]] = {}
     for node in nodes(loop.body):
+        target: Load | Symbol
         match node:
             case Assign(target=Load() as target) if not _is_private(target, loop, own):
-                open_ = node.statement in reassociable
-                found[target] = _Accumulator(target, _operator(node.value, target, open_))
-            case SetLocal() if node.name not in own:
-                symbol = Symbol(node.name, node.dtype, node.lanes)
-                open_ = node.statement in reassociable
-                found[symbol] = _Accumulator(symbol, _operator(node.value, symbol, open_))
-            case _:
                 pass
+            case SetLocal() if node.name not in own:
+                target = Symbol(node.name, node.dtype, node.lanes)
+            case _:
+                continue
+        operator = _operator(node.value, target, node.statement in reassociable)
+        found.setdefault(target, []).append(operator)
     if not found:
         return (loop,)
-    if not all(_is_supported(a, loop) for a in found.values()):
+    accumulators = tuple(
+        _Accumulator(target, _common(loop, target, operators))
+        for target, operators in found.items()
+    )
+    if not all(_is_supported(a, loop) for a in accumulators):
         return (replace(loop, kind=LoopKind.SEQUENTIAL),)
-    return _with_locals(loop, tuple(found.values()), names)
+    return _with_locals(loop, accumulators, names)
+
+
+def _common(loop: For, target: Load | Symbol, operators: list[BinaryOp | None]) -> BinaryOp | None:
+    """Return the operator of all updates, or None when they differ or another read sees one."""
+    reads = sum(part == target for expr in _values(loop.body) for part in walk(expr))
+    return operators[0] if len(set(operators)) == 1 and reads == len(operators) else None
 
 
 def _is_private(target: Load, loop: For, own: frozenset[str]) -> bool:
@@ -161,20 +171,26 @@ def _index_parts(target: Load) -> tuple[Expr, ...]:
 
 
 def _accesses(body: Body, array: str) -> set[Expr]:
-    found: set[Expr] = set()
+    targets = [node.target for node in nodes(body) if isinstance(node, Assign)]
+    parts = [part for expr in (*targets, *_values(body)) for part in walk(expr)]
+    return {p for p in parts if isinstance(p, Load | VectorLoad) and p.array == array}
+
+
+def _values(body: Body) -> list[Expr]:
+    """Return the expressions that the nodes read; of a target only its subscripts."""
+    found: list[Expr] = []
     for node in nodes(body):
         match node:
             case Assign():
-                exprs = [node.target, node.value]
+                found += [*node.target.index, node.value]
             case Declare() | SetLocal():
-                exprs = [node.value]
+                found.append(node.value)
             case If():
-                exprs = [node.condition]
+                found.append(node.condition)
+            case For():
+                found += [node.lower, node.upper]
             case _:
-                exprs = []
-        for part in (p for e in exprs for p in walk(e)):
-            if isinstance(part, Load | VectorLoad) and part.array == array:
-                found.add(part)
+                pass
     return found
 
 
