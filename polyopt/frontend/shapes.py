@@ -27,8 +27,10 @@ from polyopt.ir.expr import (
     CompareOp,
     Const,
     Expr,
+    Iter,
     Linear,
     Param,
+    evaluate,
     from_linear,
     integer,
     linear,
@@ -140,10 +142,19 @@ def _common(b: Builder, left: Expr, right: Expr, what: str, loc: Loc | None) -> 
     return equate(b, left, right, what, loc)
 
 
+LONG = 1 << 40  # longer than any slice bound written as a number
+
+
 def _is_single(extent: Expr) -> bool:
-    """Tell whether an extent is 1 or, where its array is empty, 0: that of `A[:, 0:1]`."""
-    arms = (extent.left, extent.right) if _is_minimum(extent) else ()
-    return extent == ONE or ONE in arms
+    """Tell whether an extent is 1 or, where its array is short, 0: that of `A[:, 0:1]`."""
+    if extent == ONE:
+        return True
+    sizes = {part.name for part in walk(extent) if isinstance(part, Param)}
+    if len(sizes) != 1 or any(isinstance(part, Iter) for part in walk(extent)):
+        return False
+    (size,) = sizes
+    values = [evaluate(extent, {size: value}) for value in (0, 1, 2, 3, LONG)]
+    return max(values) == 1 and values[-1] == 1
 
 
 def _is_minimum(extent: Expr) -> TypeGuard[Binary]:

@@ -34,14 +34,20 @@ def auto_schedule(scop: Scop, machine: Machine, fp: str) -> Schedule:
     scalars = {array.name for array in scop.arrays if not array.shape}
     try:
         with quota(BUDGET):
-            for start in (source.attempt(Affine(Fusion.MIN)), source):
-                if start is not None:
-                    found = _improve(start, machine)
-                    if keeps_scalars_small(found, scalars):
-                        return found
+            start = source.attempt(Affine(Fusion.MIN)) or source
+            for found in _candidates(start, source, machine):
+                if keeps_scalars_small(found, scalars):
+                    return found
     except BudgetError:
         pass
     return source
+
+
+def _candidates(start: Schedule, source: Schedule, machine: Machine) -> Iterator[Schedule]:
+    """Yield schedules to choose from, best first; each is made only when it is asked for."""
+    yield _improve(start, machine)
+    yield _improve(source, machine)
+    yield parallelize_outer(source)
 
 
 def keeps_scalars_small(schedule: Schedule, scalars: set[str]) -> bool:
