@@ -20,8 +20,9 @@ def render(report: Report) -> str:
 
 def _heading(report: Report) -> str:
     e, r = report.environment, report.request
+    commit, _, state = e["commit"].partition(" ")
     return (
-        f"{r.dataset}, fp {r.fp}, {e['date']}, commit {e['commit'][:12]}\n"
+        f"{r.dataset}, fp {r.fp}, {e['date']}, commit {' '.join([commit[:12], state]).strip()}\n"
         f"{e['machine']['cpu']}, {e['machine']['cores']} cores; {e['compiler']}"
         f" {' '.join(e['flags'])}; NumPy {e['versions']['numpy']}"
     )

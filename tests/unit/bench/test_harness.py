@@ -6,6 +6,7 @@ In: nothing.  Out: nothing.
 import copy
 import json
 import shutil
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -165,6 +166,14 @@ def test_table_shows_times_ratios_and_what_was_scaled():
     ]
     assert "* measured over a part of the time steps and scaled to all of them." in lines
     assert "1 of 1 compared variants in explicit loops are bitwise equal" in text
+
+
+@pytest.mark.parametrize("state", ["", " with changes"])
+def test_heading_says_when_the_commit_had_changes(state):
+    found = report(*BASE)
+    environment = {**ENVIRONMENT, "commit": "0123456789abcdef" + state}
+    first = render(replace(found, environment=environment)).splitlines()[0]
+    assert first.endswith("commit 0123456789ab" + state)
 
 
 def test_table_names_failures():
