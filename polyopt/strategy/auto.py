@@ -5,15 +5,16 @@ In: a Scop and a machine.  Out: a proven schedule: fused, tiled, parallel outsid
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import quota
+from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, source_schedule
-from polyopt.schedule.tree import Band, Tree, bands, children
+from polyopt.schedule.tree import Band, Tree, bands, children, find_band
 from polyopt.strategy.contraction import contraction
 from polyopt.strategy.fusion import fuse_neighbours
 from polyopt.strategy.order import contiguous_innermost
@@ -22,32 +23,73 @@ from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.vector import vectorize_innermost
 from polyopt.transforms import Affine, Fusion
 
-BUDGET = 40_000_000  # isl operations for all decisions of one kernel
+BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
+MAX_EXPANSION = 2  # dimensions; as much memory as a matrix
 
 
 def auto_schedule(scop: Scop, machine: Machine, fp: str) -> Schedule:
     """Return a legal schedule of `scop` chosen for `machine`.
 
-    Falls back to the source's order when the decisions take more than `BUDGET` isl operations.
+    A stage of decisions that takes more than `BUDGET` isl operations is left out.
     """
     source = source_schedule(scop)
     scalars = {array.name for array in scop.arrays if not array.shape}
-    try:
-        with quota(BUDGET):
-            start = source.attempt(Affine(Fusion.MIN)) or source
-            for found in _candidates(start, source, machine):
-                if keeps_scalars_small(found, scalars):
-                    return found
-    except BudgetError:
-        pass
+    for found in _candidates(source, machine):
+        if keeps_scalars_small(found, scalars):
+            return found
     return source
 
 
-def _candidates(start: Schedule, source: Schedule, machine: Machine) -> Iterator[Schedule]:
+def _candidates(source: Schedule, machine: Machine) -> Iterator[Schedule]:
     """Yield schedules to choose from, best first; each is made only when it is asked for."""
+    start = _within_budget(source, lambda s: s.attempt(Affine(Fusion.MIN)) or s)
     yield _improve(start, machine)
-    yield _improve(source, machine)
-    yield parallelize_outer(source)
+    if start is not source:
+        yield _improve(source, machine)
+    yield _within_budget(source, parallelize_outer)
+
+
+def _improve(start: Schedule, machine: Machine) -> Schedule:
+    """Return `start` fused, tiled, parallel outside and in SIMD lanes inside."""
+    ordered = _within_budget(start, contiguous_innermost)
+    summed = _within_budget(ordered, lambda s: jam_sums(s, machine))
+    done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
+    fused = _within_budget(summed, lambda s: fuse_neighbours(s, done))
+    parallel = _within_budget(fused, parallelize_outer)
+    return _within_budget(parallel, vectorize_innermost)
+
+
+def _within_budget(schedule: Schedule, stage: Callable[[Schedule], Schedule]) -> Schedule:
+    """Return what a stage makes of the schedule, or the schedule when the stage takes too long."""
+    try:
+        with quota(BUDGET):
+            return stage(schedule)
+    except BudgetError:
+        return schedule
+
+
+def jam_sums(schedule: Schedule, machine: Machine) -> Schedule:
+    """Return `schedule` with the contractions and sums among its outer nests tiled."""
+    for label in outer_bands(schedule.tree):
+        schedule = contraction(schedule, label, machine) or sums(schedule, label) or schedule
+    return schedule
+
+
+def _labels(tree: Tree) -> set[str]:
+    return {band.label for band in bands(tree)}
+
+
+def _marked(tree: Tree) -> frozenset[str]:
+    """Return the labels of outer bands that have a parallel loop at or below them already."""
+    return frozenset(
+        label
+        for label in outer_bands(tree)
+        if any(
+            member.kind is LoopKind.PARALLEL
+            for band in bands(find_band(tree, label))
+            for member in band.members
+        )
+    )
 
 
 def keeps_scalars_small(schedule: Schedule, scalars: set[str]) -> bool:
@@ -81,24 +123,3 @@ def bands_with_depth(tree: Tree, above: int) -> Iterator[tuple[int, Band]]:
         above += len(tree.members)
     for child in children(tree):
         yield from bands_with_depth(child, above)
-
-
-MAX_EXPANSION = 2  # dimensions; as much memory as a matrix
-
-
-def _improve(start: Schedule, machine: Machine) -> Schedule:
-    """Return `start` fused, tiled, parallel outside and in SIMD lanes inside."""
-    start = contiguous_innermost(start)
-    contracted: set[str] = set()
-    for label in outer_bands(start.tree):
-        found = contraction(start, label, machine) or sums(start, label)
-        if found is not None:
-            contracted |= labels(found.tree) - labels(start.tree) | {label}
-            start = found
-    start = fuse_neighbours(start, frozenset(contracted))
-    return vectorize_innermost(parallelize_outer(start))
-
-
-def labels(tree: Tree) -> set[str]:
-    """Return the labels of all bands."""
-    return {band.label for band in bands(tree)}

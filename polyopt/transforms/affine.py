@@ -29,7 +29,7 @@ from polyopt.schedule.tree import (
     with_children,
 )
 
-BUDGET = 4_000_000
+BUDGET = 500_000  # isl operations, about a second; PolyBench's programs take under 100,000
 
 
 @unique

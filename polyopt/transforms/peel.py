@@ -24,7 +24,6 @@ from polyopt.schedule.tree import (
     find_band,
     fresh_label,
     map_bands,
-    member_map,
     path_to,
     replace_band,
 )
@@ -48,7 +47,7 @@ class Peel:
         same = _equal_outside(path, domain)
         value = isl.MultiUnionPwAff.from_union_pw_aff(band.members[0].schedule)
         others = same.intersect_range(pivots)
-        if not _is_single(member_map(band.members[0], domain), same, pivots):
+        if not _is_single(value, same, pivots):
             raise ScheduleError(
                 "PO0308",
                 f"{self}: the loop's dependences do not all touch one iteration",
@@ -90,14 +89,12 @@ def _equal_outside(path: tuple[BandMember, ...], domain: isl.UnionSet) -> isl.Un
     return every
 
 
-def _is_single(value: isl.UnionMap, same: isl.UnionMap, pivots: isl.UnionSet) -> bool:
+def _is_single(value: isl.MultiUnionPwAff, same: isl.UnionMap, pivots: isl.UnionSet) -> bool:
     """Tell whether for each iteration of the loops above the pivots share one value of the loop."""
     if pivots.is_empty():
         return False
     pairs = same.intersect_domain(pivots).intersect_range(pivots)
-    values = pairs.apply_domain(value).apply_range(value)
-    distances = values.deltas()
-    return bool(distances.is_subset(isl.UnionSet("{ [0] }")))
+    return bool(pairs.is_subset(pairs.eq_at_multi_union_pw_aff(value)))
 
 
 def _renamed(tree: Tree, band: Band, suffix: str) -> Tree:
