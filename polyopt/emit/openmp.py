@@ -44,7 +44,7 @@ def _reduction(op: BinaryOp, symbol: Symbol, printer: ExprPrinter) -> str:
     return printer.helper(Helper(declared, symbol.dtype))
 
 
-ENOUGH_WORK = 100_000  # assignments; fewer cost less than waking the threads
+ENOUGH_WORK = 30_000  # assignments; fewer cost less than waking the threads
 
 
 def parallel_pragma(loop: For, printer: ExprPrinter, *, simd: bool = False) -> str:

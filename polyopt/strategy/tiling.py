@@ -127,4 +127,4 @@ def tile_sizes(band: Band) -> tuple[int, ...]:
     Two loops: long strips of the contiguous loop.  Three and more: steps and rows of tiles whose
     inner loops run whole, so that rows stay long for the lanes; a tile's rows fit the L2 cache.
     """
-    return {2: (32, 2048), 3: (16, 32)}.get(len(band.members), (8, 16))
+    return {2: (32, 512), 3: (16, 32)}.get(len(band.members), (4, 8))

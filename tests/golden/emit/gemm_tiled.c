@@ -38,7 +38,7 @@ static void gemm_L0_tile_0(int64_t N, int64_t M, int64_t K, double alpha, int64_
 int gemm(int64_t N, int64_t M, int64_t K, double alpha, double *restrict po_C,
     const double *restrict po_A, const double *restrict po_B)
 {
-    #pragma omp parallel for schedule(static) if (32 * ((N + 31) / 32) * K * M > 100000)
+    #pragma omp parallel for schedule(static) if (32 * ((N + 31) / 32) * K * M > 30000)
     for (int64_t it = 0; it < (N + 31) / 32; it++) {
         gemm_L0_tile_0(N, M, K, alpha, it, po_C, po_A, po_B);
     }
