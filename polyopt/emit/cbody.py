@@ -2,7 +2,7 @@
 
 In: a body, the frame of names.  Out: cgen nodes; functions for the bodies of parallel loops.
 A parallel loop's body becomes a function of its own: gcc forgets `restrict` when it outlines a
-parallel region, but keeps it for the parameters of a function.
+parallel region, but keeps it for the parameters of a function that it does not inline.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ class BodyEmitter:
         params += [views[array].parameter() for array in arrays]
         arguments = [c for _, c in scalars]
         arguments += [_argument(self.frame.views[array]) for array in arrays]
-        self.regions.append(Function(f"static void {name}", params, body))
+        self.regions.append(Function(f"__attribute__((noinline)) static void {name}", params, body))
         return [cgen.Line(line) for line in prototype(name, arguments, ";")]
 
     def _scalars(self, free: Free, used: frozenset[str]) -> list[tuple[str, str]]:

@@ -19,8 +19,9 @@ static inline int64_t po_extent(int64_t n)
     return n > 0 ? n : 1;
 }
 
-static void gemm_L0_tile_0(int64_t N, int64_t M, int64_t K, double alpha, int64_t it,
-    double *restrict po_C, const double *restrict po_A, const double *restrict po_B)
+__attribute__((noinline)) static void gemm_L0_tile_0(int64_t N, int64_t M, int64_t K,
+    double alpha, int64_t it, double *restrict po_C, const double *restrict po_A,
+    const double *restrict po_B)
 {
     double (*C)[po_extent(M)] = (double (*)[po_extent(M)])po_C;
     const double (*A)[po_extent(K)] = (const double (*)[po_extent(K)])po_A;
