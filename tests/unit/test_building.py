@@ -56,6 +56,8 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def load(directory: Path, text: str = TEXT.format(n=1)) -> Any:
     path = directory / "cached_functions.py"
     path.write_text(text)
+    # bytecode of a file of the same size, written in the same second, would pass for this one's
+    Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
     spec = importlib.util.spec_from_file_location("cached_functions", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules["cached_functions"] = module
