@@ -9,7 +9,7 @@ from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.regions import nodes
 from polyopt.emit.work import work
-from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Symbol, linear, sub, walk
+from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Symbol, linear, operands, sub, walk
 from polyopt.ir.loops import For
 
 _NAN_KEEPING = {
@@ -75,8 +75,8 @@ def has_varying_work(loop: For) -> bool:
         if not isinstance(node, For):
             continue
         if _mentions(node.lower, tainted) or _mentions(node.upper, tainted):
-            lowers = _arms(node.lower, BinaryOp.MAX)
-            uppers = _arms(node.upper, BinaryOp.MIN)
+            lowers = operands(node.lower, BinaryOp.MAX)
+            uppers = operands(node.upper, BinaryOp.MIN)
             if not any(_is_steady(u, low, tainted) for u in uppers for low in lowers):
                 return True
             tainted.add(node.iter)
@@ -89,9 +89,3 @@ def _mentions(expr: Expr, iters: set[str]) -> bool:
 
 def _is_steady(upper: Expr, lower: Expr, tainted: set[str]) -> bool:
     return not any(_mentions(atom, tainted) for atom, _ in linear(sub(upper, lower)).terms)
-
-
-def _arms(expr: Expr, op: BinaryOp) -> tuple[Expr, ...]:
-    if isinstance(expr, Binary) and expr.op is op:
-        return (*_arms(expr.left, op), *_arms(expr.right, op))
-    return (expr,)

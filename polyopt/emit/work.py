@@ -17,6 +17,7 @@ from polyopt.ir.expr import (
     linear,
     mul,
     normalize,
+    operands,
     sub,
     substitute,
     walk,
@@ -113,8 +114,8 @@ def _pick(loop: For, middles: dict[str, Expr]) -> tuple[Expr, Expr]:
     """Return one lower and one upper bound: a pair whose distance is simplest."""
     pairs = [
         (low, high)
-        for low in _arms(loop.lower, BinaryOp.MAX)
-        for high in _arms(loop.upper, BinaryOp.MIN)
+        for low in operands(loop.lower, BinaryOp.MAX)
+        for high in operands(loop.upper, BinaryOp.MIN)
     ]
 
     def weight(pair: tuple[Expr, Expr]) -> tuple[int, int]:
@@ -137,9 +138,3 @@ def _without(low: Expr, high: Expr, middles: dict[str, Expr]) -> tuple[Expr, Exp
     return substitute(low, middles), normalize(
         add(substitute(low, middles), normalize(sub(high, low)))
     )
-
-
-def _arms(expr: Expr, op: BinaryOp) -> tuple[Expr, ...]:
-    if isinstance(expr, Binary) and expr.op is op:
-        return (*_arms(expr.left, op), *_arms(expr.right, op))
-    return (expr,)

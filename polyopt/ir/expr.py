@@ -319,6 +319,13 @@ def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
             assert_never(expr)
 
 
+def operands(expr: Expr, op: BinaryOp) -> tuple[Expr, ...]:
+    """Return the operands of nested `op`: `a`, `b`, `c` of `min(min(a, b), c)`; else `expr`."""
+    if isinstance(expr, Binary) and expr.op is op:
+        return (*operands(expr.left, op), *operands(expr.right, op))
+    return (expr,)
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
     """Yield `expr` and all its parts, parents first, left to right."""
     yield expr

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, add, integer, linear, sub, substitute
+from polyopt.ir.expr import (
+    BinaryOp,
+    Expr,
+    Iter,
+    add,
+    integer,
+    linear,
+    operands,
+    sub,
+    substitute,
+)
 from polyopt.ir.loops import For
 
 
@@ -43,8 +53,8 @@ def _distance(a: Expr, b: Expr, loop: For) -> tuple[int | None, int | None]:
         return difference.constant, difference.constant
     if factor == 0:
         return None, None
-    first = _arms(loop.lower, BinaryOp.MAX)
-    last = tuple(add(arm, integer(-1)) for arm in _arms(loop.upper, BinaryOp.MIN))
+    first = operands(loop.lower, BinaryOp.MAX)
+    last = tuple(add(arm, integer(-1)) for arm in operands(loop.upper, BinaryOp.MIN))
     lows, highs = (first, last) if factor > 0 else (last, first)
     at_low = [c for arm in lows if (c := _constant(sub(b, a), loop.iter, arm)) is not None]
     at_high = [c for arm in highs if (c := _constant(sub(b, a), loop.iter, arm)) is not None]
@@ -54,9 +64,3 @@ def _distance(a: Expr, b: Expr, loop: For) -> tuple[int | None, int | None]:
 def _constant(expr: Expr, name: str, value: Expr) -> int | None:
     result = linear(substitute(expr, {name: value}))
     return None if result.terms else result.constant
-
-
-def _arms(expr: Expr, op: BinaryOp) -> tuple[Expr, ...]:
-    if isinstance(expr, Binary) and expr.op is op:
-        return (*_arms(expr.left, op), *_arms(expr.right, op))
-    return (expr,)

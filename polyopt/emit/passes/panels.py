@@ -15,7 +15,6 @@ from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import bottom_up, trip_count
 from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
-    Binary,
     BinaryOp,
     Expr,
     Iter,
@@ -23,6 +22,7 @@ from polyopt.ir.expr import (
     integer,
     linear,
     normalize,
+    operands,
     sub,
     walk,
 )
@@ -118,18 +118,12 @@ class _Extent:
 def _extent(loop: For) -> _Extent | None:
     """Return a constant bound of a loop's trip count, from one pair of its bounds."""
     best: _Extent | None = None
-    for low in _arms(loop.lower, BinaryOp.MAX):
-        for high in _arms(loop.upper, BinaryOp.MIN):
+    for low in operands(loop.lower, BinaryOp.MAX):
+        for high in operands(loop.upper, BinaryOp.MIN):
             distance = linear(sub(high, low))
             if not distance.terms and (best is None or distance.constant < best.size):
                 best = _Extent(low, distance.constant)
     return best if best is not None and best.size > 0 else None
-
-
-def _arms(expr: Expr, op: BinaryOp) -> tuple[Expr, ...]:
-    if isinstance(expr, Binary) and expr.op is op:
-        return (*_arms(expr.left, op), *_arms(expr.right, op))
-    return (expr,)
 
 
 def _mentions(expr: Expr, names: set[str]) -> bool:

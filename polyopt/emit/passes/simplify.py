@@ -23,6 +23,7 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     linear,
+    operands,
     rewrite,
     sub,
 )
@@ -119,7 +120,7 @@ def _pruned(expr: Binary, ranges: Ranges) -> Expr:
     """Drop the arms of a minimum or maximum that another arm always beats."""
     sign = 1 if expr.op is BinaryOp.MIN else -1
     kept: list[Expr] = []
-    for arm in (folded(a, ranges) for a in _arms(expr, expr.op)):
+    for arm in (folded(a, ranges) for a in operands(expr, expr.op)):
         if any(_is_nonnegative(sub(arm, other), sign, ranges) for other in kept):
             continue
         kept = [o for o in kept if not _is_nonnegative(sub(o, arm), sign, ranges)]
@@ -135,12 +136,6 @@ def _is_nonnegative(difference: Expr, sign: int, ranges: Ranges) -> bool:
         return ranges.is_nonnegative(difference)
     most = ranges.most(difference)
     return most is not None and most <= 0
-
-
-def _arms(expr: Expr, op: BinaryOp) -> tuple[Expr, ...]:
-    if isinstance(expr, Binary) and expr.op is op:
-        return (*_arms(expr.left, op), *_arms(expr.right, op))
-    return (expr,)
 
 
 _HOLDS: Mapping[CompareOp, tuple[int | None, int | None]] = {
