@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, find_band, path_to, statements_of
-from polyopt.strategy.strides import Step, accesses, directions, step_of
+from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import (
     Cut,
     Interchange,
@@ -39,15 +39,12 @@ def find_roles(schedule: Schedule, label: str) -> Roles | None:
     band = find_band(schedule.tree, label)
     if not band.permutable or len(band.members) < 3 or not isinstance(band.child, Leaf):
         return None
-    path, domain = path_to(schedule.tree, schedule.scop, label)
+    _, domain = path_to(schedule.tree, schedule.scop, label)
     names = statements_of(schedule.scop, domain)
     if len(names) != 1:
         return None
     statement = schedule.scop.statement(names[0])
-    found = directions((*path, *band.members), schedule.scop, statement)[len(path) :]
-    moves = [
-        {a.ref: step_of(a, schedule.scop, statement, d) for a in accesses(statement)} for d in found
-    ]
+    moves = loop_moves(schedule, label, statement)
     write = statement.write.ref
     depths = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]
     free = [p for p in range(len(moves)) if band.members[p].coincident]

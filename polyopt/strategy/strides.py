@@ -12,7 +12,8 @@ from polyopt.ir.expr import Expr, Iter, linear, walk
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.ir.source import Layout
 from polyopt.schedule.isl_bridge import coefficients
-from polyopt.schedule.tree import BandMember
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import BandMember, find_band, path_to
 
 
 @unique
@@ -100,3 +101,13 @@ def accesses(statement: Statement) -> tuple[Access, ...]:
             seen.add((access.array, access.index))
             found.append(access)
     return tuple(found)
+
+
+def loop_moves(schedule: Schedule, label: str, statement: Statement) -> list[dict[str, Step]]:
+    """Return for each loop of the band what a step does to each access, by reference."""
+    path, _ = path_to(schedule.tree, schedule.scop, label)
+    members = find_band(schedule.tree, label).members
+    found = directions((*path, *members), schedule.scop, statement)[len(path) :]
+    return [
+        {a.ref: step_of(a, schedule.scop, statement, d) for a in accesses(statement)} for d in found
+    ]

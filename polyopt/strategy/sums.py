@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, find_band, path_to, statements_of
 from polyopt.strategy.contraction import order_steps
-from polyopt.strategy.strides import Step, accesses, directions, step_of
+from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import Cut, Interchange, Parallelize, Separate, Tile, Unroll, Vectorize
 
 ROWS = 16  # chains of additions in flight: latency times throughput of one addition, about
@@ -77,7 +76,7 @@ def _find(schedule: Schedule, label: str) -> _Sum | None:
     if len(names) != 1:
         return None
     statement = schedule.scop.statement(names[0])
-    moves = _moves(schedule, label, statement)
+    moves = loop_moves(schedule, label, statement)
     write = statement.write.ref
     terms = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]
     if statement.reduction is None or not terms:
@@ -85,16 +84,6 @@ def _find(schedule: Schedule, label: str) -> _Sum | None:
     return _column_sum(band, moves, write, terms[-1]) or (
         None if statement.reduction.reassociable else _row_sum(band, moves, write, terms[-1])
     )
-
-
-def _moves(schedule: Schedule, label: str, statement: Statement) -> list[dict[str, Step]]:
-    """Return for each loop of the band what a step does to each access, by reference."""
-    path, _ = path_to(schedule.tree, schedule.scop, label)
-    members = find_band(schedule.tree, label).members
-    found = directions((*path, *members), schedule.scop, statement)[len(path) :]
-    return [
-        {a.ref: step_of(a, schedule.scop, statement, d) for a in accesses(statement)} for d in found
-    ]
 
 
 def _column_sum(band: Band, moves: list[dict[str, Step]], write: str, terms: int) -> _Sum | None:
