@@ -87,7 +87,7 @@ def choose_schedule(program: Program, options: Options, machine: Machine) -> Sch
     """Return the schedule the options ask for, proven."""
     match options.schedule:
         case None:
-            return auto_schedule(program.scop, machine, options.fp.value)
+            return auto_schedule(program.scop, machine)
         case "source":
             return source_schedule(program.scop)
         case text:

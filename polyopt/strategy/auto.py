@@ -27,7 +27,7 @@ BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
 MAX_EXPANSION = 2  # dimensions; as much memory as a matrix
 
 
-def auto_schedule(scop: Scop, machine: Machine, fp: str) -> Schedule:
+def auto_schedule(scop: Scop, machine: Machine) -> Schedule:
     """Return a legal schedule of `scop` chosen for `machine`.
 
     A stage of decisions that takes more than `BUDGET` isl operations is left out.

@@ -185,7 +185,7 @@ def starting_points(scop: Scop, auto: bool) -> list[Schedule]:
     if auto:
         from polyopt.strategy import auto_schedule
 
-        found.append(auto_schedule(scop, MACHINE, "strict"))
+        found.append(auto_schedule(scop, MACHINE))
     return found
 
 

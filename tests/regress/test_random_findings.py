@@ -87,7 +87,7 @@ def test_loops_with_steps_that_defeat_flow_analysis() -> None:
     nest = Loop("i", sub(N, integer(1)), integer(0), -2, (Loop("j", i, M, 1, (first, second)),))
     spec = Spec((("A", 1), ("B", 0), ("T", 1)), (nest,), 1, frozenset(("T",)))
     scop = hashed(build_scop(spec))
-    schedule = auto_schedule(scop, Machine(), "strict")
+    schedule = auto_schedule(scop, Machine())
     check_schedule(scop, schedule, sizes_for(1), Random(1))
 
 
@@ -100,7 +100,7 @@ def test_lowered_loops_keep_vector_accumulators_apart() -> None:
     inner = Loop("j", sub(N, integer(2)), integer(-1), -1, body)
     spec = Spec((("A", 2),), (Loop("i", integer(2), sub(M, integer(2)), 1, (inner,)),))
     scop = hashed(build_scop(spec))
-    schedule = auto_schedule(scop, Machine(), "strict")
+    schedule = auto_schedule(scop, Machine())
     loops = lower(schedule, as_program(schedule.scop))
     before = random_arrays(scop.arrays, {"N": 5, "M": 9}, 1)
     want = {name: array.copy() for name, array in before.items()}
@@ -122,7 +122,7 @@ def test_an_accumulator_that_is_read_on_the_way_is_no_reduction() -> None:
 
 
 def check_optimized(scop: Scop) -> None:
-    for schedule in (source_schedule(scop), auto_schedule(scop, Machine(), "strict")):
+    for schedule in (source_schedule(scop), auto_schedule(scop, Machine())):
         loops = optimize_loops(lower(schedule, as_program(schedule.scop)), Machine(), "strict")
         for params in sizes_for(0):
             before = random_arrays(scop.arrays, params, 1)

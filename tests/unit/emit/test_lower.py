@@ -261,7 +261,7 @@ def test_index_arrays():
         "int64 P[N]; A[N]; B[N]; int64 temp k",
     )
     program = as_program(scop)
-    for schedule in (source_schedule(scop), auto_schedule(scop, Machine(), "strict")):
+    for schedule in (source_schedule(scop), auto_schedule(scop, Machine())):
         fn = lower(schedule, program)
         rng = np.random.default_rng(3)
         start = {"P": rng.integers(0, 9, 9), "A": rng.random(9), "B": rng.random(9)}

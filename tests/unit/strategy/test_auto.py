@@ -42,7 +42,7 @@ EVERY = {
 
 
 def automatic(scop):
-    return auto_schedule(scop, Machine(), "strict")
+    return auto_schedule(scop, Machine())
 
 
 def test_golden(golden):
@@ -112,7 +112,7 @@ from tests import scops
 from tests.oracle.program import as_program
 for name in {names!r}.split():
     scop = getattr(scops, name)()
-    schedule = auto_schedule(scop, Machine(), "strict")
+    schedule = auto_schedule(scop, Machine())
     print(name, schedule.text, schedule, *schedule.scop.arrays, sep="\\n")
     print("\\n".join(show_body(lower(schedule, as_program(scop)).body)))
 """
