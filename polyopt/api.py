@@ -35,7 +35,7 @@ from polyopt.targets import Options
 
 if TYPE_CHECKING:
     from polyopt.ir.loops import LoopFunction
-    from polyopt.ir.scop import Program
+    from polyopt.ir.program import Program
     from polyopt.pipeline import Compilation
     from polyopt.schedule import Schedule
 

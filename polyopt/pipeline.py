@@ -17,7 +17,7 @@ from polyopt.emit.lower import lower
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import quota
 from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node
-from polyopt.ir.scop import Program
+from polyopt.ir.program import Program
 from polyopt.ir.source import Source
 from polyopt.machine import Machine
 from polyopt.schedule import Schedule, source_schedule

@@ -33,7 +33,7 @@ from polyopt.errors import UsageError
 
 if TYPE_CHECKING:
     from polyopt.cli.compare import Comparison
-    from polyopt.ir.scop import Program
+    from polyopt.ir.program import Program
 
 
 @click.command("run")

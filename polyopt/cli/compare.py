@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from polyopt.cli.exits import MismatchError
 from polyopt.ir.expr import Binary, Call, Unary, walk
-from polyopt.ir.scop import Program, Statement
+from polyopt.ir.program import Program
+from polyopt.ir.scop import Statement
 
 _SLACK = 8
 

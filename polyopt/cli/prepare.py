@@ -20,7 +20,7 @@ from polyopt.errors import UsageError
 
 if TYPE_CHECKING:
     from polyopt.frontend.argtypes import ArgType
-    from polyopt.ir.scop import Program
+    from polyopt.ir.program import Program
     from polyopt.pipeline import Compilation
     from polyopt.targets import Options
 

@@ -33,7 +33,8 @@ from polyopt.ir.isl_ast import (
     with_iterators,
 )
 from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, Node
-from polyopt.ir.scop import Program, Scop, Statement
+from polyopt.ir.program import Program
+from polyopt.ir.scop import Scop, Statement
 from polyopt.ir.source import ScalarArg
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.isl_bridge import Marked, to_isl

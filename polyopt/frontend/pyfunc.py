@@ -27,7 +27,8 @@ from polyopt.frontend.results import Returned, mark_results
 from polyopt.frontend.statements import StatementReader
 from polyopt.frontend.values import Buffer, Known, Number, Value, as_value, view_of
 from polyopt.ir.expr import Cast, Expr, Param, Symbol, integer, walk
-from polyopt.ir.scop import Program, Role
+from polyopt.ir.program import Program
+from polyopt.ir.scop import Role
 from polyopt.ir.source import (
     Argument,
     ArrayArg,
@@ -233,7 +234,9 @@ def _program(
     signature = Signature(
         function.name, arguments, sizes, outputs, returned.results, returned.is_tuple, checks
     )
-    return Program(function.name, scop, signature, function.file, function.first_line)
+    return Program(
+        function.name, (scop,), scop.arrays, signature, function.file, function.first_line
+    )
 
 
 def _parameters(

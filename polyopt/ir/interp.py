@@ -22,8 +22,9 @@ from polyopt.errors import ArgumentError, InternalError
 from polyopt.ir.evaluate import Frame, compile_expr, compile_store
 from polyopt.ir.expr import evaluate
 from polyopt.ir.loops import LoopFunction
+from polyopt.ir.program import Program
 from polyopt.ir.run_loops import Setting, compile_body
-from polyopt.ir.scop import Array, Program, Role, Scop, Statement
+from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.ir.source import (
     ArrayArg,
     ConstArg,

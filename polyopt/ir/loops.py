@@ -106,13 +106,68 @@ class DeclareArray:
 
 
 @dataclass(frozen=True, slots=True)
+class While:
+    """`while condition: body`; sequential."""
+
+    condition: Expr
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Leave the innermost enclosing SEQUENTIAL `For` or `While`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """Stop the kernel with fault number `fault` of the signature.
+
+    Inside a PARALLEL loop it ends the iteration; the kernel stops when the loop is done.
+    """
+
+    fault: int
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateArray:
+    """Give memory to the TEMP array `array` of the function, whose shape is over names in scope.
+
+    Memory it has from an earlier execution is given back first; what is left at the end is freed.
+    """
+
+    array: Array
+
+
+@dataclass(frozen=True, slots=True)
+class CallLibrary:
+    """Call library function number `site` of the signature on whole arrays of the function."""
+
+    site: int
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Comment:
     """A line for the reader of the emitted text: ASCII without comment delimiters."""
 
     text: str
 
 
-Node: TypeAlias = For | If | Assign | Declare | SetLocal | DeclareArray | Comment
+Node: TypeAlias = (
+    For
+    | While
+    | If
+    | Break
+    | Fail
+    | Assign
+    | Declare
+    | SetLocal
+    | DeclareArray
+    | AllocateArray
+    | CallLibrary
+    | Comment
+)
 Body: TypeAlias = tuple[Node, ...]
 
 
@@ -120,8 +175,10 @@ Body: TypeAlias = tuple[Node, ...]
 class LoopFunction:
     """A kernel as loops.
 
-    `arrays` are all arrays of the body except those declared in it: arguments and outputs, and TEMP
-    arrays, which get heap storage.  `trace` is the schedule's steps, one a line.  `reassociable`
+    `arrays` are all arrays of the body except those declared in it: arguments and outputs, TEMP
+    arrays, which get heap storage at the start (those of an `AllocateArray` there), and the FAULT
+    array.  A name declared by `Declare` with dtype INT64 and one lane may be used in bounds and
+    subscripts as `Symbol`.  `trace` is the schedule's steps, one a line.  `reassociable`
     names the statements whose reduction may be split, vectorized and contracted to FMA.
     """
 
@@ -135,7 +192,7 @@ class LoopFunction:
     reassociable: frozenset[str] = frozenset()
 
 
-def show_body(body: Body, depth: int = 0) -> list[str]:
+def show_body(body: Body, depth: int = 0) -> list[str]:  # noqa: C901 - one case per node
     """Return the nodes in Python's notation, one a line, indented by depth."""
     pad = "    " * depth
     lines: list[str] = []
@@ -160,6 +217,20 @@ def show_body(body: Body, depth: int = 0) -> list[str]:
             case DeclareArray():
                 shape = ", ".join(show(s) for s in node.array.shape)
                 lines.append(f"{pad}{node.array.name} = local {node.array.dtype}[{shape}]")
+            case While():
+                lines.append(f"{pad}while {show(node.condition)}:")
+                lines += show_body(node.body, depth + 1)
+            case Break():
+                lines.append(f"{pad}break")
+            case Fail():
+                lines.append(f"{pad}fail {node.fault}")
+            case AllocateArray():
+                shape = ", ".join(show(s) for s in node.array.shape)
+                lines.append(f"{pad}{node.array.name} = allocate {node.array.dtype}[{shape}]")
+            case CallLibrary():
+                given = ", ".join(array.name for array in node.inputs)
+                made = ", ".join(array.name for array in node.outputs)
+                lines.append(f"{pad}{made} = library {node.site}({given})")
             case Comment():
                 lines.append(f"{pad}# {node.text}")
             case _:

@@ -15,7 +15,7 @@ import islpy as isl
 from polyopt.errors import Loc
 from polyopt.ir.affine import NotAffine, index_map, time_map
 from polyopt.ir.expr import BinaryOp, Expr, Load, loads, show
-from polyopt.ir.source import Layout, Signature
+from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 
 
@@ -27,6 +27,7 @@ class Role(Enum):
     INOUT = "inout"  # an argument that is written
     OUTPUT = "output"  # created by the call, returned
     TEMP = "temp"  # created and dropped inside the call
+    FAULT = "fault"  # element k is set to 1 when fault k happens: written in any order, never read
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +203,3 @@ class Scop:
             lines.append(f"    domain {statement.domain}")
             lines.append(f"    order  [{', '.join(show(e) for e in statement.order)}]")
         return "\n".join(lines)
-
-
-@dataclass(frozen=True, eq=False)
-class Program:
-    """A user's function as a Scop and the signature it is called through."""
-
-    name: str
-    scop: Scop
-    signature: Signature
-    file: str
-    line: int

@@ -81,11 +81,16 @@ class IntegerOf:
 
 @dataclass(frozen=True, slots=True)
 class OutputArray:
-    """An array the call creates: its name in the Scop, dtype and shape over size parameters."""
+    """An array the call creates: its name in the Scop, dtype and shape over size parameters.
+
+    `length` names a 0-d INT64 output that says how many of the first dimension's entries are valid;
+    the caller gets only these.
+    """
 
     array: str
     dtype: DType
     shape: tuple[Expr, ...]
+    length: str | None = None
 
 
 @unique
@@ -117,11 +122,52 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Fault:
+    """A condition found broken while the kernel ran, as the error the caller gets.
+
+    The entry returns 2 plus the fault's number in the signature.  Written arguments hold what had
+    been computed so far.
+    """
+
+    code: str
+    message: str
+    loc: Loc | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """Input array number `number` of a library call."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryCall:
+    """A NumPy or SciPy function that the kernel calls back into Python for.
+
+    `function` is its full name, `numpy.linalg.solve`.  `arguments` and the values of `keywords` are
+    `Operand`s, constants (None, bool, int, float, complex, str, slices) and tuples of these.
+    Arrays are contiguous (C order); `inputs` and `outputs` give dtype and rank, the extents come
+    with the call.  The function's result, or the tuple of its results, is copied into the outputs
+    and must have their shapes.
+    """
+
+    function: str
+    arguments: tuple[object, ...]
+    keywords: tuple[tuple[str, object], ...]
+    inputs: tuple[tuple[DType, int], ...]
+    outputs: tuple[tuple[DType, int], ...]
+    loc: Loc | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Signature:
     """How a kernel is called.
 
     `arguments` in the order of the user's function.  `returns_tuple` tells `return x` from
-    `return x,`; no results means None is returned.
+    `return x,`; no results means None is returned.  `faults` and `library` are what the kernel can
+    run into and calls.
     """
 
     name: str
@@ -131,6 +177,8 @@ class Signature:
     results: tuple[Result, ...]
     returns_tuple: bool
     checks: tuple[Check, ...]
+    faults: tuple[Fault, ...] = ()
+    library: tuple[LibraryCall, ...] = ()
 
 
 @unique
@@ -141,6 +189,7 @@ class CParamKind(Enum):
     SIZE = "size"  # int64_t; `name` is the size parameter's name
     STRIDE = "stride"  # int64_t, in elements; `name` is the array, `dim` the dimension
     SCALAR = "scalar"  # by value; `name` is the symbol's name
+    LIBRARY = "library"  # int (*)(int site, void *const *data, const int64_t *extents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +208,9 @@ class CParam:
 class Source:
     """Emitted text: a self-contained file with one entry function `int entry(params…)`.
 
-    The entry returns 0, or 1 when memory for temporaries could not be had; nothing was written.
+    The entry returns 0; or 1 when memory for temporaries could not be had (nothing was written
+    unless the kernel allocates on the way); or -1 when a library call failed and left a Python
+    exception; or 2 + k when it ran into fault k of the signature.
     `header` declares the entry for C and C++.  `needs_math` and `openmp` choose flags;
     `contract` allows the compiler to fuse multiply and add.
     """

@@ -12,7 +12,8 @@ import islpy as isl
 
 from polyopt.ir.expr import show
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.scop import Program, Scop
+from polyopt.ir.program import Program
+from polyopt.ir.scop import Scop
 from polyopt.report.fusion import explain_fusion
 from polyopt.schedule import Dependence, Schedule
 from polyopt.schedule.legality import Fault, Violation, carried_pairs

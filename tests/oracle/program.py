@@ -5,7 +5,8 @@ In: a Scop whose arrays are not TEMP or are.  Out: a Program that takes its arra
 
 from __future__ import annotations
 
-from polyopt.ir.scop import Program, Role, Scop
+from polyopt.ir.program import Program
+from polyopt.ir.scop import Role, Scop
 from polyopt.ir.source import ArrayArg, IntegerOf, Layout, ScalarArg, Signature
 from polyopt.ir.types import DType
 
@@ -19,4 +20,4 @@ def as_program(scop: Scop, name: str = "kernel") -> Program:
     ]
     sizes = tuple(IntegerOf(p, len(arrays) + n) for n, p in enumerate(scop.params))
     signature = Signature(name, tuple(arguments), sizes, (), (), False, ())
-    return Program(name, scop, signature, "<test>", 1)
+    return Program(name, (scop,), scop.arrays, signature, "<test>", 1)

@@ -11,7 +11,7 @@ import numpy as np
 from polyopt.frontend import build
 from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
 from polyopt.ir.interp import run_program
-from polyopt.ir.scop import Program
+from polyopt.ir.program import Program
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType, dtype_of
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from polyopt.ir.expr import BinaryOp, evaluate, show
-from polyopt.ir.scop import AccessKind, Program, Role, Statement
+from polyopt.ir.program import Program
+from polyopt.ir.scop import AccessKind, Role, Statement
 from polyopt.ir.source import ArrayArg, IntegerOf, ResultKind, ScalarArg, SizeOf
 from polyopt.ir.types import DType
 from tests.unit.frontend.harness import agree, compiled
