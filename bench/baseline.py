@@ -35,12 +35,21 @@ def compiler() -> str:
     return path
 
 
+def has(workload: Workload) -> bool:
+    """Return whether the loops of `workload` are here in C."""
+    return "loops" in workload.forms and _source(workload).is_file()
+
+
+def _source(workload: Workload) -> Path:
+    return SOURCES / f"{workload.forms['loops'].__name__}.c"
+
+
 def build(workload: Workload, folder: Path, flags: tuple[str, ...] = FLAGS) -> Path:
     """Compile the loops of `workload` to a shared library in `folder`."""
     stem = workload.forms["loops"].__name__
     library = folder / f"{stem}{''.join(flags)}.so"
     command = [compiler(), *flags, "-shared", "-fPIC", "-o", str(library)]
-    command += [str(SOURCES / f"{stem}.c"), "-lm"]
+    command += [str(_source(workload)), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         first = (done.stderr.strip().splitlines() or ["no message"])[0]

@@ -1,10 +1,10 @@
-"""The PolyBench/C 4.2 programs that polyopt is measured on.
+"""The programs that polyopt is measured on, in suites: one folder a suite, one module a program.
 
-In: a name such as "2mm".  Out: `Workload`: the program in explicit loops and in NumPy, the
-published data set sizes and initial data, and a NumPy reference.
+In: a name such as "2mm".  Out: `Workload`: the program in explicit loops, in NumPy or in both, its
+data sets, its data and what it must compute.
 """
 
-from workloads.registry import all, get, names
+from workloads.registry import SUITES, all, get, names
 from workloads.workload import DATASETS, Workload
 
-__all__ = ["DATASETS", "Workload", "all", "get", "names"]
+__all__ = ["DATASETS", "SUITES", "Workload", "all", "get", "names"]

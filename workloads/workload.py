@@ -1,11 +1,12 @@
-"""What a workload is: a program in several forms, its data and its expected results.
+"""What a workload is: a program in one or two forms, its data and its expected results.
 
-In: one module of this package.  Out: `Workload`.
+In: one module of a suite.  Out: `Workload`.
 Refuses: a data set or a size that the program does not have.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,23 +22,28 @@ Outputs = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A program that is called as `form(**arguments)` and writes its results into its arguments.
+    """A program that is called as `form(**arguments)`.
 
-    `forms` maps "loops" (always there) and "numpy" (where it is natural) to plain Python functions
-    of the same arguments.  `outputs` names the arguments to compare.  `least` holds the sizes the
-    program needs to be meaningful, where that is not 0.  `steps` names the size that counts time
-    steps: time is proportional to it.  `whole_reference` is False where the NumPy reference is too
-    slow for LARGE.  `definite`: the arrays must be positive definite matrices.
+    `forms` maps "loops", "numpy" or both to plain Python functions of the same arguments.
+    `outputs` names what to compare: an argument that is written, "return", or "return[1]", one
+    of several returned values.  `expect` computes the outputs in another way (None: the NumPy
+    form, or else the loops, is its own reference); `whole_reference` is False where that is too
+    slow for LARGE.  `least` holds the sizes the program needs to be meaningful, where that is not
+    0.  `steps` names the size that counts time steps: time is proportional to it.  `count` is
+    exact where `counted`, else an estimate.  `definite`: the arrays must be positive definite.
     """
 
     name: str
-    forms: Mapping[str, Callable[..., None]]
+    suite: str
+    forms: Mapping[str, Callable[..., Any]]
     sizes: Mapping[str, Mapping[str, int]]
     outputs: tuple[str, ...]
     dtype: np.dtype[Any]
     build: Callable[..., Arguments]
-    expect: Callable[..., Outputs]
+    randomize: Callable[[Arguments, np.random.Generator], None] | None
+    expect: Callable[..., Outputs] | None
     count: Callable[..., int]
+    counted: bool
     chain: Callable[..., int]
     least: Mapping[str, int]
     steps: str | None
@@ -49,11 +55,17 @@ class Workload:
         """The names of the sizes, in the published order."""
         return tuple(self.sizes["MINI"])
 
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The names of the arguments among the outputs."""
+        return tuple(name for name in self.outputs if not name.startswith("return"))
+
     def at(self, sizes: str | Mapping[str, int]) -> dict[str, int]:
         """Return the sizes of a data set, or check the given ones."""
         if isinstance(sizes, str):
             if sizes not in self.sizes:
-                raise KeyError(f"{self.name}: no data set {sizes}; there are {', '.join(DATASETS)}")
+                known = ", ".join(self.sizes)
+                raise KeyError(f"{self.name}: no data set {sizes}; there are {known}")
             return dict(self.sizes[sizes])
         if set(sizes) != set(self.parameters):
             raise KeyError(f"{self.name}: sizes are {', '.join(self.parameters)}")
@@ -69,7 +81,8 @@ class Workload:
         chosen = self.dtype if dtype is None else np.dtype(dtype)
         arguments = self.build(**self.at(sizes), dtype=chosen)
         if seed is not None:
-            self._randomize(arguments, np.random.default_rng(seed))
+            randomize = self.randomize or self._randomize
+            randomize(arguments, np.random.default_rng(seed))
         return arguments
 
     def _randomize(self, arguments: Arguments, rng: np.random.Generator) -> None:
@@ -78,17 +91,30 @@ class Workload:
             if not isinstance(value, np.ndarray):
                 continue
             if value.dtype.kind in "iu":
-                value[...] = rng.integers(1, 1000, value.shape)
-            elif self.definite:
+                value[...] = rng.integers(1, min(1000, np.iinfo(value.dtype).max), value.shape)
+            elif value.dtype.kind == "b":
+                value[...] = rng.integers(0, 2, value.shape)
+            elif self.definite and value.ndim == 2:
                 square = rng.uniform(-1.0, 1.0, value.shape)
                 value[...] = square @ square.T + len(square) * np.eye(len(square))
+            elif value.dtype.kind == "c":
+                value.real = rng.uniform(-1.0, 1.0, value.shape)
+                value.imag = rng.uniform(-1.0, 1.0, value.shape)
             else:
                 value[...] = rng.uniform(-1.0, 1.0, value.shape)
+
+    def results(self, arguments: Mapping[str, Any], returned: object) -> Outputs:
+        """Return the outputs after a call with `arguments` that gave back `returned`."""
+        return {name: _output(name, arguments, returned) for name in self.outputs}
 
     def reference(self, arguments: Mapping[str, Any]) -> Outputs:
         """Return what the outputs must be after a call with `arguments`, which stay untouched."""
         with np.errstate(all="ignore"):
-            return self.expect(**arguments)
+            if self.expect is not None:
+                return self.expect(**arguments)
+            own = copy.deepcopy(dict(arguments))
+            form = self.forms.get("numpy") or self.forms["loops"]
+            return self.results(own, form(**own))
 
     def flops(self, sizes: str | Mapping[str, int]) -> int:
         """Return how many arithmetic operations the explicit loops do."""
@@ -101,6 +127,14 @@ class Workload:
         result; 0 for integers.
         """
         chosen = self.dtype if dtype is None else np.dtype(dtype)
-        if chosen.kind in "iu":
+        if chosen.kind in "iub":
             return 0.0
         return float(2 * np.finfo(chosen).eps * (8 + self.chain(**self.at(sizes))))
+
+
+def _output(name: str, arguments: Mapping[str, Any], returned: Any) -> NDArray[Any]:  # noqa: ANN401
+    """Return one output as an array."""
+    if not name.startswith("return"):
+        return np.asarray(arguments[name])
+    position = name[len("return") :].strip("[]")
+    return np.asarray(returned[int(position)] if position else returned)

@@ -13,6 +13,7 @@ SIZES = {
     "LARGE": {"NI": 800, "NJ": 900, "NK": 1100, "NL": 1200},
     "EXTRALARGE": {"NI": 1600, "NJ": 1800, "NK": 2200, "NL": 2400},
 }
+NAME = "2mm"
 OUTPUTS = ("D",)
 
 

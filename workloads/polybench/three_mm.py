@@ -13,6 +13,7 @@ SIZES = {
     "LARGE": {"NI": 800, "NJ": 900, "NK": 1000, "NL": 1100, "NM": 1200},
     "EXTRALARGE": {"NI": 1600, "NJ": 1800, "NK": 2000, "NL": 2200, "NM": 2400},
 }
+NAME = "3mm"
 OUTPUTS = ("G",)
 
 

@@ -1,0 +1,1 @@
+"""Programs of deep learning and statistics."""

@@ -1,0 +1,1 @@
+"""The PolyBench/C 4.2.1 programs."""

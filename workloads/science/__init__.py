@@ -1,0 +1,1 @@
+"""Programs of the sciences, of signal processing and of finance."""
