@@ -16,6 +16,7 @@ from polyopt.frontend.elements import store_element
 from polyopt.frontend.elementwise import apply
 from polyopt.frontend.expressions import evaluate, lookup, parts_of
 from polyopt.frontend.frames import Frame
+from polyopt.frontend.gather import Pending
 from polyopt.frontend.integers import ONE
 from polyopt.frontend.masks import HINT, chosen, is_same_mask
 from polyopt.frontend.memory import buffers_read, settled, store
@@ -82,11 +83,12 @@ def assign_to(b: Builder, frame: Frame, target: ast.expr, value: Value, node: as
             for part, item in zip(parts, items, strict=True):
                 assign_to(b, frame, part, item, node)
         case ast.Subscript():
-            view, mask = _target_view(b, frame, target)
-            if mask is not None:
-                write_masked(b, view, mask, value, loc)
-                return
-            write(b, view, value, loc)
+            view, mask, pending = _target_view(b, frame, target)
+            with pending.met(b):
+                if mask is not None:
+                    write_masked(b, view, mask, value, loc)
+                    return
+                write(b, view, value, loc)
         case _:
             refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
 
@@ -105,8 +107,10 @@ def _items(b: Builder, value: Value, count: int, loc: Loc | None) -> tuple[Value
     return found
 
 
-def _target_view(b: Builder, frame: Frame, target: ast.Subscript) -> tuple[Tensor, Tensor | None]:
-    """Return the view that is written, and the mask of the elements that are."""
+def _target_view(
+    b: Builder, frame: Frame, target: ast.Subscript
+) -> tuple[Tensor, Tensor | None, Pending]:
+    """Return the view that is written, the mask of the elements that are, and what must hold."""
     base = evaluate(b, frame, target.value)
     if not isinstance(base, Tensor) or base.view is None:
         refuse(
@@ -115,9 +119,9 @@ def _target_view(b: Builder, frame: Frame, target: ast.Subscript) -> tuple[Tenso
     refuse_write(b, base, frame.loc(target))
     parts = parts_of(b, frame, target)
     if len(parts) == 1 and isinstance(parts[0], Mask):
-        return base, parts[0].flags
-    name = ast.unparse(target.value)
-    return select_parts(b, base, parts, name, frame.loc(target)), None
+        return base, parts[0].flags, Pending()
+    name, pending = ast.unparse(target.value), Pending()
+    return select_parts(b, base, parts, name, frame.loc(target), pending), None, pending
 
 
 def write_masked(b: Builder, view: Tensor, mask: Tensor, value: Value, loc: Loc | None) -> None:
@@ -198,14 +202,15 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
             else:
                 bind(b, frame, name, _operated(b, node.op, current, value, loc), node)
         case ast.Subscript():
-            view, mask = _target_view(b, frame, node.target)
+            view, mask, pending = _target_view(b, frame, node.target)
             value = _unchanged(b, frame, view, node)
-            if mask is not None:
-                _augment_masked(b, view, mask, node.op, value, loc)
-            elif view.rank > 0:
-                _augment_array(b, view, node.op, value, loc)
-            else:
-                write(b, view, _operated(b, node.op, as_value(view), value, loc), loc)
+            with pending.met(b):
+                if mask is not None:
+                    _augment_masked(b, view, mask, node.op, value, loc)
+                elif view.rank > 0:
+                    _augment_array(b, view, node.op, value, loc)
+                else:
+                    write(b, view, _operated(b, node.op, as_value(view), value, loc), loc)
         case _:
             refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
 

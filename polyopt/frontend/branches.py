@@ -72,7 +72,7 @@ def _condition(b: Builder, frame: Frame, test: ast.expr) -> tuple[Split, bool | 
     affine: list[Expr] = []
     guard: Expr = TRUE
     for part in nodes:
-        with b.under(affine):
+        with b.under(affine, guard):
             value = truth(b, evaluate(b, frame, part), frame.loc(part))
         if isinstance(value, Known):
             if not value.value:

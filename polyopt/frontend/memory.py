@@ -15,6 +15,7 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.conflicts import directions, overlaps
 from polyopt.frontend.domains import Loop
 from polyopt.frontend.integers import ONE, plus
+from polyopt.frontend.intervals import Interval, interval_of
 from polyopt.frontend.promote import cast
 from polyopt.frontend.shapes import equate, stretched
 from polyopt.frontend.values import (
@@ -29,6 +30,7 @@ from polyopt.frontend.values import (
     cost_of,
     has_loads,
     is_plain_read,
+    iterators,
     view_of,
 )
 from polyopt.ir.expr import Binary, Expr, Iter, Load, integer, loads
@@ -132,7 +134,18 @@ def stored_number(b: Builder, value: Number, name: str) -> Number:
     buffer = b.new_buffer(name, value.dtype, ())
     target = Load(buffer.name, (), buffer.dtype)
     b.emit((), target, value.expr)
+    _remember(b, buffer.name, value.expr)
     return Number(target, value.weak)
+
+
+def _remember(b: Builder, name: str, value: Expr) -> None:
+    """Note the bounds of a new variable, which is set once; those that outlast the loops around."""
+    if not value.dtype.is_integer:
+        return
+    found = interval_of(value, b.intervals)
+    low, high = (None if e is None or iterators(e) else e for e in (found.low, found.high))
+    if low is not None or high is not None:
+        b.intervals[name] = Interval(low, high)
 
 
 def cheap(b: Builder, value: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 In: an array value and the parts of a subscript.  Out: the selected array value.
 Negative integers and slice bounds count from the end, slices clip to the array, as in Python.
-Refuses: subscripts that are not affine (PO0133, PO0134), masks and index arrays (PO0135).
+Refuses: slice bounds that are not affine (PO0134), masks (PO0135).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TypeAlias
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.gather import Pending, Place, checked, found_position
 from polyopt.frontend.integers import (
     ONE,
     TRUE,
@@ -24,6 +25,7 @@ from polyopt.frontend.integers import (
     constant,
     either,
     floordiv,
+    is_affine,
     is_size,
     less,
     maximum,
@@ -84,10 +86,19 @@ class _Dim:
 
 
 def select_parts(
-    b: Builder, tensor: Tensor, parts: Sequence[Part], name: str, loc: Loc | None
+    b: Builder,
+    tensor: Tensor,
+    parts: Sequence[Part],
+    name: str,
+    loc: Loc | None,
+    pending: Pending | None = None,
 ) -> Tensor:
-    """Return `tensor[parts]`; `name` is what the source calls the array."""
+    """Return `tensor[parts]`; `name` is what the source calls the array.
+
+    With `pending` it is a target, written where the conditions that it gets are met.
+    """
     full = _with_dots(tensor.rank, parts, name, loc)
+    held = any(not isinstance(part, At) for part in full)
     dims: list[_Dim] = []
     shape: list[Expr] = []
     for part in full:
@@ -96,7 +107,8 @@ def select_parts(
             case NewAxis():
                 shape.append(ONE)
             case At(index=index, text=text):
-                dims.append(_Dim(position(b, index, extent, name, text, loc), 0, None))
+                place = Place(name, text, loc)
+                dims.append(_Dim(position(b, index, extent, place, pending, held), 0, None))
             case Cut():
                 base, length = cut(b, part, extent, loc)
                 dims.append(_Dim(base, part.step, len(shape)))
@@ -132,8 +144,12 @@ def _with_dots(rank: int, parts: Sequence[Part], name: str, loc: Loc | None) -> 
     return result
 
 
-def position(b: Builder, index: Expr, extent: Expr, name: str, text: str, loc: Loc | None) -> Expr:
+def position(
+    b: Builder, index: Expr, extent: Expr, place: Place, pending: Pending | None, held: bool
+) -> Expr:
     """Return an integer subscript counted from the front, and require that it is inside."""
+    if not is_affine(index):
+        return found_position(b, index, extent, place, pending, held)
     value = constant(index)
     if value is not None:
         found = index if value >= 0 else plus(extent, value)
@@ -143,7 +159,9 @@ def position(b: Builder, index: Expr, extent: Expr, name: str, text: str, loc: L
         found = plus(extent, index)
     else:
         found = select(less(index, ZERO), plus(index, extent), index)
-    b.demand_index(found, extent, name, text, loc)
+    if b.scope.guard != TRUE and not b.scout:
+        return checked(b, found, extent, place, pending, wraps=False)
+    b.demand_index(found, extent, place.name, place.text, place.loc)
     return found
 
 

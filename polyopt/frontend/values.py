@@ -34,7 +34,10 @@ IndexMap: TypeAlias = Callable[[Index], Index]
 
 @dataclass(eq=False)
 class Buffer:
-    """Storage: an argument (`argument` names it) or an array made by the kernel."""
+    """Storage: an argument (`argument` names it) or an array made by the kernel.
+
+    `faults`: the array of faults met, one element for each; its shape is known at the end.
+    """
 
     name: str
     dtype: DType
@@ -42,6 +45,7 @@ class Buffer:
     argument: str | None = None
     layout: Layout = Layout.C
     returned: bool = False
+    faults: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     integer,
+    operands,
     show,
 )
 
@@ -199,6 +200,50 @@ def index_map(domain: isl.Set, array: str, index: Sequence[Expr]) -> isl.Map:
     return result.set_tuple_name(isl.dim_type.out, array).intersect_domain(domain)
 
 
+def covering_map(domain: isl.Set, array: str, index: Sequence[Expr]) -> tuple[isl.Map, bool]:
+    """Return `index_map` and True, or a map that covers it and False.
+
+    A dimension whose subscript is not affine lies between the affine bounds it is cut to, if any.
+    """
+    space = domain.get_space()
+    result = isl.Map.from_domain(domain)
+    exact = True
+    for part in index:
+        try:
+            one = isl.Map.from_pw_aff(pw_aff(part, space))
+        except NotAffine:
+            exact = False
+            one = _between(part, space)
+        result = result.flat_range_product(one)
+    return result.set_tuple_name(isl.dim_type.out, array).intersect_domain(domain), exact
+
+
+def _between(expr: Expr, space: isl.Space) -> isl.Map:
+    """Return instance -> all integers that `min(max(expr, low), high)` may be."""
+    line = space.map_from_set().drop_dims(isl.dim_type.out, 0, space.dim(isl.dim_type.set))
+    line = line.reset_tuple_id(isl.dim_type.out).add_dims(isl.dim_type.out, 1)
+    result = isl.Map.universe(line)
+    match expr:
+        case Binary(op=BinaryOp.MIN | BinaryOp.MAX):
+            for part in operands(expr, expr.op):
+                try:
+                    bound = isl.Map.from_pw_aff(pw_aff(part, space))
+                except NotAffine:
+                    continue
+                below = expr.op is BinaryOp.MIN
+                result = result.intersect(bound.apply_range(_line_order(bound, below)))
+        case _:
+            pass
+    return result
+
+
+def _line_order(bound: isl.Map, below: bool) -> isl.Map:
+    """Return bound -> integers no greater than it, or no less."""
+    line = bound.range().get_space()
+    order = isl.Map.lex_ge(line) if below else isl.Map.lex_le(line)
+    return order
+
+
 def time_map(domain: isl.Set, time: Sequence[Expr], length: int) -> isl.Map:
     """Return `{ instance -> [time, 0, …] }` of `length` dimensions for a domain."""
     padded = [*time, *[integer(0)] * (length - len(time))]
@@ -233,3 +278,14 @@ def sample_point(value: isl.Set) -> tuple[dict[str, int], tuple[int, ...]] | Non
         for position in range(value.dim(isl.dim_type.set))
     )
     return params, coordinates
+
+
+def index_box(name: str, shape: Sequence[Expr], params: Sequence[str]) -> isl.Set:
+    """Return `[params] -> { name[e0, …] : 0 <= e < shape }`: all elements of an array."""
+    iters = [f"e{d}" for d in range(len(shape))]
+    space = set_space(params, name, iters)
+    result = isl.Set.universe(space)
+    for iterator, extent in zip(iters, shape, strict=True):
+        for op, bound in ((CompareOp.GE, integer(0)), (CompareOp.LT, extent)):
+            result = result.intersect(condition_set(Compare(op, Iter(iterator), bound), space))
+    return result

@@ -13,7 +13,7 @@ from functools import cached_property
 import islpy as isl
 
 from polyopt.errors import Loc
-from polyopt.ir.affine import NotAffine, index_map, time_map
+from polyopt.ir.affine import covering_map, time_map
 from polyopt.ir.expr import BinaryOp, Expr, Load, loads, show
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
@@ -54,7 +54,7 @@ class AccessKind(Enum):
 class Access:
     """One access of one statement: `relation` is instance -> element, restricted to the domain.
 
-    `exact` is False where the subscript is not affine and the relation covers all it may touch.
+    `exact` is False where a subscript is not affine: in that dimension the relation covers all.
     """
 
     ref: str
@@ -125,20 +125,10 @@ class Statement:
 
     def _access(self, number: int, load: Load, kind: AccessKind) -> Access:
         ref = f"{self.name}_{number}"
-        try:
-            relation = index_map(self.domain, load.array, load.index)
-            return Access(ref, load.array, kind, load.index, relation, True)
-        except NotAffine:
-            rank = len(load.index)
-            space = self.domain.get_space().add_dims(isl.dim_type.set, 0)
-            target = (
-                isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=[f"e{d}" for d in range(rank)])
-                .align_params(space)
-                .set_tuple_name(isl.dim_type.set, load.array)
-            )
-            every = isl.Map.from_domain_and_range(self.domain, isl.Set.universe(target))
-            weaker = AccessKind.MAY_WRITE if kind is AccessKind.MUST_WRITE else kind
-            return Access(ref, load.array, weaker, load.index, every, False)
+        relation, exact = covering_map(self.domain, load.array, load.index)
+        if kind is AccessKind.MUST_WRITE and not exact:
+            kind = AccessKind.MAY_WRITE
+        return Access(ref, load.array, kind, load.index, relation, exact)
 
     def __str__(self) -> str:
         head = f"{self.name}[{', '.join(self.iters)}]"

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import islpy as isl
 
-from polyopt.ir.scop import Access, AccessKind, Scop, Statement
+from polyopt.ir.scop import Access, AccessKind, Role, Scop, Statement
 
 
 @unique
@@ -120,14 +120,21 @@ def compute_dependences(scop: Scop) -> Dependences:
     """Return every ordered pair of instances that touch one element, at least one writing."""
     found: list[Dependence] = []
     order = scop.order
+    faults = unordered(scop)
     times = {s.name: _times(order, s).intersect_params(scop.context) for s in scop.statements}
     for source in scop.statements:
         for target in scop.statements:
             if _may_conflict(source, target):
                 before = times[source.name].lex_lt_map(times[target.name])
                 if not before.is_empty():
-                    found += _between(source, target, before)
+                    pairs = _between(source, target, before)
+                    found += [pair for pair in pairs if pair.array not in faults]
     return Dependences(scop, tuple(found))
+
+
+def unordered(scop: Scop) -> frozenset[str]:
+    """Return the arrays whose writes all write the same and that nobody reads."""
+    return frozenset(array.name for array in scop.arrays if array.role is Role.FAULT)
 
 
 def _may_conflict(source: Statement, target: Statement) -> bool:
@@ -206,13 +213,28 @@ def last_writers(scop: Scop, array: str) -> isl.UnionMap:
     return _flow(scop, reads, musts, mays)
 
 
+def exposed_reads(scop: Scop, array: str) -> isl.UnionSet:
+    """Return the instances that may read an element of `array` from before the part."""
+    others = {a.name for a in scop.arrays if a.name != array}
+    musts = _accesses(scop, (AccessKind.MUST_WRITE,), without=others)
+    exposed = isl.UnionSet.empty(scop.context.get_space())
+    for statement in scop.statements:
+        for read in statement.reads:
+            if read.array == array:
+                one = isl.UnionMap.from_map(read.relation.intersect_params(scop.context))
+                flow = _flow(scop, one, musts, one.empty(one.get_space()))
+                exposed = exposed.union(one.domain().subtract(flow.range()))
+    return exposed
+
+
 def _accesses(
     scop: Scop, kinds: tuple[AccessKind, ...], without: set[str] | None = None
 ) -> isl.UnionMap:
     result = isl.UnionMap.empty(scop.context.get_space())
+    left_out = unordered(scop) | (without or set())
     for statement in scop.statements:
         for access in (statement.write, *statement.reads):
-            if access.kind in kinds and access.array not in (without or set()):
+            if access.kind in kinds and access.array not in left_out:
                 inside = access.relation.intersect_params(scop.context)
                 result = result.union(isl.UnionMap.from_map(inside))
     return result
