@@ -10,13 +10,24 @@ import re
 
 import cgen
 
-from polyopt.emit.blocks import Branch, Function, prototype, words
+from polyopt.emit.blocks import Branch, Function, Nest, prototype, words
 from polyopt.emit.cbody import BodyEmitter
 from polyopt.emit.cexpr import ExprPrinter
+from polyopt.emit.exits import (
+    END,
+    FIRST_FAULT,
+    STATUS,
+    Block,
+    Exit,
+    Way,
+    fails_in_parallel,
+    leaves_early,
+)
 from polyopt.emit.frame import Frame, make_frame
 from polyopt.emit.helpers import Helper, HelperKind, definition
 from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
 from polyopt.emit.regions import nodes
+from polyopt.emit.views import View
 from polyopt.emit.wrapping import wrapped
 from polyopt.ir.loops import For, LoopFunction, LoopKind
 from polyopt.ir.source import Source
@@ -27,9 +38,10 @@ def emit_c(fn: LoopFunction) -> Source:
     frame = make_frame(fn)
     used: dict[Helper, None] = {}
     printer = ExprPrinter(frame.views, frame.names, frame.ranges, used)
-    emitter = BodyEmitter(frame, printer)
-    body = emitter.body(fn.body)
-    lines = _entry_body(fn, frame, printer, body)
+    cleans = bool(frame.heap or frame.late or frame.faults)
+    jumps = cleans and leaves_early(fn.body)
+    emitter = BodyEmitter(frame, printer, Exit(Way.GOTO if jumps else Way.RETURN))
+    lines = _entry_body(fn, emitter, jumps=jumps)
     entry = Function(f"int {frame.entry}", frame.declarations(), lines)
     functions = [*emitter.regions, entry]
     code = wrapped("\n\n".join(str(f) for f in functions))
@@ -38,7 +50,7 @@ def emit_c(fn: LoopFunction) -> Source:
         language="c",
         entry=frame.entry,
         text=_file(fn, used, code),
-        header=_header(frame),
+        header=_header(fn, frame),
         params=frame.params,
         signature=fn.signature,
         openmp=openmp,
@@ -46,27 +58,47 @@ def emit_c(fn: LoopFunction) -> Source:
     )
 
 
-def _entry_body(
-    fn: LoopFunction, frame: Frame, printer: ExprPrinter, body: list[cgen.Generable]
-) -> list[cgen.Generable]:
-    lines: list[cgen.Generable] = []
+def _entry_body(fn: LoopFunction, emitter: BodyEmitter, *, jumps: bool) -> list[cgen.Generable]:
+    """Return the statements of the entry; with `jumps`, all ways out lead to one end."""
+    frame = emitter.frame
+    body = emitter.body(fn.body)
+    has_status = bool(jumps or frame.faults or fails_in_parallel(fn.body))
+    lines: list[cgen.Generable] = [cgen.Line(f"int {STATUS} = 0;")] if has_status else []
     temporaries = [frame.views[name] for name in frame.heap]
     for view in temporaries:
-        size = f"sizeof({view.array.dtype.ctype})"
-        for extent in view.array.shape:
-            name = printer.helper(Helper(HelperKind.BYTES))
-            size = f"{name}({size}, {printer.text(extent)})"
-        alloc = printer.helper(Helper(HelperKind.ALLOC))
-        lines.append(cgen.Line(f"{view.parameter()} = {alloc}({size});"))
+        lines.append(cgen.Line(f"{view.parameter()} = {emitter.allocation(view.array)};"))
     release = [cgen.Line(f"free({view.pointer});") for view in temporaries]
     if temporaries:
         failed = " || ".join(f"!{view.pointer}" for view in temporaries)
         undo = release if len(release) > 1 else []
         lines.append(Branch(failed, [*undo, cgen.Line("return 1;")], []))
-    lines += [*frame.row_declarations(body, printer), *body]
-    seen = words(lines)
+    late = [frame.views[name] for name in frame.late]
+    lines += [cgen.Line(f"{view.parameter()} = NULL;") for view in late]
+    release += [cgen.Line(f"free({view.pointer});") for view in late]
+    lines += [cgen.Line(f"{frame.views[name].parameter()} = 0;") for name in frame.plain]
+    faults = [frame.views[name] for name in frame.faults]
+    lines += [_fault_array(view, emitter.printer) for view in faults]
+    whole = [*frame.row_declarations(body, emitter.printer, frame.late), *body]
+    if jumps:
+        whole = [Block(whole), cgen.Line(f"{END}:")]
+    seen = words([*lines, *whole])
     unused = [cgen.Line(f"(void){p.text};") for p in frame.params if p.text not in seen]
-    return [*unused, *lines, *release, cgen.Line("return 0;")]
+    told = [line for view in faults for line in _told(view, emitter.printer)]
+    back = cgen.Line(f"return {STATUS if has_status else 0};")
+    return [*unused, *lines, *whole, *release, *told, back]
+
+
+def _fault_array(view: View, printer: ExprPrinter) -> cgen.Generable:
+    extents = "".join(f"[{printer.text(extent)}]" for extent in view.array.shape)
+    return cgen.Line(f"{view.array.dtype.ctype} {view.name}{extents} = {{0}};")
+
+
+def _told(view: View, printer: ExprPrinter) -> list[cgen.Generable]:
+    """Return the statements that make the lowest noted fault the status, whatever else happened."""
+    (extent,) = view.array.shape
+    head = f"for (int po_k = {printer.text(extent)} - 1; po_k >= 0; po_k--)"
+    noted = Branch(f"{view.name}[po_k]", [cgen.Line(f"{STATUS} = {FIRST_FAULT} + po_k;")], [])
+    return [Nest(head, [noted])]
 
 
 def _file(fn: LoopFunction, used: dict[Helper, None], code: str) -> str:
@@ -117,7 +149,7 @@ def _plain(text: str) -> str:
     return ascii_text.replace("*/", "* /").replace("/*", "/ *")
 
 
-def _header(frame: Frame) -> str:
+def _header(fn: LoopFunction, frame: Frame) -> str:
     guard = f"POLYOPT_{frame.entry.upper()}_H"
     has_bool = any(p.dtype.ctype == "bool" for p in frame.params)
     lines = [
@@ -131,7 +163,7 @@ def _header(frame: Frame) -> str:
         'extern "C" {',
         "#endif",
         "",
-        "/* Returns 0, or 1 when there is no memory for temporaries. */",
+        *_promise(fn),
         *prototype(f"int {frame.entry}", frame.header_declarations(), ";"),
         "",
         "#ifdef __cplusplus",
@@ -141,3 +173,19 @@ def _header(frame: Frame) -> str:
         f"#endif /* {guard} */",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _promise(fn: LoopFunction) -> list[str]:
+    """Return the comment on what the entry returns."""
+    lines = ["Returns 0, or 1 when there is no memory for temporaries"]
+    if fn.signature.library:
+        lines[-1] += ","
+        lines.append("or -1 when `library` gave anything but 0")
+    if not fn.signature.faults:
+        lines[-1] += "."
+    for number, fault in enumerate(fn.signature.faults):
+        lines[-1] += ","
+        lines.append(f"or {FIRST_FAULT + number}: {_plain(fault.message)}")
+    if len(lines) == 1:
+        return [f"/* {lines[0]} */"]
+    return ["/*", *(f" * {line}" for line in lines), " */"]

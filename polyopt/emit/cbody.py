@@ -15,12 +15,13 @@ from typing_extensions import assert_never
 from polyopt.emit.blocks import Branch, Function, Nest, prototype, words
 from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.contraction import mixes_products
-from polyopt.emit.frame import Frame, extent_text
+from polyopt.emit.exits import FIRST_FAULT, STATUS, Block, Exit, Way, leaves_early
+from polyopt.emit.frame import Frame, array_view, extent_text
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import is_contiguous, vectorized
 from polyopt.emit.names import c_identifier
 from polyopt.emit.openmp import parallel_pragma, simd_pragma
-from polyopt.emit.regions import Free, free_names, nodes, written_arrays
+from polyopt.emit.regions import Free, free_names, is_settled, nodes, written_arrays
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
     Binary,
@@ -37,17 +38,23 @@ from polyopt.ir.expr import (
     substitute,
 )
 from polyopt.ir.loops import (
+    AllocateArray,
     Assign,
     Body,
+    Break,
+    CallLibrary,
     Comment,
     Declare,
     DeclareArray,
+    Fail,
     For,
     If,
     LoopKind,
     Node,
     SetLocal,
+    While,
 )
+from polyopt.ir.scop import Array
 from polyopt.ir.source import CParamKind
 from polyopt.ir.types import DType
 
@@ -72,21 +79,33 @@ _SUMS = (BinaryOp.ADD, BinaryOp.SUB)
 
 @dataclass(frozen=True, slots=True)
 class BodyEmitter:
-    """Emits bodies; `regions` collects the functions made for parallel loops, in order."""
+    """Emits bodies; `regions` collects the functions made for parallel loops, in order.
+
+    `exit` is how a fault leaves; `is_repeated` tells that a loop is around.
+    """
 
     frame: Frame
     printer: ExprPrinter
+    exit: Exit
     regions: list[Function] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     is_parallel: bool = False
+    is_repeated: bool = False
 
     def body(self, body: Body) -> list[cgen.Generable]:
         """Return the statements of `body`."""
         printer = replace(self.printer, keeps_products=mixes_products(body))
-        inner = replace(self, printer=printer)
-        return [line for node in body for line in inner.node(node)]
+        return replace(self, printer=printer)._rest(body)
 
-    def node(self, node: Node) -> list[cgen.Generable]:
+    def _rest(self, body: Body) -> list[cgen.Generable]:
+        lines: list[cgen.Generable] = []
+        for number, node in enumerate(body):
+            if isinstance(node, AllocateArray):
+                return [*lines, *self._allocate(node, body[number + 1 :])]
+            lines += self.node(node)
+        return lines
+
+    def node(self, node: Node) -> list[cgen.Generable]:  # noqa: C901 - one case per node
         """Return the statements of one node."""
         match node:
             case For():
@@ -104,10 +123,69 @@ class BodyEmitter:
                 return [cgen.Line(self._store(self._name(node.name), target, node.value))]
             case DeclareArray():
                 return [cgen.Line(self._array(node))]
+            case While():
+                inner = replace(self, is_repeated=True)
+                return [Nest(f"while ({self.printer.text(node.condition)})", inner.body(node.body))]
+            case Break():
+                return [cgen.Line("break;")]
+            case Fail():
+                return self.exit.lines(str(FIRST_FAULT + node.fault), self.printer)
+            case AllocateArray():
+                return self._allocate(node, ())
+            case CallLibrary():
+                return [self._library(node)]
             case Comment():
                 return [cgen.Line(f"/* {node.text} */")]
             case _:
                 assert_never(node)
+
+    def _allocate(self, node: AllocateArray, rest: Body) -> list[cgen.Generable]:
+        """Give an array memory; its pointer to rows is declared here, for the rest of the body."""
+        assert not self.is_parallel, "memory is given by one thread"
+        array, base = node.array, self.frame.views[node.array.name]
+        if not array.shape:
+            return self._rest(rest)
+        lines: list[cgen.Generable] = []
+        first = base.name not in self.names
+        if not first or self.is_repeated:
+            lines.append(cgen.Line(f"free({base.pointer});"))
+        lines.append(cgen.Line(f"{base.pointer} = {self.allocation(array)};"))
+        lines.append(Branch(f"!{base.pointer}", self.exit.lines("1", self.printer), []))
+        view = replace(base, array=array)
+        if base.is_rows:
+            name = base.name if first else self._fresh(base.name)
+            made = array_view(array, name, True, [], self.printer)
+            view = replace(made, pointer=base.pointer)
+        self.names.add(base.name)
+        views = {**self.frame.views, array.name: view}
+        frame, printer = replace(self.frame, views=views), replace(self.printer, views=views)
+        following = replace(self, frame=frame, printer=printer)._rest(rest)
+        rows = view.rows()
+        if rows is not None and view.name in words(following):
+            lines.append(cgen.Line(f"{rows};"))
+        return [*lines, *following]
+
+    def allocation(self, array: Array) -> str:
+        """Return the text that asks for memory for `array`."""
+        size = f"sizeof({array.dtype.ctype})"
+        for extent in array.shape:
+            name = self.printer.helper(Helper(HelperKind.BYTES))
+            size = f"{name}({size}, {self.printer.text(extent)})"
+        return f"{self.printer.helper(Helper(HelperKind.ALLOC))}({size})"
+
+    def _library(self, node: CallLibrary) -> cgen.Generable:
+        assert not self.is_parallel, "Python is called from the calling thread"
+        arrays = (*node.inputs, *node.outputs)
+        data = [f"(void *){self.frame.views[array.name].memory}" for array in arrays]
+        extents = [self.printer.text(extent) for array in arrays for extent in array.shape]
+        call = f"po_library({node.site}, po_data, po_extents) != 0"
+        return Block(
+            [
+                cgen.Line(f"void *const po_data[] = {{{', '.join(data) or 'NULL'}}};"),
+                cgen.Line(f"const int64_t po_extents[] = {{{', '.join(extents) or '0'}}};"),
+                Branch(call, self.exit.lines("-1", self.printer), []),
+            ]
+        )
 
     def _name(self, name: str) -> str:
         return self.frame.names.get(name, name)
@@ -127,12 +205,18 @@ class BodyEmitter:
 
     def _array(self, node: DeclareArray) -> str:
         array = node.array
-        extents = "".join(f"[{self.printer.text(e)}]" for e in array.shape) or "[1]"
+        if not array.shape:
+            return f"{array.dtype.ctype} {self._name(array.name)} = 0;"
+        extents = "".join(f"[{self.printer.text(e)}]" for e in array.shape)
         align = "__attribute__((aligned(64)))"
         return f"{array.dtype.ctype} {self._name(array.name)}{extents} {align};"
 
     def _assign(self, node: Assign) -> str:
         match node.target:
+            case Load() if node.target.array in self.frame.faults:
+                place = self.printer.element(node.target.array, node.target.index)
+                value = self.printer.text(node.value)
+                return f"__atomic_store_n(&{place}, {value}, __ATOMIC_RELAXED);"
             case Load():
                 target = self.printer.element(node.target.array, node.target.index)
             case VectorLoad():
@@ -159,9 +243,16 @@ class BodyEmitter:
                 return f"{text} = {self._widened(value, target.dtype, width)};"
 
     def _loop(self, loop: For) -> list[cgen.Generable]:
-        inner = replace(
-            self, printer=replace(self.printer, ranges=self.printer.ranges.inside(loop))
-        )
+        if is_settled(loop.upper, loop.body):
+            return self._settled_loop(loop)
+        name = self._fresh(f"{self._name(loop.iter)}_end")
+        line = cgen.Line(f"const int64_t {name} = {self.printer.text(loop.upper)};")
+        return [line, *self._settled_loop(replace(loop, upper=Symbol(name, DType.INT64)))]
+
+    def _settled_loop(self, loop: For) -> list[cgen.Generable]:
+        """Print a loop whose upper bound may be read again at every iteration."""
+        printer = replace(self.printer, ranges=self.printer.ranges.inside(loop))
+        inner = replace(self, printer=printer, is_repeated=True)
         if loop.kind is LoopKind.PARALLEL and not self.is_parallel:
             return self._parallel(loop, replace(inner, is_parallel=True))
         if loop.kind is LoopKind.VECTOR and loop.lanes > 1:
@@ -208,7 +299,7 @@ class BodyEmitter:
 
     def _bound(self, bound: Expr, wish: str, begins: list[str]) -> Expr:
         """Return a bound that is a name or a number, declared in `begins` if need be."""
-        if isinstance(bound, Const | Param | Iter):
+        if isinstance(bound, Const | Param | Iter | Symbol):
             return bound
         name = self._own(wish)
         begins.append(f"{name} = {self.printer.text(bound)}")
@@ -233,13 +324,28 @@ class BodyEmitter:
         simd = is_contiguous(loop, self.frame.rows)
         pragma = cgen.Pragma(parallel_pragma(loop, self.printer, simd=simd))
         free = free_names(loop.body)
-        has_loops = any(isinstance(node, For) for node in nodes(loop.body))
-        if not has_loops or free.set_locals or loop.reductions:
-            return [pragma, Nest(self._head(loop), inner.body(loop.body))]
-        call = inner.region(loop, free)
-        return [pragma, Nest(self._head(loop), call)]
+        fails = leaves_early(loop.body)
+        stop: list[cgen.Generable] = []
+        if fails:
+            stop = [Branch(f"{STATUS} != 0", self.exit.lines(STATUS, self.printer), [])]
+        has_loops = any(isinstance(node, For | While) for node in nodes(loop.body))
+        if free.set_locals or loop.reductions or not (has_loops or fails):
+            label = self._label() if fails else ""
+            inner = replace(inner, exit=Exit(Way.LOOP, label))
+            end = [cgen.Line(f"{label}:;")] if fails else []
+            return [pragma, Nest(self._head(loop), [*inner.body(loop.body), *end]), *stop]
+        inner = replace(inner, exit=Exit(Way.REGION))
+        call = inner.region(loop, free, fails)
+        return [pragma, Nest(self._head(loop), call), *stop]
 
-    def region(self, loop: For, free: Free) -> list[cgen.Generable]:
+    def _label(self) -> str:
+        number = 0
+        while f"po_next{number}" in self.names:
+            number += 1
+        self.names.add(f"po_next{number}")
+        return f"po_next{number}"
+
+    def region(self, loop: For, free: Free, fails: bool) -> list[cgen.Generable]:
         """Make a function of `loop`'s body; return the statements that call it."""
         label = loop.label or "region"
         taken = self.frame.taken | self.names
@@ -255,17 +361,39 @@ class BodyEmitter:
         emitter = replace(self, frame=frame, printer=replace(self.printer, views=views))
         inner = emitter.body(loop.body)
         body = [*frame.row_declarations(inner, emitter.printer), *inner]
-        scalars = self._scalars(free, words(body))
+        shapes = tuple(extent for array in arrays for extent in views[array].array.shape[1:])
+        scalars = self._scalars(free, words(body), shapes)
         params = [f"{ctype} {c}" for ctype, c in scalars]
         params += [views[array].parameter() for array in arrays]
         arguments = [c for _, c in scalars]
-        arguments += [_argument(self.frame.views[array]) for array in arrays]
+        arguments += [
+            self.frame.views[a].name if views[a].is_plain else self.frame.views[a].memory
+            for a in arrays
+        ]
+        if fails:
+            params.append(f"int *{STATUS}")
+            arguments.append(f"&{STATUS}")
         self.regions.append(Function(f"__attribute__((noinline)) static void {name}", params, body))
         return [cgen.Line(line) for line in prototype(name, arguments, ";")]
 
-    def _scalars(self, free: Free, used: frozenset[str]) -> list[tuple[str, str]]:
-        """Return C type and name of what a text with the words `used` needs besides arrays."""
-        values = [p for p in self.frame.params if p.kind is not CParamKind.ARRAY]
+    def _scalars(
+        self, free: Free, used: frozenset[str], shapes: tuple[Expr, ...]
+    ) -> list[tuple[str, str]]:
+        """Return C type and name of what a text with the words `used` needs besides arrays.
+
+        `shapes` are the extents of its arrays.
+        """
+        bodies = (Declare("", DType.INT64, 1, extent) for extent in shapes)
+        sizes = free_names(tuple(bodies))
+        sized = tuple(s for s in sizes.locals if self._name(s.name) in used)
+        counted = tuple(i for i in sizes.iters if self._name(i) in used)
+        free = replace(
+            free,
+            locals=tuple(dict.fromkeys((*free.locals, *sized))),
+            iters=tuple(dict.fromkeys((*free.iters, *counted))),
+        )
+        kinds = (CParamKind.SIZE, CParamKind.STRIDE, CParamKind.SCALAR)
+        values = [p for p in self.frame.params if p.kind in kinds]
         found = [(p.dtype.ctype, p.text) for p in values if p.text in used]
         known = {c for _, c in found}
         for local in free.locals:
@@ -281,12 +409,9 @@ class BodyEmitter:
 
 
 def _region_view(view: View, written: bool, printer: ExprPrinter) -> View:
+    if view.is_plain:  # a value where it is only read
+        return replace(view, is_plain=not written, written=written)
     if view.pointer == view.name and len(view.array.shape) > 1 and not view.strides:
         extents = tuple(extent_text(e, printer) for e in view.array.shape[1:])
         return replace(view, pointer=f"po_{view.name}", extents=extents, written=written)
     return replace(view, written=written)
-
-
-def _argument(view: View) -> str:
-    is_stack = view.pointer == view.name and len(view.array.shape) > 1 and not view.strides
-    return "&" + view.name + "[0]" * len(view.array.shape) if is_stack else view.pointer

@@ -5,10 +5,11 @@ In: a `LoopFunction`.  Out: `Frame`, which every part of the text agrees on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import cgen
+from typing_extensions import assert_never
 
 from polyopt.emit.blocks import words
 from polyopt.emit.cexpr import ExprPrinter
@@ -19,7 +20,7 @@ from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import free_names, nodes, written_arrays
 from polyopt.emit.views import View, has_rows
 from polyopt.ir.expr import Expr
-from polyopt.ir.loops import Declare, DeclareArray, For, LoopFunction
+from polyopt.ir.loops import AllocateArray, Declare, DeclareArray, For, LoopFunction
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import CParam, CParamKind, Layout, ScalarArg, SizeOf
 from polyopt.ir.types import DType
@@ -37,7 +38,8 @@ _IN_EXTENTS = (
 class Frame:
     """Identifiers of one emitted file.
 
-    `names` maps names of the loop AST to C identifiers; `heap` are the entry's temporaries.
+    `names` maps names of the loop AST to C identifiers; `heap` are the entry's temporaries with
+    memory from its start on, `late` those that get it on the way, `plain` those that are variables.
     """
 
     entry: str
@@ -45,6 +47,9 @@ class Frame:
     params: tuple[CParam, ...]
     views: Mapping[str, View]
     heap: tuple[str, ...]
+    late: tuple[str, ...]
+    plain: tuple[str, ...]
+    faults: tuple[str, ...]
     ranges: Ranges
     taken: frozenset[str]
     rows: frozenset[str]
@@ -54,31 +59,42 @@ class Frame:
         return [self._declaration(param) for param in self.params]
 
     def _declaration(self, param: CParam) -> str:
-        if param.kind is CParamKind.ARRAY:
-            return self.views[param.name].parameter()
-        return f"{param.dtype.ctype} {param.text}"
+        match param.kind:
+            case CParamKind.ARRAY:
+                return self.views[param.name].parameter()
+            case CParamKind.LIBRARY:
+                return library_type(param.text)
+            case CParamKind.SIZE | CParamKind.STRIDE | CParamKind.SCALAR:
+                return f"{param.dtype.ctype} {param.text}"
+            case _:
+                assert_never(param.kind)
 
     def header_declarations(self) -> list[str]:
         """Return the entry's parameters for C and C++."""
         found = []
         for param in self.params:
             ctype = param.dtype.ctype.replace(" complex", " _Complex")
-            if param.kind is CParamKind.ARRAY:
-                const = "" if param.written else "const "
-                found.append(f"{const}{ctype} *{self.names[param.name]}")
-            else:
-                found.append(f"{ctype} {param.text}")
+            match param.kind:
+                case CParamKind.ARRAY:
+                    const = "" if param.written else "const "
+                    found.append(f"{const}{ctype} *{self.names[param.name]}")
+                case CParamKind.LIBRARY:
+                    found.append(library_type(param.text.removeprefix("po_")))
+                case CParamKind.SIZE | CParamKind.STRIDE | CParamKind.SCALAR:
+                    found.append(f"{ctype} {param.text}")
+                case _:
+                    assert_never(param.kind)
         return found
 
     def row_declarations(
-        self, body: Sequence[cgen.Generable], printer: ExprPrinter
+        self, body: Sequence[cgen.Generable], printer: ExprPrinter, skipped: Collection[str] = ()
     ) -> list[cgen.Generable]:
         """Return the pointers to rows that the text of `body` uses, in the order of the views."""
         used = words(body)
         lines: list[cgen.Generable] = []
-        for view in self.views.values():
+        for name, view in self.views.items():
             text = view.rows()
-            if text is not None and view.name in used:
+            if text is not None and view.name in used and name not in skipped:
                 lines.append(cgen.Line(f"{text};"))
                 for helper in map(Helper, _IN_EXTENTS):
                     if f"{helper.name}(" in text:
@@ -116,25 +132,39 @@ def make_frame(fn: LoopFunction) -> Frame:
     views: dict[str, View] = {}
     for array in fn.arrays:
         strides = _stride_params(array, names[array.name], taken)
-        view = _view(array, names[array.name], array.name in written, strides, printer)
+        view = array_view(array, names[array.name], array.name in written, strides, printer)
         views[array.name] = view
-        if array.role is not Role.TEMP:
+        if array.role not in (Role.TEMP, Role.FAULT):
             params.append(
                 CParam(CParamKind.ARRAY, array.name, array.dtype, view.pointer, view.written)
             )
             params += strides
+    if fn.signature.library:
+        params.append(CParam(CParamKind.LIBRARY, "", DType.INT64, "po_library"))
     for array in declared:
         views[array.name] = _stack_view(array, names[array.name])
     entry = c_identifier(fn.name, taken)
-    used = set(written) | _read_arrays(fn)
-    heap = tuple(a.name for a in fn.arrays if a.role is Role.TEMP and a.name in used)
+    used = set(written) | set(free_names(fn.body).arrays)
+    temporaries = [a for a in fn.arrays if a.role is Role.TEMP and a.name in used]
+    gets = {n.array.name for n in nodes(fn.body) if isinstance(n, AllocateArray)}
     return Frame(
-        entry, names, tuple(params), views, heap, ranges, frozenset(taken | {entry}), row_arrays(fn)
+        entry,
+        names,
+        tuple(params),
+        views,
+        heap=tuple(a.name for a in temporaries if a.shape and a.name not in gets),
+        late=tuple(a.name for a in temporaries if a.shape and a.name in gets),
+        plain=tuple(a.name for a in temporaries if not a.shape),
+        faults=tuple(a.name for a in fn.arrays if a.role is Role.FAULT and a.name in used),
+        ranges=ranges,
+        taken=frozenset(taken | {entry}),
+        rows=row_arrays(fn),
     )
 
 
-def _read_arrays(fn: LoopFunction) -> set[str]:
-    return set(free_names(fn.body).arrays)
+def library_type(name: str) -> str:
+    """Return the declaration of the function that calls back for library functions."""
+    return f"int (*{name})(int site, void *const *data, const int64_t *extents)"
 
 
 def _stride_params(array: Array, name: str, taken: set[str]) -> list[CParam]:
@@ -153,9 +183,12 @@ def _stride_params(array: Array, name: str, taken: set[str]) -> list[CParam]:
     return found
 
 
-def _view(
+def array_view(
     array: Array, name: str, written: bool, strides: list[CParam], printer: ExprPrinter
 ) -> View:
+    """Return the view of an array of the function."""
+    if array.role is Role.TEMP and not array.shape:
+        return View(array, name, name, written=True, is_plain=True)
     if has_rows(array):
         extents = tuple(extent_text(e, printer) for e in array.shape[1:])
         return View(array, name, f"po_{name}", written, extents=extents)
@@ -175,4 +208,4 @@ def extent_text(extent: Expr, printer: ExprPrinter) -> str:
 
 
 def _stack_view(array: Array, name: str) -> View:
-    return View(array, name, name, written=True)
+    return View(array, name, name, written=True, is_plain=not array.shape)

@@ -39,6 +39,7 @@ class HelperKind(Enum):
     MOD = "mod"
     POW = "pow"
     ABS = "abs"
+    GCD = "gcd"
     SHL = "shl"
     SHR = "shr"
     MUL = "mul"
@@ -55,6 +56,7 @@ class HelperKind(Enum):
     STORE = "store"
     FMA = "fma"
     PHASE = "phase"
+    FAIL = "fail"
     LOAD_PART = "load_part"
     STORE_PART = "store_part"
 
@@ -213,6 +215,27 @@ def _abs(helper: Helper) -> list[str]:
     return _function(t, helper, f"{t} a", [f"return a < 0 ? ({t})-a : a;"])
 
 
+def _gcd(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    signed = helper.dtype.kind is Kind.SIGNED
+    left, right = (
+        f"{x} < 0 ? -(uint64_t){x} : (uint64_t){x}" if signed else f"{x}" for x in "ab"
+    )
+    return _binary(
+        helper,
+        [
+            f"uint64_t x = {left};",
+            f"uint64_t y = {right};",
+            "while (y != 0) {",
+            "    uint64_t rest = x % y;",
+            "    x = y;",
+            "    y = rest;",
+            "}",
+            f"return ({t})x;",
+        ],
+    )
+
+
 def _shift(helper: Helper) -> list[str]:
     t = helper.dtype.ctype
     bits = helper.dtype.size * 8
@@ -312,6 +335,22 @@ def _alloc(helper: Helper) -> list[str]:
             ["return bytes > SIZE_MAX / 2 ? NULL : aligned_alloc(64, (bytes / 64 + 1) * 64);"],
         ),
     ]
+
+
+def _fail(helper: Helper) -> list[str]:
+    # of the faults of several threads the lowest is told
+    return _function(
+        "void",
+        helper,
+        "int *status, int fault",
+        [
+            "int found = __atomic_load_n(status, __ATOMIC_RELAXED);",
+            "while ((found == 0 || fault < found)",
+            "       && !__atomic_compare_exchange_n(status, &found, fault, 0, __ATOMIC_RELAXED,",
+            "                                       __ATOMIC_RELAXED)) {",
+            "}",
+        ],
+    )
 
 
 def _vector(helper: Helper) -> list[str]:
@@ -449,6 +488,7 @@ _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.MOD: _mod,
     HelperKind.POW: _pow,
     HelperKind.ABS: _abs,
+    HelperKind.GCD: _gcd,
     HelperKind.SHL: _shift,
     HelperKind.SHR: _shift,
     HelperKind.MUL: _complex_mul,
@@ -459,6 +499,7 @@ _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.EXTENT: _extent,
     HelperKind.BYTES: _bytes,
     HelperKind.ALLOC: _alloc,
+    HelperKind.FAIL: _fail,
     HelperKind.VECTOR: _vector,
     HelperKind.SPLAT: _splat,
     HelperKind.LOAD: _load,

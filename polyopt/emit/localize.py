@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from typing_extensions import assert_never
 
-from polyopt.emit.nodes import expressions, map_node
+from polyopt.emit.nodes import expressions, map_node, nested, with_nested
+from polyopt.emit.regions import whole_arrays
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -31,7 +32,6 @@ from polyopt.ir.loops import (
     Declare,
     DeclareArray,
     For,
-    If,
     Node,
     SetLocal,
 )
@@ -57,14 +57,12 @@ def localize(body: Body, arrays: tuple[Array, ...], homes: dict[str, str]) -> tu
 
 def mentions(node: Node, array: str) -> bool:
     """Tell whether a node reads or writes an array that is not declared inside it."""
-    if isinstance(node, For | If):
-        bodies = node.body if isinstance(node, For) else (*node.then, *node.otherwise)
-        for part in bodies:
-            if isinstance(part, DeclareArray) and part.array.name == array:
-                return False
-            if mentions(part, array):
-                return True
-    return any(
+    for part in (part for body in nested(node) for part in body):
+        if isinstance(part, DeclareArray) and part.array.name == array:
+            return False
+        if mentions(part, array):
+            return True
+    return array in whole_arrays(node) or any(
         isinstance(part, Load | VectorLoad) and part.array == array
         for expr in expressions(node)
         for part in walk(expr)
@@ -81,19 +79,11 @@ def _in_loop(body: Body, array: Array, home: str) -> Body | None:
                 if inner is None:
                     return None
                 node = replace(node, body=inner)
-        elif isinstance(node, For):
-            below = _in_loop(node.body, array, home)
-            if below is None:
+        else:
+            below = [_in_loop(inner, array, home) for inner in nested(node)]
+            if None in below:
                 return None
-            node = replace(node, body=below)
-        elif isinstance(node, If):
-            then, otherwise = (
-                _in_loop(node.then, array, home),
-                _in_loop(node.otherwise, array, home),
-            )
-            if then is None or otherwise is None:
-                return None
-            node = replace(node, then=then, otherwise=otherwise)
+            node = with_nested(node, tuple(inner for inner in below if inner is not None))
         result.append(node)
     return tuple(result)
 
@@ -152,13 +142,9 @@ def _uses(
         for part in walk(expr)
         if isinstance(part, Load | VectorLoad) and part.array == array
     ]
-    if isinstance(node, For):
-        inside = ranges | {node.iter: (node.lower, node.upper)}
-        for part in node.body:
-            found += _uses(part, array, inside)
-    if isinstance(node, If):
-        for part in (*node.then, *node.otherwise):
-            found += _uses(part, array, ranges)
+    inside = ranges | {node.iter: (node.lower, node.upper)} if isinstance(node, For) else ranges
+    for part in (part for body in nested(node) for part in body):
+        found += _uses(part, array, inside)
     return found
 
 

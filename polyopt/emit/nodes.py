@@ -12,16 +12,22 @@ from typing_extensions import assert_never
 
 from polyopt.ir.expr import Expr, Load, Symbol, VectorLoad, rewrite
 from polyopt.ir.loops import (
+    AllocateArray,
     Assign,
     Body,
+    Break,
+    CallLibrary,
     Comment,
     Declare,
     DeclareArray,
+    Fail,
     For,
     If,
     Node,
     SetLocal,
+    While,
 )
+from polyopt.ir.scop import Array
 
 Rule = Callable[[Expr], Expr | None]
 
@@ -31,13 +37,15 @@ def expressions(node: Node) -> tuple[Expr, ...]:
     match node:
         case For():
             return (node.lower, node.upper)
-        case If():
+        case If() | While():
             return (node.condition,)
         case Assign():
             return (node.target, node.value)
         case Declare() | SetLocal():
             return (node.value,)
-        case DeclareArray() | Comment():
+        case AllocateArray():
+            return node.array.shape
+        case DeclareArray() | CallLibrary() | Comment() | Break() | Fail():
             return ()
         case _:
             assert_never(node)
@@ -46,11 +54,13 @@ def expressions(node: Node) -> tuple[Expr, ...]:
 def nested(node: Node) -> tuple[Body, ...]:
     """Return a node's bodies."""
     match node:
-        case For():
+        case For() | While():
             return (node.body,)
         case If():
             return (node.then, node.otherwise)
         case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
+            return ()
+        case Break() | Fail() | AllocateArray() | CallLibrary():
             return ()
         case _:
             assert_never(node)
@@ -59,11 +69,13 @@ def nested(node: Node) -> tuple[Body, ...]:
 def with_nested(node: Node, bodies: tuple[Body, ...]) -> Node:
     """Return the node with its bodies replaced, in the order of `nested`."""
     match node:
-        case For():
+        case For() | While():
             return replace(node, body=bodies[0])
         case If():
             return replace(node, then=bodies[0], otherwise=bodies[1])
         case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
+            return node
+        case Break() | Fail() | AllocateArray() | CallLibrary():
             return node
         case _:
             assert_never(node)
@@ -79,7 +91,7 @@ def map_node(node: Node, rule: Rule) -> Node:
     match node:
         case For():
             return replace(node, lower=rewrite(node.lower, rule), upper=rewrite(node.upper, rule))
-        case If():
+        case If() | While():
             return replace(node, condition=rewrite(node.condition, rule))
         case Assign():
             target = rewrite(node.target, rule)
@@ -94,7 +106,22 @@ def map_node(node: Node, rule: Rule) -> Node:
         case Declare() | SetLocal():
             instance = tuple(rewrite(part, rule) for part in node.instance)
             return replace(node, value=rewrite(node.value, rule), instance=instance)
-        case DeclareArray() | Comment():
+        case AllocateArray():
+            return replace(node, array=_reshaped(node.array, rule))
+        case CallLibrary():
+            inputs = tuple(_reshaped(array, rule) for array in node.inputs)
+            outputs = tuple(_reshaped(array, rule) for array in node.outputs)
+            return replace(node, inputs=inputs, outputs=outputs)
+        case DeclareArray() | Comment() | Break() | Fail():
             return node
         case _:
             assert_never(node)
+
+
+def map_body(body: Body, rule: Rule) -> Body:
+    """Return a body with `rule` applied to every expression in it."""
+    return tuple(map_node(node, rule) for node in body)
+
+
+def _reshaped(array: Array, rule: Rule) -> Array:
+    return replace(array, shape=tuple(rewrite(extent, rule) for extent in array.shape))

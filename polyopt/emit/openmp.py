@@ -9,8 +9,8 @@ from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.regions import nodes
 from polyopt.emit.work import work
-from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Symbol, linear, operands, sub, walk
-from polyopt.ir.loops import For
+from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Load, Symbol, linear, operands, sub, walk
+from polyopt.ir.loops import For, While
 
 _NAN_KEEPING = {
     BinaryOp.MIN: (HelperKind.MIN, HelperKind.REDUCE_MIN),
@@ -44,6 +44,7 @@ def _reduction(op: BinaryOp, symbol: Symbol, printer: ExprPrinter) -> str:
     return printer.helper(Helper(declared, symbol.dtype))
 
 
+CHUNK = 32  # iterations of unknown, short length handed out at once
 ENOUGH_WORK = 30_000  # assignments; fewer cost less than waking the threads
 
 
@@ -55,9 +56,23 @@ def parallel_pragma(loop: For, printer: ExprPrinter, *, simd: bool = False) -> s
         condition = "" if int(amount.value.real) > ENOUGH_WORK else " if (parallel : 0)"
     if not simd:
         condition = condition.replace("parallel : ", "")
-    how = "dynamic" if has_varying_work(loop) else "static"
+    how = _sharing(loop)
     kind = "parallel for simd" if simd else "parallel for"
     return f"omp {kind} schedule({how}){reduction_clauses(loop, printer)}{condition}"
+
+
+def _sharing(loop: For) -> str:
+    """Return how iterations are dealt out; where only data tells their length, some at a time."""
+    inner = [node for node in nodes(loop.body) if isinstance(node, For | While)]
+    if any(isinstance(node, While) for node in inner) or any(
+        isinstance(part, Load)
+        for node in inner
+        if isinstance(node, For)
+        for bound in (node.lower, node.upper)
+        for part in walk(bound)
+    ):
+        return f"dynamic, {CHUNK}" if len(inner) == 1 else "dynamic"
+    return "dynamic" if has_varying_work(loop) else "static"
 
 
 def simd_pragma(loop: For, printer: ExprPrinter) -> str:

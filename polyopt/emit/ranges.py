@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from polyopt.emit.regions import is_settled
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -46,7 +47,8 @@ class Ranges:
             lower[loop.iter] = least
         if most is not None:
             upper[loop.iter] = most - 1
-        below = {**self.below, loop.iter: minimum_arms(loop.upper)}
+        arms = tuple(arm for arm in minimum_arms(loop.upper) if is_settled(arm, loop.body))
+        below = {**self.below, loop.iter: arms}
         return replace(self, lower=lower, upper=upper, below=below)
 
     def least(self, expr: Expr) -> int | None:

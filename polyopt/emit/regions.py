@@ -12,15 +12,21 @@ from typing_extensions import assert_never
 
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
 from polyopt.ir.loops import (
+    AllocateArray,
     Assign,
     Body,
+    Break,
+    CallLibrary,
     Comment,
     Declare,
     DeclareArray,
+    Fail,
     For,
     If,
+    LoopKind,
     Node,
     SetLocal,
+    While,
 )
 from polyopt.ir.types import DType
 
@@ -50,12 +56,14 @@ def nodes(body: Body) -> Iterator[Node]:
     for node in body:
         yield node
         match node:
-            case For():
+            case For() | While():
                 yield from nodes(node.body)
             case If():
                 yield from nodes(node.then)
                 yield from nodes(node.otherwise)
             case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
+                pass
+            case Break() | Fail() | AllocateArray() | CallLibrary():
                 pass
             case _:
                 assert_never(node)
@@ -66,23 +74,73 @@ def expressions(node: Node) -> tuple[Expr, ...]:
     match node:
         case For():
             return (node.lower, node.upper, *(symbol for _, symbol in node.reductions))
-        case If():
+        case If() | While():
             return (node.condition,)
         case Assign():
             return (node.target, node.value)
         case Declare() | SetLocal():
             return (node.value,)
-        case DeclareArray():
+        case DeclareArray() | AllocateArray():
             return node.array.shape
-        case Comment():
+        case CallLibrary():
+            return tuple(e for array in (*node.inputs, *node.outputs) for e in array.shape)
+        case Comment() | Break() | Fail():
             return ()
         case _:
             assert_never(node)
 
 
 def written_arrays(body: Body) -> frozenset[str]:
-    """Return the arrays `body` writes."""
-    return frozenset(n.target.array for n in nodes(body) if isinstance(n, Assign))
+    """Return the arrays `body` writes, those it gives new memory included."""
+    found: set[str] = set()
+    for node in nodes(body):
+        match node:
+            case Assign():
+                found.add(node.target.array)
+            case AllocateArray():
+                found.add(node.array.name)
+            case CallLibrary():
+                found.update(array.name for array in node.outputs)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def whole_arrays(node: Node) -> tuple[str, ...]:
+    """Return the arrays that `node` uses as a whole, not element by element."""
+    match node:
+        case AllocateArray():
+            return (node.array.name,)
+        case CallLibrary():
+            return tuple(array.name for array in (*node.inputs, *node.outputs))
+        case _:
+            return ()
+
+
+def is_settled(expr: Expr, body: Body) -> bool:
+    """Tell whether `expr` keeps its value while `body` runs, whatever `body` stores."""
+    changed = {node.name for node in nodes(body) if isinstance(node, SetLocal)}
+    return not any(
+        isinstance(part, Load | VectorLoad) or (isinstance(part, Symbol) and part.name in changed)
+        for part in walk(expr)
+    )
+
+
+def leaves_itself(body: Body) -> bool:
+    """Tell whether `body`, as a loop's, holds a `Break` of that loop."""
+    for node in body:
+        match node:
+            case Break():
+                return True
+            case If():
+                if leaves_itself(node.then) or leaves_itself(node.otherwise):
+                    return True
+            case For(kind=LoopKind.PARALLEL | LoopKind.VECTOR | LoopKind.UNROLL):
+                if leaves_itself(node.body):
+                    return True
+            case _:
+                pass
+    return False
 
 
 def declared_names(body: Body) -> frozenset[str]:
@@ -96,7 +154,9 @@ def declared_names(body: Body) -> frozenset[str]:
                 found.add(node.name)
             case DeclareArray():
                 found.add(node.array.name)
-            case If() | Assign() | SetLocal() | Comment():
+            case If() | While() | Assign() | SetLocal() | Comment():
+                pass
+            case Break() | Fail() | AllocateArray() | CallLibrary():
                 pass
             case _:
                 assert_never(node)
@@ -114,6 +174,7 @@ def free_names(body: Body) -> Free:
     for node in nodes(body):
         if isinstance(node, SetLocal):
             assigned[node.name] = None
+        arrays.update(dict.fromkeys(whole_arrays(node)))
         for part in (p for e in expressions(node) for p in walk(e)):
             match part:
                 case Param():

@@ -17,6 +17,7 @@ class View:
 
     `strides` are texts of the strides in elements, "1" last for rows; empty for contiguous arrays.
     `extents` are texts of the dimensions but the first, for declaring the pointer to rows.
+    `is_plain`: the array is a C variable of its own, no memory behind a pointer.
     """
 
     array: Array
@@ -25,6 +26,7 @@ class View:
     written: bool
     strides: tuple[str, ...] = ()
     extents: tuple[str, ...] = ()
+    is_plain: bool = False
 
     @property
     def qualifier(self) -> str:
@@ -39,7 +41,7 @@ class View:
     def element(self, index: tuple[str, ...], factors: tuple[str, ...]) -> str:
         """Return the text of an element; `factors` are the subscripts fit for multiplication."""
         if not index:
-            return f"{self.name}[0]"
+            return self.name if self.is_plain else f"{self.name}[0]"
         if not self.strides:
             return self.name + "".join(f"[{i}]" for i in index)
         return f"{self.name}[{' + '.join(self._offsets(index, factors))}]"
@@ -57,8 +59,18 @@ class View:
         ]
 
     def parameter(self) -> str:
-        """Return the declaration of the pointer as a parameter or local."""
+        """Return the declaration of the pointer, or the variable, as a parameter or local."""
+        if self.is_plain:
+            return f"{self.array.dtype.ctype} {self.name}"
         return f"{self.qualifier}{self.array.dtype.ctype} *restrict {self.pointer}"
+
+    @property
+    def memory(self) -> str:
+        """Return the text of a pointer to the first element."""
+        if self.is_plain:
+            return f"&{self.name}"
+        is_stack = self.pointer == self.name and len(self.array.shape) > 1 and not self.strides
+        return f"&{self.name}{'[0]' * len(self.array.shape)}" if is_stack else self.pointer
 
     def rows(self) -> str | None:
         """Return the declaration of the pointer to rows, None where `pointer` serves."""

@@ -6,12 +6,15 @@ number of assignments one execution of the loop runs.
 
 from __future__ import annotations
 
+from polyopt.emit.regions import declared_names
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
     Const,
     Expr,
     Iter,
+    Load,
+    Symbol,
     add,
     integer,
     linear,
@@ -22,22 +25,37 @@ from polyopt.ir.expr import (
     substitute,
     walk,
 )
-from polyopt.ir.loops import Assign, Body, For, If, SetLocal
+from polyopt.ir.loops import Assign, Body, For, If, SetLocal, While
 from polyopt.ir.types import DType
 
 
 def work(loop: For) -> Expr:
     """Return about how many assignments `loop` runs; inner bounds are taken at the middle."""
-    return _loop(loop, {})
+    return _loop(loop, {}, declared_names(loop.body))
 
 
-def _loop(loop: For, middles: dict[str, Expr]) -> Expr:
+GUESS = 16
+"""Iterations of a loop whose length only data tells."""
+
+
+def _loop(loop: For, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
+    if not all(_is_known(bound, inside) for bound in (loop.lower, loop.upper)):
+        guessed = middles | {loop.iter: integer(0)}
+        return _product(integer(GUESS), _body(loop.body, guessed, inside))
     lower, upper = _pick(loop, middles)
     trip = normalize(sub(upper, lower))
     if loop.step != 1:
         trip = Binary(BinaryOp.FLOORDIV, trip, integer(loop.step), DType.INT64)
     middle = Binary(BinaryOp.FLOORDIV, normalize(add(lower, upper)), integer(2), DType.INT64)
-    return _product(trip, _body(loop.body, middles | {loop.iter: middle}))
+    return _product(trip, _body(loop.body, middles | {loop.iter: middle}, inside))
+
+
+def _is_known(bound: Expr, inside: frozenset[str]) -> bool:
+    """Tell whether `bound` can be computed before the loop: no data, no locals of the body."""
+    for part in walk(bound):
+        if isinstance(part, Load) or (isinstance(part, Symbol) and part.name in inside):
+            return False
+    return True
 
 
 def _product(left: Expr, right: Expr) -> Expr:
@@ -79,16 +97,19 @@ def _factors(expr: Expr) -> tuple[Expr, ...]:
     return (expr,)
 
 
-def _body(body: Body, middles: dict[str, Expr]) -> Expr:
+def _body(body: Body, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
     """Return the work of the deepest nest of a body, or its number of assignments."""
     statements = 0
     nests: list[tuple[int, Expr]] = []
     for node in body:
         match node:
             case For():
-                nests.append((_depth(node.body), _loop(node, middles)))
+                nests.append((_depth(node.body), _loop(node, middles, inside)))
+            case While():
+                amount = _product(integer(GUESS), _body(node.body, middles, inside))
+                nests.append((_depth(node.body), amount))
             case If():
-                nests.append((_depth(node.then), _body(node.then, middles)))
+                nests.append((_depth(node.then), _body(node.then, middles, inside)))
             case Assign() | SetLocal():
                 statements += 1
             case _:
@@ -103,7 +124,7 @@ def _depth(body: Body) -> int:
     """Return how many loops are nested below."""
     depths = [0]
     for node in body:
-        if isinstance(node, For):
+        if isinstance(node, For | While):
             depths.append(1 + _depth(node.body))
         elif isinstance(node, If):
             depths.append(_depth(node.then))

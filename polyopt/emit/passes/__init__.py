@@ -5,6 +5,7 @@ In: a `LoopFunction`, the machine, the floating-point mode.  Out: an equal `Loop
 
 from __future__ import annotations
 
+from polyopt.emit.passes.faults import collect_faults
 from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.guards import hoist_guards
 from polyopt.emit.passes.panels import pack_panels
@@ -26,5 +27,5 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
     if machine.fma:
         fn = contract(fn)
     fn = pack_panels(simplify(hoist_guards(fn)), machine)
-    fn = unroll(vectorize(vectorize_reductions(fn), machine))
+    fn = unroll(vectorize(collect_faults(vectorize_reductions(fn)), machine))
     return share_operands(simplify(promote(fn)))

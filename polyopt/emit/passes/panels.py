@@ -21,6 +21,7 @@ from polyopt.ir.expr import (
     Load,
     integer,
     linear,
+    loads,
     normalize,
     operands,
     sub,
@@ -82,7 +83,7 @@ def _packed(nest: _Nest, taken: set[str], most: int) -> Body:
     width = trip_count(nest.lanes)
     inner = {nest.tiles.iter, nest.rows.iter}
     bounds = (nest.depth.lower, nest.depth.upper, nest.lanes.lower, nest.lanes.upper)
-    if depth is None or width is None or any(_mentions(b, inner) for b in bounds):
+    if depth is None or width is None or any(_mentions(b, inner) or loads(b) for b in bounds):
         return (nest.tiles,)
     written = {n.target.array for n in nodes(nest.tiles.body) if isinstance(n, Assign)}
     found: list[Node] = []
@@ -136,7 +137,9 @@ def _shared(nest: _Nest, written: set[str], inner: set[str]) -> list[Load]:
     assert isinstance(assign, Assign)
     found: list[Load] = []
     for part in walk(assign.value):
-        if not isinstance(part, Load) or part.array in written or part in found:
+        if not isinstance(part, Load) or part in found:
+            continue
+        if any(read.array in written for read in loads(part)):
             continue
         depends = _mentions(part, {nest.lanes.iter}) and _mentions(part, {nest.depth.iter})
         if depends and not _mentions(part, inner) and part.dtype is not DType.BOOL:

@@ -1,8 +1,9 @@
 """Promote: array elements a loop keeps updating live in locals while it runs.
 
 In: a sequential loop whose body is straight-line.  Out: loads before it, stores after it.
-Leaves: elements another access in the body may touch.  A loop that may run zero times gets a
-condition around the whole, so that nothing is read that the source does not read.
+Leaves: elements another access in the body may touch, faults (other threads note theirs too).
+A loop that may run zero times gets a condition around the whole: nothing is read that the source
+does not read.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
+from polyopt.ir.scop import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +50,17 @@ class Cell:
 def promote(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with accumulators in locals."""
     names = Names(fn)
+    shared = frozenset(a.name for a in fn.arrays if a.role is Role.FAULT)
 
     def rule(node: Node) -> Body:
         if isinstance(node, For) and node.kind is LoopKind.SEQUENTIAL:
-            return _promoted(node, names)
+            return _promoted(node, names, shared)
         return (node,)
 
     return replace(fn, body=bottom_up(fn.body, rule))
 
 
-def _promoted(loop: For, names: Names) -> Body:
+def _promoted(loop: For, names: Names, shared: frozenset[str]) -> Body:
     if not all(isinstance(node, Assign | Declare | SetLocal) for node in loop.body):
         return (loop,)
     accesses = _accesses(loop.body)
@@ -66,7 +69,7 @@ def _promoted(loop: For, names: Names) -> Body:
         if not isinstance(node, Assign):
             continue
         cell = _cell(node.target)
-        if cell in chosen or not _is_steady(cell, loop):
+        if cell in chosen or cell.array in shared or not _is_steady(cell, loop):
             continue
         others = [other for other in accesses if other.array == cell.array and other != cell]
         if all(are_disjoint(cell, other, loop) for other in others):

@@ -39,7 +39,9 @@ from polyopt.ir.loops import (
     LoopKind,
     Node,
     SetLocal,
+    While,
 )
+from polyopt.ir.scop import Role
 from polyopt.ir.types import DType
 
 _OPERATORS = frozenset(
@@ -54,15 +56,17 @@ def vectorize_reductions(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with the reductions of its innermost loops on lanes, the others in order."""
     names = Names(fn)
     rows = row_arrays(fn)
+    faults = frozenset(a.name for a in fn.arrays if a.role is Role.FAULT)
 
     def rule(node: Node) -> Body:
         if not isinstance(node, For) or node.reductions:
             return (node,)
         match node.kind:
             case LoopKind.VECTOR:
-                return _on_lanes(node, fn.reassociable, names)
+                return _on_lanes(node, fn.reassociable, names, faults)
             case LoopKind.SEQUENTIAL if node.step == 1 and is_contiguous(node, rows):
-                done = _on_lanes(replace(node, kind=LoopKind.VECTOR), fn.reassociable, names)
+                vector = replace(node, kind=LoopKind.VECTOR)
+                done = _on_lanes(vector, fn.reassociable, names, faults)
                 return done if _found_reduction(done) else (node,)
             case _:
                 return (node,)
@@ -82,13 +86,17 @@ class _Accumulator:
     op: BinaryOp | None
 
 
-def _on_lanes(loop: For, reassociable: frozenset[str], names: Names) -> Body:
+def _on_lanes(
+    loop: For, reassociable: frozenset[str], names: Names, faults: frozenset[str]
+) -> Body:
     """Return a VECTOR loop with its accumulators as reductions, or in order."""
     own = declared_names(loop.body)
     found: dict[Load | Symbol, list[BinaryOp | None]] = {}
     for node in nodes(loop.body):
         target: Load | Symbol
         match node:
+            case Assign(target=Load() as target) if target.array in faults:
+                continue
             case Assign(target=Load() as target) if not _is_private(target, loop, own):
                 pass
             case SetLocal() if node.name not in own:
@@ -155,7 +163,7 @@ def _uses(expr: Expr, target: Expr) -> bool:
 def _is_supported(accumulator: _Accumulator, loop: For) -> bool:
     """Tell whether one local can stand for the accumulator while `loop` runs."""
     target = accumulator.target
-    if accumulator.op is None or any(isinstance(node, For) for node in nodes(loop.body)):
+    if accumulator.op is None or any(isinstance(node, For | While) for node in nodes(loop.body)):
         return False
     if target.dtype is DType.BOOL:
         return False
@@ -185,7 +193,7 @@ def _values(body: Body) -> list[Expr]:
                 found += [*node.target.index, node.value]
             case Declare() | SetLocal():
                 found.append(node.value)
-            case If():
+            case If() | While():
                 found.append(node.condition)
             case For():
                 found += [node.lower, node.upper]

@@ -13,6 +13,7 @@ from typing_extensions import assert_never
 
 from polyopt.emit.passes.rewriting import Names, local_names, renamed, substituted, trip_count
 from polyopt.emit.ranges import Ranges
+from polyopt.emit.regions import is_settled, leaves_itself
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -28,16 +29,21 @@ from polyopt.ir.expr import (
     sub,
 )
 from polyopt.ir.loops import (
+    AllocateArray,
     Assign,
     Body,
+    Break,
+    CallLibrary,
     Comment,
     Declare,
     DeclareArray,
+    Fail,
     For,
     If,
     LoopFunction,
     Node,
     SetLocal,
+    While,
 )
 from polyopt.ir.source import SizeOf
 from polyopt.ir.types import DType
@@ -63,7 +69,14 @@ def _node(node: Node, ranges: Ranges, names: Names) -> Body:
             return _loop(node, ranges, names)
         case If():
             return _branch(node, ranges, names)
+        case While():
+            condition = folded(node.condition, ranges)
+            if isinstance(condition, Const) and not condition.value:
+                return ()
+            return (While(condition, _body(node.body, ranges, names)),)
         case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
+            return (node,)
+        case Break() | Fail() | AllocateArray() | CallLibrary():
             return (node,)
         case _:
             assert_never(node)
@@ -74,12 +87,17 @@ def _loop(loop: For, ranges: Ranges, names: Names) -> Body:
     count = trip_count(loop)
     if count == 0:
         return ()
-    if count == 1 and not loop.reductions:
+    if count == 1 and not loop.reductions and _is_transparent(loop):
         body = substituted(loop.body, {loop.iter: loop.lower})
         fresh = {name: names.fresh(name) for name in local_names(body)}
         return _body(renamed(body, fresh), ranges, names)
     body = _body(loop.body, ranges.inside(loop), names)
     return (replace(loop, body=body),) if body else ()
+
+
+def _is_transparent(loop: For) -> bool:
+    """Tell whether a loop's body means the same without the loop around, at its first value."""
+    return is_settled(loop.lower, loop.body) and not leaves_itself(loop.body)
 
 
 def _branch(node: If, ranges: Ranges, names: Names) -> Body:

@@ -17,6 +17,7 @@ from polyopt.emit.passes.rewriting import (
     substituted,
     trip_count,
 )
+from polyopt.emit.regions import is_settled, leaves_itself
 from polyopt.ir.expr import add, integer, normalize
 from polyopt.ir.loops import Body, For, LoopFunction, LoopKind, Node
 
@@ -38,7 +39,9 @@ def unroll(fn: LoopFunction) -> LoopFunction:
 def unrolled(loop: For, names: Names) -> Body:
     """Return the copies of `loop`'s body, or `loop` as a sequential loop."""
     count = trip_count(loop)
-    if count is None or count * statements(loop.body) > LIMIT:
+    if count is None or leaves_itself(loop.body) or not is_settled(loop.lower, loop.body):
+        return (replace(loop, kind=LoopKind.SEQUENTIAL),)
+    if count * statements(loop.body) > LIMIT:
         return (replace(loop, kind=LoopKind.SEQUENTIAL),)
     copies: list[Node] = []
     for number in range(count):

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from polyopt.emit.lanes import NotVector, row_arrays, vector_dtype, vectorized
 from polyopt.emit.passes.rewriting import bottom_up, substituted, trip_count
+from polyopt.emit.regions import is_settled
 from polyopt.ir.expr import add, integer, normalize
 from polyopt.ir.loops import Assign, Body, For, LoopFunction, LoopKind, Node
 from polyopt.machine import Machine
@@ -44,6 +45,7 @@ def _vectors(loop: For, rows: frozenset[str], machine: Machine) -> Body:
     except NotVector:
         return (loop,)
     is_short = count is not None and count % lanes == 0 and count // lanes <= MAX_VECTORS
+    is_short = is_short and is_settled(loop.lower, loop.body)
     if is_short and count is not None and all(isinstance(node, Assign) for node in body):
         found: list[Node] = []
         for number in range(count // lanes):
