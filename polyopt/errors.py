@@ -2,7 +2,7 @@
 
 In: facts known where the error is raised.  Out: an exception that renders itself as text.
 Codes: PO01xx front end, PO02xx call arguments, PO03xx schedule, PO04xx emission, PO05xx toolchain,
-PO06xx command line and files, PO07xx budgets, PO09xx internal.
+PO06xx command line and files, PO07xx budgets, PO08xx found while a kernel ran, PO09xx internal.
 """
 
 from __future__ import annotations
@@ -58,6 +58,46 @@ class FrontendError(PolyoptError):
 
 class ArgumentError(PolyoptError, ValueError):
     """A call's arguments do not fit the kernel (dtype, rank, shape, writability, overlap)."""
+
+
+class KernelFault(PolyoptError):
+    """A kernel stopped at what its program does not allow; results so far stay in its arguments."""
+
+
+class ValueFault(KernelFault, ValueError):
+    """Values found while a kernel ran do not fit together."""
+
+
+class IndexFault(KernelFault, IndexError):
+    """A subscript found while a kernel ran is outside its array."""
+
+
+class DivisionFault(KernelFault, ZeroDivisionError):
+    """A divisor found while a kernel ran is zero."""
+
+
+class OverflowFault(KernelFault, OverflowError):
+    """A number found while a kernel ran is too large for what it is used for."""
+
+
+class AssertionFault(KernelFault, AssertionError):
+    """An `assert` did not hold while a kernel ran."""
+
+
+_FAULTS: dict[str, type[KernelFault]] = {
+    "PO0170": IndexFault,
+    "PO0801": IndexFault,
+    "PO0803": DivisionFault,
+    "PO0804": OverflowFault,
+    "PO0805": AssertionFault,
+}
+
+
+def kernel_fault(
+    code: str, message: str, *, loc: Loc | None = None, hint: str | None = None
+) -> KernelFault:
+    """Return the error of a fault: the Python exception that its code stands for, too."""
+    return _FAULTS.get(code, ValueFault)(code, message, loc=loc, hint=hint)
 
 
 class ScheduleError(PolyoptError):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from random import Random
 from typing import Any, TypeAlias
 
@@ -23,7 +22,8 @@ from polyopt.ir.evaluate import Frame, compile_expr, compile_store
 from polyopt.ir.expr import evaluate
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
-from polyopt.ir.run_loops import Setting, compile_body
+from polyopt.ir.run_loops import Failed, Setting, allocated, compile_body, raise_faults
+from polyopt.ir.run_parts import noted, run_parts
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.ir.source import (
     ArrayArg,
@@ -34,7 +34,7 @@ from polyopt.ir.source import (
     Signature,
     SizeOf,
 )
-from polyopt.ir.types import Kind
+from polyopt.ir.storage import storage
 
 Arrays: TypeAlias = dict[str, np.ndarray[Any, Any]]
 Point: TypeAlias = tuple[int, ...]
@@ -46,18 +46,7 @@ Execute: TypeAlias = Callable[[Arrays, dict[str, int], dict[str, Any]], None]
 
 def poison(array: Array, params: Mapping[str, int]) -> np.ndarray[Any, Any]:
     """Return new storage for `array` filled with NaN, or with a value no program writes by luck."""
-    shape = tuple(max(0, evaluate(extent, params)) for extent in array.shape)
-    result = np.empty(shape, dtype=array.dtype.numpy)
-    match array.dtype.kind:
-        case Kind.FLOAT | Kind.COMPLEX:
-            result.fill(np.nan)
-        case Kind.BOOL:
-            result.fill(True)
-        case Kind.SIGNED | Kind.UNSIGNED:
-            result.view(np.uint8).fill(0x5A) if result.ndim else result.fill(90)
-        case _:
-            assert_never(array.dtype.kind)
-    return result
+    return storage(array, [evaluate(extent, params) for extent in array.shape])
 
 
 def fix_params(value: isl.Set, params: Mapping[str, int]) -> isl.Set:
@@ -190,7 +179,7 @@ def _with_temporaries(declared: Sequence[Array], arrays: Arrays, params: dict[st
     """Return `arrays` and poisoned storage for the TEMP arrays they lack."""
     result = dict(arrays)
     for array in declared:
-        if array.name not in result and array.role is Role.TEMP:
+        if array.name not in result and array.role in (Role.TEMP, Role.FAULT):
             result[array.name] = poison(array, params)
     return result
 
@@ -222,17 +211,26 @@ def run_loops(
 
     With `shuffle`, iterations of PARALLEL and VECTOR loops run in random order, reductions on
     private copies, and two iterations that touch one element, one writing, raise PO0914.
+    Raises the `KernelFault` that the kernel ends with.
     """
-    frame = Frame(_with_temporaries(fn.arrays, arrays, params), params, dict(symbols or {}))
+    later = allocated(fn.body)
+    declared = [array for array in fn.arrays if array.name not in later]
+    frame = Frame(_with_temporaries(declared, arrays, params), params, dict(symbols or {}))
+    faults = frozenset(array.name for array in fn.arrays if array.role is Role.FAULT)
+    setting = Setting(fn.signature, shuffle, trace, fn.reassociable, faults)
+    failed: int | None = None
     with np.errstate(all="ignore"):
-        storage = partial(poison, params=params)
-        compile_body(fn.body, Setting(storage, shuffle, trace, fn.reassociable))(frame)
+        try:
+            compile_body(fn.body, setting)(frame)
+        except Failed as stop:
+            failed = stop.fault
+    raise_faults(fn.signature, noted(frame.arrays[name] for name in faults), failed)
 
 
 def run_program(program: Program, args: Sequence[object], execute: Execute | None = None) -> object:
     """Call the program as the user's function is called and return what it returns.
 
-    `execute(arrays, params, symbols)` runs the body; without it `run_scop` does.
+    `execute(arrays, params, symbols)` runs the body; without it the parts run in order.
     """
     signature = program.signature
     arrays, symbols = _bind(signature, args)
@@ -241,13 +239,16 @@ def run_program(program: Program, args: Sequence[object], execute: Execute | Non
         if not evaluate(check.condition, params):
             raise ArgumentError(check.code, check.message, loc=check.loc, hint=check.hint)
     _check_shapes(signature, arrays, params)
-    for array in program.scop.arrays:
+    for array in program.arrays:
         if array.role is Role.OUTPUT:
             arrays[array.name] = poison(array, params)
     if execute is None:
-        run_scop(program.scop, arrays, params, symbols)
+        run_parts(program, arrays, params, symbols, run_scop)
     else:
         execute(arrays, params, symbols)
+    for output in signature.outputs:
+        if output.length is not None:
+            arrays[output.array] = arrays[output.array][: int(arrays[output.length][()])].copy()
     results = tuple(_result(signature, r.kind, r.array, arrays, args) for r in signature.results)
     if not results:
         return None
@@ -286,6 +287,8 @@ def bind_sizes(signature: Signature, args: Sequence[object]) -> dict[str, int]:
                 params[size.param] = int(args[size.argument])  # type: ignore[call-overload]
             case _:
                 assert_never(size)
+    for computed in signature.computed:
+        params[computed.param] = evaluate(computed.value, params)
     return params
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from typing_extensions import assert_never
 
-from polyopt.errors import InternalError
+from polyopt.errors import InternalError, kernel_fault
 from polyopt.ir.evaluate import (
     Cell,
     Frame,
@@ -25,19 +25,26 @@ from polyopt.ir.evaluate import (
     convert,
 )
 from polyopt.ir.expr import BinaryOp, Symbol, show
+from polyopt.ir.library import call_library
 from polyopt.ir.loops import (
+    AllocateArray,
     Assign,
     Body,
+    Break,
+    CallLibrary,
     Comment,
     Declare,
     DeclareArray,
+    Fail,
     For,
     If,
     LoopKind,
     Node,
     SetLocal,
+    While,
 )
-from polyopt.ir.scop import Array
+from polyopt.ir.source import Signature
+from polyopt.ir.storage import storage
 
 Trace: TypeAlias = list[tuple[str, tuple[int, ...]]]
 Action: TypeAlias = Callable[[Frame], None]
@@ -55,12 +62,52 @@ _COMBINE: dict[BinaryOp, Callable[[Value, Value], Value]] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How to run: storage of local arrays, randomness of free loops, where to note instances."""
+    """How to run: faults and library calls, randomness of free loops, where to note instances.
 
-    allocate: Callable[[Array], np.ndarray[Any, Any]]
+    `faults` are the arrays whose elements any iteration may set.
+    """
+
+    signature: Signature
     shuffle: Random | None
     trace: Trace | None
     reassociable: frozenset[str] = frozenset()
+    faults: frozenset[str] = frozenset()
+
+
+class Left(Exception):
+    """A `Break` on its way to its loop."""
+
+
+class Failed(Exception):
+    """A `Fail` on its way out; `fault` is its number."""
+
+    def __init__(self, fault: int) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+
+def raise_faults(signature: Signature, noted: Sequence[int], failed: int | None = None) -> None:
+    """Raise the lowest fault that was noted, or the one the kernel failed with."""
+    first = min(noted, default=failed)
+    if first is not None:
+        fault = signature.faults[first]
+        raise kernel_fault(fault.code, fault.message, loc=fault.loc, hint=fault.hint)
+
+
+def allocated(body: Body) -> frozenset[str]:
+    """Return the arrays that `body` gives memory to."""
+    found: set[str] = set()
+    for node in body:
+        match node:
+            case AllocateArray():
+                found.add(node.array.name)
+            case For() | While():
+                found |= allocated(node.body)
+            case If():
+                found |= allocated(node.then) | allocated(node.otherwise)
+            case _:
+                pass
+    return frozenset(found)
 
 
 def compile_body(body: Body, setting: Setting) -> Action:
@@ -72,10 +119,12 @@ def compile_body(body: Body, setting: Setting) -> Action:
     def run(frame: Frame) -> None:
         symbols = {name: frame.symbols.get(name) for name in locals_here}
         arrays = {name: frame.arrays.get(name) for name in arrays_here}
-        for action in actions:
-            action(frame)
-        _restore(frame.symbols, symbols)
-        _restore(frame.arrays, arrays)
+        try:
+            for action in actions:
+                action(frame)
+        finally:
+            _restore(frame.symbols, symbols)
+            _restore(frame.arrays, arrays)
 
     return run
 
@@ -88,7 +137,7 @@ def _restore(scope: dict[str, Any], before: dict[str, Any]) -> None:
             scope[name] = value
 
 
-def _compile(node: Node, setting: Setting) -> Action:
+def _compile(node: Node, setting: Setting) -> Action:  # noqa: C901 - one case per node
     match node:
         case For():
             return _for(node, setting)
@@ -98,16 +147,64 @@ def _compile(node: Node, setting: Setting) -> Action:
             return _assign(node, setting)
         case Declare() | SetLocal():
             return _set_local(node, setting)
-        case DeclareArray(array=array):
+        case DeclareArray(array=array) | AllocateArray(array=array):
+            shape = compile_index(array.shape)
 
             def declare(frame: Frame) -> None:
-                frame.arrays[array.name] = setting.allocate(array)
+                frame.arrays[array.name] = storage(array, shape(frame))
 
             return declare
+        case While():
+            return _while(node, setting)
+        case Break():
+            return _leave
+        case Fail(fault=fault):
+
+            def fail(frame: Frame) -> None:
+                raise Failed(fault)
+
+            return fail
+        case CallLibrary():
+            return _library(node, setting)
         case Comment():
             return lambda frame: None
         case _:
             assert_never(node)
+
+
+def _leave(frame: Frame) -> None:
+    raise Left
+
+
+def _while(node: While, setting: Setting) -> Action:
+    condition, body = compile_expr(node.condition), compile_body(node.body, setting)
+
+    def run(frame: Frame) -> None:
+        try:
+            while condition(frame):
+                body(frame)
+        except Left:
+            pass
+
+    return run
+
+
+def _library(node: CallLibrary, setting: Setting) -> Action:
+    call = setting.signature.library[node.site]
+    kinds = tuple((a.dtype, len(a.shape)) for a in node.inputs)
+    made = tuple((a.dtype, len(a.shape)) for a in node.outputs)
+    if (kinds, made) != (call.inputs, call.outputs):
+        raise InternalError("PO0911", f"{call.function} is called with other types or ranks")
+    sized = tuple((a.name, compile_index(a.shape)) for a in (*node.inputs, *node.outputs))
+
+    def run(frame: Frame) -> None:
+        for name, shape in sized:
+            if frame.arrays[name].shape != shape(frame):
+                raise InternalError("PO0911", f"{name} has not the shape it is passed with")
+        inputs = [frame.arrays[array.name] for array in node.inputs]
+        call_library(call, inputs, [frame.arrays[array.name] for array in node.outputs])
+
+    return run
 
 
 def _if(node: If, setting: Setting) -> Action:
@@ -168,20 +265,52 @@ def _for(node: For, setting: Setting) -> Action:
     body = compile_body(node.body, setting)
     if node.step <= 0:
         raise InternalError("PO0911", f"loop {node.iter} has step {node.step}")
-    free = node.kind in (LoopKind.PARALLEL, LoopKind.VECTOR) and setting.shuffle is not None
 
     def run(frame: Frame) -> None:
         before = frame.iters.get(node.iter)
         iterations = range(int(lower(frame)), int(upper(frame)), node.step)
-        if free:
-            _run_free(node, frame, body, iterations, setting)
-        else:
-            for iteration in iterations:
-                frame.iters[node.iter] = iteration
-                body(frame)
-        _restore(frame.iters, {node.iter: before})
+        try:
+            if node.kind is LoopKind.PARALLEL:
+                _run_parallel(node, frame, body, iterations, setting)
+            else:
+                _run_iterations(node, frame, body, iterations, setting)
+        finally:
+            _restore(frame.iters, {node.iter: before})
 
     return run
+
+
+def _run_parallel(
+    node: For, frame: Frame, body: Action, iterations: Sequence[int], setting: Setting
+) -> None:
+    """Run all iterations; the lowest fault that one ended with is raised after the last."""
+    failed: list[int] = []
+
+    def alone(frame: Frame) -> None:
+        try:
+            body(frame)
+        except Failed as stop:
+            failed.append(stop.fault)
+
+    _run_iterations(node, frame, alone, iterations, setting)
+    if failed:
+        raise Failed(min(failed))
+
+
+def _run_iterations(
+    node: For, frame: Frame, body: Action, iterations: Sequence[int], setting: Setting
+) -> None:
+    if node.kind in (LoopKind.PARALLEL, LoopKind.VECTOR) and setting.shuffle is not None:
+        _run_free(node, frame, body, iterations, setting)
+        return
+    for iteration in iterations:
+        frame.iters[node.iter] = iteration
+        try:
+            body(frame)
+        except Left:
+            if node.kind is LoopKind.SEQUENTIAL:
+                return
+            raise
 
 
 def _run_free(
@@ -193,7 +322,8 @@ def _run_free(
     setting.shuffle.shuffle(shuffled)
     chunks = [shuffled[k::3] for k in range(3)] if node.reductions else [shuffled]
     totals = {symbol.name: frame.symbols[symbol.name] for _, symbol in node.reductions}
-    watch = Watch(node, frozenset([*frame.symbols, *frame.arrays]) - frozenset(totals))
+    names = frozenset([*frame.symbols, *frame.arrays])
+    watch = Watch(node, names - frozenset(totals) - setting.faults)
     outer = frame.on_read, frame.on_write
     for chunk in chunks:
         for op, symbol in node.reductions:
