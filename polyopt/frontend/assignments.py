@@ -6,6 +6,7 @@ In: the statement's tree.  Out: bindings in the frame, statements in the builder
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments
@@ -15,6 +16,7 @@ from polyopt.frontend.creation import astype
 from polyopt.frontend.elements import store_element
 from polyopt.frontend.elementwise import apply
 from polyopt.frontend.expressions import evaluate, lookup, parts_of
+from polyopt.frontend.fancy import is_fancy, scatter
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.gather import Pending
 from polyopt.frontend.integers import ONE
@@ -24,7 +26,7 @@ from polyopt.frontend.operators import BINARY, describe, operand, operate
 from polyopt.frontend.pins import fixed_items, refuse_write
 from polyopt.frontend.products import matmul
 from polyopt.frontend.promote import cast, is_castable
-from polyopt.frontend.subscripts import Mask, select_parts
+from polyopt.frontend.subscripts import Mask, Part, select_parts
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
     Known,
@@ -84,6 +86,9 @@ def assign_to(b: Builder, frame: Frame, target: ast.expr, value: Value, node: as
                 assign_to(b, frame, part, item, node)
         case ast.Subscript():
             view, mask, pending = _target_view(b, frame, target)
+            if isinstance(pending, Scattered):
+                pending.write(b, view, value, loc)
+                return
             with pending.met(b):
                 if mask is not None:
                     write_masked(b, view, mask, value, loc)
@@ -91,6 +96,33 @@ def assign_to(b: Builder, frame: Frame, target: ast.expr, value: Value, node: as
                 write(b, view, value, loc)
         case _:
             refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
+
+
+@dataclass(frozen=True, eq=False)
+class Scattered:
+    """The elements of an array that a subscript with index arrays selects."""
+
+    parts: tuple[Part, ...]
+    name: str
+
+    def write(self, b: Builder, view: Tensor, value: Value, loc: Loc | None) -> None:
+        """`view[parts] = value`."""
+        new = as_tensor(operand(value, loc))
+        scatter(b, view, self.parts, self.name, lambda _: new, loc)
+
+    def augment(
+        self, b: Builder, view: Tensor, op: ast.operator, value: Value, loc: Loc | None
+    ) -> None:
+        """`view[parts] op= value`: an element met twice is changed once, as in NumPy."""
+        right = settled(b, operand(value, loc))
+
+        def combine(old: Tensor) -> Tensor:
+            found = _operated(b, op, as_value(old), right, loc)
+            assert isinstance(found, Number | Tensor)
+            _refuse_cast(found.dtype, view.dtype, loc)
+            return as_tensor(found)
+
+        scatter(b, view, self.parts, self.name, combine, loc)
 
 
 def _items(b: Builder, value: Value, count: int, loc: Loc | None) -> tuple[Value, ...]:
@@ -109,8 +141,11 @@ def _items(b: Builder, value: Value, count: int, loc: Loc | None) -> tuple[Value
 
 def _target_view(
     b: Builder, frame: Frame, target: ast.Subscript
-) -> tuple[Tensor, Tensor | None, Pending]:
-    """Return the view that is written, the mask of the elements that are, and what must hold."""
+) -> tuple[Tensor, Tensor | None, Pending | Scattered]:
+    """Return the view that is written, the mask of the elements that are, and what must hold.
+
+    `Scattered` when index arrays say which elements of the view are written.
+    """
     base = evaluate(b, frame, target.value)
     if not isinstance(base, Tensor) or base.view is None:
         refuse(
@@ -121,6 +156,8 @@ def _target_view(
     if len(parts) == 1 and isinstance(parts[0], Mask):
         return base, parts[0].flags, Pending()
     name, pending = ast.unparse(target.value), Pending()
+    if is_fancy(parts):
+        return base, None, Scattered(tuple(parts), name)
     return select_parts(b, base, parts, name, frame.loc(target), pending), None, pending
 
 
@@ -204,6 +241,9 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
         case ast.Subscript():
             view, mask, pending = _target_view(b, frame, node.target)
             value = _unchanged(b, frame, view, node)
+            if isinstance(pending, Scattered):
+                pending.augment(b, view, node.op, value, loc)
+                return
             with pending.met(b):
                 if mask is not None:
                     _augment_masked(b, view, mask, node.op, value, loc)

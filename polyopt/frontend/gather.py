@@ -66,12 +66,19 @@ class Place:
 
 
 def found_position(
-    b: Builder, index: Expr, extent: Expr, place: Place, pending: Pending | None, held: bool
+    b: Builder,
+    index: Expr,
+    extent: Expr,
+    place: Place,
+    pending: Pending | None,
+    held: bool,
+    loops: Sequence[Loop] = (),
 ) -> Expr:
     """Return the position of a number that is not affine; `held`: in a variable of its own."""
-    if cost_of(index) > 1 or len(loads(index)) > 1:
+    wraps = bool(loops) or _is_signed(index)
+    if not loops and (cost_of(index) > 1 or len(loads(index)) > 1):
         index = _variable(b, index, place)
-    found = checked(b, index, extent, place, pending, wraps=_is_signed(index))
+    found = checked(b, index, extent, place, pending, loops, wraps=wraps)
     return _variable(b, found, place) if held else found
 
 

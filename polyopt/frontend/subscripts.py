@@ -14,6 +14,7 @@ from typing import TypeAlias
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.domains import Loop
 from polyopt.frontend.gather import Pending, Place, checked, found_position
 from polyopt.frontend.integers import (
     ONE,
@@ -73,7 +74,15 @@ class Mask:
     flags: Tensor
 
 
-Part: TypeAlias = At | Cut | NewAxis | Dots | Mask
+@dataclass(frozen=True, eq=False)
+class By:
+    """The elements whose positions an integer array gives."""
+
+    index: Tensor
+    text: str
+
+
+Part: TypeAlias = At | Cut | NewAxis | Dots | Mask | By
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +106,7 @@ def select_parts(
 
     With `pending` it is a target, written where the conditions that it gets are met.
     """
-    full = _with_dots(tensor.rank, parts, name, loc)
+    full = with_dots(tensor.rank, parts, name, loc)
     held = any(not isinstance(part, At) for part in full)
     dims: list[_Dim] = []
     shape: list[Expr] = []
@@ -116,8 +125,8 @@ def select_parts(
             case Mask():
                 hint = "use np.where(mask, x, y), or assign under the mask"
                 refuse("PO0135", f"`{name}` under a mask has an unknown size", loc, hint)
-            case Dots():
-                raise AssertionError("expanded above")
+            case Dots() | By():
+                raise AssertionError("expanded above, arrays are not for here")
 
     def index_map(index: Index) -> Index:
         return tuple(
@@ -127,9 +136,9 @@ def select_parts(
     return remapped(tensor, tuple(shape), index_map)
 
 
-def _with_dots(rank: int, parts: Sequence[Part], name: str, loc: Loc | None) -> list[Part]:
+def with_dots(rank: int, parts: Sequence[Part], name: str, loc: Loc | None) -> list[Part]:
     """Return the parts with `...` and missing dimensions written as full slices."""
-    used = sum(isinstance(part, At | Cut) for part in parts)
+    used = sum(isinstance(part, At | Cut | By) for part in parts)
     dots = sum(isinstance(part, Dots) for part in parts)
     if used > rank:
         refuse("PO0135", f"`{name}` has {rank} dimensions, but {used} subscripts are given", loc)
@@ -145,24 +154,37 @@ def _with_dots(rank: int, parts: Sequence[Part], name: str, loc: Loc | None) -> 
 
 
 def position(
-    b: Builder, index: Expr, extent: Expr, place: Place, pending: Pending | None, held: bool
+    b: Builder,
+    index: Expr,
+    extent: Expr,
+    place: Place,
+    pending: Pending | None,
+    held: bool,
+    loops: Sequence[Loop] = (),
 ) -> Expr:
-    """Return an integer subscript counted from the front, and require that it is inside."""
+    """Return an integer subscript counted from the front, and require that it is inside.
+
+    In every iteration of `loops`; `held`: one found while the kernel runs gets a variable.
+    """
     if not is_affine(index):
-        return found_position(b, index, extent, place, pending, held)
+        return found_position(b, index, extent, place, pending, held, loops)
+    with b.within(loops):
+        found = _from_front(b, index, extent)
+        if b.scope.guard == TRUE or b.scout:
+            b.demand_index(found, extent, place.name, place.text, place.loc)
+            return found
+    return checked(b, found, extent, place, pending, loops, wraps=False)
+
+
+def _from_front(b: Builder, index: Expr, extent: Expr) -> Expr:
     value = constant(index)
     if value is not None:
-        found = index if value >= 0 else plus(extent, value)
-    elif b.nonnegative(index):
-        found = index
-    elif b.never(at_least(index, ZERO)):
-        found = plus(extent, index)
-    else:
-        found = select(less(index, ZERO), plus(index, extent), index)
-    if b.scope.guard != TRUE and not b.scout:
-        return checked(b, found, extent, place, pending, wraps=False)
-    b.demand_index(found, extent, place.name, place.text, place.loc)
-    return found
+        return index if value >= 0 else plus(extent, value)
+    if b.nonnegative(index):
+        return index
+    if b.never(at_least(index, ZERO)):
+        return plus(extent, index)
+    return select(less(index, ZERO), plus(index, extent), index)
 
 
 def cut(b: Builder, part: Cut, extent: Expr, loc: Loc | None) -> tuple[Expr, Expr]:

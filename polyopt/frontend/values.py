@@ -89,6 +89,7 @@ class Tensor:
     """An array value: a view of a buffer, an elementwise expression, or a `Fold`.
 
     A negative extent means an empty dimension.  `cost` weighs the operations of one element.
+    `merged` tells of dimensions that are neighbouring ones of another array in one.
     """
 
     shape: Index
@@ -99,11 +100,20 @@ class Tensor:
     cost: int = 0
     weak: bool = False
     undefined: bool = False  # np.empty: memory, but no elements yet
+    merged: Merged | None = None
 
     @property
     def rank(self) -> int:
         """Number of dimensions."""
         return len(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Dimension `d` is the next `counts[d]` dimensions of `source`, row-major, in one."""
+
+    source: Tensor
+    counts: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +129,7 @@ class Sequence:
     """A Python tuple or list of values."""
 
     items: tuple[Value, ...]
+    is_list: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,94 @@
+"""What one value between the brackets of a subscript means.
+
+In: a value.  Out: a part: a position, a new axis, an ellipsis, a mask, an index array.
+Refuses: what NumPy does not take as a subscript (PO0135).
+"""
+
+from __future__ import annotations
+
+from polyopt.errors import Loc
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.constants import as_sequence, nested
+from polyopt.frontend.fancy import SHORT, index_list
+from polyopt.frontend.integers import is_affine, strip_casts
+from polyopt.frontend.memory import forced, settled
+from polyopt.frontend.operators import operand
+from polyopt.frontend.promote import cast
+from polyopt.frontend.subscripts import At, By, Dots, Mask, NewAxis, Part
+from polyopt.frontend.values import Known, Number, Sequence, Tensor, Value
+from polyopt.ir.expr import Expr
+from polyopt.ir.types import DType
+
+
+def is_tuple(value: Value) -> bool:
+    """Whether a value between the brackets is a tuple: one subscript for each dimension."""
+    match value:
+        case Sequence(is_list=is_list):
+            return not is_list
+        case Known(value=known):
+            return isinstance(known, tuple)
+        case _:
+            return False
+
+
+def part_of(b: Builder, value: Value, text: str, loc: Loc | None) -> Part:
+    """Return the part of a subscript that a value stands for."""
+    match value:
+        case Known(value=None):
+            return NewAxis()
+        case Known(value=found) if found is Ellipsis:
+            return Dots()
+        case Sequence() | Known(value=tuple() | list()):
+            return _listed(b, as_sequence(value), text, loc)
+        case Tensor() if value.rank:
+            return by_array(b, value, text, loc)
+        case _:
+            return At(subscript(b, value, f"the subscript `{text}`", loc), text)
+
+
+def by_array(b: Builder, value: Tensor, text: str, loc: Loc | None) -> By | Mask:
+    """Return the part for an array: a mask, or positions."""
+    array = forced(b, value)
+    if array.dtype is DType.BOOL:
+        return Mask(array)
+    if not array.dtype.is_integer:
+        hint = "convert it, for example with `.astype(np.int64)`"
+        refuse("PO0135", f"the subscript `{text}` is an array of {array.dtype}", loc, hint)
+    return By(Tensor(array.shape, DType.INT64, lambda i: _wide(array.at(i)), cost=array.cost), text)
+
+
+def _wide(element: Expr) -> Expr:
+    plain = strip_casts(element)
+    return plain if is_affine(plain) else cast(element, DType.INT64)
+
+
+def _listed(b: Builder, value: Value, text: str, loc: Loc | None) -> By | Mask:
+    """Return the part for a list of subscripts."""
+    assert isinstance(value, Sequence)
+    items = [settled(b, operand(v, loc)) for v in value.items if not isinstance(v, Sequence)]
+    numbers = [item for item in items if isinstance(item, Number)]
+    if numbers and len(numbers) == len(value.items) <= SHORT:
+        plain = [strip_casts(number.expr) for number in numbers]
+        whole = all(number.dtype.is_integer for number in numbers)
+        if whole and all(is_affine(expr) for expr in plain):
+            return By(index_list(plain), text)
+    return by_array(b, nested(b, value, None, loc), text, loc)
+
+
+def subscript(b: Builder, value: Value, what: str, loc: Loc | None) -> Expr:
+    """Return a subscript as an INT64 integer, one that is found while the kernel runs too."""
+    found = whole_number(b, value, what, loc)
+    return _wide(found.expr)
+
+
+def whole_number(b: Builder, value: Value, what: str, loc: Loc | None) -> Number:
+    """Return an integer, or refuse with the reason."""
+    found = settled(b, operand(value, loc))
+    if isinstance(found, Tensor):
+        refuse("PO0135", f"{what} is an array", loc, "loop over the elements")
+    if found.dtype is DType.BOOL:
+        refuse("PO0135", f"{what} is a truth value", loc, "use np.where for masks")
+    if not found.dtype.is_integer:
+        refuse("PO0135", f"{what} is no integer", loc, "use `//` for whole quotients")
+    return found
