@@ -16,7 +16,7 @@ from polyopt.emit.blocks import Branch, Function, Nest, prototype, words
 from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.contraction import mixes_products
 from polyopt.emit.exits import FIRST_FAULT, STATUS, Block, Exit, Way, leaves_early
-from polyopt.emit.frame import Frame, array_view, extent_text
+from polyopt.emit.frame import Frame, array_view, extent_text, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import is_contiguous, vectorized
 from polyopt.emit.names import c_identifier
@@ -160,9 +160,8 @@ class BodyEmitter:
         views = {**self.frame.views, array.name: view}
         frame, printer = replace(self.frame, views=views), replace(self.printer, views=views)
         following = replace(self, frame=frame, printer=printer)._rest(rest)
-        rows = view.rows()
-        if rows is not None and view.name in words(following):
-            lines.append(cgen.Line(f"{rows};"))
+        if view.is_rows and view.name in words(following):
+            lines.append(row_declaration(view, self.printer))
         return [*lines, *following]
 
     def allocation(self, array: Array) -> str:

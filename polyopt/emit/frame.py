@@ -93,13 +93,18 @@ class Frame:
         used = words(body)
         lines: list[cgen.Generable] = []
         for name, view in self.views.items():
-            text = view.rows()
-            if text is not None and view.name in used and name not in skipped:
-                lines.append(cgen.Line(f"{text};"))
-                for helper in map(Helper, _IN_EXTENTS):
-                    if f"{helper.name}(" in text:
-                        printer.helper(helper)
+            if view.is_rows and view.name in used and name not in skipped:
+                lines.append(row_declaration(view, printer))
         return lines
+
+
+def row_declaration(view: View, printer: ExprPrinter) -> cgen.Generable:
+    """Return the declaration of an array's pointer to rows."""
+    text = view.rows()
+    for helper in map(Helper, _IN_EXTENTS):
+        if f"{helper.name}(" in text:
+            printer.helper(helper)
+    return cgen.Line(f"{text};")
 
 
 def make_frame(fn: LoopFunction) -> Frame:

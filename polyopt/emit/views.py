@@ -72,10 +72,8 @@ class View:
         is_stack = self.pointer == self.name and len(self.array.shape) > 1 and not self.strides
         return f"&{self.name}{'[0]' * len(self.array.shape)}" if is_stack else self.pointer
 
-    def rows(self) -> str | None:
-        """Return the declaration of the pointer to rows, None where `pointer` serves."""
-        if not self.is_rows:
-            return None
+    def rows(self) -> str:
+        """Return the declaration of the pointer to rows."""
         tail = "".join(f"[{e}]" for e in self.extents)
         head = f"{self.qualifier}{self.array.dtype.ctype}"
         return f"{head} (*{self.name}){tail} = ({head} (*){tail}){self.pointer}"

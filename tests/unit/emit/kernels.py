@@ -87,6 +87,11 @@ def function(name, arrays, params, *body, scalars=(), trace=(), reassociable=())
 
 def build(source: Source, flags=STRICT):
     """Return the compiled entry as a ctypes function."""
+    return getattr(load(source, flags), source.entry)
+
+
+def load(source: Source, flags=STRICT):
+    """Return the compiled text as a library."""
     folder = Path(tempfile.mkdtemp(prefix="po_test_"))
     text = folder / "kernel.c"
     text.write_text(source.text)
@@ -95,7 +100,7 @@ def build(source: Source, flags=STRICT):
         [*flags, str(text), "-o", str(library), "-lm"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr + source.text
-    return getattr(ctypes.CDLL(str(library)), source.entry)
+    return ctypes.CDLL(str(library))
 
 
 _CTYPES = {
