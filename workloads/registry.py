@@ -3,8 +3,9 @@
 In: a published name ("2mm", "jacobi-2d").  Out: its `Workload`.
 Refuses: a name that no module has.
 
-A module `softmax.py` defines `softmax` (explicit loops), `softmax_numpy` or both, `SIZES`, `OUTPUTS`
-and `make(*sizes, dtype)`; what else it may define is in `_workload`, with what holds otherwise.
+A module `softmax.py` defines `softmax` (explicit loops), `softmax_numpy` or both, `SIZES`,
+`OUTPUTS` and `make(*sizes, dtype)`; what else it may define, and what holds if not, is in
+`_workload`.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class Workload:
         return float(2 * np.finfo(chosen).eps * (8 + self.chain(**self.at(sizes))))
 
 
-def _output(name: str, arguments: Mapping[str, Any], returned: Any) -> NDArray[Any]:  # noqa: ANN401
+def _output(name: str, arguments: Mapping[str, Any], returned: Any) -> NDArray[Any]:
     """Return one output as an array."""
     if not name.startswith("return"):
         return np.asarray(arguments[name])

@@ -36,6 +36,24 @@ def seidel_2d(tsteps: int, A: po.f64["N,N"]):
                 ) / 9.0
 
 
+def seidel_2d_numpy(tsteps: int, A: po.f64["N,N"]):
+    N = A.shape[0]
+    for _t in range(tsteps):
+        for i in range(1, N - 1):
+            A[i, 1:-1] += (
+                A[i - 1, :-2]
+                + A[i - 1, 1:-1]
+                + A[i - 1, 2:]
+                + A[i, 2:]
+                + A[i + 1, :-2]
+                + A[i + 1, 1:-1]
+                + A[i + 1, 2:]
+            )
+            for j in range(1, N - 1):
+                A[i, j] += A[i, j - 1]
+                A[i, j] /= 9.0
+
+
 def make(TSTEPS, N, dtype):
     i, j = np.ogrid[:N, :N]
     return {"tsteps": TSTEPS, "A": ((i * (j + 2) + 2) / max(N, 1)).astype(dtype)}
