@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from polyopt.building import Built, build_kernel, compile_stages
-from polyopt.errors import BudgetError, InternalError, PolyoptError, UsageError
+from polyopt.errors import InternalError, PolyoptError, UsageError
 from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
 from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature
 from polyopt.runtime.check import ShapeError, check_call
@@ -67,7 +67,7 @@ class CompiledKernel:
     def settle(self, values: _Values) -> Any:  # noqa: ANN401
         """Run a call that the wrapper refused, or raise the error that says why."""
         loaded = self.loaded
-        if loaded.state()[0]:
+        if loaded.is_forked():
             warn_forked()
             loaded.set_threads(1)
         plain = plain_values(values)
@@ -77,12 +77,6 @@ class CompiledKernel:
             result = loaded.call(*_exact(self.signature, plain, bound.symbols))
         if result is not NotImplemented:
             return restore(result, plain, values)
-        if loaded.state()[1]:
-            raise BudgetError(
-                "PO0702",
-                f"there is not enough memory for `{self.signature.name}`'s temporaries and results",
-                hint="use smaller arrays",
-            )
         raise InternalError("PO0901", "the call wrapper refused a call that fits")
 
     @property
@@ -129,8 +123,13 @@ class CompiledKernel:
 
     @property
     def schedule(self) -> Schedule:
-        """The proven schedule."""
+        """The proven schedule; raises `ScheduleError` PO0325 when there are several."""
         return self.stages.schedule
+
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        """The proven schedules, one for each static control part in textual order."""
+        return self.stages.schedules
 
     @property
     def loops(self) -> LoopFunction:
@@ -224,7 +223,8 @@ class Kernel(Generic[_F]):
     def schedule(self, *args: Any, **kwargs: Any) -> Schedule:  # noqa: ANN401
         """Return the schedule for example arguments, types, or what is inferred; compiles no C."""
         from polyopt.frontend import build
-        from polyopt.pipeline import choose_schedule, machine_for
+        from polyopt.pipeline import choose_schedules, machine_for, only_schedule
+        from polyopt.schedule.regions import settle_regions
         from polyopt.targets import detect_machine
 
         programs: dict[_Types, Program] = {}
@@ -237,7 +237,8 @@ class Kernel(Generic[_F]):
         types, values = self._example(args, kwargs)
         types = self._settle_types(types, values, signature_of)
         machine = machine_for(self.options, detect_machine())
-        return choose_schedule(programs[types], self.options, machine)
+        program = settle_regions(programs[types])
+        return only_schedule(program, choose_schedules(program, self.options, machine))
 
     def with_options(self, **options: object) -> Kernel[_F]:
         """Return the same function with other options: `fp`, `threads`, `schedule`, `compiler`."""

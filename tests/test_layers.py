@@ -39,7 +39,7 @@ LAYERS: dict[str, set[str]] = {
         "report", "api",
     },
 }  # fmt: skip
-RUNTIME_IR = {"source", "expr", "types"}
+RUNTIME_IR = {"source", "expr", "types", "library"}
 ISL = {"ir", "schedule", "transforms", "strategy", "proof", "report", "frontend", "cli"}
 
 

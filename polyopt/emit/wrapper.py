@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from typing_extensions import assert_never
 
+from polyopt.emit.wrapper_library import library_text
 from polyopt.emit.wrapper_support import HEAD, OPENMP, REGISTER, SERIAL, STATE, SUPPORT, TAIL
 from polyopt.errors import EmitError
 from polyopt.ir.expr import (
@@ -65,6 +66,7 @@ def wrapper_source(source: Source) -> str:
         f"enum {{ DTYPES = {len(signature.outputs)}, CONSTANTS = {constants} }};",
         f"enum {{ NUMBERS = {numbers} }};",
         STATE,
+        *([library_text(signature)] if signature.library else []),
         _prototype(source),
         "",
         "\n".join(_run(source, plan)),
@@ -97,7 +99,8 @@ def _plan(source: Source) -> _Plan:
                 assert_never(argument)
     for output in source.signature.outputs:
         buffers[output.array] = len(buffers)
-    sizes = {size.param: f"n{k}" for k, size in enumerate(source.signature.sizes)}
+    every = (*source.signature.sizes, *source.signature.computed)
+    sizes = {size.param: f"n{k}" for k, size in enumerate(every)}
     return _Plan(buffers, sizes, symbols)
 
 
@@ -125,6 +128,8 @@ def _declare(param: CParam) -> str:
             return "int64_t"
         case CParamKind.SCALAR:
             return plain_ctype(param.dtype)
+        case CParamKind.LIBRARY:
+            return "int (*)(int, void *const *, const int64_t *)"
         case _:
             assert_never(param.kind)
 
@@ -138,11 +143,11 @@ def _run(source: Source, plan: _Plan) -> Iterator[str]:
     yield "    PyObject *result = NULL;"
     yield "    int held = 0, status;"
     yield "    (void)v; (void)made; (void)args; (void)choosy;"
-    yield "    state->no_memory = 0;"
     yield f"    if (nargs != {len(signature.arguments)} || state->forks != forks)"
     yield "        return Py_NewRef(Py_NotImplemented);"
     yield from _take_arguments(signature)
     yield from _bind_sizes(signature)
+    yield from _compute_sizes(signature, plan)
     yield from _judge_sizes(signature, plan)
     yield from _judge_overlap(signature)
     yield from _make_outputs(signature, plan)
@@ -215,6 +220,16 @@ def _bind_sizes(signature: Signature) -> Iterator[str]:
         yield f"    (void)n{number};"
 
 
+def _compute_sizes(signature: Signature, plan: _Plan) -> Iterator[str]:
+    for computed in signature.computed:
+        name = plan.sizes[computed.param]
+        yield f"    const wide w{name} = {size_text(computed.value, plan.sizes)};"
+        yield f"    if (w{name} < -SIZE_LIMIT || w{name} > SIZE_LIMIT)"
+        yield "        goto refuse;"
+        yield f"    const int64_t {name} = (int64_t)w{name};"
+        yield f"    (void){name};"
+
+
 def _buffer_of(signature: Signature, argument: int) -> int:
     return sum(isinstance(a, ArrayArg) for a in signature.arguments[:argument])
 
@@ -266,16 +281,20 @@ def _make_outputs(signature: Signature, plan: _Plan) -> Iterator[str]:
         yield f"    made[{number}] = make_array(state->empty, {dtype}, {rank}, shape{number});"
         yield f"    if (made[{number}] == NULL"
         yield f"        || PyObject_GetBuffer(made[{number}], &v[{buffer}], PyBUF_RECORDS) < 0) {{"
-        yield "        PyErr_Clear();"
-        yield "        state->no_memory = 1;"
-        yield "        goto refuse;"
+        yield "        fail(state, NO_MEMORY);"
+        yield "        goto done;"
         yield "    }"
         yield f"    held = {buffer + 1};"
 
 
 def _invoke(source: Source, plan: _Plan) -> Iterator[str]:
     values = ", ".join(_pass(param, plan, source.signature) for param in source.params)
-    yield "    Py_BEGIN_ALLOW_THREADS"
+    library = bool(source.signature.library)
+    if library:
+        yield "    Running running = { state, PyEval_SaveThread(), current };"
+        yield "    current = &running;"
+    else:
+        yield "    Py_BEGIN_ALLOW_THREADS"
     if source.openmp:
         yield "    const int before = omp_get_max_threads();"
         yield "    if (before != state->threads)"
@@ -284,10 +303,25 @@ def _invoke(source: Source, plan: _Plan) -> Iterator[str]:
     if source.openmp:
         yield "    if (before != state->threads)"
         yield "        omp_set_num_threads(before);"
-    yield "    Py_END_ALLOW_THREADS"
-    yield "    state->no_memory = status != 0;"
-    yield "    if (status != 0)"
-    yield "        goto refuse;"
+    if library:
+        yield "    current = running.outer;"
+        yield "    PyEval_RestoreThread(running.thread);"
+    else:
+        yield "    Py_END_ALLOW_THREADS"
+    yield "    if (status != 0) {"
+    yield "        if (status > 0 || !PyErr_Occurred())"
+    yield "            fail(state, status);"
+    yield "        goto done;"
+    yield "    }"
+    yield from _cut_outputs(source.signature, plan)
+
+
+def _cut_outputs(signature: Signature, plan: _Plan) -> Iterator[str]:
+    for number, output in enumerate(signature.outputs):
+        if output.length is not None:
+            length = f"*(int64_t *)v[{plan.buffers[output.length]}].buf"
+            yield f"    if (!trim(state, &made[{number}], {length}))"
+            yield "        goto done;"
 
 
 def _pass(param: CParam, plan: _Plan, signature: Signature) -> str:
@@ -301,6 +335,8 @@ def _pass(param: CParam, plan: _Plan, signature: Signature) -> str:
             return f"v[{plan.buffers[param.name]}].strides[{param.dim}] / {size}"
         case CParamKind.SCALAR:
             return plan.symbols[param.name]
+        case CParamKind.LIBRARY:
+            return "library"
         case _:
             assert_never(param.kind)
 

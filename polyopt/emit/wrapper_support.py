@@ -263,10 +263,35 @@ enum { forks = 0 };
 
 STATE = r"""
 typedef struct {
-    PyObject *ndarray, *empty, *dtypes, *constants;
-    int threads, forks, no_memory;    /* `forks`: of the process the thread count was chosen in */
-    char weak[NUMBERS + 1];           /* of each number: made for Python's own types */
+    PyObject *ndarray, *empty, *dtypes, *constants, *fail, *library, *trim;
+    int threads, forks;        /* `forks`: of the process the thread count was chosen in */
+    char weak[NUMBERS + 1];    /* of each number: made for Python's own types */
 } State;
+
+enum { NO_MEMORY = 1 };
+
+/* Raise the error that a kernel's status stands for, instead of any other. */
+static void fail(State *state, int status)
+{
+    PyErr_Clear();
+    PyObject *number = PyLong_FromLong(status);
+    PyObject *nothing = number == NULL ? NULL : PyObject_CallOneArg(state->fail, number);
+    Py_XDECREF(number);
+    if (nothing != NULL) {
+        Py_DECREF(nothing);
+        PyErr_SetString(PyExc_SystemError, "a kernel failed");
+    }
+}
+
+/* Cut an array that was made for the call to its first `length` entries. */
+static inline int trim(State *state, PyObject **made, int64_t length)
+{
+    PyObject *part = PyObject_CallFunction(state->trim, "OL", *made, (long long)length);
+    if (part == NULL)
+        return 0;
+    Py_SETREF(*made, part);
+    return 1;
+}
 """
 
 TAIL = r"""
@@ -287,15 +312,16 @@ static void keep(PyObject **place, PyObject *value)
     Py_XDECREF(old);
 }
 
-/* configure(ndarray, empty, dtypes, constants, weak, threads): what is needed from Python. */
+/* configure(ndarray, empty, dtypes, constants, weak, threads, fail, library, trim): what is needed
+   from Python. */
 static PyObject *configure(PyObject *self, PyObject *args)
 {
     State *state = PyModule_GetState(self);
-    PyObject *ndarray, *empty, *dtypes, *constants;
+    PyObject *ndarray, *empty, *dtypes, *constants, *fail, *library, *trim;
     Py_buffer flags;
     int threads;
-    if (!PyArg_ParseTuple(args, "OOO!O!y*i", &ndarray, &empty, &PyTuple_Type, &dtypes,
-                          &PyTuple_Type, &constants, &flags, &threads))
+    if (!PyArg_ParseTuple(args, "OOO!O!y*iOOO", &ndarray, &empty, &PyTuple_Type, &dtypes,
+                          &PyTuple_Type, &constants, &flags, &threads, &fail, &library, &trim))
         return NULL;
     const int fits = flags.len == NUMBERS;
     if (fits && NUMBERS > 0)
@@ -309,6 +335,9 @@ static PyObject *configure(PyObject *self, PyObject *args)
     keep(&state->empty, empty);
     keep(&state->dtypes, dtypes);
     keep(&state->constants, constants);
+    keep(&state->fail, fail);
+    keep(&state->library, library);
+    keep(&state->trim, trim);
     state->threads = threads;
     Py_RETURN_NONE;
 }
@@ -324,12 +353,12 @@ static PyObject *set_threads(PyObject *self, PyObject *count)
     Py_RETURN_NONE;
 }
 
-/* state() -> (forked since the thread count was chosen, last call ran out of memory) */
-static PyObject *get_state(PyObject *self, PyObject *unused)
+/* is_forked() -> whether the process forked since the thread count was chosen */
+static PyObject *is_forked(PyObject *self, PyObject *unused)
 {
     State *state = PyModule_GetState(self);
     (void)unused;
-    return Py_BuildValue("(ii)", state->forks != forks, state->no_memory);
+    return PyBool_FromLong(state->forks != forks);
 }
 
 static PyMethodDef methods[] = {
@@ -337,7 +366,7 @@ static PyMethodDef methods[] = {
     { "dispatch", (PyCFunction)(void (*)(void))dispatch, METH_FASTCALL, NULL },
     { "configure", configure, METH_VARARGS, NULL },
     { "set_threads", set_threads, METH_O, NULL },
-    { "state", get_state, METH_NOARGS, NULL },
+    { "is_forked", is_forked, METH_NOARGS, NULL },
     { NULL, NULL, 0, NULL },
 };
 
@@ -357,6 +386,9 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->empty);
     Py_VISIT(state->dtypes);
     Py_VISIT(state->constants);
+    Py_VISIT(state->fail);
+    Py_VISIT(state->library);
+    Py_VISIT(state->trim);
     return 0;
 }
 
@@ -367,6 +399,9 @@ static int clear(PyObject *module)
     keep(&state->empty, NULL);
     keep(&state->dtypes, NULL);
     keep(&state->constants, NULL);
+    keep(&state->fail, NULL);
+    keep(&state->library, NULL);
+    keep(&state->trim, NULL);
     return 0;
 }
 

@@ -61,10 +61,11 @@ def call_library(
     inputs: Sequence[np.ndarray[Any, Any]],
     outputs: Sequence[np.ndarray[Any, Any]],
 ) -> None:
-    """Call the function on `inputs` and copy what it returns into `outputs`."""
+    """Call the function on `inputs`, which it may not write; copy its results into `outputs`."""
     function = resolve(call.function)
-    arguments = [_filled(argument, inputs) for argument in call.arguments]
-    keywords = {name: _filled(value, inputs) for name, value in call.keywords}
+    views = [_read_only(array) for array in inputs]
+    arguments = [_filled(argument, views) for argument in call.arguments]
+    keywords = {name: _filled(value, views) for name, value in call.keywords}
     result = function(*arguments, **keywords)
     if not outputs:
         return
@@ -85,6 +86,12 @@ def call_library(
                 loc=call.loc,
             )
         output[...] = array
+
+
+def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    view: np.ndarray[Any, Any] = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _filled(value: object, inputs: Sequence[np.ndarray[Any, Any]]) -> object:

@@ -80,6 +80,14 @@ class IntegerOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Computed:
+    """A size parameter computed by the call: `value` is INT64 over the sizes that arguments give."""
+
+    param: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class OutputArray:
     """An array the call creates: its name in the Scop, dtype and shape over size parameters.
 
@@ -167,7 +175,7 @@ class Signature:
 
     `arguments` in the order of the user's function.  `returns_tuple` tells `return x` from
     `return x,`; no results means None is returned.  `faults` and `library` are what the kernel can
-    run into and calls.
+    run into and calls; `computed` are sizes made of `sizes`.
     """
 
     name: str
@@ -179,6 +187,7 @@ class Signature:
     checks: tuple[Check, ...]
     faults: tuple[Fault, ...] = ()
     library: tuple[LibraryCall, ...] = ()
+    computed: tuple[Computed, ...] = ()
 
 
 @unique

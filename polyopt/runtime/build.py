@@ -29,7 +29,7 @@ from polyopt.runtime.toolchain import (
     processor_features,
 )
 
-ABI = 2
+ABI = 3
 """Raised when libraries built before must not be loaded any more."""
 
 SYMBOL_PREFIX = "po_"

@@ -17,6 +17,7 @@ from polyopt.ir.expr import Compare, CompareOp, Expr, Param, evaluate, show, wal
 from polyopt.ir.source import (
     ArrayArg,
     Check,
+    Computed,
     ConstArg,
     IntegerOf,
     Layout,
@@ -242,7 +243,20 @@ def _sizes(
                 sizes[size.param] = value
             case _:
                 assert_never(size)
+    for computed in signature.computed:
+        sizes[computed.param] = _computed(computed, sizes)
     return sizes
+
+
+def _computed(computed: Computed, sizes: Mapping[str, int]) -> int:
+    value = evaluate(computed.value, sizes)
+    if abs(value) > SIZE_LIMIT:
+        raise ArgumentError(
+            "PO0210",
+            f"`{show(computed.value)}` is {value}; sizes, bounds and subscripts go to 2**48",
+            hint="pass smaller arrays or integers",
+        )
+    return value
 
 
 def _check_shapes(
@@ -323,6 +337,9 @@ def _place(signature: Signature, param: str) -> str:
             if isinstance(size, SizeOf):
                 return f"the length of dimension {size.dim} of `{name}`"
             return f"the value of `{name}`"
+    for computed in signature.computed:
+        if computed.param == param:
+            return f"the value of `{show(computed.value)}`"
     raise AssertionError(f"no size {param}")
 
 

@@ -32,5 +32,6 @@ CODES = {
     "PO0504": "the C compiler took too long",
     "PO0505": "the C compiler could not be run",
     "PO0506": "there is no disk space to build in",
+    "PO0507": "a library function needs a package that is not installed, or a newer one",
     "PO0702": "memory for a result or a temporary could not be had",
 }

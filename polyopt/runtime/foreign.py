@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from polyopt.ir.source import ArrayArg, CParam, CParamKind, Result, ResultKind, 
 from polyopt.ir.types import DType
 from polyopt.runtime.build import SYMBOL_PREFIX
 from polyopt.runtime.check import Bound, check_call
+from polyopt.runtime.support import NO_MEMORY, Support
 from polyopt.runtime.values import AnyArray
 
 
@@ -47,6 +48,10 @@ _CTYPES: dict[DType, type[Any]] = {
     DType.COMPLEX128: _Complex128,
 }
 
+_LIBRARY = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64)
+)
+
 
 class ForeignKernel:
     """A library's entry with the interface of the C wrapper."""
@@ -62,11 +67,11 @@ class ForeignKernel:
         )
         self._threads = threads
         self._process = os.getpid()
-        self._no_memory = 0
+        self._support = Support(source.signature)
 
     def call(self, *values: object) -> object:
         """Run the kernel, or return NotImplemented when an argument does not fit."""
-        if self.state()[0]:
+        if self.is_forked():
             return NotImplemented
         try:
             bound = check_call(self._source.signature, values)
@@ -78,10 +83,9 @@ class ForeignKernel:
         """Do as `call` does."""
         return self.call(*values)
 
-    def state(self) -> tuple[int, int]:
-        """Return (in a forked child and not yet serial, last call ran out of memory)."""
-        forked = self._openmp is not None and self._process != os.getpid()
-        return int(forked), self._no_memory
+    def is_forked(self) -> bool:
+        """Tell whether this is a forked child and not yet serial."""
+        return self._openmp is not None and self._process != os.getpid()
 
     def set_threads(self, count: int) -> None:
         """Run on `count` threads from now on."""
@@ -95,16 +99,39 @@ class ForeignKernel:
             for output in signature.outputs:
                 arrays[output.array] = np.empty(bound.shapes[output.array], output.dtype.numpy)
         except MemoryError:
-            self._no_memory = 1
-            return NotImplemented
-        passed = [_value(param, arrays, bound) for param in self._source.params]
-        self._no_memory = int(self._call_entry(passed) != 0)
-        if self._no_memory:
-            return NotImplemented
+            self._support.fail(NO_MEMORY)
+        errors: list[BaseException] = []
+        callback = _LIBRARY(self._callback(errors))
+        passed = [_value(param, arrays, bound, callback) for param in self._source.params]
+        status = self._call_entry(passed)
+        if status < 0 and errors:
+            raise errors[0]
+        if status != 0:
+            self._support.fail(status)
+        for output in signature.outputs:
+            if output.length is not None:
+                length = int(arrays[output.length][()])
+                arrays[output.array] = self._support.trim(arrays[output.array], length)
         results = tuple(self._give(result, arrays, values) for result in signature.results)
         if signature.returns_tuple:
             return results
         return results[0] if len(results) == 1 else (results or None)
+
+    def _callback(self, errors: list[BaseException]) -> Callable[..., int]:
+        """Return the function that the kernel calls for library functions."""
+
+        def call(site: int, data: Any, extents: Any) -> int:  # noqa: ANN401
+            library = self._source.signature.library[site]
+            kinds = (*library.inputs, *library.outputs)
+            count = sum(rank for _, rank in kinds)
+            try:
+                self._support.library(site, data[: len(kinds)], extents[:count])
+            except BaseException as error:
+                errors.append(error)
+                return -1
+            return 0
+
+        return call
 
     def _call_entry(self, passed: list[object]) -> int:
         if self._openmp is None:
@@ -142,11 +169,13 @@ def _ctype(param: CParam) -> type[Any]:
             return ctypes.c_int64
         case CParamKind.SCALAR:
             return _CTYPES[param.dtype]
+        case CParamKind.LIBRARY:
+            return _LIBRARY
         case _:
             assert_never(param.kind)
 
 
-def _value(param: CParam, arrays: Mapping[str, AnyArray], bound: Bound) -> object:
+def _value(param: CParam, arrays: Mapping[str, AnyArray], bound: Bound, callback: object) -> object:
     match param.kind:
         case CParamKind.ARRAY:
             return arrays[param.name].ctypes.data
@@ -160,5 +189,7 @@ def _value(param: CParam, arrays: Mapping[str, AnyArray], bound: Bound) -> objec
             if param.dtype.is_complex:
                 return _CTYPES[param.dtype](value.real, value.imag)
             return value.item()
+        case CParamKind.LIBRARY:
+            return callback
         case _:
             assert_never(param.kind)

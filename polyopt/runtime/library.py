@@ -19,6 +19,7 @@ import numpy as np
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import ConstArg, Signature, Source
 from polyopt.runtime.foreign import ForeignKernel
+from polyopt.runtime.support import Support
 from polyopt.runtime.threads import threads_at_load
 
 MODULE = "polyopt_call"
@@ -29,13 +30,13 @@ class Loaded:
     """A kernel in memory.
 
     `call(*args)` runs it, or returns NotImplemented when something does not fit; `dispatch` also
-    declines large arrays that code for a more regular layout would serve better.  `state()` gives
-    (forked, out of memory) of the last refusal.
+    declines large arrays that code for a more regular layout would serve better.  Both raise what
+    the kernel ran into.  `is_forked()`: the process forked, threads must be set before a call.
     """
 
     call: Callable[..., Any]
     dispatch: Callable[..., Any]
-    state: Callable[[], tuple[int, int]]
+    is_forked: Callable[[], bool]
     set_threads: Callable[[int], None]
 
 
@@ -51,6 +52,7 @@ def load_extension(
         loader.exec_module(module)
     except (ImportError, OSError) as error:
         raise _not_loadable(path, error) from None
+    support = Support(signature)
     module.configure(
         np.ndarray,
         np.empty,
@@ -58,8 +60,11 @@ def load_extension(
         tuple(a.value for a in signature.arguments if isinstance(a, ConstArg)),
         bytes(weak),
         threads_at_load(threads) if openmp else 1,
+        support.fail,
+        support.library,
+        support.trim,
     )
-    return Loaded(module.call, module.dispatch, module.state, module.set_threads)
+    return Loaded(module.call, module.dispatch, module.is_forked, module.set_threads)
 
 
 def load_foreign(path: Path, source: Source, threads: int) -> Loaded:
@@ -68,7 +73,7 @@ def load_foreign(path: Path, source: Source, threads: int) -> Loaded:
         kernel = ForeignKernel(path, source, threads_at_load(threads) if source.openmp else 1)
     except (OSError, AttributeError) as error:
         raise _not_loadable(path, error) from None
-    return Loaded(kernel.call, kernel.dispatch, kernel.state, kernel.set_threads)
+    return Loaded(kernel.call, kernel.dispatch, kernel.is_forked, kernel.set_threads)
 
 
 def _not_loadable(path: Path, error: Exception) -> ToolchainError:

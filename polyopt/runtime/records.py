@@ -30,11 +30,15 @@ from polyopt.ir.expr import (
 from polyopt.ir.source import (
     ArrayArg,
     Check,
+    Computed,
     ConstArg,
     CParam,
     CParamKind,
+    Fault,
     IntegerOf,
     Layout,
+    LibraryCall,
+    Operand,
     OutputArray,
     Result,
     ResultKind,
@@ -49,7 +53,8 @@ _RECORDS: dict[str, type] = {
     cls.__name__: cls
     for cls in (
         Loc, ArrayArg, ScalarArg, ConstArg, SizeOf, IntegerOf, OutputArray, Result, Check,
-        Signature, CParam, Source,
+        Computed, Signature, CParam, Source,
+        Fault, LibraryCall, Operand,
         Const, Iter, Param, Symbol, Load, Unary, Binary, Compare, Call, Select, Cast,
     )
 }  # fmt: skip

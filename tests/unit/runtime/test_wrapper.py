@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from polyopt.errors import ArgumentError
+from polyopt.errors import ArgumentError, BudgetError
 from polyopt.ir.source import Layout, Source
 from polyopt.ir.types import DType
 from polyopt.runtime.check import check_call
@@ -359,17 +359,18 @@ def test_constants(loader):
 
 def test_no_memory_is_told_apart(loader):
     loaded = loader(sources.without_memory())
-    assert loaded.call(np.zeros(3)) is NotImplemented
-    assert loaded.state() == (0, 1)
-    loaded.call(np.zeros((3, 3)))
-    assert loaded.state()[0] == 0
+    for call in (loaded.call, loaded.dispatch):
+        with pytest.raises(BudgetError) as caught:
+            call(np.zeros(3))
+        assert caught.value.code == "PO0702"
+    assert loaded.call(np.zeros((3, 3))) is NotImplemented
 
 
-def test_outputs_too_large_for_memory():
-    source = sources.checked()
-    loaded = load(source)
-    assert loaded.call(np.zeros(4), np.zeros((3, 3)), -100 * 2**40) is NotImplemented
-    assert loaded.state() == (0, 1)
+def test_outputs_too_large_for_memory(loader):
+    loaded = loader(sources.checked())
+    with pytest.raises(BudgetError) as caught:
+        loaded.call(np.zeros(4), np.zeros((3, 3)), -100 * 2**40)
+    assert caught.value.code == "PO0702"
 
 
 def test_threads_in_python_run_side_by_side(loader):

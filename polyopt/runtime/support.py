@@ -1,0 +1,99 @@
+"""What a running kernel needs from Python: errors, library functions, arrays cut to their length.
+
+In: a status, addresses, arrays.  Out: exceptions, results written in place.
+Refuses: lengths outside the array (PO0904), and what `call_library` refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+
+from polyopt.errors import BudgetError, InternalError, kernel_fault
+from polyopt.ir.library import call_library
+from polyopt.ir.source import Signature
+from polyopt.ir.types import DType
+from polyopt.runtime.values import AnyArray
+
+NO_MEMORY = 1
+FIRST_FAULT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The functions that the call wrapper of one kernel calls."""
+
+    signature: Signature
+
+    def fail(self, status: int) -> NoReturn:
+        """Raise the error that a kernel's status stands for."""
+        if status == NO_MEMORY:
+            raise BudgetError(
+                "PO0702",
+                f"there is not enough memory for `{self.signature.name}`'s temporaries and results",
+                hint="use smaller arrays",
+            )
+        number = status - FIRST_FAULT
+        if not 0 <= number < len(self.signature.faults):
+            raise InternalError("PO0904", f"`{self.signature.name}` ended with status {status}")
+        fault = self.signature.faults[number]
+        raise kernel_fault(fault.code, fault.message, loc=fault.loc, hint=fault.hint)
+
+    def library(self, site: int, addresses: Sequence[int], extents: Sequence[int]) -> None:
+        """Call library function `site` on the arrays at `addresses`."""
+        try:
+            self._library(site, addresses, extents)
+        except BaseException as error:
+            _forget_frames(error)
+            raise error from None
+
+    def _library(self, site: int, addresses: Sequence[int], extents: Sequence[int]) -> None:
+        call = self.signature.library[site]
+        arrays: list[AnyArray] = []
+        first = 0
+        for address, (dtype, rank) in zip(addresses, (*call.inputs, *call.outputs), strict=True):
+            arrays.append(_array_at(address, dtype, tuple(extents[first : first + rank])))
+            first += rank
+        given = len(call.inputs)
+        call_library(call, arrays[:given], arrays[given:])
+
+    def trim(self, array: AnyArray, length: int) -> AnyArray:
+        """Return the first `length` entries of an array that the call made."""
+        if not 0 <= length <= array.shape[0]:
+            raise InternalError(
+                "PO0904", f"`{self.signature.name}` made {length} of {array.shape[0]} entries"
+            )
+        array.resize((length, *array.shape[1:]), refcheck=False)
+        return array
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """Memory of a kernel as NumPy takes it."""
+
+    __array_interface__: dict[str, object]
+
+
+def _array_at(address: int, dtype: DType, shape: tuple[int, ...]) -> AnyArray:
+    if 0 in shape:
+        return np.empty(shape, dtype.numpy)
+    facts = {
+        "data": (address, False),
+        "shape": shape,
+        "typestr": dtype.numpy.str,
+        "version": 3,
+    }
+    return np.asarray(_Memory(facts))
+
+
+def _forget_frames(error: BaseException) -> None:
+    """Drop the frames below: their variables see memory that is given back when the kernel ends."""
+    found: BaseException | None = error
+    seen: set[int] = set()
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        found.__traceback__ = None
+        found = found.__cause__ or found.__context__
