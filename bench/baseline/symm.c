@@ -1,0 +1,13 @@
+void symm(long M, long N, double alpha, double beta, double C[restrict M][N],
+          double A[restrict M][M], double B[restrict M][N])
+{
+    for (long i = 0; i < M; i++)
+        for (long j = 0; j < N; j++) {
+            double temp2 = 0.0;
+            for (long k = 0; k < i; k++) {
+                C[k][j] += alpha * B[i][j] * A[i][k];
+                temp2 += B[k][j] * A[i][k];
+            }
+            C[i][j] = beta * C[i][j] + alpha * B[i][j] * A[i][i] + alpha * temp2;
+        }
+}

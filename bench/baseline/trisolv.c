@@ -1,0 +1,9 @@
+void trisolv(long N, double L[restrict N][N], double x[restrict N], double b[restrict N])
+{
+    for (long i = 0; i < N; i++) {
+        x[i] = b[i];
+        for (long j = 0; j < i; j++)
+            x[i] -= L[i][j] * x[j];
+        x[i] = x[i] / L[i][i];
+    }
+}
