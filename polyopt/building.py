@@ -77,7 +77,7 @@ def build_kernel(
         begun = time.perf_counter()
         loaded = _load(path, source, weak, foreign, threads)
         stages.timings["load"] = time.perf_counter() - begun
-    text = stages.schedule.text
+    text = stages.schedule_text
     if key is not None:
         store.write("kernels", key, _remember(source, text, library_key))
     return Built(source, loaded, text, stages, stages.timings)

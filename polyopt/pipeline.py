@@ -8,22 +8,24 @@ An automatic schedule whose loops take too long to make gives way to the source'
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from polyopt.emit import emit_c, optimize_loops
 from polyopt.emit.lower import lower
-from polyopt.errors import BudgetError
+from polyopt.errors import BudgetError, ScheduleError
 from polyopt.ir.affine import quota
-from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node
+from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node, While
 from polyopt.ir.program import Program
+from polyopt.ir.scop import Scop
 from polyopt.ir.source import Source
 from polyopt.machine import Machine
 from polyopt.schedule import Schedule, source_schedule
+from polyopt.schedule.regions import settle_regions
 from polyopt.strategy import auto_schedule
 from polyopt.targets import Options
-from polyopt.transforms import parse_schedule
+from polyopt.transforms import parse_schedules, show_schedules
 
 LOWER_BUDGET = 10_000_000
 """isl operations that making a schedule's loops may take; a second is about three million."""
@@ -37,10 +39,20 @@ class Compilation:
     """What each stage made; `timings` in seconds by the stage's name."""
 
     program: Program
-    schedule: Schedule
+    schedules: tuple[Schedule, ...]
     loops: LoopFunction
     source: Source
     timings: dict[str, float]
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule of a program that is one static control part; raises `ScheduleError`."""
+        return only_schedule(self.program, self.schedules)
+
+    @property
+    def schedule_text(self) -> str:
+        """The steps of all schedules in the language of `with_schedule`."""
+        return show_schedules(self.schedules)
 
 
 def compile_program(
@@ -58,24 +70,25 @@ def compile_program(
             after_stage(name, value)
         return value
 
-    schedule = stage("schedule", lambda: choose_schedule(program, options, target))
+    settled = stage("regions", lambda: settle_regions(program))
+    schedules = stage("schedule", lambda: choose_schedules(settled, options, target))
     try:
-        lowered = stage("lower", lambda: bounded_lower(schedule, program))
+        lowered = stage("lower", lambda: bounded_lower(schedules, settled))
     except BudgetError:
         if options.schedule is not None:
             raise
-        schedule = stage("schedule", lambda: source_schedule(program.scop))
-        lowered = stage("lower", lambda: bounded_lower(schedule, program))
+        schedules = stage("schedule", lambda: tuple(map(source_schedule, settled.scops)))
+        lowered = stage("lower", lambda: bounded_lower(schedules, settled))
     wanted = sequential(lowered) if options.threads == 1 else lowered
     loops = stage("optimize", lambda: optimize_loops(wanted, target, options.fp.value))
     source = stage("emit", lambda: emit_c(loops))
-    return Compilation(program, schedule, loops, source, timings)
+    return Compilation(settled, schedules, loops, source, timings)
 
 
-def bounded_lower(schedule: Schedule, program: Program) -> LoopFunction:
-    """Return the loops of `schedule`; raises `BudgetError` when making them takes too long."""
+def bounded_lower(schedules: Sequence[Schedule], program: Program) -> LoopFunction:
+    """Return the loops of `schedules`; raises `BudgetError` when making them takes too long."""
     with quota(LOWER_BUDGET):
-        return lower(schedule, program)
+        return lower(schedules, program)
 
 
 def machine_for(options: Options, machine: Machine) -> Machine:
@@ -83,15 +96,33 @@ def machine_for(options: Options, machine: Machine) -> Machine:
     return machine if options.threads is None else replace(machine, cores=options.threads)
 
 
-def choose_schedule(program: Program, options: Options, machine: Machine) -> Schedule:
-    """Return the schedule the options ask for, proven."""
+def choose_schedules(program: Program, options: Options, machine: Machine) -> tuple[Schedule, ...]:
+    """Return the schedules the options ask for, proven, one for each static control part."""
     match options.schedule:
         case None:
-            return auto_schedule(program.scop, machine)
+            return tuple(_automatic(scop, machine) for scop in program.scops)
         case "source":
-            return source_schedule(program.scop)
+            return tuple(map(source_schedule, program.scops))
         case text:
-            return parse_schedule(source_schedule(program.scop), text)
+            return parse_schedules(tuple(map(source_schedule, program.scops)), text)
+
+
+def _automatic(scop: Scop, machine: Machine) -> Schedule:
+    """Return the automatic schedule; statements without loops have nothing to choose."""
+    if not any(statement.iters for statement in scop.statements):
+        return source_schedule(scop)
+    return auto_schedule(scop, machine)
+
+
+def only_schedule(program: Program, schedules: tuple[Schedule, ...]) -> Schedule:
+    """Return the schedule of a program that is one static control part; raises `ScheduleError`."""
+    if len(schedules) == 1:
+        return schedules[0]
+    raise ScheduleError(
+        "PO0325",
+        f"`{program.name}` has {len(schedules)} static control parts, each with its own schedule",
+        hint="ask for `schedules`; in a schedule's text `part(1)` says which part follows",
+    )
 
 
 def sequential(function: LoopFunction) -> LoopFunction:
@@ -106,7 +137,7 @@ def _sequential(body: Body) -> Body:
             case For(kind=LoopKind.PARALLEL):
                 inner = _sequential(node.body)
                 nodes.append(replace(node, kind=LoopKind.SEQUENTIAL, body=inner, reductions=()))
-            case For():
+            case For() | While():
                 nodes.append(replace(node, body=_sequential(node.body)))
             case If():
                 then, otherwise = _sequential(node.then), _sequential(node.otherwise)

@@ -6,6 +6,8 @@ refusal with its witness and exit code 1.  Needs no compiler.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from polyopt.cli.console import result, result_json
@@ -18,6 +20,9 @@ from polyopt.cli.prepare import (
     types_option,
 )
 from polyopt.cli.typespec import parse_sizes
+
+if TYPE_CHECKING:
+    from polyopt.schedule import Schedule
 
 
 @click.command("check")
@@ -39,20 +44,22 @@ def command(
 ) -> None:
     """Prove claims about a function's loops, or refuse them with a counter-example."""
     from polyopt.schedule import source_schedule
-    from polyopt.transforms import Parallelize, parse_schedule
+    from polyopt.transforms import Parallelize, parse_schedules
 
     text = schedule_text(schedule)
     prepared = prepare(target, types, parse_sizes(sizes))
-    source = source_schedule(prepared.program.scop)
+    scops = prepared.program.scops
+    sources = tuple(map(source_schedule, scops))
     claims = []
     for loop in parallel:
-        source.apply(Parallelize(loop))
+        _holding(sources, loop).apply(Parallelize(loop))
         claims.append(f"loop `{loop}` is parallel")
     if text is not None:
-        parsed = parse_schedule(source, "" if text == "source" else text)
-        steps = "; ".join(str(step) for step in parsed.trace) or "the order of the source"
+        parsed = parse_schedules(sources, "" if text == "source" else text)
+        found = (str(step) for schedule in parsed for step in schedule.trace)
+        steps = "; ".join(found) or "the order of the source"
         claims.append(f"schedule: {steps}")
-    statements = len(prepared.program.scop.statements)
+    statements = sum(len(scop.statements) for scop in scops)
     if as_json:
         record = {"function": prepared.target.name, "statements": statements, "proven": claims}
         result_json(record)
@@ -61,3 +68,11 @@ def command(
         result(f"{prepared.target.name}: accepted, {statements} statements; nothing was claimed")
     for claim in claims:
         result(f"{prepared.target.name}: {claim}; legal: proven for all sizes")
+
+
+def _holding(schedules: tuple[Schedule, ...], loop: str) -> Schedule:
+    """Return the schedule of the static control part that has a loop of this name."""
+    for schedule in schedules:
+        if any(loop in statement.iters for statement in schedule.scop.statements):
+            return schedule
+    return schedules[0]

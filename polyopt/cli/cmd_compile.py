@@ -62,7 +62,7 @@ def command(
         {
             f"{name}.c": compilation.source.text,
             f"{name}.h": compilation.source.header,
-            f"{name}.schedule.txt": f"{_TITLE.format(name)}\n{compilation.schedule.text}\n",
+            f"{name}.schedule.txt": f"{_TITLE.format(name)}\n{compilation.schedule_text}\n",
         },
     )
     signature = ", ".join(
@@ -79,7 +79,7 @@ def command(
             "language": language,
             "files": [str(path) for path in written],
             "entry": compilation.source.entry,
-            "schedule": [str(step) for step in compilation.schedule.trace],
+            "schedule": [str(step) for part in compilation.schedules for step in part.trace],
             "seconds": timings,
         }
         result_json(record)

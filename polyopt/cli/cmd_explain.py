@@ -54,7 +54,7 @@ def command(
     options = make_options(fp, threads, steps, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
     timings = {"frontend": prepared.seconds, **compilation.timings} if timing else None
-    sections = explain(prepared.program, compilation.schedule, timings)
+    sections = explain(prepared.program, compilation.schedules, timings)
     program = prepared.program
     if as_json:
         facts = {section.title: list(section.lines) for section in sections}

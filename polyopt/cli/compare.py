@@ -39,7 +39,7 @@ def count_terms(program: Program, sizes: Mapping[str, int]) -> int:
     the bounding boxes of its iterations and of the elements it writes.
     """
     total = 0
-    for statement in program.scop.statements:
+    for statement in (s for scop in program.scops for s in scop.statements):
         roundings = sum(isinstance(e, Binary | Call | Unary) for e in walk(statement.value))
         total += roundings * _writes_per_element(statement, sizes)
     return total

@@ -1,173 +1,201 @@
-"""Lower: a proven schedule to the loop AST, through isl's AST generator.
+"""Lower: a program and its proven schedules to the loop AST.
 
-In: a `Schedule` and its `Program`.  Out: a `LoopFunction` that runs every instance once, in order.
+In: a `Program`, a `Schedule` for each of its static control parts.  Out: a `LoopFunction` that runs
+every instance once, in order.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-import islpy as isl
 from typing_extensions import assert_never
 
-from polyopt.emit.localize import localize
-from polyopt.emit.reindex import reindex
-from polyopt.ir.expr import (
-    Expr,
-    Iter,
-    Load,
-    VectorLoad,
-    normalize,
-    rewrite,
-    substitute,
-    walk,
+from polyopt.emit.lower_scop import Lowered, lower_scop
+from polyopt.emit.nodes import map_node
+from polyopt.ir.expr import Expr, Iter, Param, Symbol, Unary, UnaryOp, rewrite, walk
+from polyopt.ir.loops import (
+    AllocateArray,
+    Body,
+    Break,
+    CallLibrary,
+    Declare,
+    DeclareArray,
+    Fail,
+    For,
+    If,
+    LoopFunction,
+    LoopKind,
+    Node,
+    While,
 )
-from polyopt.ir.isl_ast import (
-    AstBody,
-    AstCall,
-    AstFor,
-    AstIf,
-    AstLet,
-    AstStep,
-    ast_body,
-    with_iterators,
+from polyopt.ir.program import (
+    Allocate,
+    Bind,
+    Invoke,
+    Part,
+    Parts,
+    Program,
+    Repeat,
+    Require,
+    all_parts,
 )
-from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, Node
-from polyopt.ir.program import Program
-from polyopt.ir.scop import Scop, Statement
+from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.source import ScalarArg
-from polyopt.schedule.contraction import contraction_loops
-from polyopt.schedule.isl_bridge import Marked, to_isl
+from polyopt.ir.types import DType
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import depth
 
 
-def lower(schedule: Schedule, program: Program) -> LoopFunction:
-    """Return the loops that run `schedule`; iterators are named after the source's."""
-    scop = schedule.scop
-    marked = to_isl(schedule.tree, scop)
-    build = with_iterators(isl.AstBuild.from_context(scop.context), depth(schedule.tree))
-    ast = build.node_from_schedule(marked.schedule)
-    loops = ast_body(ast, frozenset(scop.params))
-    taken = {array.name for array in scop.arrays} | set(scop.params) | _symbols(program)
-    body = _Lowering(scop, marked, frozenset(taken)).body(loops, {})
-    body, local = localize(reindex(body), scop.arrays, contraction_loops(scop, schedule.tree))
+def lower(schedules: Schedule | Sequence[Schedule], program: Program) -> LoopFunction:
+    """Return the loops that run a program, one schedule for each of its static control parts.
+
+    Iterators are named after the source's.
+    """
+    if isinstance(schedules, Schedule):
+        schedules = (schedules,)
+    waiting = iter(schedules)
+    made = [lower_scop(next(waiting), _names(program)) for _ in program.scops]
+    bound = _bound_names(program.parts)
+    local = {name for scop in made for name in scop.local} | _private(program.parts)
+    arrays = _arrays(program, [s.scop for s in schedules], local)
+    body = _Assembly(program, iter(made), bound).body(program.parts)
     return LoopFunction(
         program.name,
-        tuple(array for array in scop.arrays if array.name not in local),
-        scop.params,
+        tuple(_sized(array, bound) for array in arrays),
+        _params(program),
         program.signature,
         body,
-        tuple(str(step) for step in schedule.trace),
-        reassociable=frozenset(s.name for s in scop.statements if s.is_reassociable),
+        tuple(str(step) for schedule in schedules for step in schedule.trace),
+        reassociable=frozenset(name for scop in made for name in scop.reassociable),
     )
 
 
-def _symbols(program: Program) -> set[str]:
+def _names(program: Program) -> frozenset[str]:
     arguments = program.signature.arguments
-    return {a.symbol for a in arguments if isinstance(a, ScalarArg)} | {program.name}
+    symbols = {a.symbol for a in arguments if isinstance(a, ScalarArg)}
+    arrays = {array.name for array in program.arrays}
+    return frozenset(symbols | arrays | {program.name} | set(_bound_names(program.parts)))
 
 
-class _Lowering:
-    """The walk over isl's AST; `names` maps isl's iterators to values over our iterators."""
+def _params(program: Program) -> tuple[str, ...]:
+    """Return the sizes that come with a call."""
+    if program.is_static:
+        return program.scop.params
+    return tuple(size.param for size in program.signature.sizes)
 
-    def __init__(self, scop: Scop, marked: Marked, taken: frozenset[str]) -> None:
-        self.scop = scop
-        self.marked = marked
-        self.taken = taken
 
-    def body(self, steps: AstBody, names: dict[str, Expr]) -> Body:
-        result: list[Node] = []
-        for step in steps:
-            result += self.step(step, names)
-        return tuple(result)
+def _arrays(program: Program, scops: Sequence[Scop], local: set[str]) -> list[Array]:
+    """Return the arrays that are storage of the function; schedules may have changed them."""
+    if program.is_static:
+        return [array for array in scops[0].arrays if array.name not in local]
+    renewed: dict[str, Array] = {array.name: array for array in program.arrays}
+    for scop in scops:
+        for array in scop.arrays:
+            if array.name not in renewed or array.role is Role.TEMP:
+                renewed[array.name] = array
+    return [array for name, array in renewed.items() if name not in local]
 
-    def step(self, step: AstStep, names: dict[str, Expr]) -> Body:
-        match step:
-            case AstLet():
-                value = simplified(step.value, names)
-                return self.body(step.body, names | {step.iterator: value})
-            case AstIf():
-                condition = simplified(step.condition, names)
-                return (
-                    If(condition, self.body(step.then, names), self.body(step.otherwise, names)),
-                )
-            case AstCall():
-                return self.call(step, names)
-            case AstFor():
-                return (self.loop(step, names),)
+
+# -- regions ----------------------------------------------------------------------------------
+
+
+def _bound_names(parts: Parts) -> dict[str, Expr]:
+    """Return what stands for each name bound by a region: a local, or a loop's iterator."""
+    result: dict[str, Expr] = {}
+    for part in all_parts(parts):
+        match part:
+            case Bind(param=param):
+                result[param] = Symbol(param, DType.INT64)
+            case Repeat(param=param):
+                result[param] = Iter(param)
             case _:
-                assert_never(step)
-
-    def loop(self, step: AstFor, names: dict[str, Expr]) -> For:
-        band, above = self.marked.bands[step.mark]
-        position = step.depth - above
-        member = band.members[position]
-        inside = {part.name for value in names.values() for part in _iters(value)}
-        iterator = fresh_name(member.name, self.taken | inside)
-        lower, upper = simplified(step.lower, names), simplified(step.upper, names)
-        body = self.body(step.body, names | {step.iterator: Iter(iterator)})
-        label = f"{band.label}[{position}]"
-        return For(iterator, lower, upper, step.step, member.kind, body, label)
-
-    def call(self, step: AstCall, names: dict[str, Expr]) -> Body:
-        statement = self.scop.statement(step.name)
-        instance = tuple(simplified(argument, names) for argument in step.arguments)
-        return instance_of(statement, instance)
+                pass
+    return result
 
 
-def instance_of(statement: Statement, instance: tuple[Expr, ...]) -> Body:
-    """Return the assignment that runs one instance of a statement, guarded if the statement is."""
-    values = dict(zip(statement.iters, instance, strict=True))
-    target = place(statement.target, values)
-    assert isinstance(target, Load)
-    assign = Assign(target, place(statement.value, values), statement.name, instance)
-    if statement.guard is None:
-        return (assign,)
-    return (If(place(statement.guard, values), (assign,)),)
+def _private(parts: Parts) -> set[str]:
+    return {name for part in all_parts(parts) if isinstance(part, Repeat) for name in part.private}
 
 
-def place(expr: Expr, values: dict[str, Expr]) -> Expr:
-    """Return `expr` with iterators replaced and subscripts collected."""
-    return tidy(substitute(expr, values))
+def _sized(array: Array, bound: Mapping[str, Expr]) -> Array:
+    return replace(array, shape=tuple(_outside(extent, bound) for extent in array.shape))
 
 
-def tidy(expr: Expr) -> Expr:
-    """Return `expr` with every subscript in normal form."""
-
-    def rule(part: Expr) -> Expr | None:
-        if isinstance(part, Load | VectorLoad):
-            index = tuple(normalize(tidy(i)) for i in part.index)
-            return replace(part, index=index)
-        return None
-
-    return rewrite(expr, rule)
+def _outside(expr: Expr, bound: Mapping[str, Expr]) -> Expr:
+    if not bound:
+        return expr
+    return rewrite(expr, lambda e: bound.get(e.name) if isinstance(e, Param) else None)
 
 
-def simplified(expr: Expr, names: dict[str, Expr]) -> Expr:
-    """Return a bound, guard or instance over our iterators, sums collected."""
-    renamed = substitute(expr, names)
-    return _collect(renamed)
+@dataclass(frozen=True, eq=False)
+class _Assembly:
+    """Puts the loops of static control parts, in order, into the control around them."""
+
+    program: Program
+    bodies: Iterator[Lowered]
+    bound: Mapping[str, Expr]
+
+    def body(self, parts: Parts) -> Body:
+        return tuple(node for part in parts for node in self.part(part))
+
+    def part(self, part: Part) -> Body:
+        match part:
+            case Scop():
+                return self.scop(next(self.bodies))
+            case Bind():
+                return (Declare(part.param, DType.INT64, 1, self.outside(part.value)),)
+            case Require():
+                return (If(_negated(self.outside(part.condition)), (Fail(part.fault),)),)
+            case Allocate():
+                return (AllocateArray(self.sized(part.array)),)
+            case Invoke():
+                inputs = tuple(map(self.sized, part.inputs))
+                return (CallLibrary(part.site, inputs, tuple(map(self.sized, part.outputs))),)
+            case Repeat():
+                return (self.repeat(part),)
+            case _:
+                assert_never(part)
+
+    def scop(self, made: Lowered) -> Body:
+        """Return the loops of a part, after memory for temporaries of dynamic size."""
+        if not self.bound:
+            return made.body
+        parts = all_parts(self.program.parts)
+        placed = {part.array for part in parts if isinstance(part, Allocate)}
+        late = (a for a in made.expanded if a.name not in placed and self._is_dynamic(a))
+        storage = tuple(AllocateArray(_sized(array, self.bound)) for array in late)
+        return (*storage, *(map_node(node, self._rule) for node in made.body))
+
+    def repeat(self, part: Repeat) -> Node:
+        body = self.body(part.body)
+        if part.upper is None:
+            assert part.going is not None
+            return While(part.going, body)
+        private = tuple(DeclareArray(self.program.array(name)) for name in part.private)
+        leave = () if part.going is None else (If(_negated(part.going), (Break(),)),)
+        return For(
+            part.param,
+            self.outside(part.lower),
+            self.outside(part.upper),
+            part.step,
+            LoopKind.PARALLEL if part.parallel else LoopKind.SEQUENTIAL,
+            (*private, *leave, *body),
+            part.label,
+        )
+
+    def sized(self, name: str) -> Array:
+        return _sized(self.program.array(name), self.bound)
+
+    def outside(self, expr: Expr) -> Expr:
+        return _outside(expr, self.bound)
+
+    def _rule(self, expr: Expr) -> Expr | None:
+        return self.bound.get(expr.name) if isinstance(expr, Param) else None
+
+    def _is_dynamic(self, array: Array) -> bool:
+        params = (p for extent in array.shape for p in walk(extent) if isinstance(p, Param))
+        return any(param.name in self.bound for param in params)
 
 
-def _collect(expr: Expr) -> Expr:
-    def rule(part: Expr) -> Expr | None:
-        if part.dtype.is_integer:
-            return normalize(part)
-        return None
-
-    return rewrite(expr, rule)
-
-
-def _iters(expr: Expr) -> list[Iter]:
-    return [part for part in walk(expr) if isinstance(part, Iter)]
-
-
-def fresh_name(wish: str, taken: frozenset[str] | set[str]) -> str:
-    """Return `wish`, numbered if it is taken."""
-    if wish not in taken:
-        return wish
-    number = 2
-    while f"{wish}{number}" in taken:
-        number += 1
-    return f"{wish}{number}"
+def _negated(condition: Expr) -> Expr:
+    return Unary(UnaryOp.INVERT, condition, DType.BOOL)

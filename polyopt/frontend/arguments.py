@@ -21,7 +21,6 @@ from polyopt.frontend.integers import (
     is_nonnegative,
     is_size,
     strip_casts,
-    why_not_affine,
 )
 from polyopt.frontend.memory import settled
 from polyopt.frontend.operators import describe, operand
@@ -137,10 +136,7 @@ def size(b: Builder, value: Value, what: str, loc: Loc | None) -> Expr:
     expr = strip_casts(found.expr)
     if not found.dtype.is_integer:
         refuse("PO0137", f"{what} is {describe(found)}, not an integer", loc, "use `//` or int()")
-    reason = why_not_affine(expr)
-    if reason is not None:
-        refuse("PO0137", f"{what} is not affine: {reason}", loc, "use sizes of the arguments")
-    return expr
+    return b.dynamic(expr, "size")
 
 
 def extents(b: Builder, value: Value, loc: Loc | None) -> Index:

@@ -29,12 +29,28 @@ from polyopt.frontend.integers import (
     minimum,
     negated,
     plus,
+    strip_casts,
     times,
 )
+from polyopt.frontend.intervals import Interval
+from polyopt.frontend.marks import Binding, Mark, Place, Storage, dynamic_name, dynamic_params
 from polyopt.frontend.names import Names
 from polyopt.frontend.values import Buffer, Index, iterators
-from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, integer, linear, show
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Cast,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    Param,
+    integer,
+    linear,
+    show,
+)
 from polyopt.ir.scop import Reduction
+from polyopt.ir.source import Fault, LibraryCall
 from polyopt.ir.types import DType
 
 MAX_STATEMENTS = 2000
@@ -75,7 +91,11 @@ class Builder:
     names: Names = field(default_factory=Names)
     buffers: list[Buffer] = field(default_factory=list)
     drafts: list[Draft] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
     demands: list[Demand] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    intervals: dict[str, Interval] = field(default_factory=dict)
+    library: list[LibraryCall] = field(default_factory=list)
     sizes: list[Expr] = field(default_factory=list)
     size_order: dict[str, int] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
@@ -103,6 +123,16 @@ class Builder:
             self.scope, self.position = scope, position + 1
 
     @contextmanager
+    def within(self, loops: Sequence[Loop]) -> Iterator[None]:
+        """Ask and demand inside of loops in which nothing is emitted."""
+        scope = self.scope
+        self.scope = scope.inside(loops)
+        try:
+            yield
+        finally:
+            self.scope = scope
+
+    @contextmanager
     def under(self, conditions: Sequence[Expr], guard: Expr = TRUE) -> Iterator[None]:
         """Everything inside happens only where the conditions and the guard hold."""
         scope = self.scope
@@ -112,6 +142,48 @@ class Builder:
         finally:
             self.scope = scope
 
+    @contextmanager
+    def repeat(self, loop: Loop) -> Iterator[None]:
+        """Like `loop`, for one with `going`, which must be false where the guard is."""
+        guard = self.scope.guard
+        self.scope = replace(self.scope, guard=TRUE)
+        try:
+            with self.loop(loop):
+                yield
+        finally:
+            self.scope = replace(self.scope, guard=guard)
+
+    def mark(self, what: Place) -> None:
+        """Put a mark at the current place and go on to the next."""
+        order = (*self.scope.order, integer(self.position))
+        self.marks.append(Mark(replace(self.scope, order=order), what))
+        self.position += 1
+
+    def dynamic(self, value: Expr, name: str) -> Expr:
+        """Return an INT64 number as an affine expression: one that is not affine is bound here.
+
+        Where the guard or a condition does not hold the bound name is 0.
+        """
+        value = strip_casts(value)
+        if is_affine(value):
+            return value
+        value = value if value.dtype is DType.INT64 else Cast(value, DType.INT64)
+        held = self.unconditional(name, value, integer(0))
+        param = Param(dynamic_name(name, len(self.marks)))
+        self.mark(Binding(param.name, held))
+        return param
+
+    def unconditional(self, name: str, value: Expr, otherwise: Expr) -> Load:
+        """Return a new variable: `value` where the guard and the conditions hold, `otherwise`."""
+        target = Load(self.new_buffer(name, value.dtype, ()).name, (), value.dtype)
+        if self.scope.guard != TRUE or self.scope.conditions:
+            inner = self.scope
+            self.scope = replace(inner, guard=TRUE, conditions=())
+            self.emit((), target, otherwise)
+            self.scope = inner
+        self.emit((), target, value)
+        return target
+
     # -- storage --------------------------------------------------------------------------------
 
     def new_buffer(self, name: str, dtype: DType, shape: Index) -> Buffer:
@@ -119,6 +191,8 @@ class Builder:
         shape = tuple(clipped(self.bounded(extent)) for extent in shape)
         buffer = Buffer(self.names.unique(name), dtype, shape)
         self.buffers.append(buffer)
+        if dynamic_params(*shape):
+            self.mark(Storage(buffer))
         return buffer
 
     def bounded(self, extent: Expr) -> Expr:
@@ -183,6 +257,26 @@ class Builder:
     def advance(self) -> None:
         """Go on to the next place of the order."""
         self.position += 1
+
+    # -- faults -----------------------------------------------------------------------------------
+
+    def fault(self, code: str, message: str, loc: Loc | None, hint: str | None = None) -> int:
+        """Return the number of a fault that the kernel may run into."""
+        found = Fault(code, message, loc, hint)
+        if found not in self.faults:
+            self.faults.append(found)
+        return self.faults.index(found)
+
+    def fail_where(self, condition: Expr, number: int, loops: Sequence[Loop] = ()) -> None:
+        """Note fault `number` in the iterations of `loops` where the BOOL `condition` holds."""
+        buffer = next((found for found in self.buffers if found.faults), None)
+        if buffer is None:
+            buffer = Buffer(self.names.unique("faults"), DType.UINT8, (), faults=True)
+            self.buffers.append(buffer)
+        target = Load(buffer.name, (integer(number),), buffer.dtype)
+        affine = is_affine(condition)
+        with self.under((condition,) if affine else (), TRUE if affine else condition):
+            self.emit(loops, target, Const(1, buffer.dtype))
 
     # -- facts about integers -------------------------------------------------------------------
 

@@ -5,33 +5,36 @@ In: demands with their scopes.  Out: `Check` records whose conditions are exact.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import islpy as isl
 
-from polyopt.frontend.builder import Builder, Demand
+from polyopt.frontend.builder import Demand
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.domains import Scope, domain_of
+from polyopt.frontend.domains import Loop, Scope, domain_of, scope_exprs
 from polyopt.frontend.integers import is_affine, negated
+from polyopt.frontend.marks import Binding, Mark, dynamic_params
+from polyopt.frontend.regions import Known, inner_scope
 from polyopt.frontend.renaming import Renaming, renamed_scope
 from polyopt.ir.affine import condition_set, param_space
 from polyopt.ir.expr import Expr
 from polyopt.ir.isl_ast import condition_expr
-from polyopt.ir.source import Check
+from polyopt.ir.program import Require
+from polyopt.ir.source import Check, Fault
 
 
 def checks_of(
-    b: Builder, rename: Renaming, params: tuple[str, ...], context: isl.Set
+    demands: Sequence[Demand], rename: Renaming, params: tuple[str, ...], context: isl.Set
 ) -> tuple[Check, ...]:
     """Return the checks, in source order; a demand implied by earlier ones makes none."""
     result: list[Check] = []
     known = context
     seen: set[tuple[Scope, Expr]] = set()
-    for demand in b.demands:
+    for demand in demands:
         if (demand.scope, demand.condition) in seen:
             continue
-        if not is_affine(demand.condition):
-            refuse(
-                "PO0133", f"{demand.message}, and no affine check tells", demand.loc, demand.hint
-            )
+        _require_affine(demand)
         seen.add((demand.scope, demand.condition))
         allowed = _allowed(demand, rename, params)
         if known.is_subset(allowed):
@@ -44,6 +47,11 @@ def checks_of(
         result.append(Check(condition, demand.code, demand.message, demand.loc, demand.hint))
         known = rest.coalesce()
     return tuple(result)
+
+
+def _require_affine(demand: Demand) -> None:
+    if not is_affine(demand.condition):
+        refuse("PO0133", f"{demand.message}, and no affine check tells", demand.loc, demand.hint)
 
 
 def _allowed(demand: Demand, rename: Renaming, params: tuple[str, ...]) -> isl.Set:
@@ -64,3 +72,64 @@ def context_of(context: isl.Set, checks: tuple[Check, ...], params: tuple[str, .
         passing = condition_set(check.condition, param_space(params)).intersect(context)
         result = result.intersect(passing.coalesce().simple_hull().to_set())
     return result.coalesce().remove_redundancies()
+
+
+# -- while the kernel runs --------------------------------------------------------------------
+
+
+def is_dynamic(demand: Demand) -> bool:
+    """Whether a demand is about sizes found while the kernel runs."""
+    return bool(_names(demand))
+
+
+def _names(demand: Demand) -> frozenset[str]:
+    return dynamic_params(*scope_exprs(demand.scope), demand.condition)
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicChecks:
+    """Demands about dynamic sizes, each checked as soon as the last of its sizes is bound."""
+
+    demands: Sequence[Demand]
+    marks: Sequence[Mark]
+    rename: Renaming
+    faults: list[Fault]
+
+    def after(
+        self, param: str, loops: Sequence[Loop], known: Known
+    ) -> list[tuple[isl.Set, Require]]:
+        """Return what must hold once `param` is bound inside the region's `loops`."""
+        result: list[tuple[isl.Set, Require]] = []
+        seen: set[tuple[Scope, Expr]] = set()
+        context = known.context
+        for demand in self.demands:
+            if self._last(demand) != param or (demand.scope, demand.condition) in seen:
+                continue
+            seen.add((demand.scope, demand.condition))
+            _require_affine(demand)
+            allowed = self._allowed(demand, len(loops), known)
+            if context.is_subset(allowed):
+                continue
+            wanted = allowed.gist(context).coalesce()
+            condition = condition_expr(wanted, frozenset(known.params))
+            result.append((allowed, Require(condition, self._fault(demand))))
+            context = context.intersect(allowed).coalesce()
+        return result
+
+    def _last(self, demand: Demand) -> str:
+        names = _names(demand)
+        bound = [m.what.param for m in self.marks if isinstance(m.what, Binding)]
+        return self.rename.params[[name for name in bound if name in names][-1]]
+
+    def _allowed(self, demand: Demand, depth: int, known: Known) -> isl.Set:
+        """Return the values of what is known at which no instance violates the demand."""
+        scope = inner_scope(renamed_scope(self.rename, demand.scope), depth, known)
+        condition = known.outside(self.rename.expr(demand.condition))
+        bad = domain_of(scope.under(negated(condition)), known.params, "D").params()
+        return bad.complement()
+
+    def _fault(self, demand: Demand) -> int:
+        fault = Fault(demand.code, demand.message, demand.loc, demand.hint)
+        if fault not in self.faults:
+            self.faults.append(fault)
+        return self.faults.index(fault)

@@ -20,6 +20,7 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
+    Load,
     Param,
     Unary,
     UnaryOp,
@@ -31,12 +32,17 @@ from polyopt.ir.types import DType
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """`for iter in range(lower, upper, step)`, as Python means it."""
+    """`for iter in range(lower, upper, step)`, as Python means it.
+
+    `going` (BOOL, an element of a 0-d array) is read before every iteration: the loop ends when it
+    is false.  A loop with `going` is no part of a domain: it runs around static control parts.
+    """
 
     iter: str
     lower: Expr
     upper: Expr
     step: int = 1
+    going: Load | None = None
 
     @property
     def time(self) -> Expr:
@@ -62,6 +68,9 @@ class Loop:
         distance = minus(value, self.lower) if self.step > 0 else minus(self.lower, value)
         rest = Binary(BinaryOp.MOD, distance, integer(abs(self.step)), DType.INT64)
         return (*bounds, Compare(CompareOp.EQ, rest, integer(0)))
+
+
+ENDLESS = integer(1 << 62)  # the upper bound of a loop that only `going` ends
 
 
 @dataclass(frozen=True, slots=True)

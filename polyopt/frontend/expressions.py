@@ -20,8 +20,10 @@ from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.calls import call_value
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.constants import global_array
+from polyopt.frontend.computed import as_affine
+from polyopt.frontend.constants import as_sequence, global_array
 from polyopt.frontend.elementwise import combine
+from polyopt.frontend.fancy import gathered, is_fancy
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import (
     FALSE,
@@ -43,7 +45,8 @@ from polyopt.frontend.products import matmul
 from polyopt.frontend.promote import cast, common_dtype
 from polyopt.frontend.reshaping import transposed
 from polyopt.frontend.shapes import equate
-from polyopt.frontend.subscripts import At, Cut, Dots, Mask, NewAxis, Part, select_parts
+from polyopt.frontend.subscript_parts import is_tuple, part_of, whole_number
+from polyopt.frontend.subscripts import Cut, Mask, Part, select_parts
 from polyopt.frontend.values import (
     Gone,
     Known,
@@ -118,7 +121,7 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
         case ast.Call():
             return _call(b, frame, node)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            return Sequence(evaluate_all(b, frame, parts))
+            return Sequence(evaluate_all(b, frame, parts), isinstance(node, ast.List))
         case _:
             code, what, hint = _REFUSED.get(
                 type(node),
@@ -175,6 +178,8 @@ def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
             if not hasattr(module, node.attr):
                 refuse("PO0124", f"module `{module.__name__}` has no `{node.attr}`", loc)
             return Known(getattr(module, node.attr))
+        case Known(value=np.dtype() as element) if node.attr in ("type", "itemsize", "kind"):
+            return Known(getattr(element, node.attr))
         case Known(value=np.ufunc() as ufunc) if hasattr(ufunc, node.attr):
             return Known(getattr(ufunc, node.attr))
         case Masked() if node.attr == "size":
@@ -197,7 +202,7 @@ def _array_attribute(b: Builder, base: Operandish, name: str, loc: Loc | None) -
         case "size":
             total: Expr = integer(1)
             for extent in array.shape:
-                total = times(total, b.extent(extent))
+                total = as_affine(b.facts, times(total, b.extent(extent)))
             return Number(total, True)
         case "ndim":
             return Known(array.rank)
@@ -228,6 +233,8 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
             parts = parts_of(b, frame, node)
             if len(parts) == 1 and isinstance(parts[0], Mask):
                 return picked(b, forced(b, base), parts[0].flags, name, loc)
+            if is_fancy(parts):
+                return as_value(gathered(b, base, parts, name, loc))
             return as_value(select_parts(b, forced(b, base), parts, name, loc))
         case Sequence(items=items):
             return _item(b, frame, items, node)
@@ -257,8 +264,16 @@ def _item(b: Builder, frame: Frame, items: tuple[Value, ...], node: ast.Subscrip
 def parts_of(b: Builder, frame: Frame, node: ast.Subscript) -> list[Part]:
     """Return what stands between the brackets."""
     inner = node.slice
-    nodes = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-    return [_part(b, frame, part) for part in nodes]
+    if isinstance(inner, ast.Tuple):
+        return [_part(b, frame, part) for part in inner.elts]
+    if isinstance(inner, ast.Slice):
+        return [_part(b, frame, inner)]
+    value, text = evaluate(b, frame, inner), ast.unparse(inner)
+    if is_tuple(value):
+        items = as_sequence(value)
+        assert isinstance(items, Sequence)
+        return [part_of(b, item, text, frame.loc(inner)) for item in items.items]
+    return [part_of(b, value, text, frame.loc(inner))]
 
 
 def _part(b: Builder, frame: Frame, node: ast.expr) -> Part:
@@ -270,20 +285,7 @@ def _part(b: Builder, frame: Frame, node: ast.expr) -> Part:
         if step == 0:
             refuse("PO0134", "a slice with step zero", loc)
         return Cut(_slice_bound(b, frame, node.lower), _slice_bound(b, frame, node.upper), step)
-    value = evaluate(b, frame, node)
-    match value:
-        case Known(value=None):
-            return NewAxis()
-        case Known(value=found) if found is Ellipsis:
-            return Dots()
-        case Tensor(dtype=DType.BOOL):
-            return Mask(forced(b, value))
-        case Sequence() | Tensor():
-            hint = "loop over the elements"
-            refuse("PO0135", "a subscript by an array or list", loc, hint)
-        case _:
-            text = ast.unparse(node)
-            return At(_integer(b, value, "PO0133", f"the subscript `{text}`", loc), text)
+    return part_of(b, evaluate(b, frame, node), ast.unparse(node), loc)
 
 
 def _slice_bound(b: Builder, frame: Frame, node: ast.expr | None) -> Expr | None:
@@ -293,19 +295,12 @@ def _slice_bound(b: Builder, frame: Frame, node: ast.expr | None) -> Expr | None
     if isinstance(value, Known) and value.value is None:
         return None
     what = f"the slice bound `{ast.unparse(node)}`"
-    return _integer(b, value, "PO0134", what, frame.loc(node))
+    return b.dynamic(whole_number(b, value, what, frame.loc(node)).expr, "bound")
 
 
 def _integer(b: Builder, value: Value, code: str, what: str, loc: Loc | None) -> Expr:
     """Return an affine integer, or refuse with the reason."""
-    found = settled(b, operand(value, loc))
-    if isinstance(found, Tensor):
-        refuse("PO0135", f"{what} is an array", loc, "loop over the elements")
-    if found.dtype is DType.BOOL:
-        refuse("PO0135", f"{what} is a truth value", loc, "use np.where for masks")
-    if not found.dtype.is_integer:
-        refuse("PO0135", f"{what} is no integer", loc, "use `//` for whole quotients")
-    expr = strip_casts(found.expr)
+    expr = strip_casts(whole_number(b, value, what, loc).expr)
     reason = why_not_affine(expr)
     if reason is not None:
         hint = "use sums of loop variables, sizes and integer arguments, times constants"
@@ -358,7 +353,8 @@ def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
         with b.under((open_where,)):
             right = _rest(b, frame, node, rest)
     else:
-        right = _rest(b, frame, node, rest)
+        with b.under((), open_where):
+            right = _rest(b, frame, node, rest)
     if isinstance(right, Known):
         return left if bool(right.value) == is_and else right
     assert isinstance(right, Number)
@@ -437,8 +433,10 @@ def _conditional(b: Builder, frame: Frame, node: ast.IfExp) -> Value:
         with b.under((negated(expr),)):
             otherwise = settled(b, operand(evaluate(b, frame, node.orelse), loc))
     else:
-        then = settled(b, operand(evaluate(b, frame, node.body), loc))
-        otherwise = settled(b, operand(evaluate(b, frame, node.orelse), loc))
+        with b.under((), expr):
+            then = settled(b, operand(evaluate(b, frame, node.body), loc))
+        with b.under((), negated(expr)):
+            otherwise = settled(b, operand(evaluate(b, frame, node.orelse), loc))
     weak = then.weak and otherwise.weak
     kind = _kind_of_both(b, then, otherwise, loc)
     inputs = (DType.BOOL, kind, kind)

@@ -1,47 +1,111 @@
-"""The drafts of a function become a Program: exact domains, checks, names, roles, signature.
+"""The drafts of a function become the parts of a program: exact domains, checks, names, roles.
 
-In: the builder after the last reading.  Out: `Program`.
+In: the builder after the last reading.  Out: `Finished`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import islpy as isl
+from typing_extensions import assert_never
 
 from polyopt.frontend.builder import Builder, Draft
-from polyopt.frontend.checks import checks_of, context_of
+from polyopt.frontend.checks import DynamicChecks, checks_of, context_of, is_dynamic
 from polyopt.frontend.domains import params_of, scope_exprs, size_context
 from polyopt.frontend.integers import TRUE, ZERO, is_size, less
-from polyopt.frontend.renaming import Renaming, renamed_draft
+from polyopt.frontend.marks import Binding, Invocation, Mark, Storage, dynamic_params
+from polyopt.frontend.regions import Former, Known, used_params
+from polyopt.frontend.renaming import Renaming, renamed_draft, renamed_mark
 from polyopt.frontend.split import Piece, pieces_of, split_conditions
 from polyopt.frontend.values import Buffer, Index
-from polyopt.ir.affine import condition_set
-from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Load, loads, normalize, rewrite
+from polyopt.ir.affine import condition_set, param_space
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Load, integer, loads, normalize, rewrite
+from polyopt.ir.program import Parts
 from polyopt.ir.scop import Array, Role, Scop, Statement
-from polyopt.ir.source import Check
+from polyopt.ir.source import Check, Fault
+
+_PARAM = isl.dim_type.param
 
 
-def live_drafts(b: Builder) -> list[Draft]:
-    """Return the drafts whose values can reach an argument or a result."""
-    needed = {buffer.name for buffer in b.buffers if buffer.argument or buffer.returned}
+@dataclass(frozen=True, eq=False)
+class Alive:
+    """What can reach an argument, a result or a fault: drafts and marks."""
+
+    drafts: tuple[Draft, ...]
+    marks: tuple[Mark, ...]
+
+    @property
+    def items(self) -> tuple[Draft | Mark, ...]:
+        """Both, in no order."""
+        return (*self.drafts, *self.marks)
+
+
+def alive(b: Builder) -> Alive:
+    """Return the drafts and marks that matter to the caller."""
+    needed = {
+        buffer.name for buffer in b.buffers if buffer.argument or buffer.returned or buffer.faults
+    }
+    demanded = [e for d in b.demands for e in (*scope_exprs(d.scope), d.condition)]
+    sizes = set(dynamic_params(*demanded))
     while True:
-        kept = [draft for draft in b.drafts if draft.target.array in needed]
-        reads = {load.array for draft in kept for load in draft_loads(draft)}
-        if reads <= needed:
-            return kept
+        drafts = [draft for draft in b.drafts if draft.target.array in needed]
+        marks = [mark for mark in b.marks if _is_needed(mark, needed, sizes)]
+        reads = {load.array for draft in drafts for load in draft_loads(draft)}
+        reads |= {name for mark in marks for name in _touched(mark)}
+        exprs = [e for draft in drafts for e in _all_exprs(draft)]
+        exprs += [e for mark in marks for e in scope_exprs(mark.scope)]
+        exprs += [e for buffer in b.buffers if buffer.name in needed | reads for e in buffer.shape]
+        named = dynamic_params(*exprs)
+        if reads <= needed and named <= sizes:
+            return Alive(tuple(drafts), tuple(marks))
         needed |= reads
+        sizes |= named
+
+
+def _is_needed(mark: Mark, needed: set[str], sizes: set[str]) -> bool:
+    match mark.what:
+        case Binding(param=param):
+            return param in sizes
+        case Storage(buffer=buffer):
+            return buffer.name in needed
+        case Invocation(outputs=outputs):
+            return bool(needed & set(outputs))
+        case _:
+            assert_never(mark.what)
+
+
+def _touched(mark: Mark) -> set[str]:
+    """Return the arrays that a mark and the loops around it read or write."""
+    found = {loop.going.array for loop in mark.scope.loops if loop.going is not None}
+    match mark.what:
+        case Binding(value=value):
+            found |= {load.array for load in loads(value)}
+        case Storage():
+            pass
+        case Invocation(inputs=inputs, outputs=outputs):
+            found |= {*inputs, *outputs}
+        case _:
+            assert_never(mark.what)
+    return found
+
+
+def _all_exprs(draft: Draft) -> list[Expr]:
+    return [*scope_exprs(draft.scope), draft.scope.guard, draft.target, draft.value]
 
 
 def draft_loads(draft: Draft) -> tuple[Load, ...]:
-    """Return what a draft reads."""
-    parts = (draft.value, draft.scope.guard, *draft.target.index)
+    """Return what a draft reads, to know whether its loops go on too."""
+    going = (loop.going for loop in draft.scope.loops if loop.going is not None)
+    parts = (draft.value, draft.scope.guard, *draft.target.index, *going)
     return tuple(load for part in parts for load in loads(part))
 
 
-def isl_params(b: Builder, drafts: Sequence[Draft]) -> frozenset[str]:
+def isl_params(b: Builder, found: Alive) -> frozenset[str]:
     """Return the parameters that domains, subscripts, shapes and demands use."""
-    exprs: list[Expr] = []
+    drafts = found.drafts
+    exprs: list[Expr] = [e for mark in found.marks for e in scope_exprs(mark.scope)]
     for draft in drafts:
         exprs += scope_exprs(draft.scope)
         for load in (draft.target, *draft_loads(draft)):
@@ -52,33 +116,90 @@ def isl_params(b: Builder, drafts: Sequence[Draft]) -> frozenset[str]:
     for demand in b.demands:
         exprs += [*scope_exprs(demand.scope), demand.condition]
     used = params_of(exprs)
-    in_values = params_of(draft.value for draft in drafts)
+    in_values = params_of(b.facts.expanded(draft.value) for draft in drafts)
     return used | frozenset(p for p in in_values if is_size(p))
 
 
-def make_scop(
-    b: Builder, rename: Renaming, drafts: Sequence[Draft], params: tuple[str, ...]
-) -> tuple[Scop, tuple[Check, ...]]:
-    """Return the Scop and the checks that make its accesses safe."""
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """The parts of a program, its arrays, and what a call and a run have to check."""
+
+    parts: Parts
+    arrays: tuple[Array, ...]
+    checks: tuple[Check, ...]
+    faults: tuple[Fault, ...]
+
+
+def finish(b: Builder, rename: Renaming, found: Alive, params: tuple[str, ...]) -> Finished:
+    """Return the program's parts; `params` are the sizes a call decides."""
     sizes = tuple(rename.expr(size) for size in b.sizes)
     context = size_context(params, sizes)
-    checks = checks_of(b, rename, params, context)
+    static = [demand for demand in b.demands if not is_dynamic(demand)]
+    checks = checks_of(static, rename, params, context)
     context = context_of(context, checks, params)
-    statements: list[Statement] = []
-    for draft in drafts:
-        clean = renamed_draft(rename, draft)
-        for piece in pieces_of(clean, params, context):
-            statements.append(_statement(f"S{len(statements)}", clean, piece))
-    written = {statement.target.array for statement in statements}
-    arrays = tuple(
-        _array(buffer, _shape(buffer, rename, context), written)
-        for buffer in b.buffers
-        if _is_used(buffer, statements)
+    dynamic = DynamicChecks(
+        [demand for demand in b.demands if is_dynamic(demand)], found.marks, rename, b.faults
     )
-    return Scop(params, context, arrays, tuple(statements)), checks
+    drafts = [renamed_draft(rename, draft) for draft in found.drafts]
+    marks = [renamed_mark(rename, mark) for mark in found.marks]
+    buffers = [buffer for buffer in b.buffers if _is_used(buffer, drafts, marks)]
+    written = {draft.target.array for draft in drafts}
+    written |= {a for m in marks if isinstance(m.what, Invocation) for a in m.what.outputs}
+    arrays = tuple(
+        _array(buffer, _shape(b, buffer, rename, context), written) for buffer in buffers
+    )
+    is_static = not marks and not any(loop.going for d in drafts for loop in d.scope.loops)
+    former = Former(_Scops(arrays, params if is_static else None), dynamic.after)
+    parts = former.parts([*drafts, *marks], Known(params, context))
+    if is_static and not parts:
+        parts = (Scop(params, context, arrays, ()),)
+    return Finished(parts, arrays, checks, tuple(b.faults))
 
 
-def _shape(buffer: Buffer, rename: Renaming, context: isl.Set) -> Index:
+@dataclass(eq=False)
+class _Scops:
+    """Makes static control parts; statements are numbered through the whole program.
+
+    `params`: a program that is one part names all its sizes, whether it uses them or not.
+    """
+
+    arrays: tuple[Array, ...]
+    params: tuple[str, ...] | None
+    count: int = 0
+
+    def __call__(self, drafts: Sequence[Draft], known: Known) -> Scop | None:
+        params, context, arrays = known.params, known.context, self.arrays
+        if self.params is None:
+            names = {load.array for d in drafts for load in (d.target, *draft_loads(d))}
+            arrays = tuple(_shared(array) for array in arrays if array.name in names)
+            used = used_params(drafts) | params_of(e for array in arrays for e in array.shape)
+            params = tuple(param for param in known.params if param in used)
+            context = projected(known.context, params)
+        statements: list[Statement] = []
+        for draft in drafts:
+            for piece in pieces_of(draft, params, context):
+                statements.append(_statement(f"S{self.count}", draft, piece))
+                self.count += 1
+        return Scop(params, context, arrays, tuple(statements)) if statements else None
+
+
+def _shared(array: Array) -> Array:
+    """Return the array as one part of several sees it: its contents pass between parts."""
+    passing = array.role in (Role.TEMP, Role.OUTPUT)
+    return replace(array, role=Role.INOUT) if passing else array
+
+
+def projected(context: isl.Set, params: tuple[str, ...]) -> isl.Set:
+    """Return what a parameter set says of `params`, in this order."""
+    for position in reversed(range(context.dim(_PARAM))):
+        if context.get_dim_name(_PARAM, position) not in params:
+            context = context.project_out(_PARAM, position, 1)
+    return context.align_params(param_space(params))
+
+
+def _shape(b: Builder, buffer: Buffer, rename: Renaming, context: isl.Set) -> Index:
+    if buffer.faults:
+        return (integer(len(b.faults)),)
     shape = tuple(rename.expr(extent) for extent in buffer.shape)
     if buffer.argument is not None:
         return shape  # the caller's, as it was declared
@@ -87,6 +208,9 @@ def _shape(buffer: Buffer, rename: Renaming, context: isl.Set) -> Index:
 
 def tidy(extent: Expr, context: isl.Set) -> Expr:
     """Return an extent without `max(…, 0)` where the checks rule negative values out."""
+    known = {context.get_dim_name(_PARAM, d) for d in range(context.dim(_PARAM))}
+    if not params_of((extent,)) <= known:
+        return normalize(extent)  # a dynamic size
 
     def rule(expr: Expr) -> Expr | None:
         match expr:
@@ -117,24 +241,22 @@ def _statement(name: str, draft: Draft, piece: Piece) -> Statement:
     )
 
 
-def _is_used(buffer: Buffer, statements: Sequence[Statement]) -> bool:
+def _is_used(buffer: Buffer, drafts: Sequence[Draft], marks: Sequence[Mark]) -> bool:
     if buffer.argument is not None or buffer.returned:
         return True
+    if any(buffer.name in _touched(mark) for mark in marks):
+        return True
     return any(
-        buffer.name in (s.target.array, *(load.array for load in _statement_loads(s)))
-        for s in statements
+        buffer.name in (draft.target.array, *(load.array for load in draft_loads(draft)))
+        for draft in drafts
     )
-
-
-def _statement_loads(statement: Statement) -> tuple[Load, ...]:
-    parts = (statement.value, *statement.target.index)
-    guard = () if statement.guard is None else (statement.guard,)
-    return tuple(load for part in (*parts, *guard) for load in loads(part))
 
 
 def _array(buffer: Buffer, shape: Index, written: set[str]) -> Array:
     if buffer.argument is not None:
         role = Role.INOUT if buffer.name in written else Role.INPUT
+    elif buffer.faults:
+        role = Role.FAULT
     else:
         role = Role.OUTPUT if buffer.returned else Role.TEMP
     return Array(buffer.name, buffer.dtype, shape, role, buffer.layout)

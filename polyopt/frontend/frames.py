@@ -52,7 +52,10 @@ class Watch:
 
 @dataclass(eq=False)
 class Frame:
-    """One call of `function`; `calls` are the places of the calls that led here."""
+    """One call of `function`; `calls` are the places of the calls that led here.
+
+    `said`: where the user called a function that polyopt itself wrote, and that line's text.
+    """
 
     function: PyFunction
     reader: Reader
@@ -61,6 +64,8 @@ class Frame:
     env: dict[str, Value] = field(default_factory=dict)
     pins: dict[str, Pin] = field(default_factory=dict)
     watched: dict[str, Watch] = field(default_factory=dict)
+    awaited: dict[str, Place] = field(default_factory=dict)  # results of loops not yet known
+    said: tuple[Loc | None, str] | None = None
 
     @property
     def live(self) -> Liveness:
@@ -78,4 +83,10 @@ class Frame:
 
     def loc(self, node: ast.AST) -> Loc:
         """Return the place of `node` in the user's file."""
+        if self.said is not None and self.said[0] is not None:
+            return self.said[0]
         return self.function.loc(node)
+
+    def text(self, node: ast.AST) -> str:
+        """Return the first source line of `node` in the user's file, stripped."""
+        return self.function.text(node) if self.said is None else self.said[1]

@@ -16,7 +16,7 @@ class Liveness:
     """`after[s]`: names that may be read after statement `s` before they are assigned again.
 
     `body[loop]`: names that may be read at the top of the loop's body, coming from before the loop
-    or from an earlier iteration.
+    or from an earlier iteration.  A `for` reads its flag (its type comment) at the top.
     """
 
     after: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
@@ -80,14 +80,14 @@ def _statement(node: ast.stmt, live: frozenset[str], result: Liveness) -> frozen
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
             own = frozenset(t.id for t in _plain_names(target))
             live = _block(orelse, live, result) | live
-            top = live
-            while True:
-                before = (_block(body, top, result) - own) | live
-                if before <= top:
-                    break
-                top = top | before
+            flag = frozenset([node.type_comment]) if node.type_comment else frozenset()
+            top = _loop(body, live | flag, own, result)
             result.body[node] = _block(body, top, result) - own
             return top | result.used(iterable)
+        case ast.While(test=test, body=body):
+            top = _loop(body, live | result.used(test), frozenset(), result)
+            result.body[node] = _block(body, top, result) | result.used(test)
+            return top
         case ast.If(test=test, body=body, orelse=orelse):
             then = _block(body, live, result)
             return then | _block(orelse, live, result) | result.used(test)
@@ -95,6 +95,18 @@ def _statement(node: ast.stmt, live: frozenset[str], result: Liveness) -> frozen
             return result.used(value)
         case _:
             return live | result.used(node)
+
+
+def _loop(
+    body: Sequence[ast.stmt], live: frozenset[str], own: frozenset[str], result: Liveness
+) -> frozenset[str]:
+    """Return the names live at the top of a loop."""
+    top = live
+    while True:
+        before = (_block(body, top, result) - own) | live
+        if before <= top:
+            return top
+        top = top | before
 
 
 def _plain_names(target: ast.expr) -> Iterable[ast.Name]:

@@ -1,44 +1,47 @@
-"""`for` loops over ranges and arrays.
+"""`for` loops over ranges and arrays, `while` loops.
 
 In: the loop's tree.  Out: the body's statements inside a loop of the builder.
-Refuses: loops over other things (PO0130), bounds that are not affine (PO0131).
+A loop that is left early, and every `while`, goes on as long as a BOOL variable holds.
+Refuses: loops over other things (PO0130), a `while` that nothing ends (PO0110).
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.assignments import assign_to
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.domains import Loop
-from polyopt.frontend.expressions import evaluate
+from polyopt.frontend.domains import ENDLESS, Loop
+from polyopt.frontend.expressions import evaluate, truth
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.induction import Counter, counters, enter, leave
-from polyopt.frontend.integers import TRUE, ZERO, less
+from polyopt.frontend.integers import FALSE, TRUE, ZERO, less, plus, times
 from polyopt.frontend.liveness import assigned
+from polyopt.frontend.memory import stored_number
 from polyopt.frontend.names import ascii_identifier
-from polyopt.frontend.pins import pin_names, unpin
+from polyopt.frontend.pins import pin_names, pin_results, unpin
+from polyopt.frontend.promote import number_of
 from polyopt.frontend.python_table import iterated
-from polyopt.frontend.rotation import bind_after, phase_condition, settle_watches
+from polyopt.frontend.rotation import bind_after, phase_condition, settle_watches, trips
+from polyopt.frontend.structure import is_result
 from polyopt.frontend.values import Gone, Iterated, Known, Number, Range, Sequence, Value
-from polyopt.frontend.variables import forget_iterator
-from polyopt.ir.expr import Expr, Iter
+from polyopt.frontend.variables import forget_iterator, forget_sizes
+from polyopt.ir.expr import Expr, Iter, Load
+from polyopt.ir.types import DType
 
 
 def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
-    """Read a loop."""
-    if node.orelse:
-        refuse("PO0127", "`else` of a loop", frame.loc(node.orelse[0]), "put it after the loop")
+    """Read a `for` loop."""
     iterable = evaluate(b, frame, node.iter)
     if isinstance(iterable, Sequence) or _is_known_tuple(iterable):
         _unrolled(b, frame, node, iterable)
         return
     later = frame.live.after[node]
-    touched = assigned(node.body) - assigned([node.target])
-    unbound = [name for name in touched if name in later and name not in frame.env]
     name = _iterator_name(b, node.target)
     if isinstance(iterable, Range):
         loop = Loop(name, iterable.start, iterable.stop, iterable.step)
@@ -47,24 +50,115 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
         args = Arguments("for", (), {}, frame.loc(node.iter))
         source = iterated(b, iterable, args)
         loop = Loop(name, ZERO, source.count)
+    touched = assigned(node.body) - assigned([node.target])
+    unbound = [n for n in touched if n in later and n not in frame.env and not is_result(n)]
     if unbound:
         _require_trip(b, frame, node, loop, unbound)
     place = frame.place(node, "loop")
     rotating, period = b.facts.rotations.get(place, ((), 1))
     watched = dict(frame.watched)
-    counted = counters(frame, node)
+    is_left = node.type_comment is not None
+    counted = {} if is_left else counters(frame, node)
     carried = touched & (frame.live.body[node] | later) - set(rotating) - set(counted)
-    pinned = pin_names(b, frame, carried, node)
-    states = _read_phases(b, frame, node, loop, source.item, period, counted)
+    pinned = [*pin_names(b, frame, carried, node), *pin_results(b, frame, touched, node)]
+    first = len(b.marks)
+    last = _last_value(b, frame, node, loop)
+    with _turns(b, frame, node, loop):
+        states = _read_phases(b, frame, node, loop, source.item, period, counted, last)
     unpin(b, frame, pinned, frame.loc(node))
     own = {name: watch for name, watch in frame.watched.items() if name not in watched}
-    settle_watches(b, frame, own, place)
+    settle_watches(b, frame, own, None if is_left else place)
     frame.watched = watched
     if rotating:
         arrays = [{name: state[name] for name in rotating} for state in states]
         bind_after(b, frame, loop, arrays, [n for n in rotating if n in later], node)
     _forget(frame, node, name)
+    forget_sizes(frame, b.marks[first:])
     leave(b, frame, loop, counted)
+    if last is not None:
+        frame.env[ast.unparse(node.target)] = last
+
+
+def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
+    """Read a `while` loop: its test is computed before it and at the end of every iteration."""
+    loc = frame.loc(node)
+    later = frame.live.after[node]
+    touched = assigned(node.body)
+    unbound = [n for n in touched if n in later and n not in frame.env and not is_result(n)]
+    if unbound and not _surely_runs(node):
+        shown = ", ".join(f"`{name}`" for name in sorted(unbound))
+        message = f"{shown} has no value after a `while` loop that may not run"
+        refuse("PO0125", message, loc, "assign it before the loop too")
+    watched = dict(frame.watched)
+    carried = touched & (frame.live.body[node] | later)
+    pinned = [*pin_names(b, frame, carried, node), *pin_results(b, frame, touched, node)]
+    test = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
+    if isinstance(test, Known) and test.value:
+        refuse("PO0110", "a `while` loop that nothing ends", loc, "leave it with `break`")
+    first = len(b.marks)
+    if not isinstance(test, Known):
+        going = b.unconditional("going", test.expr, FALSE)
+        name = _iterator_name(b, ast.Name("turn"))
+        with b.repeat(Loop(name, ZERO, ENDLESS, 1, going)):
+            frame.reader.block(b, frame, node.body)
+            again = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
+            b.emit((), going, again.expr if isinstance(again, Number) else FALSE)
+        forget_iterator(frame, name, "while")
+    unpin(b, frame, pinned, loc)
+    own = {name: watch for name, watch in frame.watched.items() if name not in watched}
+    settle_watches(b, frame, own, None)
+    frame.watched = watched
+    forget_sizes(frame, b.marks[first:])
+
+
+def _surely_runs(node: ast.While) -> bool:
+    """Whether the test is true at first: `while True`, a flag apart."""
+    parts = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+    return all(
+        (isinstance(part, ast.Constant) and bool(part.value))
+        or (isinstance(part, ast.Name) and part.id.startswith("("))
+        for part in parts
+    )
+
+
+@contextmanager
+def _turns(b: Builder, frame: Frame, node: ast.For, loop: Loop) -> Iterator[None]:
+    """The iterations of `loop`; one with a flag is left when that is lowered."""
+    flag = node.type_comment
+    if flag is None:
+        with b.loop(loop):
+            yield
+        return
+    lowered = evaluate(b, frame, ast.copy_location(ast.Name(flag, ast.Load()), node))
+    assert isinstance(lowered, Number)
+    going = b.unconditional("going", lowered.expr, FALSE)
+    with b.repeat(replace(loop, going=going)):
+        yield
+        again = evaluate(b, frame, ast.copy_location(ast.Name(flag, ast.Load()), node))
+        assert isinstance(again, Number)
+        b.emit((), going, again.expr)
+
+
+def _last_value(b: Builder, frame: Frame, node: ast.For, loop: Loop) -> Number | None:
+    """Return the loop variable as it is after the loop, where the program reads it there.
+
+    A loop without a flag ends at its last iteration; with one the variable is kept in memory.
+    """
+    if not isinstance(node.target, ast.Name) or node.target.id not in frame.live.after[node]:
+        return None
+    if not isinstance(node.iter, ast.Call) or ast.unparse(node.iter.func) != "range":
+        return None
+    name = node.target.id
+    before = frame.env.get(name)
+    known = number_of(before.value, None) if isinstance(before, Known) else before
+    has_value = isinstance(known, Number) and known.dtype is DType.INT64
+    if not has_value:
+        _require_trip(b, frame, node, loop, [name])
+    if node.type_comment is None and not has_value:
+        trips_less_one = plus(trips(b, loop), -1)
+        return Number(plus(loop.lower, times(trips_less_one, loop.step)), True)
+    start = known.expr if isinstance(known, Number) and has_value else ZERO
+    return stored_number(b, Number(start, True), name)
 
 
 def _read_phases(
@@ -75,20 +169,21 @@ def _read_phases(
     item: Callable[[Expr], Value],
     period: int,
     counted: Mapping[str, Counter],
+    last: Number | None,
 ) -> list[dict[str, Value]]:
     """Read the body once for each phase; return the names' values before each."""
     targets = assigned([node.target])
     shadowed = {target: frame.pins.pop(target) for target in targets if target in frame.pins}
     states: list[dict[str, Value]] = []
-    with b.loop(loop):
-        for phase in range(period):
-            states.append(dict(frame.env))
-            here = TRUE if period == 1 else phase_condition(loop, period, phase)
-            with b.under((here,)):
-                enter(frame, loop, counted)
-                assign_to(b, frame, node.target, item(Iter(loop.iter)), node)
-                if frame.reader.block(b, frame, node.body) is not None:
-                    refuse("PO0122", "`return` inside a loop", frame.loc(node))
+    for phase in range(period):
+        states.append(dict(frame.env))
+        here = TRUE if period == 1 else phase_condition(loop, period, phase)
+        with b.under((here,)):
+            enter(frame, loop, counted)
+            assign_to(b, frame, node.target, item(Iter(loop.iter)), node)
+            if last is not None and isinstance(last.expr, Load):
+                b.emit((), last.expr, Iter(loop.iter))
+            frame.reader.block(b, frame, node.body)
     frame.pins.update(shadowed)
     return states
 
@@ -136,7 +231,13 @@ def _unrolled(b: Builder, frame: Frame, node: ast.For, value: Value) -> None:
             found = tuple(Known(item) for item in known)
         case _:
             raise AssertionError("checked by the caller")
+    flag = node.type_comment
     for item in found:
         assign_to(b, frame, node.target, item, node)
-        if frame.reader.block(b, frame, node.body) is not None:
-            refuse("PO0122", "`return` inside a loop", frame.loc(node), "return after the loop")
+        frame.reader.block(b, frame, node.body)
+        going = frame.env.get(flag) if flag is not None else None
+        if isinstance(going, Known) and not going.value:
+            return
+        if going is not None and not isinstance(going, Known):
+            message = "`break` on computed values, in a loop over a tuple, which is written out"
+            refuse("PO0111", message, frame.loc(node), "loop over a range and index the values")

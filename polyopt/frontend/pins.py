@@ -16,12 +16,14 @@ from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.elements import store_element
+from polyopt.frontend.facts import Place
 from polyopt.frontend.frames import Frame, Pin, Watch
 from polyopt.frontend.integers import clipped
 from polyopt.frontend.memory import is_whole, settled, store, stored
 from polyopt.frontend.operators import describe, operand
 from polyopt.frontend.promote import Operand, cast, common_pair, number_of
 from polyopt.frontend.shapes import equate
+from polyopt.frontend.structure import is_result
 from polyopt.frontend.values import (
     Buffer,
     Gone,
@@ -60,12 +62,48 @@ def pin_names(
             if pin is None:
                 frame.watched[name] = Watch(value, frame.place(node, name))
         elif unset:
-            pin = _unset(b, frame, name, node)
+            pin = _unset(b, frame, name, frame.place(node, name))
         if pin is not None:
             frame.pins[name] = pin
             frame.env[name] = pinned_value(pin)
             added.append(name)
     return added
+
+
+def pin_results(b: Builder, frame: Frame, names: Iterable[str], node: ast.stmt) -> list[str]:
+    """Give memory to what the function may return from inside the loop `node`.
+
+    What it is like is known once an earlier reading saw it; until then it is awaited.
+    """
+    added: list[str] = []
+    for name in sorted(names):
+        if not is_result(name) or name in frame.pins or name in frame.awaited:
+            continue
+        place = frame.place(node, name)
+        if place in b.facts.widths:
+            frame.pins[name] = _unset(b, frame, name.strip("()"), place)
+            frame.env[name] = pinned_value(frame.pins[name])
+            added.append(name)
+        else:
+            frame.awaited[name] = place
+    return added
+
+
+def learn_result(b: Builder, place: Place, value: Value, loc: Loc | None) -> None:
+    """What a loop returns is like `value`: the next reading has memory for it."""
+    match value:
+        case Number(dtype=dtype, weak=weak):
+            b.facts.set_width(place, dtype, weak)
+        case Known(value=known) if (number := number_of(known, loc)) is not None:
+            b.facts.set_width(place, number.dtype, number.weak)
+        case Tensor(shape=shape, dtype=dtype):
+            if any(iterators(extent) for extent in shape):
+                message = "an array whose size changes with the loop is returned from inside it"
+                refuse("PO0122", message, loc, "return it after the loop")
+            b.facts.set_width(place, dtype, False)
+            b.facts.set_shape(place, shape)
+        case _:
+            refuse("PO0122", f"{describe(value)} returned from inside a loop", loc)
 
 
 def pinned_value(pin: Pin) -> Value:
@@ -74,8 +112,7 @@ def pinned_value(pin: Pin) -> Value:
     return Number(value.expr, pin.weak) if isinstance(value, Number) else value
 
 
-def _unset(b: Builder, frame: Frame, name: str, node: ast.stmt) -> Pin:
-    place = frame.place(node, name)
+def _unset(b: Builder, frame: Frame, name: str, place: Place) -> Pin:
     dtype, weak = b.facts.widths[place]
     shape = b.facts.shapes.get(place, ())
     return Pin(b.new_buffer(name, dtype, shape), weak, place, shape)

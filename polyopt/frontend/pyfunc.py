@@ -17,10 +17,13 @@ from polyopt.frontend.annotations import Annotation
 from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, ScalarType
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.computed import safe
+from polyopt.frontend.domains import params_of
 from polyopt.frontend.facts import Facts
-from polyopt.frontend.finish import isl_params, live_drafts, make_scop
+from polyopt.frontend.finish import Alive, alive, finish, isl_params
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import clipped, floordiv, is_size, minus, plus, times
+from polyopt.frontend.marks import Binding, title_of
 from polyopt.frontend.pysource import PyFunction, read_function
 from polyopt.frontend.renaming import Renaming
 from polyopt.frontend.results import Returned, mark_results
@@ -32,6 +35,7 @@ from polyopt.ir.scop import Role
 from polyopt.ir.source import (
     Argument,
     ArrayArg,
+    Computed,
     ConstArg,
     IntegerOf,
     OutputArray,
@@ -92,6 +96,7 @@ def _read(
     b = Builder(facts, scout, _names_in(function))
     b.loc = _definition(function)
     frame = Frame(function, StatementReader(), callers=(function.origin,))
+    b.sizes += [Param(name) for name in facts.computed if is_size(name)]
     _learn_annotations(function, types, facts)
     for name, kind in types.items():
         frame.env[name] = _argument(b, name, kind, facts)
@@ -175,7 +180,9 @@ def _is_size_argument(kind: ArgType) -> bool:
 def _make_equal(facts: Facts, size: Expr, value: Expr) -> None:
     """A dimension that is already another expression is left to the shape check of the call."""
     value = facts.resolve(value)
-    if isinstance(size, Param) and is_size(size.name) and size not in walk(value):
+    if not isinstance(size, Param) or size.name in facts.computed:
+        return
+    if is_size(size.name) and size not in walk(facts.expanded(value)):
         facts.set_equal(size.name, value)
 
 
@@ -215,28 +222,47 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Expr, Expr], Expr]] = {
 def _program(
     b: Builder, function: PyFunction, types: dict[str, ArgType], returned: Returned
 ) -> Program:
-    drafts = live_drafts(b)
-    used = isl_params(b, drafts)
-    for draft in drafts:
-        for iterator in draft.scope.iters:
+    found = alive(b)
+    used = isl_params(b, found)
+    for item in found.items:
+        for iterator in item.scope.iters:
             b.names.take(iterator)
-    sizes, params, symbols = _parameters(b, types, used)
-    rename = Renaming(params, symbols)
-    scop, checks = make_scop(b, rename, drafts, tuple(params.values()))
-    written = {statement.target.array for statement in scop.statements}
+    made_of = {name: value for name, value in b.facts.computed.items() if name in used}
+    sizes, params, symbols = _parameters(b, types, used | params_of(made_of.values()))
+    params |= {name: b.names.unique(b.titles.get(name, "size")) for name in made_of}
+    b.sizes = [size for size in b.sizes if params_of((size,)) <= params.keys()]
+    rename = Renaming({**params, **_dynamic(b, found)}, symbols, b.facts.computed)
+    made = finish(b, rename, found, tuple(params.values()))
+    written = {array.name for array in made.arrays if array.role is Role.INOUT}
     arguments = tuple(
         _signature_argument(b, function, name, kind, rename, written)
         for name, kind in types.items()
     )
     outputs = tuple(
-        OutputArray(a.name, a.dtype, a.shape) for a in scop.arrays if a.role is Role.OUTPUT
+        OutputArray(a.name, a.dtype, a.shape) for a in made.arrays if a.role is Role.OUTPUT
     )
     signature = Signature(
-        function.name, arguments, sizes, outputs, returned.results, returned.is_tuple, checks
+        function.name,
+        arguments,
+        sizes,
+        outputs,
+        returned.results,
+        returned.is_tuple,
+        made.checks,
+        made.faults,
+        tuple(b.library),
+        tuple(Computed(params[name], rename.expr(safe(e))) for name, e in made_of.items()),
     )
     return Program(
-        function.name, (scop,), scop.arrays, signature, function.file, function.first_line
+        function.name, made.parts, made.arrays, signature, function.file, function.first_line
     )
+
+
+def _dynamic(b: Builder, found: Alive) -> dict[str, str]:
+    """Return the names of dynamic sizes in the program."""
+    marks = [mark.what for mark in found.marks]
+    names = [what.param for what in marks if isinstance(what, Binding)]
+    return {name: b.names.unique(title_of(name)) for name in names}
 
 
 def _parameters(

@@ -1,4 +1,4 @@
-"""Python's own functions: builtins on numbers and arrays, and the math module.
+"""Python's own functions: builtins on numbers and arrays.
 
 In: a builtin or math function.  Out: the rule that turns a call into a value, or None.
 """
@@ -6,31 +6,34 @@ In: a builtin or math function.  Out: the rule that turns a call into a value, o
 from __future__ import annotations
 
 import builtins
-import math
 from collections.abc import Callable
 
-from polyopt.frontend.arguments import Arguments, is_none, known_int, number, size
+import numpy as np
+
+from polyopt.frontend import math_table, selection
+from polyopt.frontend.arguments import Arguments, is_none, known_int, number
 from polyopt.frontend.builder import Builder
+from polyopt.frontend.closures import Closure
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.elementwise import apply, combine
+from polyopt.frontend.complexes import of_parts
+from polyopt.frontend.constants import as_sequence
+from polyopt.frontend.elementwise import apply
 from polyopt.frontend.folds import reduced
+from polyopt.frontend.generating import collected, unrolled
 from polyopt.frontend.integers import (
-    constant,
-    floordiv,
+    both,
+    either,
     maximum,
     minimum,
-    minus,
-    plus,
     select,
     strip_casts,
-    times,
-    why_not_affine,
 )
+from polyopt.frontend.iterating import enumerate_, iterated, reversed_, zip_
+from polyopt.frontend.library import Written
 from polyopt.frontend.masks import count
-from polyopt.frontend.memory import cheap_number, forced, settled
+from polyopt.frontend.memory import cheap_number, settled
 from polyopt.frontend.operators import describe, operand, operate
-from polyopt.frontend.promote import call, cast, common_dtype
-from polyopt.frontend.subscripts import At, select_parts
+from polyopt.frontend.promote import cast, common_dtype
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
     Iterated,
@@ -41,13 +44,13 @@ from polyopt.frontend.values import (
     Sequence,
     Tensor,
     Value,
-    as_value,
     has_loads,
 )
-from polyopt.ir.expr import BinaryOp, Compare, CompareOp, Expr, MathFunc, integer
+from polyopt.ir.expr import BinaryOp, Compare, CompareOp, Const, Expr, integer
 from polyopt.ir.types import DType
 
 Rule = Callable[[Builder, Arguments], Value]
+__all__ = ["BUILTINS", "iterated", "rule_of"]
 
 
 def _weak(number: Number) -> Number:
@@ -95,11 +98,7 @@ def _bound(b: Builder, value: Value, args: Arguments) -> Expr:
     if not found.dtype.is_integer:
         hint = "use `//` for whole quotients"
         refuse("PO0131", f"a loop bound is {describe(found)}, not an integer", args.loc, hint)
-    reason = why_not_affine(expr)
-    if reason is not None:
-        hint = "use sums of sizes, integer arguments and outer loop variables"
-        refuse("PO0131", f"a loop bound is not affine: {reason}", args.loc, hint)
-    return expr
+    return b.dynamic(expr, "bound")
 
 
 def _extreme(name: str) -> Rule:
@@ -116,7 +115,12 @@ def _extreme(name: str) -> Rule:
                 if only.rank != 1:
                     refuse("PO0142", f"`{name}` of an array of rank {only.rank}", args.loc)
                 return reduced(b, name, only, None, False, args.loc)
-            values = only.items if isinstance(only, Sequence) else values
+            if isinstance(only, Iterated):
+                items = collected(b, only, None, args.loc)
+                whole = reduced(b, name, items, None, False, args.loc)
+                return _weak(number(b, whole, "the result", args.loc))
+            found_items = as_sequence(only)
+            values = found_items.items if isinstance(found_items, Sequence) else values
         if all(isinstance(v, Known) for v in values):
             return Known((min if name == "min" else max)(v.value for v in values))  # type: ignore
         found = [number(b, value, f"an argument of `{name}`", args.loc) for value in values]
@@ -191,17 +195,32 @@ def _bool(b: Builder, args: Arguments) -> Value:
 
 def _sum(b: Builder, args: Arguments) -> Value:
     """sum of a tuple or of a vector"""
-    (value,) = args.take("iterable")
-    match value:
+    value, start = args.take("iterable", "start")
+    total: Value = Known(0) if is_none(start) else start
+    found = as_sequence(value)
+    if isinstance(found, Iterated):
+        return _sum_of_items(b, found, total, args)
+    match found:
         case Tensor(shape=shape) if len(shape) == 1:
-            return reduced(b, "sum", value, None, False, args.loc)
+            whole = reduced(b, "sum", found, None, False, args.loc)
+            return whole if is_none(start) else operate(b, "add", (total, whole), args.loc)
         case Sequence(items=items):
-            total: Value = Known(0)
             for item in items:
                 total = operate(b, "add", (total, item), args.loc)
             return total
         case _:
             refuse("PO0147", f"sum of {describe(value)}", args.loc, "use np.sum")
+
+
+def _sum_of_items(b: Builder, value: Iterated, total: Value, args: Arguments) -> Value:
+    """The sum of what a comprehension makes: its items are put into an array first."""
+    items = collected(b, value, None, args.loc)
+    if items.rank != 1:
+        whole = reduced(b, "sum", items, (0,), False, args.loc)
+        return operate(b, "add", (total, whole), args.loc)
+    kind = DType.INT64 if items.dtype is DType.BOOL else items.dtype
+    found = reduced(b, "sum", items, None, False, args.loc, kind)
+    return operate(b, "add", (total, _weak(number(b, found, "the sum", args.loc))), args.loc)
 
 
 def _pow(b: Builder, args: Arguments) -> Value:
@@ -211,141 +230,120 @@ def _pow(b: Builder, args: Arguments) -> Value:
 
 
 def _sequence(b: Builder, args: Arguments) -> Value:
-    """tuple and list of a tuple"""
-    (value,) = args.take("iterable")
-    if not isinstance(value, Sequence):
-        refuse("PO0147", f"tuple of {describe(value)}", args.loc)
-    return value
+    """tuple and list: of a tuple, of a range known while compiling, of nothing"""
+    (value,) = args.take("", "iterable")
+    is_list = args.name.endswith("list")
+    if is_none(value):
+        return Sequence((), is_list)
+    items = unrolled(b, value, args.loc)
+    if items is None:
+        refuse("PO0147", f"`{args.name}` of {describe(value)}", args.loc, "use the array itself")
+    return Sequence(items, is_list)
 
 
-# -- iteration --------------------------------------------------------------------------------
+# -- about values -----------------------------------------------------------------------------
 
 
-def iterated(b: Builder, value: Value, args: Arguments) -> Iterated:
-    """Return what `for` runs over: a range or the first dimension of an array."""
+def _complex(b: Builder, args: Arguments) -> Value:
+    """complex"""
+    first, second = args.take("", "real imag")
+    parts = [Known(0.0) if is_none(v) else v for v in (first, second)]
+    if all(isinstance(v, Known) for v in parts):
+        values = [v.value for v in parts if isinstance(v, Known)]
+        return Known(complex(*values) if not is_none(second) else complex(values[0]))  # type: ignore[call-overload]
+    re, im = (number(b, v, "an argument of complex", args.loc) for v in parts)
+    if is_none(second):
+        return Number(cast(re.expr, DType.COMPLEX128), True)
+    if re.dtype.is_complex or im.dtype.is_complex:
+        refuse("PO0144", "complex of complex parts", args.loc, "add them: a + 1j * b")
+    whole = of_parts(*(cast(p.expr, DType.FLOAT64) for p in (re, im)), DType.COMPLEX128)
+    return Number(whole, True)
+
+
+def _round(b: Builder, args: Arguments) -> Value:
+    """round: to an integer; NumPy's numbers also to digits, as np.round does"""
+    value, digits = args.take("number", "ndigits")
+    if isinstance(value, Known) and (is_none(digits) or isinstance(digits, Known)):
+        return Known(round(value.value, None if is_none(digits) else digits.value))  # type: ignore
+    found = settled(b, operand(value, args.loc))
+    if is_none(digits):
+        rounded = apply(b, UFUNCS["rint"], (found,), args.loc)
+        if not isinstance(rounded, Number):
+            return rounded
+        return Number(cast(rounded.expr, DType.INT64, args.loc), True)
+    if found.weak and not found.dtype.is_integer:
+        hint = "use np.round, whose rule for ties differs slightly"
+        refuse("PO0151", "`round` of a Python number to digits", args.loc, hint)
+    return selection.round_(b, Arguments(args.name, (found, digits), {}, args.loc))
+
+
+def _divmod(b: Builder, args: Arguments) -> Value:
+    """divmod"""
+    values = tuple(args.take("x y"))
+    return Sequence(tuple(operate(b, name, values, args.loc) for name in _PARTS))
+
+
+_PARTS = ("floor_divide", "remainder")
+
+
+def _any_or_all(name: str) -> Rule:
+    """any and all: of a tuple, or of one array of rank one."""
+    ends = name == "any"
+
+    def rule(b: Builder, args: Arguments) -> Value:
+        (value,) = args.take("iterable")
+        found = as_sequence(value)
+        if isinstance(found, Iterated):
+            found = collected(b, found, None, args.loc)
+        if isinstance(found, Tensor):
+            if found.rank != 1:
+                refuse("PO0142", f"`{name}` of an array of rank {found.rank}", args.loc)
+            result = reduced(b, name, found, None, False, args.loc)
+            return _weak(number(b, result, "the result", args.loc))
+        if not isinstance(found, Sequence):
+            refuse("PO0147", f"`{name}` of {describe(value)}", args.loc, f"use np.{name}")
+        total: Expr = Const(not ends, DType.BOOL)
+        for item in found.items:
+            expr = cast(number(b, item, "an item", args.loc).expr, DType.BOOL)
+            total = either(total, expr) if ends else both(total, expr)
+        return Known(bool(total.value)) if isinstance(total, Const) else Number(total, True)
+
+    return rule
+
+
+def _isinstance(b: Builder, args: Arguments) -> Value:
+    """isinstance: what the value would be in Python"""
+    value, kinds = args.take("obj class_or_tuple")
+    wanted = as_sequence(kinds)
+    items = wanted.items if isinstance(wanted, Sequence) else (wanted,)
+    types = tuple(item.value for item in items if isinstance(item, Known))
+    if len(types) != len(items) or not all(isinstance(t, type) for t in types):
+        refuse("PO0147", "isinstance of an unknown type", args.loc, "name a type, such as float")
+    return Known(isinstance(_example(value, args), types))  # type: ignore[arg-type]
+
+
+def _example(value: Value, args: Arguments) -> object:
     match value:
-        case Range():
-            distance = (
-                minus(value.stop, value.start) if value.step > 0 else minus(value.start, value.stop)
-            )
-            count = floordiv(plus(distance, abs(value.step) - 1), integer(abs(value.step)))
-            start, step = value.start, value.step
-            return Iterated(count, lambda i: Number(plus(start, times(i, step)), True))
-        case Iterated():
-            return value
-        case Tensor() if value.rank:
-            array = forced(b, value)
-            return Iterated(array.shape[0], lambda i: _item(b, array, i, args))
+        case Known(value=known):
+            return known
+        case Sequence(is_list=is_list):
+            return [] if is_list else ()
+        case Number(weak=True, dtype=dtype):
+            return dtype.numpy.type(0).item()
+        case Number(dtype=dtype):
+            return dtype.numpy.type(0)
+        case Tensor(dtype=dtype):
+            return np.empty((0,) * max(value.rank, 1), dtype.numpy)
         case _:
-            refuse("PO0130", f"a loop over {describe(value)}", args.loc, "loop over a range")
+            refuse("PO0147", f"isinstance of {describe(value)}", args.loc)
 
 
-def _item(b: Builder, value: Tensor, index: Expr, args: Arguments) -> Value:
-    return as_value(select_parts(b, value, (At(index, "item"),), "the array", args.loc))
-
-
-def _enumerate(b: Builder, args: Arguments) -> Value:
-    """enumerate"""
-    value, start = args.take("iterable", "start")
-    first = integer(0) if is_none(start) else size(b, start, "the start of enumerate", args.loc)
-    inner = iterated(b, value, args)
-    return Iterated(inner.count, lambda i: Sequence((Number(plus(first, i), True), inner.item(i))))
-
-
-def _zip(b: Builder, args: Arguments) -> Value:
-    """zip: as long as the shortest"""
-    parts = [iterated(b, value, args) for value in args.values]
-    if not parts or args.keywords:
-        refuse("PO0151", "zip with these arguments", args.loc)
-    count = parts[0].count
-    for part in parts[1:]:
-        count = minimum(count, part.count)
-    return Iterated(count, lambda i: Sequence(tuple(part.item(i) for part in parts)))
-
-
-def _reversed(b: Builder, args: Arguments) -> Value:
-    """reversed of a range"""
-    (value,) = args.take("sequence")
-    if not isinstance(value, Range):
-        refuse("PO0130", f"reversed of {describe(value)}", args.loc, "loop over a range")
-    inner = iterated(b, value, args)
-    length = constant(inner.count)
-    if value.step in (1, -1):
-        return Range(plus(value.stop, -value.step), plus(value.start, -value.step), -value.step)
-    if length is None:
-        refuse("PO0130", "reversed of a range with a step", args.loc, "write the range downwards")
-    last = plus(value.start, (length - 1) * value.step)
-    return Range(last, plus(value.start, -value.step), -value.step)
-
-
-# -- math -------------------------------------------------------------------------------------
-
-_MATH = {
-    "sqrt": MathFunc.SQRT, "cbrt": MathFunc.CBRT, "exp": MathFunc.EXP, "exp2": MathFunc.EXP2,
-    "expm1": MathFunc.EXPM1, "log2": MathFunc.LOG2, "log10": MathFunc.LOG10,
-    "log1p": MathFunc.LOG1P, "sin": MathFunc.SIN, "cos": MathFunc.COS, "tan": MathFunc.TAN,
-    "asin": MathFunc.ASIN, "acos": MathFunc.ACOS, "atan": MathFunc.ATAN, "sinh": MathFunc.SINH,
-    "cosh": MathFunc.COSH, "tanh": MathFunc.TANH, "asinh": MathFunc.ASINH,
-    "acosh": MathFunc.ACOSH, "atanh": MathFunc.ATANH, "erf": MathFunc.ERF,
-    "erfc": MathFunc.ERFC, "gamma": MathFunc.TGAMMA, "lgamma": MathFunc.LGAMMA,
-    "atan2": MathFunc.ATAN2, "hypot": MathFunc.HYPOT, "copysign": MathFunc.COPYSIGN,
-    "fmod": MathFunc.FMOD, "log": MathFunc.LOG,
-}  # fmt: skip
-_TESTS = {"isnan": MathFunc.ISNAN, "isinf": MathFunc.ISINF, "isfinite": MathFunc.ISFINITE}
-_ROUNDS = {"floor": MathFunc.FLOOR, "ceil": MathFunc.CEIL, "trunc": MathFunc.TRUNC}
-
-
-def _float_function(name: str, func: MathFunc, kind: DType = DType.FLOAT64) -> Rule:
-    """Return the rule of a function of Python floats; constants are computed at once."""
-    original = getattr(math, name, None)
-
-    def rule(b: Builder, args: Arguments) -> Value:
-        if args.keywords:
-            refuse("PO0151", f"`{name}` with keyword arguments", args.loc)
-        if original is not None and all(isinstance(v, Known) for v in args.values):
-            try:
-                return Known(original(*[v.value for v in args.values if isinstance(v, Known)]))
-            except (ValueError, TypeError, OverflowError) as error:
-                refuse("PO0147", f"`{name}`: {error}", args.loc)
-        found = tuple(number(b, v, f"an argument of `{name}`", args.loc) for v in args.values)
-        wanted = (
-            2 if func in (MathFunc.ATAN2, MathFunc.HYPOT, MathFunc.COPYSIGN, MathFunc.FMOD) else 1
-        )
-        if len(found) != wanted:
-            refuse("PO0151", f"`{name}` with {len(found)} arguments", args.loc)
-        inputs = (DType.FLOAT64,) * len(found)
-        result = combine(
-            b, name, found, inputs, kind, lambda p, out: call(func, *p, dtype=out), args.loc
-        )
-        assert isinstance(result, Number)
-        return _weak(result)
-
-    return rule
-
-
-def _rounded(name: str, func: MathFunc) -> Rule:
-    """math.floor and its kin give Python integers."""
-    as_float = _float_function(name, func)
-
-    def rule(b: Builder, args: Arguments) -> Value:
-        result = as_float(b, args)
-        if isinstance(result, Number):
-            return Number(cast(result.expr, DType.INT64), True)
-        return result
-
-    return rule
-
-
-def _math_pow(b: Builder, args: Arguments) -> Value:
-    """math.pow"""
-    base, exponent = args.take("x y")
-    as_float = [_float(b, Arguments("float", (v,), {}, args.loc)) for v in (base, exponent)]
-    return operate(b, "power", tuple(as_float), args.loc)
-
-
-def _math_fabs(b: Builder, args: Arguments) -> Value:
-    """math.fabs"""
-    return _abs(b, Arguments("abs", (_float(b, args),), {}, args.loc))
+def _callable(b: Builder, args: Arguments) -> Value:
+    """callable"""
+    (value,) = args.take("obj")
+    if not isinstance(value, Known):
+        return Known(False)
+    return Known(callable(value.value) or isinstance(value.value, Closure))
 
 
 _RULES: list[tuple[object, Rule]] = [
@@ -353,19 +351,18 @@ _RULES: list[tuple[object, Rule]] = [
     (builtins.max, _extreme("max")), (builtins.abs, _abs), (builtins.int, _int),
     (builtins.float, _float), (builtins.bool, _bool), (builtins.sum, _sum),
     (builtins.pow, _pow), (builtins.tuple, _sequence), (builtins.list, _sequence),
-    (builtins.enumerate, _enumerate), (builtins.zip, _zip), (builtins.reversed, _reversed),
-    (math.pow, _math_pow), (math.fabs, _math_fabs),
+    (builtins.enumerate, enumerate_), (builtins.zip, zip_), (builtins.reversed, reversed_),
+    (builtins.complex, _complex), (builtins.round, _round), (builtins.divmod, _divmod),
+    (builtins.any, _any_or_all("any")), (builtins.all, _any_or_all("all")),
+    (builtins.isinstance, _isinstance), (builtins.callable, _callable),
 ]  # fmt: skip
-for _name, _func in _MATH.items():
-    if hasattr(math, _name):
-        _RULES.append((getattr(math, _name), _float_function(_name, _func)))
-for _name, _func in _TESTS.items():
-    _RULES.append((getattr(math, _name), _float_function(_name, _func, DType.BOOL)))
-for _name, _func in _ROUNDS.items():
-    _RULES.append((getattr(math, _name), _rounded(_name, _func)))
-_BY_OBJECT = {id(function): rule for function, rule in _RULES}
+BUILTINS = sorted(str(getattr(function, "__name__", "")) for function, _ in _RULES)
+_BY_OBJECT: dict[int, Rule | Written] = {
+    **{id(function): rule for function, rule in _RULES},
+    **math_table.RULES,
+}
 
 
-def rule_of(function: object) -> Rule | None:
+def rule_of(function: object) -> Rule | Written | None:
     """Return the rule of a builtin or math function."""
     return _BY_OBJECT.get(id(function))

@@ -6,19 +6,22 @@ In: the parameters, what the user calls them.  Out: `Renaming`, applied to expre
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from polyopt.frontend.builder import Draft
-from polyopt.frontend.domains import Loop, Scope
+from polyopt.frontend.domains import Scope
+from polyopt.frontend.marks import Binding, Mark
 from polyopt.ir.expr import Expr, Load, Param, Symbol, rewrite
 
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """`params`: working name -> identifier; `symbols`: integer arguments that are no sizes."""
+    """`params`: working name -> identifier; `symbols`: integer arguments that are no sizes;
+    `computed`: what computed sizes without an identifier are computed from."""
 
     params: Mapping[str, str]
     symbols: Mapping[str, str]
+    computed: Mapping[str, Expr] = field(default_factory=dict)
 
     def expr(self, expr: Expr) -> Expr:
         """Return `expr` under the final names."""
@@ -29,13 +32,15 @@ class Renaming:
             return None
         if expr.name in self.symbols:
             return Symbol(self.symbols[expr.name], expr.dtype)
+        if expr.name not in self.params and expr.name in self.computed:
+            return self.expr(self.computed[expr.name])
         return Param(self.params[expr.name])
 
 
 def renamed_scope(rename: Renaming, scope: Scope) -> Scope:
     """Return the scope under the final names."""
     loops = tuple(
-        Loop(loop.iter, rename.expr(loop.lower), rename.expr(loop.upper), loop.step)
+        replace(loop, lower=rename.expr(loop.lower), upper=rename.expr(loop.upper))
         for loop in scope.loops
     )
     return Scope(
@@ -44,6 +49,14 @@ def renamed_scope(rename: Renaming, scope: Scope) -> Scope:
         rename.expr(scope.guard),
         tuple(rename.expr(e) for e in scope.order),
     )
+
+
+def renamed_mark(rename: Renaming, mark: Mark) -> Mark:
+    """Return the mark under the final names."""
+    what = mark.what
+    if isinstance(what, Binding):
+        what = Binding(rename.params[what.param], what.value)
+    return Mark(renamed_scope(rename, mark.scope), what)
 
 
 def renamed_draft(rename: Renaming, draft: Draft) -> Draft:

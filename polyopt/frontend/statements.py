@@ -14,13 +14,10 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.expressions import evaluate
 from polyopt.frontend.frames import Frame
-from polyopt.frontend.loops import read_for
+from polyopt.frontend.loops import read_for, read_while
 from polyopt.frontend.values import Known, Value
 
 _REFUSED: dict[type[ast.stmt], tuple[str, str, str]] = {
-    ast.While: ("PO0110", "a `while` loop", "write a `for` loop over a range"),
-    ast.Break: ("PO0111", "`break`", "let the loop run and guard its body with `if`"),
-    ast.Continue: ("PO0111", "`continue`", "put the rest of the body under the opposite `if`"),
     ast.Try: ("PO0112", "`try`", "check the inputs before the kernel is called"),
     ast.Raise: ("PO0112", "`raise`", "check the inputs before the kernel is called"),
     ast.With: ("PO0112", "`with`", "do this outside the kernel"),
@@ -53,7 +50,7 @@ class StatementReader:
 def read_block(b: Builder, frame: Frame, body: list[ast.stmt]) -> Value | None:
     """Read statements in order; return the value of a `return` among them."""
     for number, node in enumerate(body):
-        b.loc, b.text = frame.loc(node), frame.function.text(node)
+        b.loc, b.text = frame.loc(node), frame.text(node)
         match node:
             case ast.Return(value=None):
                 return Known(None)
@@ -79,6 +76,8 @@ def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:
             augment(b, frame, node)
         case ast.For():
             read_for(b, frame, node)
+        case ast.While():
+            read_while(b, frame, node)
         case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign():
             return
         case ast.Expr(value=value):

@@ -7,11 +7,13 @@ Scalars that are affine or trivially cheap stay symbolic; other scalars and arra
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence as Items
 
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.frames import Frame
+from polyopt.frontend.marks import Binding, Mark
 from polyopt.frontend.memory import is_stable, settled, stored, stored_number
-from polyopt.frontend.pins import store_pinned
+from polyopt.frontend.pins import learn_result, store_pinned
 from polyopt.frontend.values import (
     Gone,
     Iterated,
@@ -23,10 +25,8 @@ from polyopt.frontend.values import (
     Sequence,
     Tensor,
     Value,
-    View,
-    iterators,
 )
-from polyopt.ir.expr import Iter, Param
+from polyopt.ir.expr import Expr, Iter, Param, walk
 
 
 def bind(b: Builder, frame: Frame, name: str, value: Value, node: ast.AST) -> None:
@@ -34,6 +34,8 @@ def bind(b: Builder, frame: Frame, name: str, value: Value, node: ast.AST) -> No
     if name in frame.pins:
         store_pinned(b, frame, name, value, frame.loc(node))
         return
+    if name in frame.awaited:
+        learn_result(b, frame.awaited[name], value, frame.loc(node))
     if name in frame.watched:
         frame.watched[name].rebound.append((value, frame.loc(node)))
     frame.env[name] = kept(b, name, value)
@@ -72,17 +74,33 @@ def forget_iterator(frame: Frame, iterator: str, shown: str) -> None:
             frame.env[name] = Gone("PO0136", f"`{name}` has no value here: {reason}", hint)
 
 
-def mentions(value: Value, iterator: str) -> bool:
-    """Whether a value depends on an iterator."""
+def forget_sizes(frame: Frame, marks: Items[Mark]) -> None:
+    """Names whose values mention a size found inside a finished loop have none any more."""
+    sizes = [mark.what.param for mark in marks if isinstance(mark.what, Binding)]
+    hint = "compute it after the loop, or give it a value before the loop"
+    for name, value in frame.env.items():
+        if any(mentions(value, size) for size in sizes):
+            reason = f"`{name}` has no value here: its size was found inside a loop that has ended"
+            frame.env[name] = Gone("PO0136", reason, hint)
+
+
+def mentions(value: Value, name: str) -> bool:
+    """Whether a value depends on an iterator or a size."""
     match value:
         case Number(expr=expr):
-            return iterator in iterators(expr)
-        case Tensor(shape=shape, view=View() as view):
-            index = tuple(Iter(f"?{d}") for d in range(len(shape)))
-            return any(iterator in iterators(e) for e in (*shape, *view.index(index)))
+            return name in _names(expr)
+        case Tensor(shape=shape, view=view):
+            parts = (
+                () if view is None else view.index(tuple(Iter(f"?{d}") for d in range(len(shape))))
+            )
+            return any(name in _names(e) for e in (*shape, *parts))
         case Sequence(items=items):
-            return any(mentions(item, iterator) for item in items)
+            return any(mentions(item, name) for item in items)
         case Range(start=start, stop=stop):
-            return iterator in iterators(start) | iterators(stop)
+            return name in _names(start) | _names(stop)
         case _:
             return False
+
+
+def _names(expr: Expr) -> frozenset[str]:
+    return frozenset(part.name for part in walk(expr) if isinstance(part, Iter | Param))

@@ -6,7 +6,7 @@ A name bound by `Bind` or `Repeat` is a parameter (`Param`) of everything after 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -135,14 +135,18 @@ def all_parts(parts: Parts) -> Iterator[Part]:
             yield from all_parts(part.body)
 
 
-def show_parts(parts: Parts, depth: int = 0) -> list[str]:
+def show_parts(
+    parts: Parts,
+    show_scop: Callable[[Scop], list[str]] = lambda scop: str(scop).splitlines(),
+    depth: int = 0,
+) -> list[str]:
     """Return the parts for people, one line each but for static control parts."""
     pad = "    " * depth
     lines: list[str] = []
     for part in parts:
         match part:
             case Scop():
-                lines += [f"{pad}{line}" for line in str(part).splitlines()]
+                lines += [f"{pad}{line}" for line in show_scop(part)]
             case Bind():
                 lines.append(f"{pad}{part.param} = {show(part.value)}")
             case Require():
@@ -154,7 +158,7 @@ def show_parts(parts: Parts, depth: int = 0) -> list[str]:
                 lines.append(f"{pad}{made} = call {part.site}({given})")
             case Repeat():
                 lines.append(f"{pad}{_head(part)}")
-                lines += show_parts(part.body, depth + 1)
+                lines += show_parts(part.body, show_scop, depth + 1)
             case _:
                 assert_never(part)
     return lines

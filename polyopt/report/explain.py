@@ -12,7 +12,7 @@ import islpy as isl
 
 from polyopt.ir.expr import show
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.program import Program
+from polyopt.ir.program import Parts, Program, show_parts
 from polyopt.ir.scop import Scop
 from polyopt.report.fusion import explain_fusion
 from polyopt.schedule import Dependence, Schedule
@@ -33,23 +33,39 @@ class Section:
 
 
 def explain(
-    program: Program, schedule: Schedule, timings: Mapping[str, float] | None = None
+    program: Program,
+    schedules: tuple[Schedule, ...],
+    timings: Mapping[str, float] | None = None,
 ) -> tuple[Section, ...]:
-    """Return everything there is to say about a schedule, in reading order."""
-    scop = schedule.scop
-    sections = [
-        Section("arrays", tuple(_arrays(scop))),
-        Section("statements", tuple(_statements(program.scop))),
-        Section("dependences", tuple(_dependences(schedule))),
-        Section("steps", tuple(str(step) for step in schedule.trace) or ("the source's order",)),
-        Section("loop nest", tuple(str(schedule).splitlines())),
-        Section("fusion", explain_fusion(schedule)),
-        Section("loops", tuple(_loops(schedule))),
-    ]
+    """Return everything there is to say about a program's schedules, in reading order."""
+    sections: list[Section] = []
+    if not program.is_static:
+        sections.append(Section("regions", tuple(_regions(program.parts))))
+    for number, (scop, schedule) in enumerate(zip(program.scops, schedules, strict=True)):
+        part = f"part {number}: " if len(schedules) > 1 else ""
+        sections += [
+            Section(f"{part}arrays", tuple(_arrays(schedule.scop))),
+            Section(f"{part}statements", tuple(_statements(scop))),
+            Section(f"{part}dependences", tuple(_dependences(schedule))),
+            Section(f"{part}steps", tuple(map(str, schedule.trace)) or ("the source's order",)),
+            Section(f"{part}loop nest", tuple(str(schedule).splitlines())),
+            Section(f"{part}fusion", explain_fusion(schedule)),
+            Section(f"{part}loops", tuple(_loops(schedule))),
+        ]
     if timings is not None:
         rows = tuple(f"{stage:<12}{seconds * 1e3:8.1f} ms" for stage, seconds in timings.items())
         sections.append(Section("timings", rows))
     return tuple(section for section in sections if section.lines)
+
+
+def _regions(parts: Parts) -> Iterator[str]:
+    """Yield the control around the static control parts, which are numbered."""
+    number = 0
+    for line in show_parts(parts, lambda scop: [f"part: {len(scop.statements)} statements"]):
+        if line.strip().startswith("part: "):
+            line = line.replace("part: ", f"part {number}: ", 1)
+            number += 1
+        yield line
 
 
 def show_sections(heading: str, sections: tuple[Section, ...]) -> str:

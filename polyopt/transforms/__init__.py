@@ -10,7 +10,7 @@ from polyopt.transforms.peel import Peel
 from polyopt.transforms.reorder import Reorder
 from polyopt.transforms.separate import Separate
 from polyopt.transforms.skew import Skew
-from polyopt.transforms.text import parse_schedule, parse_steps
+from polyopt.transforms.text import parse_schedule, parse_schedules, parse_steps, show_schedules
 from polyopt.transforms.tile import Tile
 from polyopt.transforms.unroll import Unroll
 from polyopt.transforms.vectorize import Vectorize
@@ -31,5 +31,7 @@ __all__ = [
     "Unroll",
     "Vectorize",
     "parse_schedule",
+    "parse_schedules",
     "parse_steps",
+    "show_schedules",
 ]

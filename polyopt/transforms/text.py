@@ -75,6 +75,7 @@ STEPS: dict[str, _Step] = {
 }
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(([^()]*)\)\s*")
+_PART = re.compile(r"\s*part\s*\(\s*(\d{1,9})\s*\)\s*")
 _NUMBER = re.compile(r"-?[0-9]{1,18}\Z")
 _WORD = re.compile(r"[\w.\[\]-]+\Z")
 
@@ -129,3 +130,41 @@ def parse_schedule(schedule: Schedule, text: str) -> Schedule:
     for step in parse_steps(text):
         schedule = schedule.apply(step)
     return schedule
+
+
+def parse_schedules(schedules: tuple[Schedule, ...], text: str) -> tuple[Schedule, ...]:
+    """Return one schedule for each static control part of a program, after the steps in `text`.
+
+    `part(2)` says that the steps after it are for the part number 2; they begin with part 0.
+    Raises as `parse_schedule` does, and `ScheduleError` PO0324 for a part that is not there.
+    """
+    texts = [""] * len(schedules)
+    current = 0
+    for line in text.splitlines():
+        for piece in line.partition("#")[0].split(";"):
+            chosen = _PART.fullmatch(piece)
+            if chosen is None:
+                texts[current] += f"{piece};"
+                continue
+            current = int(chosen.group(1))
+            if current >= len(schedules):
+                raise ScheduleError(
+                    "PO0324",
+                    f"`{piece.strip()}`: the program has {len(schedules)} static control parts",
+                    hint=f"parts are numbered from 0 to {len(schedules) - 1}",
+                )
+        texts[current] += "\n"
+    pairs = zip(schedules, texts, strict=True)
+    return tuple(parse_schedule(schedule, steps) for schedule, steps in pairs)
+
+
+def show_schedules(schedules: tuple[Schedule, ...]) -> str:
+    """Return the text that `parse_schedules` reads."""
+    if len(schedules) == 1:
+        return schedules[0].text
+    shown = (
+        f"part({number});\n{schedule.text}"
+        for number, schedule in enumerate(schedules)
+        if schedule.trace
+    )
+    return ";\n".join(shown)

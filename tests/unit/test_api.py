@@ -49,8 +49,8 @@ class FakeFrontend:
         if len(types) > 4 and not isinstance(types[4], ConstType):
             raise NeedConstant("mode")
         source = add_scaled(types)
-        schedule = SimpleNamespace(text="parallelize(L0)")
-        return SimpleNamespace(source=source, schedule=schedule, timings={"schedule": 0.0})
+        schedule = "parallelize(L0)"
+        return SimpleNamespace(source=source, schedule_text=schedule, timings={"schedule": 0.0})
 
 
 def add_scaled(types: tuple[Any, ...]) -> Source:
@@ -425,7 +425,7 @@ def test_memory_that_cannot_be_had(monkeypatch):
     source = sources.without_memory()
     monkeypatch.setattr(
         building, "compile_stages",
-        lambda *a: SimpleNamespace(source=source, schedule=SimpleNamespace(text=""), timings={}),
+        lambda *a: SimpleNamespace(source=source, schedule_text="", timings={}),
     )  # fmt: skip
     with pytest.raises(BudgetError) as caught:
         po.kernel(lambda A: None)(np.zeros(3))

@@ -46,8 +46,8 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def stages(function: Any, types: Any, options: Any, machine: Any = None) -> Any:
         asked.append(types)
-        schedule = SimpleNamespace(text="tile(L0, 32)")
-        return SimpleNamespace(source=sources.add_arrays(), schedule=schedule, timings={})
+        schedule = "tile(L0, 32)"
+        return SimpleNamespace(source=sources.add_arrays(), schedule_text=schedule, timings={})
 
     monkeypatch.setattr(building, "compile_stages", stages)
     return asked
@@ -120,8 +120,8 @@ def test_everything_that_matters_makes_a_miss(tmp_path, compiled, monkeypatch):
 def _stages(asked: list[Any]) -> Any:
     def stages(function: Any, types: Any, options: Any, machine: Any = None) -> Any:
         asked.append(types)
-        schedule = SimpleNamespace(text="")
-        return SimpleNamespace(source=sources.add_arrays(), schedule=schedule, timings={})
+        schedule = ""
+        return SimpleNamespace(source=sources.add_arrays(), schedule_text=schedule, timings={})
 
     return stages
 
@@ -181,9 +181,9 @@ def test_needed_values_are_remembered(tmp_path, monkeypatch):
         asked.append(types)
         if not isinstance(types[1], ConstType):
             raise NeedConstant("axis")
-        schedule = SimpleNamespace(text="")
+        schedule = ""
         source = sources.constant(types[1].value)
-        return SimpleNamespace(source=source, schedule=schedule, timings={})
+        return SimpleNamespace(source=source, schedule_text=schedule, timings={})
 
     monkeypatch.setattr(building, "compile_stages", stages)
     path = tmp_path / "needs.py"

@@ -74,4 +74,14 @@ SCHEDULE: dict[str, Entry] = {
     "PO0323": Entry(
         "a step's arguments are wrong", "skew(i)", "the message shows an example of the step"
     ),
+    "PO0324": Entry(
+        "a schedule's text names a static control part that the program does not have",
+        "part(7), in the schedule of a program with two parts",
+        "number the parts from 0 in the order of the source",
+    ),
+    "PO0325": Entry(
+        "a program with while loops or dynamic sizes has several schedules, not one",
+        "k.compile(...).schedule, where `schedules` is meant",
+        "use `schedules`; in a schedule's text, `part(1)` says which part the steps are for",
+    ),
 }

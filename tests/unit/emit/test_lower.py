@@ -7,7 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from polyopt.emit.lower import fresh_name, lower, simplified, tidy
+from polyopt.emit.lower import lower
+from polyopt.emit.lower_scop import fresh_name, simplified, tidy
 from polyopt.emit.nodes import nested
 from polyopt.ir.expr import Iter, Load, Param, add, integer, mul, show, sub
 from polyopt.ir.interp import run_loops, run_scop

@@ -1,0 +1,164 @@
+"""Lower one static control part: a proven schedule to loops, through isl's AST generator.
+
+In: a `Schedule`.  Out: loops that run every instance of its Scop once, in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import islpy as isl
+from typing_extensions import assert_never
+
+from polyopt.emit.localize import localize
+from polyopt.emit.reindex import reindex
+from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, normalize, rewrite, substitute, walk
+from polyopt.ir.isl_ast import (
+    AstBody,
+    AstCall,
+    AstFor,
+    AstIf,
+    AstLet,
+    AstStep,
+    ast_body,
+    with_iterators,
+)
+from polyopt.ir.loops import Assign, Body, For, If, Node
+from polyopt.ir.scop import Array, Role, Scop, Statement
+from polyopt.schedule.contraction import contraction_loops
+from polyopt.schedule.isl_bridge import Marked, to_isl
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import depth
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """The loops of one static control part.
+
+    `local` arrays are declared in them, `expanded` ones are temporaries that need memory.
+    """
+
+    body: Body
+    local: frozenset[str]
+    reassociable: frozenset[str]
+    expanded: tuple[Array, ...]
+
+
+def lower_scop(schedule: Schedule, names: frozenset[str]) -> Lowered:
+    """Return the loops that run `schedule`; `names` are taken."""
+    scop = schedule.scop
+    marked = to_isl(schedule.tree, scop)
+    build = with_iterators(isl.AstBuild.from_context(scop.context), depth(schedule.tree))
+    ast = build.node_from_schedule(marked.schedule)
+    loops = ast_body(ast, frozenset(scop.params))
+    taken = names | {array.name for array in scop.arrays} | set(scop.params)
+    body = _Lowering(scop, marked, taken).body(loops, {})
+    body, local = localize(reindex(body), scop.arrays, contraction_loops(scop, schedule.tree))
+    reassociable = frozenset(s.name for s in scop.statements if s.is_reassociable)
+    expanded = tuple(a for a in scop.arrays if a.role is Role.TEMP and a.name not in local)
+    return Lowered(body, frozenset(local), reassociable, expanded)
+
+
+class _Lowering:
+    """The walk over isl's AST; `names` maps isl's iterators to values over our iterators."""
+
+    def __init__(self, scop: Scop, marked: Marked, taken: frozenset[str]) -> None:
+        self.scop = scop
+        self.marked = marked
+        self.taken = taken
+
+    def body(self, steps: AstBody, names: dict[str, Expr]) -> Body:
+        result: list[Node] = []
+        for step in steps:
+            result += self.step(step, names)
+        return tuple(result)
+
+    def step(self, step: AstStep, names: dict[str, Expr]) -> Body:
+        match step:
+            case AstLet():
+                value = simplified(step.value, names)
+                return self.body(step.body, names | {step.iterator: value})
+            case AstIf():
+                condition = simplified(step.condition, names)
+                return (
+                    If(condition, self.body(step.then, names), self.body(step.otherwise, names)),
+                )
+            case AstCall():
+                return self.call(step, names)
+            case AstFor():
+                return (self.loop(step, names),)
+            case _:
+                assert_never(step)
+
+    def loop(self, step: AstFor, names: dict[str, Expr]) -> For:
+        band, above = self.marked.bands[step.mark]
+        position = step.depth - above
+        member = band.members[position]
+        inside = {part.name for value in names.values() for part in _iters(value)}
+        iterator = fresh_name(member.name, self.taken | inside)
+        lower, upper = simplified(step.lower, names), simplified(step.upper, names)
+        body = self.body(step.body, names | {step.iterator: Iter(iterator)})
+        label = f"{band.label}[{position}]"
+        return For(iterator, lower, upper, step.step, member.kind, body, label)
+
+    def call(self, step: AstCall, names: dict[str, Expr]) -> Body:
+        statement = self.scop.statement(step.name)
+        instance = tuple(simplified(argument, names) for argument in step.arguments)
+        return instance_of(statement, instance)
+
+
+def instance_of(statement: Statement, instance: tuple[Expr, ...]) -> Body:
+    """Return the assignment that runs one instance of a statement, guarded if the statement is."""
+    values = dict(zip(statement.iters, instance, strict=True))
+    target = place(statement.target, values)
+    assert isinstance(target, Load)
+    assign = Assign(target, place(statement.value, values), statement.name, instance)
+    if statement.guard is None:
+        return (assign,)
+    return (If(place(statement.guard, values), (assign,)),)
+
+
+def place(expr: Expr, values: dict[str, Expr]) -> Expr:
+    """Return `expr` with iterators replaced and subscripts collected."""
+    return tidy(substitute(expr, values))
+
+
+def tidy(expr: Expr) -> Expr:
+    """Return `expr` with every subscript in normal form."""
+
+    def rule(part: Expr) -> Expr | None:
+        if isinstance(part, Load | VectorLoad):
+            index = tuple(normalize(tidy(i)) for i in part.index)
+            return replace(part, index=index)
+        return None
+
+    return rewrite(expr, rule)
+
+
+def simplified(expr: Expr, names: dict[str, Expr]) -> Expr:
+    """Return a bound, guard or instance over our iterators, sums collected."""
+    renamed = substitute(expr, names)
+    return _collect(renamed)
+
+
+def _collect(expr: Expr) -> Expr:
+    def rule(part: Expr) -> Expr | None:
+        if part.dtype.is_integer:
+            return normalize(part)
+        return None
+
+    return rewrite(expr, rule)
+
+
+def _iters(expr: Expr) -> list[Iter]:
+    return [part for part in walk(expr) if isinstance(part, Iter)]
+
+
+def fresh_name(wish: str, taken: frozenset[str] | set[str]) -> str:
+    """Return `wish`, numbered if it is taken."""
+    if wish not in taken:
+        return wish
+    number = 2
+    while f"{wish}{number}" in taken:
+        number += 1
+    return f"{wish}{number}"
