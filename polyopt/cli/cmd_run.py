@@ -155,12 +155,15 @@ def _check(
 
 
 def _sizes(program: Program, values: Sequence[Any]) -> dict[str, int]:
+    from polyopt.ir.expr import evaluate
     from polyopt.ir.source import SizeOf
 
     found = {}
     for size in program.signature.sizes:
         value = values[size.argument]
         found[size.param] = int(value.shape[size.dim] if isinstance(size, SizeOf) else value)
+    for computed in program.signature.computed:
+        found[computed.param] = evaluate(computed.value, found)
     return found
 
 

@@ -47,6 +47,8 @@ def choose_sizes(
     for param, text in derived.items():
         if param not in given:
             values[param] = _evaluate(text, values)
+    for computed in signature.computed:
+        values[computed.param] = evaluate(computed.value, values)
     return values
 
 

@@ -45,6 +45,7 @@ from polyopt.ir.expr import (
     Iter,
     Load,
     Param,
+    Select,
     integer,
     linear,
     show,
@@ -152,6 +153,16 @@ class Builder:
                 yield
         finally:
             self.scope = replace(self.scope, guard=guard)
+
+    @contextmanager
+    def anywhere(self) -> Iterator[None]:
+        """Everything inside happens whether the guard and the conditions hold or not."""
+        scope = self.scope
+        self.scope = replace(scope, guard=TRUE, conditions=())
+        try:
+            yield
+        finally:
+            self.scope = scope
 
     def mark(self, what: Place) -> None:
         """Put a mark at the current place and go on to the next."""
@@ -352,6 +363,9 @@ def largest(extent: Expr, loop: Loop, loc: Loc | None) -> Expr:
             return minimum(left, right) if extent.op is BinaryOp.MIN else maximum(left, right)
         case Binary(op=BinaryOp.FLOORDIV, right=Const(value=int(divisor))) if divisor > 0:
             return floordiv(largest(extent.left, loop, loc), extent.right)
+        case Select():
+            then, otherwise = (largest(e, loop, loc) for e in (extent.then, extent.otherwise))
+            return maximum(then, otherwise)
         case _:
             pass
     first, last = loop.lower, plus(loop.upper, -1)
@@ -362,7 +376,7 @@ def largest(extent: Expr, loop: Loop, loc: Loc | None) -> Expr:
     for atom, factor in value.terms:
         if atom == Iter(loop.iter):
             total = plus(total, times(last if factor > 0 else first, factor))
-        elif loop.iter in iterators(atom) and factor < 0:
+        elif loop.iter in iterators(atom) and (factor < 0 or atom == extent):
             refuse("PO0137", f"no bound is known for the size `{show(extent)}`", loc)
         else:
             total = plus(total, times(largest(atom, loop, loc), factor))

@@ -5,6 +5,7 @@ In: facts found while reading.  Out: the same object, grown; the reading is repe
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -19,14 +20,17 @@ Place: TypeAlias = tuple[object, ...]  # call sites, line, column, name
 class Facts:
     """`equal`: size parameters that are expressions over others.  `widths`: dtype and weakness of
     variables kept in memory across iterations or branches.  `merged`: names that need memory where
-    branches meet.  `stored_conditions`: branches whose condition must be computed once."""
+    branches meet.  `stored_conditions`: branches whose condition must be computed once.
+    `computed`: size parameters that a call computes from others (`computed.as_affine`)."""
 
     equal: dict[str, Expr] = field(default_factory=dict)
     widths: dict[Place, tuple[DType, bool]] = field(default_factory=dict)
     merged: set[Place] = field(default_factory=set)
     stored_conditions: set[Place] = field(default_factory=set)
+    computed: dict[str, Expr] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
     functions: dict[object, PyFunction] = field(default_factory=dict)
+    closures: dict[ast.AST, ast.FunctionDef] = field(default_factory=dict)
     answers: dict[object, bool] = field(default_factory=dict)  # of isl, from reading to reading
     annotations_read: bool = False
     rotations: dict[Place, tuple[tuple[str, ...], int]] = field(default_factory=dict)
@@ -46,7 +50,13 @@ class Facts:
         """Learn that `param` is `value` (over parameters that remain)."""
         self.equal = {name: _replace(old, param, value) for name, old in self.equal.items()}
         self.equal[param] = value
+        whole = self.expanded(value)
+        self.computed = {name: _replace(old, param, whole) for name, old in self.computed.items()}
         self.version += 1
+
+    def expanded(self, expr: Expr) -> Expr:
+        """Return `expr` with computed sizes replaced by what they are computed from."""
+        return rewrite(expr, lambda e: self.computed.get(e.name) if isinstance(e, Param) else None)
 
     def set_width(self, place: Place, dtype: DType, weak: bool) -> None:
         """Learn that the variable at `place` is computed in `dtype`."""

@@ -14,8 +14,9 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.conflicts import directions, overlaps
 from polyopt.frontend.domains import Loop
-from polyopt.frontend.integers import ONE, plus
+from polyopt.frontend.integers import ONE, is_affine, plus
 from polyopt.frontend.intervals import Interval, interval_of
+from polyopt.frontend.merging import common_groups, expanded, joined, merge
 from polyopt.frontend.promote import cast
 from polyopt.frontend.shapes import equate, stretched
 from polyopt.frontend.values import (
@@ -47,6 +48,11 @@ def store(b: Builder, target: Tensor, value: Tensor, loc: Loc | None) -> None:
         refuse("PO0163", "this expression is no array that can be written", loc)
     if value.dtype.is_complex and not target.dtype.is_complex:
         refuse("PO0144", "complex values cannot be stored into a real array", loc, "take `.real`")
+    if target.merged is not None and (value.merged is not None or value.rank == 0):
+        groups = common_groups((target, value))
+        if groups is not None:
+            store(b, target.merged.source, expanded(value, groups), loc)
+            return
     shape = target.shape
     if value.fold is not None:
         if _fits_directly(b, target, value):
@@ -60,6 +66,9 @@ def store(b: Builder, target: Tensor, value: Tensor, loc: Loc | None) -> None:
         if extent != ONE:
             shared = equate(b, shape[skip + d], extent, "assignment", loc)
             shape = (*shape[: skip + d], shared, *shape[skip + d + 1 :])
+    if value.merged is not None and value.rank == target.rank:
+        _write_merged(b, view, value)
+        return
     write_elementwise(b, view, shape, stretched(value, shape))
 
 
@@ -117,6 +126,9 @@ def settled(b: Builder, value: Operandish) -> Operandish:
 
 def stored(b: Builder, value: Tensor, name: str = "tmp") -> Tensor:
     """Return a new array holding `value`."""
+    if value.merged is not None:
+        source = stored(b, value.merged.source, name)
+        return merge(source, value.merged.counts, value.shape)
     buffer = b.new_buffer(name, value.dtype, value.shape)
     view = View(buffer, lambda index: index)
     if value.undefined:
@@ -161,10 +173,35 @@ def cheap_number(b: Builder, value: Number) -> Number:
 def operand_of_product(b: Builder, value: Tensor, reused: bool) -> Tensor:
     """Return an operand of a contraction: stored when computed and used for many elements."""
     value = forced(b, value)
-    if not reused or value.view is not None:
-        return value
     _, index = b.fresh_loops(value.shape)
-    return value if is_plain_read(value.at(index)) else stored(b, value)
+    if value.view is not None and all(is_affine(part) for part in value.view.index(index)):
+        return value
+    if not reused:
+        return value
+    return value if is_plain_read(value.at(index)) and value.view is None else stored(b, value)
+
+
+def plain(b: Builder, value: Tensor, name: str = "tmp") -> Tensor:
+    """Return an array with merged dimensions as one in memory of its own shape."""
+    if value.merged is None:
+        return value
+    buffer = b.new_buffer(name, value.dtype, value.shape)
+    _write_merged(b, View(buffer, lambda index: index), value)
+    return replace(view_of(buffer), shape=value.shape)
+
+
+def _write_merged(b: Builder, view: View, value: Tensor) -> None:
+    """Emit `view[i] = value[i]` in loops over the dimensions behind merged ones.
+
+    Where only outer dimensions are merged the loops run over `value` itself: rows are divided.
+    """
+    assert value.merged is not None
+    source, counts = value.merged.source, value.merged.counts
+    if counts[-1] == 1:
+        write_elementwise(b, view, value.shape, value)
+        return
+    target = View(view.buffer, lambda index: view.index(joined(index, source, counts)))
+    write_elementwise(b, target, source.shape, source)
 
 
 def is_stable(value: Number) -> bool:

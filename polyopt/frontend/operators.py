@@ -12,6 +12,7 @@ from collections.abc import Callable
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.computed import as_affine, quotient
 from polyopt.frontend.elementwise import apply
 from polyopt.frontend.memory import settled
 from polyopt.frontend.periodic import by_size
@@ -100,12 +101,16 @@ def _python(b: Builder, name: str, operands: tuple[Number, ...], loc: Loc | None
         wide = tuple(_as_int(number) for number in operands)
         if name in ("remainder", "floor_divide") and wide[0].dtype is wide[1].dtype is DType.INT64:
             found = by_size(b, name, wide[0].expr, wide[1].expr)
+            if found is None:
+                found = quotient(b, name, wide[0].expr, wide[1].expr)
             if found is not None:
                 return Number(found, True)
         if name == "power":
             _refuse_unknown_exponent(b, wide, loc)
         result = apply(b, UFUNCS[name], wide, loc)
     assert isinstance(result, Number)
+    if result.dtype is DType.INT64:
+        return Number(as_affine(b.facts, result.expr), True)
     return Number(result.expr, True)
 
 

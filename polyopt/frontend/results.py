@@ -12,7 +12,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.integers import clipped
-from polyopt.frontend.memory import is_whole, stored, stored_number
+from polyopt.frontend.memory import is_whole, plain, stored, stored_number
 from polyopt.frontend.operators import describe, operand
 from polyopt.frontend.values import Buffer, Known, Number, Sequence, Tensor, Value
 from polyopt.ir.expr import Load
@@ -58,7 +58,7 @@ def _array(b: Builder, value: Tensor) -> Result:
     if buffer is not None and buffer.argument is not None:
         return Result(ResultKind.ARGUMENT, buffer.name)
     if buffer is None:
-        whole = stored(b, value, "result")
+        whole = stored(b, value, "result") if value.merged is None else plain(b, value, "result")
         assert whole.view is not None
         buffer = whole.view.buffer
     buffer.returned = True

@@ -80,7 +80,9 @@ def _learn(b: Builder, size: Expr, value: Expr) -> bool:
     """`size` is a dimension of an argument: from now on it is `value`."""
     if not isinstance(size, Param) or not is_size(size.name) or iterators(value):
         return False
-    if any(part == size for part in walk(value)) or _must_wait(b, value):
+    if size.name in b.facts.computed:
+        return False
+    if any(part == size for part in walk(b.facts.expanded(value))) or _must_wait(b, value):
         return False
     b.facts.set_equal(size.name, clipped(value) if not _may_be_size(value) else value)
     return True
