@@ -29,6 +29,7 @@ from polyopt.ir.expr import (
     Expr,
     Iter,
     Load,
+    MathFunc,
     Param,
     Select,
     Symbol,
@@ -323,6 +324,9 @@ class ExprPrinter:
         width = lanes(expr)
         if width > 1:
             name = self.helper(Helper(HelperKind.FMA, expr.dtype, width))
+            return f"{name}({', '.join(self.text(a) for a in expr.args)})", ATOM
+        if expr.func is MathFunc.GCD:
+            name = self.helper(Helper(HelperKind.GCD, expr.dtype))
             return f"{name}({', '.join(self.text(a) for a in expr.args)})", ATOM
         operand = expr.args[0].dtype
         text = call_text(expr, operand, tuple(self.text(a) for a in expr.args))

@@ -34,6 +34,10 @@ _COMPLEX = {
 def call_text(call: Call, operand: DType, args: tuple[str, ...]) -> str:
     """Return the text of `call`, whose arguments have dtype `operand`."""
     func = call.func
+    if func is MathFunc.COMPLEX:
+        return f"{'CMPLXF' if call.dtype is DType.COMPLEX64 else 'CMPLX'}({', '.join(args)})"
+    if func is MathFunc.POPCOUNT:
+        return f"((uint8_t)__builtin_popcountll({args[0]}))"
     if operand.is_complex:
         return _complex_call(call, operand, args)
     if func is MathFunc.REAL or func is MathFunc.CONJ:

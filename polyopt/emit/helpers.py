@@ -218,9 +218,7 @@ def _abs(helper: Helper) -> list[str]:
 def _gcd(helper: Helper) -> list[str]:
     t = helper.dtype.ctype
     signed = helper.dtype.kind is Kind.SIGNED
-    left, right = (
-        f"{x} < 0 ? -(uint64_t){x} : (uint64_t){x}" if signed else f"{x}" for x in "ab"
-    )
+    left, right = (f"{x} < 0 ? -(uint64_t){x} : (uint64_t){x}" if signed else f"{x}" for x in "ab")
     return _binary(
         helper,
         [

@@ -19,9 +19,10 @@ from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.frames import Frame
+from polyopt.frontend.library import Written
 from polyopt.frontend.operators import describe
 from polyopt.frontend.pysource import is_inlinable, plain_function, read_function
-from polyopt.frontend.values import Known, Method, Number, Tensor, Value, as_value
+from polyopt.frontend.values import Known, Method, Number, Sequence, Tensor, Value, as_value
 from polyopt.frontend.variables import kept
 
 MAX_DEPTH = 30
@@ -33,7 +34,8 @@ def call_value(b: Builder, frame: Frame, function: Value, args: Arguments, node:
         case Method(owner=owner, name=name):
             rule = numpy_table.method_rule(name)
             assert rule is not None
-            return rule(b, Arguments(args.name, (owner, *args.values), args.keywords, args.loc))
+            args = Arguments(args.name, (owner, *args.values), args.keywords, args.loc)
+            return _by_rule(b, frame, rule, args, node)
         case Known(value=known):
             return _call_known(b, frame, known, args, node)
         case _:
@@ -43,7 +45,7 @@ def call_value(b: Builder, frame: Frame, function: Value, args: Arguments, node:
 def _call_known(b: Builder, frame: Frame, known: object, args: Arguments, node: ast.Call) -> Value:
     rule = numpy_table.rule_of(known) or python_table.rule_of(known)
     if rule is not None:
-        return rule(b, args)
+        return _by_rule(b, frame, rule, args, node)
     if isinstance(known, type) and issubclass(known, np.generic):
         return _converted(b, known, args)
     if is_inlinable(known) and not _is_library(known):
@@ -55,6 +57,20 @@ def _call_known(b: Builder, frame: Frame, known: object, args: Arguments, node: 
         refuse("PO0150", f"NumPy's `{name}` is not supported", args.loc, hint)
     hint = "call it outside the kernel, or write it with NumPy operations"
     refuse("PO0119", f"`{name}` has no array meaning in a kernel", args.loc, hint)
+
+
+def _by_rule(
+    b: Builder,
+    frame: Frame,
+    rule: Callable[[Builder, Arguments], Value] | Written,
+    args: Arguments,
+    node: ast.Call,
+) -> Value:
+    """Apply a rule, or read the function that polyopt wrote; it has no places of its own."""
+    if not isinstance(rule, Written):
+        return rule(b, args)
+    said = frame.said or (args.loc, b.text)
+    return _inlined(b, frame, rule.function, args, node, said)
 
 
 def _is_library(function: object) -> bool:
@@ -73,7 +89,14 @@ def _converted(b: Builder, kind: type[np.generic], args: Arguments) -> Value:
     return found
 
 
-def _inlined(b: Builder, frame: Frame, known: object, args: Arguments, node: ast.Call) -> Value:
+def _inlined(
+    b: Builder,
+    frame: Frame,
+    known: object,
+    args: Arguments,
+    node: ast.Call,
+    said: tuple[Loc | None, str] | None = None,
+) -> Value:
     plain = plain_function(known)
     callable_ = cast(Callable[..., Any], plain)
     if plain in frame.callers or len(frame.callers) > MAX_DEPTH:
@@ -81,9 +104,11 @@ def _inlined(b: Builder, frame: Frame, known: object, args: Arguments, node: ast
     function = b.facts.functions.get(plain)
     if function is None:
         function = b.facts.functions[plain] = read_function(callable_)
-    bound = bind_arguments(function.signature, args, args.loc)
+    code = "PO0103" if said is None else "PO0151"
+    bound = bind_arguments(function.signature, args, args.loc, code)
     place = (node.lineno, node.col_offset)
-    inner = Frame(function, frame.reader, (*frame.calls, place), (*frame.callers, plain))
+    callers = (*frame.callers, plain)
+    inner = Frame(function, frame.reader, (*frame.calls, place), callers, said=said or frame.said)
     for name, value in bound.items():
         inner.env[name] = kept(b, name, value)
     titles, loc, text = dict(b.titles), b.loc, b.text
@@ -93,16 +118,19 @@ def _inlined(b: Builder, frame: Frame, known: object, args: Arguments, node: ast
 
 
 def bind_arguments(
-    signature: inspect.Signature, args: Arguments, loc: Loc | None
+    signature: inspect.Signature, args: Arguments, loc: Loc | None, code: str = "PO0103"
 ) -> dict[str, Value]:
     """Return the value of every parameter, defaults included."""
     try:
         bound = signature.bind(*args.values, **args.keywords)
     except TypeError as error:
-        refuse("PO0103", f"`{args.name}`: {error}", loc)
+        refuse(code, f"`{args.name}`: {error}", loc)
     result: dict[str, Value] = {}
     for name, parameter in signature.parameters.items():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            refuse("PO0103", f"`{args.name}` takes a variable number of arguments", loc)
+        if parameter.kind is parameter.VAR_KEYWORD:
+            refuse("PO0103", f"`{args.name}` takes any keyword arguments", loc)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            result[name] = Sequence(tuple(bound.arguments.get(name, ())))
+            continue
         result[name] = bound.arguments.get(name, Known(parameter.default))
     return result

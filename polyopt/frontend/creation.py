@@ -1,4 +1,4 @@
-"""Arrays made from nothing: zeros, ones, full, empty, arange, eye, copies and conversions.
+"""Arrays made from nothing: zeros, ones, full, empty, eye, copies and conversions.
 
 In: arguments of the NumPy call.  Out: lazy arrays; they get memory when they get a name.
 """
@@ -11,18 +11,20 @@ from polyopt.frontend.arguments import (
     dtype,
     extents,
     is_none,
-    known_int,
     number,
     size,
     tensor,
 )
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.integers import compare, floordiv, minus, plus, times
-from polyopt.frontend.memory import cheap_number, forced, is_stable, store, stored_number
-from polyopt.frontend.promote import cast
+from polyopt.frontend.folds import with_unit_axes
+from polyopt.frontend.integers import compare, plus
+from polyopt.frontend.memory import forced, is_stable, store, stored_number
+from polyopt.frontend.merging import like
+from polyopt.frontend.promote import cast, is_castable
+from polyopt.frontend.reductions import Rule
 from polyopt.frontend.values import Index, Known, Number, Tensor, Value, cost_of
-from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Select, integer
+from polyopt.ir.expr import CompareOp, Const, Expr, Select, integer
 from polyopt.ir.types import DType
 
 
@@ -35,23 +37,27 @@ def _constant(value: int, kind: DType) -> Expr:
     return cast(Const(value, DType.INT64), kind)
 
 
-def zeros(b: Builder, args: Arguments) -> Value:
-    """np.zeros"""
-    shape, kind = args.take("shape", "dtype")
-    found = dtype(kind, args.loc) or DType.FLOAT64
-    return filled(extents(b, shape, args.loc), _constant(0, found))
+_OPTIONS = "dtype order device like"
 
 
-def ones(b: Builder, args: Arguments) -> Value:
-    """np.ones"""
-    shape, kind = args.take("shape", "dtype")
-    found = dtype(kind, args.loc) or DType.FLOAT64
-    return filled(extents(b, shape, args.loc), _constant(1, found))
+def _constants(value: int) -> Rule:
+    """Return the rule of np.zeros or np.ones."""
+
+    def rule(b: Builder, args: Arguments) -> Value:
+        shape, kind, *_ = args.take("shape", _OPTIONS)
+        found = dtype(kind, args.loc) or DType.FLOAT64
+        return filled(extents(b, shape, args.loc), _constant(value, found))
+
+    return rule
+
+
+zeros = _constants(0)
+ones = _constants(1)
 
 
 def empty(b: Builder, args: Arguments) -> Value:
     """np.empty"""
-    shape, kind = args.take("shape", "dtype")
+    shape, kind, *_ = args.take("shape", _OPTIONS)
     found = dtype(kind, args.loc) or DType.FLOAT64
     return undefined(extents(b, shape, args.loc), found)
 
@@ -64,7 +70,7 @@ def undefined(shape: Index, kind: DType) -> Tensor:
 
 def full(b: Builder, args: Arguments) -> Value:
     """np.full"""
-    shape, value, kind = args.take("shape fill_value", "dtype")
+    shape, value, kind, *_ = args.take("shape fill_value", _OPTIONS)
     return _full(b, extents(b, shape, args.loc), value, dtype(kind, args.loc), args.loc)
 
 
@@ -93,89 +99,76 @@ def empty_like(b: Builder, args: Arguments) -> Value:
     return undefined(shape, kind)
 
 
+_LIKE = "dtype order subok shape device"
+
+
 def _like(b: Builder, args: Arguments) -> tuple[Index, DType]:
-    array, kind = args.take("a", "dtype")
+    array, kind, _, _, shape, _ = args.take("a", _LIKE)
+    return _shape_like(b, array, kind, shape, args)
+
+
+def _shape_like(
+    b: Builder, array: Value, kind: Value, shape: Value, args: Arguments
+) -> tuple[Index, DType]:
     value = tensor(b, array, args.loc)
-    return value.shape, dtype(kind, args.loc) or value.dtype
+    found = dtype(kind, args.loc) or value.dtype
+    return value.shape if is_none(shape) else extents(b, shape, args.loc), found
 
 
 def full_like(b: Builder, args: Arguments) -> Value:
     """np.full_like"""
-    array, fill, kind = args.take("a fill_value", "dtype")
-    value = tensor(b, array, args.loc)
-    return _full(b, value.shape, fill, dtype(kind, args.loc) or value.dtype, args.loc)
+    array, fill, kind, _, _, given, _ = args.take("a fill_value", _LIKE)
+    shape, found = _shape_like(b, array, kind, given, args)
+    return _full(b, shape, fill, found, args.loc)
 
 
 def copy(b: Builder, args: Arguments) -> Value:
-    """np.copy, np.array and np.ascontiguousarray of an array"""
-    (array,) = args.take("a")
+    """np.copy and ndarray.copy"""
+    array, *_ = args.take("a", "order subok")
     return copied(forced(b, tensor(b, array, args.loc)))
+
+
+def contiguous(b: Builder, args: Arguments) -> Value:
+    """np.ascontiguousarray and np.asfortranarray: how elements lie in memory is not seen here"""
+    array, kind, *_ = args.take("a", "dtype like")
+    value = forced(b, tensor(b, array, args.loc))
+    found = dtype(kind, args.loc) or value.dtype
+    if value.rank == 0:
+        value = with_unit_axes(value, (0,))
+    return converted(value, found, args.loc)
 
 
 def copied(value: Tensor) -> Tensor:
     """Return the same elements, in memory of their own once they get a name."""
-    return Tensor(value.shape, value.dtype, value.at, cost=value.cost)
+    return like(value, lambda x: Tensor(x.shape, x.dtype, x.at, cost=x.cost))
 
 
 def astype(b: Builder, args: Arguments) -> Value:
     """ndarray.astype"""
-    array, kind, _ = args.take("a dtype", "copy")
+    array, kind, _, casting, *_ = args.take("a dtype", "order casting subok copy device")
     value, found = forced(b, tensor(b, array, args.loc)), dtype(kind, args.loc)
-    assert found is not None
-    if value.dtype.is_complex and not found.is_complex:
-        refuse("PO0144", "complex values cannot become real ones", args.loc, "take `.real`")
-    return Tensor(value.shape, found, lambda i: cast(value.at(i), found, args.loc), cost=value.cost)
+    if found is None:
+        found = DType.FLOAT64
+    rule = casting.value if isinstance(casting, Known) and casting.value else "unsafe"
+    if not is_castable(value.dtype, found, str(rule)):
+        refuse("PO0144", f"{value.dtype} does not become {found} with casting {rule!r}", args.loc)
+    return converted(value, found, args.loc)
 
 
-def arange(b: Builder, args: Arguments) -> Value:
-    """np.arange over integers"""
-    first, stop, step, kind = args.take("start", "stop step dtype")
-    start: Expr = integer(0)
-    if is_none(stop):
-        stop = first
-    else:
-        start = size(b, first, "np.arange's start", args.loc)
-    by = 1 if is_none(step) else known_int(b, step, "np.arange's step", args.loc)
-    if by == 0:
-        refuse("PO0147", "np.arange with step zero", args.loc)
-    end = size(b, stop, "np.arange's stop", args.loc)
-    distance = minus(end, start) if by > 0 else minus(start, end)
-    extent = floordiv(plus(distance, abs(by) - 1), integer(abs(by)))
-    found = dtype(kind, args.loc) or DType.INT64
-    return Tensor((extent,), found, lambda i: cast(plus(start, times(i[0], by)), found))
+def converted(value: Tensor, kind: DType, loc: Loc | None) -> Tensor:
+    """Return a copy of the elements in another type."""
+    if value.dtype.is_complex and not (kind.is_complex or kind is DType.BOOL):
+        refuse("PO0144", "complex values cannot become real ones", loc, "take `.real`")
 
+    def each(x: Tensor) -> Tensor:
+        return Tensor(x.shape, kind, lambda i: cast(x.at(i), kind, loc), cost=x.cost)
 
-def linspace(b: Builder, args: Arguments) -> Value:
-    """np.linspace"""
-    first, last, count, kind = args.take("start stop", "num dtype")
-    start = _float(b, first, args.loc)
-    stop = _float(b, last, args.loc)
-    extent = integer(50) if is_none(count) else extents(b, count, args.loc)[0]
-    found = dtype(kind, args.loc) or DType.FLOAT64
-    gaps = cast(plus(extent, -1), DType.FLOAT64)
-    f64 = DType.FLOAT64
-    step = Binary(BinaryOp.DIV, Binary(BinaryOp.SUB, stop, start, f64), gaps, f64)
-
-    def at(index: Index) -> Expr:
-        """The last element is `stop` itself."""
-        steps = Binary(BinaryOp.MUL, cast(index[0], f64), step, f64)
-        value = Binary(BinaryOp.ADD, steps, start, f64)
-        is_last = compare(CompareOp.EQ, index[0], plus(extent, -1))
-        only = compare(CompareOp.EQ, extent, integer(1))
-        ends = Select(only, start, stop, f64)
-        return cast(Select(is_last, ends, value, f64), found)
-
-    return Tensor((extent,), found, at, cost=8)
-
-
-def _float(b: Builder, value: Value, loc: Loc | None) -> Expr:
-    found = cheap_number(b, number(b, value, "a bound of np.linspace", loc))
-    return cast(found.expr, DType.FLOAT64, loc)
+    return like(value, each)
 
 
 def eye(b: Builder, args: Arguments) -> Value:
     """np.eye and np.identity"""
-    rows, columns, diagonal, kind = args.take("N", "M k dtype")
+    rows, columns, diagonal, kind = args.take("N", "M k dtype order device like")[:4]
     height = extents(b, rows, args.loc)[0]
     width = height if is_none(columns) else extents(b, columns, args.loc)[0]
     shift = integer(0) if is_none(diagonal) else size(b, diagonal, "np.eye's k", args.loc)
@@ -191,7 +184,7 @@ def eye(b: Builder, args: Arguments) -> Value:
 
 def identity(b: Builder, args: Arguments) -> Value:
     """np.identity"""
-    rows, kind = args.take("n", "dtype")
+    rows, kind, _ = args.take("n", "dtype like")
     return eye(b, Arguments(args.name, (rows,), {"dtype": kind}, args.loc))
 
 
@@ -208,13 +201,3 @@ def item(b: Builder, args: Arguments) -> Value:
     """ndarray.item of a single element: a Python number"""
     (array,) = args.take("a")
     return Number(number(b, array, "the array", args.loc).expr, True)
-
-
-def flatten(b: Builder, args: Arguments) -> Value:
-    """ndarray.flatten of a vector"""
-    (array,) = args.take("a")
-    value = forced(b, tensor(b, array, args.loc))
-    if value.rank != 1:
-        hint = "keep the dimensions, or loop over them"
-        refuse("PO0150", "flattening an array with more than one dimension", args.loc, hint)
-    return copied(value)

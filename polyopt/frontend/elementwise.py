@@ -13,8 +13,8 @@ import numpy as np
 
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
-from polyopt.frontend.codes import refuse
 from polyopt.frontend.memory import cheap, cheap_number, forced, settled
+from polyopt.frontend.merging import common_groups, expanded, groups_of, restored
 from polyopt.frontend.promote import Operand, cast, dtypes_of
 from polyopt.frontend.shapes import broadcast, is_repeated, stretched
 from polyopt.frontend.values import Index, Number, Operandish, Tensor, as_tensor, cost_of
@@ -41,13 +41,6 @@ class Elementwise:
         return str(self.ufunc.__name__)
 
 
-REAL_ONLY = frozenset([
-    "rint", "sign", "maximum", "minimum", "fmax", "fmin", "less", "less_equal", "greater",
-    "greater_equal", "expm1", "log1p", "exp2", "log2", "log10", "logical_and", "logical_or",
-    "logical_xor", "logical_not",
-])  # fmt: skip
-
-
 def operand_kinds(values: Sequence[Operandish]) -> tuple[Operand, ...]:
     """Return dtype and weakness of the operands; Python's bool is as strong as NumPy's."""
     return tuple((v.dtype, v.weak and v.dtype is not DType.BOOL) for v in values)
@@ -57,12 +50,6 @@ def apply(b: Builder, op: Elementwise, values: Sequence[Operandish], loc: Loc | 
     """Return `op(*values)`, element by element; a number when all operands are numbers."""
     operands = operand_kinds(values)
     *inputs, output = dtypes_of(op.ufunc, operands, loc)
-    if {DType.INT64, DType.UINT64} == set(inputs) and output is DType.BOOL:
-        hint = "convert one side with `.astype`"
-        refuse("PO0146", "signed and unsigned 64-bit integers cannot be compared", loc, hint)
-    if op.name in REAL_ONLY and any(dtype.is_complex for dtype in inputs):
-        hint = "apply it to `.real` and `.imag`"
-        refuse("PO0146", f"`{op.name}` of complex numbers is not supported", loc, hint)
     return combine(b, op.name, values, tuple(inputs), output, op.rule, loc, repeats=op.repeats)
 
 
@@ -86,6 +73,12 @@ def combine(
     tensors = [as_tensor(value) for value in values]
     if repeats:
         tensors = [cheap(b, forced(b, tensor)) for tensor in tensors]
+    groups = common_groups(tensors)
+    if groups is not None:
+        whole = {d: t.shape[d] for t in tensors for d in groups_of(t)}
+        apart = [expanded(tensor, groups) for tensor in tensors]
+        inner = combine(b, what, apart, inputs, output, rule, loc, repeats=repeats)
+        return restored(as_tensor(inner), groups, whole)
     ready = aligned(b, tensors, what, loc)
     shape = ready[0].shape
 

@@ -19,12 +19,15 @@ from polyopt.frontend import arguments, selection
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.calls import call_value
+from polyopt.frontend.closures import Closure, call_closure, closure_of
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.computed import as_affine
 from polyopt.frontend.constants import as_sequence, global_array
 from polyopt.frontend.elementwise import combine
 from polyopt.frontend.fancy import gathered, is_fancy
 from polyopt.frontend.frames import Frame
+from polyopt.frontend.generating import comprehension, unrolled
+from polyopt.frontend.grids import GridPart, grid
 from polyopt.frontend.integers import (
     FALSE,
     TRUE,
@@ -38,12 +41,13 @@ from polyopt.frontend.integers import (
     why_not_affine,
 )
 from polyopt.frontend.masks import count, picked, through
+from polyopt.frontend.membership import contained
 from polyopt.frontend.memory import buffers_read, forced, settled
 from polyopt.frontend.numpy_table import METHODS
 from polyopt.frontend.operators import BINARY, COMPARE, UNARY, describe, operand, operate
 from polyopt.frontend.products import matmul
 from polyopt.frontend.promote import cast, common_dtype
-from polyopt.frontend.reshaping import transposed
+from polyopt.frontend.reshaping import permuted, transposed
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.subscript_parts import is_tuple, part_of, whole_number
 from polyopt.frontend.subscripts import Cut, Mask, Part, select_parts
@@ -67,11 +71,8 @@ from polyopt.ir.types import DType
 Numeric: TypeAlias = Number | Tensor
 
 _REFUSED: dict[type[ast.expr], tuple[str, str, str]] = {
-    ast.Lambda: ("PO0114", "a lambda", "write a function with `def` in the module"),
-    ast.ListComp: ("PO0114", "a list comprehension", "fill an array in a loop"),
     ast.SetComp: ("PO0114", "a set comprehension", "fill an array in a loop"),
     ast.DictComp: ("PO0114", "a dict comprehension", "fill an array in a loop"),
-    ast.GeneratorExp: ("PO0114", "a generator expression", "fill an array in a loop"),
     ast.Dict: ("PO0115", "a dict", "use separate variables or an array"),
     ast.Set: ("PO0115", "a set", "use an array"),
     ast.JoinedStr: ("PO0116", "a formatted string", "format the result outside the kernel"),
@@ -121,13 +122,35 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
         case ast.Call():
             return _call(b, frame, node)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            return Sequence(evaluate_all(b, frame, parts), isinstance(node, ast.List))
+            items = _spliced(b, frame, parts)
+            return Sequence(items, isinstance(node, ast.List))
+        case ast.Lambda():
+            return closure_of(b, frame, node, evaluate)
+        case ast.ListComp() | ast.GeneratorExp():
+            return comprehension(b, frame, node, evaluate)
         case _:
             code, what, hint = _REFUSED.get(
                 type(node),
                 ("PO0127", f"this expression ({type(node).__name__})", "write it otherwise"),
             )
             refuse(code, f"{what} is not supported in a kernel", loc, hint)
+
+
+def _spliced(b: Builder, frame: Frame, nodes: Items[ast.expr]) -> tuple[Value, ...]:
+    """Return the values; those of a starred tuple one by one."""
+    plain = [node.value if isinstance(node, ast.Starred) else node for node in nodes]
+    values = evaluate_all(b, frame, plain)
+    result: list[Value] = []
+    for node, value in zip(nodes, values, strict=True):
+        if not isinstance(node, ast.Starred):
+            result.append(value)
+            continue
+        items = unrolled(b, value, frame.loc(node))
+        if items is None:
+            hint = "write the items one by one"
+            refuse("PO0126", f"`*` before {describe(value)}", frame.loc(node), hint)
+        result += items
+    return tuple(result)
 
 
 def evaluate_all(b: Builder, frame: Frame, nodes: Items[ast.expr]) -> tuple[Value, ...]:
@@ -182,6 +205,12 @@ def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
             return Known(getattr(element, node.attr))
         case Known(value=np.ufunc() as ufunc) if hasattr(ufunc, node.attr):
             return Known(getattr(ufunc, node.attr))
+        case Known(value=np.finfo() | np.iinfo() | np.dtype() as facts) if hasattr(
+            facts, node.attr
+        ):
+            return Known(getattr(facts, node.attr))
+        case Known(value=int() | float() | complex() as number) if node.attr in ("real", "imag"):
+            return Known(getattr(number, node.attr))
         case Masked() if node.attr == "size":
             return count(b, base, loc)
         case Masked() if node.attr in METHODS:
@@ -194,7 +223,9 @@ def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
             )
 
 
-def _array_attribute(b: Builder, base: Operandish, name: str, loc: Loc | None) -> Value:
+def _array_attribute(  # noqa: C901  one case per attribute
+    b: Builder, base: Operandish, name: str, loc: Loc | None
+) -> Value:
     array = as_tensor(base)
     match name:
         case "shape":
@@ -210,6 +241,14 @@ def _array_attribute(b: Builder, base: Operandish, name: str, loc: Loc | None) -
             return Known(array.dtype.numpy)
         case "T":
             return as_value(transposed(forced(b, array)))
+        case "mT" if array.rank > 1:
+            axes = (*range(array.rank - 2), array.rank - 1, array.rank - 2)
+            return permuted(forced(b, array), axes)
+        case "itemsize" | "nbytes":
+            bytes_ = Known(array.dtype.size)
+            if name == "itemsize":
+                return bytes_
+            return operate(b, "multiply", (_array_attribute(b, base, "size", loc), bytes_), loc)
         case "real":
             return selection.real(b, Arguments("real", (base,), {}, loc))
         case "imag":
@@ -236,12 +275,27 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
             if is_fancy(parts):
                 return as_value(gathered(b, base, parts, name, loc))
             return as_value(select_parts(b, forced(b, base), parts, name, loc))
+        case Known(value=known) if known is np.mgrid or known is np.ogrid:
+            return grid(b, _grid_parts(b, frame, node.slice), known is np.ogrid, loc)
         case Sequence(items=items):
             return _item(b, frame, items, node)
         case Known(value=tuple(known)) | Known(value=list(known)):
             return _item(b, frame, tuple(Known(k) for k in known), node)
         case _:
             refuse("PO0135", f"a subscript of {describe(base)}", loc, "subscript arrays and tuples")
+
+
+def _grid_parts(b: Builder, frame: Frame, node: ast.expr) -> list[GridPart]:
+    """Return the slices between the brackets of np.mgrid."""
+    parts: list[GridPart] = []
+    for part in node.elts if isinstance(node, ast.Tuple) else [node]:
+        if not isinstance(part, ast.Slice):
+            hint = "write slices: np.mgrid[0:n, 0:m]"
+            refuse("PO0135", "a subscript of np.mgrid that is no slice", frame.loc(part), hint)
+        bounds = (part.lower, part.upper, part.step)
+        found = [Known(None) if p is None else evaluate(b, frame, p) for p in bounds]
+        parts.append(GridPart(*found))
+    return parts
 
 
 def _item(b: Builder, frame: Frame, items: tuple[Value, ...], node: ast.Subscript) -> Value:
@@ -403,9 +457,7 @@ def _compared(b: Builder, op: ast.cmpop, left: Value, right: Value, loc: Loc | N
             same = _is_same(left, right, loc)
             return Known(same == isinstance(op, ast.Is))
         case ast.In() | ast.NotIn():
-            refuse(
-                "PO0127", "`in` is not supported in a kernel", loc, "compare the values one by one"
-            )
+            return contained(b, left, right, isinstance(op, ast.In), loc)
         case _:
             name = COMPARE[type(op)]
             return through(b, (left, right), lambda plain: operate(b, name, plain, loc), loc)
@@ -466,26 +518,20 @@ def _kind_of_both(b: Builder, then: Operandish, otherwise: Operandish, loc: Loc 
 
 def _call(b: Builder, frame: Frame, node: ast.Call) -> Value:
     function = evaluate(b, frame, node.func)
-    for argument in node.args:
-        if isinstance(argument, ast.Starred):
-            refuse(
-                "PO0126",
-                "a starred argument",
-                frame.loc(argument),
-                "write the arguments one by one",
-            )
     names: list[str] = []
     for keyword in node.keywords:
         if keyword.arg is None:
             refuse("PO0126", "a `**` argument", frame.loc(keyword.value), "write the keywords")
         names.append(keyword.arg)
     nodes = [*node.args, *(keyword.value for keyword in node.keywords)]
-    values = evaluate_all(b, frame, nodes)
-    count = len(node.args)
+    values = _spliced(b, frame, nodes)
+    count = len(values) - len(node.keywords)
     args = Arguments(
         ast.unparse(node.func),
         values[:count],
         dict(zip(names, values[count:], strict=True)),
         frame.loc(node),
     )
+    if isinstance(function, Known) and isinstance(function.value, Closure):
+        return call_closure(b, frame, function.value, args, node, evaluate)
     return call_value(b, frame, function, args, node)

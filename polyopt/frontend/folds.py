@@ -6,20 +6,34 @@ Refuses: axes outside the array (PO0153).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+import numpy as np
 
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.complexes import imag, real
 from polyopt.frontend.elementwise import apply, combine
-from polyopt.frontend.integers import ONE, ZERO, at_least, maximum, minus, times
-from polyopt.frontend.memory import EXPENSIVE, forced, stored
+from polyopt.frontend.integers import ONE, ZERO, at_least, maximum, minus, select, times
+from polyopt.frontend.memory import EXPENSIVE, cheap, forced, stored
+from polyopt.frontend.merging import merge, picked
 from polyopt.frontend.products import folded
-from polyopt.frontend.promote import cast, real_dtype
+from polyopt.frontend.promote import binary, cast, real_dtype
+from polyopt.frontend.shapes import broadcast, stretched
 from polyopt.frontend.ufuncs import UFUNCS
-from polyopt.frontend.values import Fold, Index, Number, Operandish, Tensor, as_value, remapped
-from polyopt.ir.expr import BinaryOp, Const, Expr, integer
+from polyopt.frontend.values import (
+    Fold,
+    Index,
+    Number,
+    Operandish,
+    Tensor,
+    as_tensor,
+    as_value,
+)
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, integer
 from polyopt.ir.types import DType, Kind
 
 
@@ -38,6 +52,9 @@ REDUCERS = {
     "min": Reducer(BinaryOp.MIN, None),
     "any": Reducer(BinaryOp.OR, 0),
     "all": Reducer(BinaryOp.AND, 1),
+    "bitwise_and": Reducer(BinaryOp.AND, -1),
+    "bitwise_or": Reducer(BinaryOp.OR, 0),
+    "bitwise_xor": Reducer(BinaryOp.XOR, 0),
 }
 
 
@@ -59,7 +76,7 @@ def summation_dtype(name: str, dtype: DType) -> DType:
     """Return the dtype NumPy accumulates in: small integers are summed as 64-bit ones."""
     if name in ("any", "all"):
         return DType.BOOL
-    if name in ("max", "min"):
+    if name not in ("sum", "prod"):
         return dtype
     match dtype.kind:
         case Kind.BOOL | Kind.SIGNED:
@@ -78,36 +95,117 @@ def reduced(
     keepdims: bool,
     loc: Loc | None,
     dtype: DType | None = None,
+    *,
+    initial: Operandish | None = None,
+    where: Tensor | None = None,
 ) -> Operandish:
-    """Return the reduction `name` of `value` over `axes`."""
+    """Return the reduction `name` of `value` over `axes`, of the elements where `where` holds."""
     value = forced(b, value)
     gone = normal_axes(axes, value.rank, loc)
     reducer = REDUCERS[name]
     kind = dtype or summation_dtype(name, value.dtype)
+    if reducer.identity is None and value.dtype.is_complex:
+        refuse("PO0146", f"`{name}` of complex numbers", loc, "reduce `np.abs(x)` instead")
+    identity = _identity(reducer, kind, starts=initial is not None or where is not None)
+    if where is not None:
+        if identity is None:
+            refuse("PO0151", f"`{name}` with `where=` needs `initial=`", loc)
+        value = chosen_where(b, value, where, identity, loc)
+    if value.merged is not None and initial is None and where is None:
+        return _over_merged(b, name, value, gone, keepdims, loc, dtype)
     op = _on_bool(reducer.op) if kind is DType.BOOL else reducer.op
     extents = tuple(value.shape[axis] for axis in gone)
     kept = tuple(axis for axis in range(value.rank) if axis not in gone)
     shape = tuple(value.shape[axis] for axis in kept)
-    if reducer.identity is None:
+    if identity is None:
         _require_nonempty(b, name, extents, loc)
-        if value.dtype.is_complex:
-            refuse("PO0146", f"`{name}` of complex numbers", loc, "reduce `np.abs(x)` instead")
-    if not gone:
-        return as_value(Tensor(shape, kind, lambda i: cast(value.at(i), kind), cost=value.cost))
 
     def term(index: Index, inner: Index) -> Expr:
         place = dict(zip((*kept, *gone), (*index, *inner), strict=True))
         return cast(value.at(tuple(place[axis] for axis in range(value.rank))), kind, loc)
 
-    identity: Const | None = None
-    if reducer.identity is not None:
-        start = cast(Const(reducer.identity, DType.INT64), kind)
-        assert isinstance(start, Const)
-        identity = start
-    result = folded(Fold(op, kind, shape, extents, term, identity))
+    result: Tensor
+    if gone:
+        result = folded(Fold(op, kind, shape, extents, term, identity))
+    else:
+        result = Tensor(shape, kind, lambda i: cast(value.at(i), kind), cost=value.cost)
+    if initial is not None:
+        return _started(b, op, result, initial, keepdims, gone, loc)
     if keepdims:
         return with_unit_axes(forced(b, result), gone)
-    return result
+    return result if gone else as_value(result)
+
+
+def _over_merged(
+    b: Builder,
+    name: str,
+    value: Tensor,
+    gone: Sequence[int],
+    keepdims: bool,
+    loc: Loc | None,
+    dtype: DType | None,
+) -> Operandish:
+    """Return the reduction of an array with merged dimensions, made over the array behind it."""
+    assert value.merged is not None
+    counts = value.merged.counts
+    first = [sum(counts[:axis]) for axis in range(value.rank)]
+    axes = [d for axis in gone for d in range(first[axis], first[axis] + counts[axis])]
+    kept = [axis for axis in range(value.rank) if axis not in gone]
+    inner = reduced(b, name, value.merged.source, axes, False, loc, dtype)
+    if not kept and not keepdims:
+        return inner
+    shape = tuple(value.shape[axis] for axis in kept)
+    result = merge(forced(b, as_tensor(inner)), [counts[axis] for axis in kept], shape)
+    return with_unit_axes(result, gone) if keepdims else result
+
+
+def _identity(reducer: Reducer, kind: DType, *, starts: bool) -> Const | None:
+    """Return the value that changes nothing; maximum and minimum have one if something follows."""
+    if reducer.identity is not None:
+        if reducer.identity == -1 and kind.kind is Kind.UNSIGNED:
+            return Const(int(np.iinfo(kind.value).max), kind)
+        found = cast(Const(reducer.identity, DType.INT64), kind)
+        assert isinstance(found, Const)
+        return found
+    if not starts:
+        return None
+    is_max = reducer.op is BinaryOp.MAX
+    if kind is DType.BOOL:
+        return Const(not is_max, kind)
+    if kind.is_float:
+        return Const(-math.inf if is_max else math.inf, kind)
+    info = np.iinfo(kind.value)
+    return Const(int(info.min if is_max else info.max), kind)
+
+
+def _started(
+    b: Builder,
+    op: BinaryOp,
+    result: Tensor,
+    initial: Operandish,
+    keepdims: bool,
+    gone: Sequence[int],
+    loc: Loc | None,
+) -> Operandish:
+    """Combine the reduction with the value given as `initial=`."""
+    kind = result.dtype
+    plain = with_unit_axes(forced(b, result), gone) if keepdims else forced(b, result)
+
+    def rule(parts: tuple[Expr, ...], out: DType) -> Expr:
+        return Binary(op, parts[1], parts[0], out)
+
+    return combine(b, "initial", (as_value(plain), initial), (kind, kind), kind, rule, loc)
+
+
+def chosen_where(
+    b: Builder, value: Tensor, where: Tensor, otherwise: Const, loc: Loc | None
+) -> Tensor:
+    """Return `value` with `otherwise` where `where` does not hold."""
+    kind = otherwise.dtype
+    kinds = (DType.BOOL, kind, kind)
+    parts = (where, value, Number(otherwise, False))
+    found = combine(b, "where", parts, kinds, kind, lambda p, _: select(*p), loc)
+    return as_tensor(found)
 
 
 def _on_bool(op: BinaryOp) -> BinaryOp:
@@ -125,10 +223,8 @@ def _require_nonempty(b: Builder, name: str, extents: Index, loc: Loc | None) ->
 def with_unit_axes(tensor: Tensor, axes: Sequence[int]) -> Tensor:
     """Return `tensor` with dimensions of extent one at the positions `axes` of the result."""
     rank = tensor.rank + len(axes)
-    kept = [d for d in range(rank) if d not in axes]
-    extents = dict(zip(kept, tensor.shape, strict=True))
-    shape = tuple(extents.get(d, ONE) for d in range(rank))
-    return remapped(tensor, shape, lambda index: tuple(index[d] for d in kept))
+    kept = iter(range(tensor.rank))
+    return picked(tensor, [-1 if d in axes else next(kept) for d in range(rank)])
 
 
 def count_of(b: Builder, value: Tensor, axes: Sequence[int] | None, loc: Loc | None) -> Expr:
@@ -146,21 +242,46 @@ def mean(
     keepdims: bool,
     loc: Loc | None,
     dtype: DType | None = None,
+    where: Tensor | None = None,
 ) -> Operandish:
     """Return the sum divided by the count, in float64 for integers."""
-    kind = dtype or _mean_dtype(value.dtype)
-    total = reduced(b, "sum", value, axes, keepdims, loc, kind)
-    return _divided(b, total, count_of(b, value, axes, loc), loc)
+    value = forced(b, value)
+    kind = dtype or mean_dtype(value.dtype)
+    total = reduced(b, "sum", value, axes, keepdims, loc, kind, where=where)
+    count = counted(b, value, axes, keepdims, where, loc)
+    return _divided(b, total, count, loc)
 
 
-def _mean_dtype(dtype: DType) -> DType:
+def mean_dtype(dtype: DType) -> DType:
+    """Return the dtype of a mean: integers have real ones."""
     return dtype if dtype.is_float or dtype.is_complex else DType.FLOAT64
 
 
-def _divided(b: Builder, total: Operandish, count: Expr, loc: Loc | None) -> Operandish:
+def counted(
+    b: Builder,
+    value: Tensor,
+    axes: Sequence[int] | None,
+    keepdims: bool,
+    where: Tensor | None,
+    loc: Loc | None,
+) -> Operandish:
+    """Return how many elements are reduced into one: a number, or an array with `where`."""
+    if where is None:
+        return Number(count_of(b, value, axes, loc), True)
+    broadcast(b, (value.shape, where.shape), "where", loc)
+    flags = stretched(where, value.shape)
+    return reduced(b, "sum", flags, axes, keepdims, loc, DType.INT64)
+
+
+def _divided(b: Builder, total: Operandish, count: Operandish, loc: Loc | None) -> Operandish:
     kind = total.dtype
-    divisor = Number(cast(count, real_dtype(kind), loc), True)
-    return combine(b, "mean", (total, divisor), (kind, kind), kind, UFUNCS["divide"].rule, loc)
+
+    def rule(parts: tuple[Expr, ...], out: DType) -> Expr:
+        """The count is a real number also where the sum is complex."""
+        return UFUNCS["divide"].rule((parts[0], cast(parts[1], out)), out)
+
+    inputs = (kind, real_dtype(kind))
+    return combine(b, "mean", (total, count), inputs, kind, rule, loc)
 
 
 def variance(
@@ -170,30 +291,46 @@ def variance(
     keepdims: bool,
     ddof: int,
     loc: Loc | None,
+    dtype: DType | None = None,
+    where: Tensor | None = None,
+    centre: Operandish | None = None,
 ) -> Operandish:
     """Return the mean squared distance from the mean, divided by the count less `ddof`."""
     value = forced(b, value)
     if value.cost >= EXPENSIVE:
         value = stored(b, value)
-    centre = mean(b, value, axes, True, loc)
-    if isinstance(centre, Tensor):
+    if centre is None:
+        centre = mean(b, value, axes, True, loc, dtype, where)
+    if isinstance(centre, Tensor) and centre.view is None:
         centre = stored(b, centre, "mean")
     distance = apply(b, UFUNCS["subtract"], (value, centre), loc)
-    assert isinstance(distance, Tensor)
-    squared = _squared(b, distance, loc)
-    total = reduced(b, "sum", squared, axes, keepdims, loc, squared.dtype)
-    count = count_of(b, value, axes, loc)
-    divisor = count if ddof == 0 else maximum(minus(count, ddof), ZERO)
-    return _divided(b, total, divisor, loc)
+    squared = _squared(b, as_tensor(distance))
+    kind = real_dtype(dtype or squared.dtype)
+    total = reduced(b, "sum", squared, axes, keepdims, loc, kind, where=where)
+    count = counted(b, value, axes, keepdims, where, loc)
+    if ddof:
+        count = _less(b, count, ddof, loc)
+    return _divided(b, total, count, loc)
 
 
-def _squared(b: Builder, value: Tensor, loc: Loc | None) -> Tensor:
-    if value.dtype.is_complex:
-        refuse("PO0146", "the variance of complex numbers", loc, "treat both parts on their own")
+def _less(b: Builder, count: Operandish, ddof: int, loc: Loc | None) -> Operandish:
+    if isinstance(count, Number):
+        return Number(maximum(minus(count.expr, ddof), ZERO), True)
+    fewer = apply(b, UFUNCS["subtract"], (count, Number(integer(ddof), True)), loc)
+    return apply(b, UFUNCS["maximum"], (fewer, Number(ZERO, True)), loc)
+
+
+def _squared(b: Builder, value: Tensor) -> Tensor:
+    """Return the squared magnitudes; an expensive element would be computed twice."""
+    value = cheap(b, value)
+    kind = real_dtype(value.dtype)
     square = UFUNCS["square"].rule
-    return replace(
-        value,
-        at=lambda index: square((value.at(index),), value.dtype),
-        view=None,
-        cost=2 * value.cost + 1,
-    )
+
+    def at(index: Index) -> Expr:
+        element = value.at(index)
+        if not value.dtype.is_complex:
+            return square((element,), kind)
+        parts = (square((part,), kind) for part in (real(element), imag(element)))
+        return binary(BinaryOp.ADD, *parts)
+
+    return Tensor(value.shape, kind, at, cost=2 * value.cost + 1)

@@ -12,91 +12,88 @@ from typing import TypeAlias
 
 import numpy as np
 
-from polyopt.frontend import creation, joining, masks, reductions, reshaping, scans, selection
-from polyopt.frontend.arguments import Arguments, dtype, is_none, tensor
+from polyopt.frontend import (
+    axes,
+    creation,
+    diagonals,
+    facts_of_types,
+    grids,
+    indexing,
+    invoke,
+    joining,
+    library,
+    padding,
+    reductions,
+    regrouping,
+    reshaping,
+    scans,
+    selection,
+    splitting,
+    ufunc_calls,
+)
+from polyopt.frontend.arguments import Arguments, dtype, is_none, known_int, tensor
 from polyopt.frontend.builder import Builder
-from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import as_sequence, nested
-from polyopt.frontend.elementwise import Elementwise, apply
-from polyopt.frontend.integers import ONE
-from polyopt.frontend.memory import forced, store
-from polyopt.frontend.operators import operand
-from polyopt.frontend.promote import is_castable
+from polyopt.frontend.folds import with_unit_axes
+from polyopt.frontend.generating import collected
+from polyopt.frontend.library import Written
+from polyopt.frontend.memory import forced
 from polyopt.frontend.reductions import reduction
-from polyopt.frontend.ufuncs import UFUNCS
+from polyopt.frontend.ufuncs import PAIRS, UFUNCS
 from polyopt.frontend.values import (
-    Index,
-    Masked,
-    Number,
+    Iterated,
     Sequence,
     Tensor,
     Value,
-    as_tensor,
-    remapped,
 )
 from polyopt.ir.expr import CompareOp
 
 Rule: TypeAlias = Callable[[Builder, Arguments], Value]
 
 
-def elementwise(op: Elementwise) -> Rule:
-    """Return the rule of a ufunc call: positional operands and `out=`."""
-
-    def rule(b: Builder, args: Arguments) -> Value:
-        names = [f"x{number}" for number in range(1, op.ufunc.nin + 1)]
-        *values, out = args.take(" ".join(names), "out")
-
-        def compute(plain: tuple[Value, ...]) -> Value:
-            return apply(b, op, [operand(value, args.loc) for value in plain], args.loc)
-
-        result = masks.through(b, values, compute, args.loc)
-        if isinstance(result, Masked):
-            return result
-        assert isinstance(result, Number | Tensor)
-        if is_none(out):
-            return result
-        target = tensor(b, out, args.loc)
-        if not is_castable(result.dtype, target.dtype, "same_kind"):
-            refuse("PO0144", f"{result.dtype} does not go into `out` of {target.dtype}", args.loc)
-        store(b, target, as_tensor(result), args.loc)
-        return target
-
-    return rule
-
-
-def outer_of(op: Elementwise) -> Rule:
-    """Return the rule of `np.<ufunc>.outer`: all pairs of elements."""
-
-    def rule(b: Builder, args: Arguments) -> Value:
-        left, right = (forced(b, tensor(b, value, args.loc)) for value in args.take("a b"))
-        rank = left.rank
-        shape: Index = (*left.shape, *(ONE,) * right.rank)
-        wide = remapped(left, shape, lambda index: index[:rank])
-        return apply(b, op, (wide, right), args.loc)
-
-    return rule
-
-
 def array(b: Builder, args: Arguments) -> Value:
     """np.array of an array (a copy) or of nested tuples and lists"""
-    value, kind = args.take("object", "dtype")
+    value, kind, *_, least, _ = args.take("object", "dtype copy order subok ndmin like")
+    found = _made(b, value, kind, args)
+    missing = 0 if is_none(least) else known_int(b, least, "ndmin", args.loc) - found.rank
+    return with_unit_axes(found, tuple(range(missing))) if missing > 0 else found
+
+
+def _made(b: Builder, value: Value, kind: Value, args: Arguments) -> Tensor:
     found = as_sequence(value)
+    if isinstance(found, Iterated):
+        return collected(b, found, dtype(kind, args.loc), args.loc)
     if isinstance(found, Sequence):
         return nested(b, found, dtype(kind, args.loc), args.loc)
-    if is_none(kind):
-        return creation.copy(b, Arguments(args.name, (value,), {}, args.loc))
-    return creation.astype(b, Arguments(args.name, (value, kind), {}, args.loc))
+    array = forced(b, tensor(b, value, args.loc))
+    return creation.converted(array, dtype(kind, args.loc) or array.dtype, args.loc)
 
 
-FUNCTIONS: dict[str, Rule] = {
+def asarray(b: Builder, args: Arguments) -> Value:
+    """np.asarray: the array itself where its type is the one wanted"""
+    value, kind, *_ = args.take("a", "dtype order device copy like")
+    if isinstance(value, Tensor) and dtype(kind, args.loc) in (None, value.dtype):
+        return value
+    return _made(b, value, kind, args)
+
+
+_NAN = ("sum", "prod", "max", "min", "mean", "var", "std")
+_ALL: dict[str, Rule | Written] = {
     # elementwise
-    **{name: elementwise(op) for name, op in UFUNCS.items()},
+    **{name: ufunc_calls.elementwise(op) for name, op in UFUNCS.items()},
+    **{name: ufunc_calls.pair(name) for name in PAIRS},
+    "vecdot": ufunc_calls.contracted("...i,...i"),
+    "matvec": ufunc_calls.contracted("...ij,...j->...i"),
+    "vecmat": ufunc_calls.contracted("...i,...ij->...j"),
     "where": selection.where,
     "clip": selection.clip,
     "real": selection.real,
     "imag": selection.imag,
     "round": selection.round_,
     "nan_to_num": selection.nan_to_num,
+    "select": selection.choice,
+    "choose": selection.choose,
+    "copyto": selection.copyto,
     # reductions
     "sum": reduction("sum"),
     "prod": reduction("prod"),
@@ -109,6 +106,7 @@ FUNCTIONS: dict[str, Rule] = {
     "std": reductions.std,
     "count_nonzero": reductions.count_nonzero,
     "ptp": reductions.ptp,
+    **{f"nan{name}": reductions.without_nan(name) for name in _NAN},
     # products
     "dot": reductions.dot,
     "matmul": reductions.matmul,
@@ -117,8 +115,6 @@ FUNCTIONS: dict[str, Rule] = {
     "vdot": reductions.vdot,
     "tensordot": reductions.tensordot,
     "einsum": reductions.einsum,
-    "trace": reductions.trace,
-    "linalg.norm": reductions.norm,
     # along an axis
     "cumsum": scans.running("np.cumsum", "sum"),
     "cumprod": scans.running("np.cumprod", "prod"),
@@ -133,12 +129,27 @@ FUNCTIONS: dict[str, Rule] = {
     "vstack": joining.vstack,
     "hstack": joining.hstack,
     "column_stack": joining.column_stack,
-    "pad": joining.pad,
-    "meshgrid": joining.meshgrid,
-    "diag": joining.diag,
-    "diagonal": joining.diagonal,
-    "tril": joining.triangle("tril"),
-    "triu": joining.triangle("triu"),
+    "row_stack": joining.vstack,
+    "dstack": splitting.dstack,
+    "block": splitting.block,
+    "tile": splitting.tile,
+    "split": splitting.split(None),
+    "array_split": splitting.split(None, uneven=True),
+    "hsplit": splitting.split(1),
+    "vsplit": splitting.split(0, least=2),
+    "dsplit": splitting.split(2, least=3),
+    "unstack": axes.unstack,
+    "pad": padding.pad,
+    "meshgrid": grids.meshgrid,
+    "indices": grids.indices,
+    "diag": diagonals.diag,
+    "diagflat": diagonals.diagflat,
+    "diagonal": diagonals.diagonal,
+    "trace": diagonals.trace,
+    "tri": diagonals.tri,
+    "tril": diagonals.triangle("tril"),
+    "triu": diagonals.triangle("triu"),
+    "fill_diagonal": diagonals.fill_diagonal,
     # creation
     "zeros": creation.zeros,
     "ones": creation.ones,
@@ -148,57 +159,97 @@ FUNCTIONS: dict[str, Rule] = {
     "ones_like": creation.ones_like,
     "empty_like": creation.empty_like,
     "full_like": creation.full_like,
-    "arange": creation.arange,
-    "linspace": creation.linspace,
+    "arange": grids.arange,
+    "linspace": grids.linspace,
     "eye": creation.eye,
     "identity": creation.identity,
     "copy": creation.copy,
     "array": array,
-    "ascontiguousarray": creation.copy,
+    "asarray": asarray,
+    "asanyarray": asarray,
+    "ascontiguousarray": creation.contiguous,
+    "asfortranarray": creation.contiguous,
+    "astype": creation.astype,
     # views
     "transpose": reshaping.transpose,
     "swapaxes": reshaping.swapaxes,
-    "moveaxis": reshaping.moveaxis,
+    "moveaxis": axes.moveaxis,
     "expand_dims": reshaping.expand_dims,
     "squeeze": reshaping.squeeze,
-    "reshape": reshaping.reshape,
-    "ravel": reshaping.ravel,
+    "reshape": regrouping.reshape,
+    "ravel": regrouping.ravel,
     "flip": reshaping.flip,
     "flipud": reshaping.flipud,
     "fliplr": reshaping.fliplr,
     "broadcast_to": reshaping.broadcast_to,
+    "broadcast_arrays": axes.broadcast_arrays,
+    "rollaxis": axes.rollaxis,
+    "atleast_1d": axes.atleast_1d,
+    "atleast_2d": axes.atleast_2d,
+    "atleast_3d": axes.atleast_3d,
+    # what is known while compiling
+    "ndim": axes.ndim,
+    "shape": axes.shape,
+    "size": axes.size,
+    "iscomplexobj": axes.is_complex(True),
+    "isrealobj": axes.is_complex(False),
+    "isscalar": axes.isscalar,
+    **{name: facts_of_types.rule(name) for name in facts_of_types.NAMES},
+    # by index arrays
+    **indexing.FUNCTIONS,
+    # written with other NumPy functions
+    **{name: Written(function) for name, function in library.FUNCTIONS.items()},
 }
+
+
+def function_named(name: str) -> object | None:
+    """Return NumPy's function of this name; None where this version has none."""
+    function: object = np
+    for part in name.split("."):
+        function = getattr(function, part, None)
+    return function
+
+
+FUNCTIONS = {name: rule for name, rule in _ALL.items() if function_named(name) is not None}
+HOOKS: dict[object, Rule] = {
+    library.require_extent: axes.require_extent,
+    library.refused: axes.refused,
+    library.grids: grids.grids,
+}
+"""What the functions written in Python ask of the compiler."""
 
 _SHARED = """
 sum prod max min any all mean var std argmax argmin cumsum cumprod dot copy transpose swapaxes
-squeeze clip round reshape ravel trace diagonal repeat conjugate
+squeeze clip round reshape ravel trace diagonal repeat conjugate choose
 """
-METHODS: dict[str, Rule] = {
+METHODS: dict[str, Rule | Written] = {
     **{name: FUNCTIONS[name] for name in _SHARED.split()},
     "astype": creation.astype,
     "fill": creation.fill,
     "item": creation.item,
-    "flatten": creation.flatten,
+    "flatten": regrouping.flatten,
     "conj": FUNCTIONS["conjugate"],
+    **indexing.METHODS,
+    **invoke.METHODS,
 }
 
 
-def _objects() -> dict[int, tuple[object, Rule]]:
+def _objects() -> dict[int, tuple[object, Rule | Written]]:
     """The same NumPy object may go by several names (`np.abs` is `np.absolute`)."""
-    found: dict[int, tuple[object, Rule]] = {}
+    found: dict[int, tuple[object, Rule | Written]] = {}
     for name, rule in FUNCTIONS.items():
-        function: object = np
-        for part in name.split("."):
-            function = getattr(function, part, None)
+        function = function_named(name)
         if function is not None:
             found[id(function)] = (function, rule)
+    for hook, rule in HOOKS.items():
+        found[id(hook)] = (hook, rule)
     return found
 
 
 _BY_OBJECT = _objects()
 
 
-def rule_of(function: object) -> Rule | None:
+def rule_of(function: object) -> Rule | Written | None:
     """Return the rule of a NumPy function object."""
     found = _BY_OBJECT.get(id(function))
     if found is not None:
@@ -207,12 +258,14 @@ def rule_of(function: object) -> Rule | None:
     if not isinstance(function, BuiltinFunctionType | MethodType) or not isinstance(
         owner, np.ufunc
     ):
-        return None
+        return invoke.rule_of(function)
     known = UFUNCS.get(owner.__name__)
-    return outer_of(known) if known is not None and function.__name__ == "outer" else None
+    if known is not None and function.__name__ == "at":
+        return indexing.at_of(known)
+    return None if known is None else ufunc_calls.method(known, function.__name__)
 
 
-def method_rule(name: str) -> Rule | None:
+def method_rule(name: str) -> Rule | Written | None:
     """Return the rule of an array method; the array is its first argument."""
     return METHODS.get(name)
 

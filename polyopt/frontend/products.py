@@ -15,15 +15,25 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.elementwise import apply
 from polyopt.frontend.integers import ONE
-from polyopt.frontend.memory import operand_of_product
+from polyopt.frontend.memory import forced, operand_of_product, plain
+from polyopt.frontend.merging import groups_of, merge
 from polyopt.frontend.promote import cast, dtypes_of
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.ufuncs import UFUNCS
-from polyopt.frontend.values import Fold, Index, Operandish, Tensor, as_tensor, as_value
+from polyopt.frontend.values import (
+    Fold,
+    Index,
+    Operandish,
+    Tensor,
+    as_tensor,
+    as_value,
+    remapped,
+)
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, integer
 from polyopt.ir.types import DType
 
 Labels = str
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def contract(
@@ -34,6 +44,8 @@ def contract(
     loc: Loc | None,
 ) -> Tensor:
     """Return `einsum(labels -> result)` of the operands."""
+    if any(operand.merged is not None for operand in operands):
+        return _of_merged(b, operands, labels, result, loc)
     dtype = operands[0].dtype
     for other in operands[1:]:
         kinds = ((dtype, False), (other.dtype, other.weak))
@@ -66,6 +78,37 @@ def contract(
     assert isinstance(zero, Const)
     fold = Fold(op, dtype, shape, tuple(extents[c] for c in summed), term, zero)
     return folded(fold)
+
+
+def _of_merged(
+    b: Builder,
+    operands: Sequence[Tensor],
+    labels: Sequence[Labels],
+    result: Labels,
+    loc: Loc | None,
+) -> Tensor:
+    """Contract arrays with merged dimensions in the dimensions behind them, where all agree."""
+    groups: dict[str, Index] = {}
+    for operand, word in zip(operands, labels, strict=True):
+        own = groups_of(operand)
+        for d, label in enumerate(word):
+            extents = own.get(d - len(word), (operand.shape[d],))
+            if groups.setdefault(label, extents) != extents:
+                simple = [plain(b, operand) for operand in operands]
+                return contract(b, simple, labels, result, loc)
+    free = iter(letter for letter in LETTERS if letter not in groups)
+    names = {
+        label: label if len(extents) == 1 else "".join(next(free) for _ in extents)
+        for label, extents in groups.items()
+    }
+    words = ["".join(names[label] for label in word) for word in labels]
+    sources = [o if o.merged is None else o.merged.source for o in operands]
+    inner = contract(b, sources, words, "".join(names[label] for label in result), loc)
+    if all(len(names[label]) == 1 for label in result):
+        return inner
+    totals = _extents(b, operands, labels, loc)
+    shape = tuple(totals[label] for label in result)
+    return merge(forced(b, inner), [len(names[label]) for label in result], shape)
 
 
 def folded(fold: Fold) -> Tensor:
@@ -145,10 +188,15 @@ def inner(b: Builder, left: Operandish, right: Operandish, loc: Loc | None) -> O
 
 def outer(b: Builder, left: Operandish, right: Operandish, loc: Loc | None) -> Operandish:
     """Return `np.outer` of two vectors."""
-    a, c = as_tensor(left), as_tensor(right)
+    a, c = (_at_least_vector(as_tensor(side)) for side in (left, right))
     if a.rank != 1 or c.rank != 1:
-        refuse("PO0141", "np.outer of arrays that are no vectors", loc, "flatten them first")
+        hint = "flatten them with `.ravel()` first"
+        refuse("PO0141", "np.outer of arrays that are no vectors", loc, hint)
     return contract(b, (a, c), ("i", "j"), "ij", loc)
+
+
+def _at_least_vector(value: Tensor) -> Tensor:
+    return remapped(value, (ONE,), lambda _: ()) if value.rank == 0 else value
 
 
 def tensordot(
@@ -179,21 +227,71 @@ def einsum(b: Builder, text: str, operands: Sequence[Tensor], loc: Loc | None) -
     plain = text.replace(" ", "")
     inputs, arrow, result = plain.partition("->")
     words = inputs.split(",")
-    letters = inputs.replace(",", "") + result
-    if not letters.isalpha() and letters:
-        refuse("PO0151", f"the subscripts {text!r} of np.einsum", loc, "use letters, no ellipsis")
+    if not set(plain.replace("...", "")) <= set(LETTERS + ",->"):
+        refuse("PO0151", f"the subscripts {text!r} of np.einsum", loc, "use letters and `...`")
     if len(words) != len(operands):
         refuse("PO0141", f"np.einsum of {len(operands)} arrays with {len(words)} subscripts", loc)
+    if not arrow:
+        named = inputs.replace("...", "").replace(",", "")
+        once = sorted(label for label in set(named) if named.count(label) == 1)
+        result = ("..." if "..." in inputs else "") + "".join(once)
+    words, result = _without_dots(words, result, operands, loc)
     for word, operand in zip(words, operands, strict=True):
         if len(word) != operand.rank:
             message = f"np.einsum names {len(word)} dimensions of an array of rank {operand.rank}"
             refuse("PO0141", message, loc)
-    if not arrow:
-        once = [label for label in set(letters) if letters.count(label) == 1]
-        result = "".join(sorted(once))
-    if set(result) - set(inputs) or len(set(result)) != len(result):
+    if set(result) - set("".join(words)) or len(set(result)) != len(result):
         refuse("PO0151", f"the result {result!r} of np.einsum", loc, "name each label once")
-    return as_value(contract(b, operands, words, result, loc))
+    return as_value(_in_pairs(b, list(operands), words, result, loc))
+
+
+def _without_dots(
+    words: Sequence[Labels], result: Labels, operands: Sequence[Tensor], loc: Loc | None
+) -> tuple[list[Labels], Labels]:
+    """Write `...` as labels of their own, the same ones from the last dimension backwards."""
+    counts = [
+        operand.rank - len(word.replace("...", "")) if "..." in word else 0
+        for word, operand in zip(words, operands, strict=True)
+    ]
+    used = set("".join(words) + result)
+    free = [label for label in LETTERS if label not in used]
+    deep = max(counts, default=0)
+    if min(counts, default=0) < 0 or deep > len(free):
+        refuse("PO0141", "np.einsum names more dimensions than an array has", loc)
+    dots = "".join(free[:deep])
+    found = [
+        word.replace("...", dots[deep - count :]) for word, count in zip(words, counts, strict=True)
+    ]
+    return found, result.replace("...", dots)
+
+
+def _in_pairs(
+    b: Builder, operands: list[Tensor], words: list[Labels], result: Labels, loc: Loc | None
+) -> Tensor:
+    """Contract two operands at a time where that makes the loop nests less deep."""
+    while len(words) > 2:
+        everything = len(set("".join(words)))
+        steps = [
+            (len(set(words[i] + words[j])), len(_kept(words, (i, j), result)), i, j)
+            for i in range(len(words))
+            for j in range(i + 1, len(words))
+        ]
+        depth, _, i, j = min(steps)
+        if depth >= everything:
+            break
+        kept = _kept(words, (i, j), result)
+        joint = contract(b, (operands[i], operands[j]), (words[i], words[j]), kept, loc)
+        for position in (j, i):
+            del operands[position], words[position]
+        operands.append(joint)
+        words.append(kept)
+    return contract(b, operands, words, result, loc)
+
+
+def _kept(words: Sequence[Labels], pair: tuple[int, int], result: Labels) -> Labels:
+    """Return the labels of the two operands that the others or the result still need."""
+    others = "".join(word for n, word in enumerate(words) if n not in pair) + result
+    return "".join(dict.fromkeys(c for n in pair for c in words[n] if c in others))
 
 
 def _free_labels(left: int, right: int) -> tuple[Labels, Labels]:

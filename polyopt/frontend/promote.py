@@ -71,6 +71,21 @@ def dtypes_of(ufunc: np.ufunc, operands: tuple[Operand, ...], loc: Loc | None) -
     return tuple(DType(name) for name in names)
 
 
+def typed_loop(
+    ufunc: np.ufunc, operands: tuple[Operand, ...], dtype: DType, loc: Loc | None
+) -> tuple[DType, ...]:
+    """Return the dtypes of the loop of `ufunc` whose result is of `dtype`, as `dtype=` asks."""
+    given = [_PYTHON_TYPES.get(d.kind, d.numpy) if weak else d.numpy for d, weak in operands]
+    wanted = (*[None] * ufunc.nin, *[dtype.numpy] * ufunc.nout)
+    try:
+        found = ufunc.resolve_dtypes(
+            (*given, *[None] * ufunc.nout), signature=wanted, casting="same_kind"
+        )
+    except TypeError:
+        refuse("PO0146", f"`{ufunc.__name__}` has no loop with results of {dtype}", loc)
+    return tuple(DType(kind.name) for kind in found)
+
+
 def common_dtype(operands: tuple[Operand, ...], loc: Loc | None) -> DType:
     """Return `np.result_type` of the operands."""
     result = operands[0]

@@ -5,13 +5,15 @@ In: arguments of the call.  Out: values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from polyopt.errors import Loc
 from polyopt.frontend import folds, masks, products
 from polyopt.frontend.arguments import (
+    NONE,
     Arguments,
     dtype,
     is_none,
@@ -23,31 +25,92 @@ from polyopt.frontend.arguments import (
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import as_sequence
-from polyopt.frontend.elementwise import apply
-from polyopt.frontend.integers import minimum
-from polyopt.frontend.memory import forced, settled, store
+from polyopt.frontend.elementwise import apply, combine
+from polyopt.frontend.integers import ONE, at_least, select
+from polyopt.frontend.memory import EXPENSIVE, cheap, forced, settled, store, stored
 from polyopt.frontend.operators import operand
-from polyopt.frontend.promote import cast
+from polyopt.frontend.promote import cast, is_castable
 from polyopt.frontend.ufuncs import UFUNCS
-from polyopt.frontend.values import Known, Masked, Operandish, Sequence, Tensor, Value, as_tensor
+from polyopt.frontend.values import (
+    Known,
+    Masked,
+    Operandish,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+    as_value,
+)
+from polyopt.ir.expr import Const
 from polyopt.ir.types import DType
 
 Rule: TypeAlias = Callable[[Builder, Arguments], Value]
 
 
+_REDUCED = {
+    "sum": "axis dtype out keepdims initial where",
+    "prod": "axis dtype out keepdims initial where",
+    "max": "axis out keepdims initial where",
+    "min": "axis out keepdims initial where",
+    "any": "axis out keepdims where",
+    "all": "axis out keepdims where",
+    "mean": "axis dtype out keepdims where",
+    "var": "axis dtype out ddof keepdims where mean correction",
+    "ptp": "axis out keepdims",
+    "count_nonzero": "axis keepdims",
+}
+"""The optional arguments of the reductions, in NumPy's order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What a call of a reduction asks for."""
+
+    value: Tensor
+    axes: tuple[int, ...] | None
+    keepdims: bool
+    dtype: DType | None
+    initial: Operandish | None
+    where: Tensor | None
+    out: Value
+    rest: dict[str, Value]
+
+
+def request(b: Builder, args: Arguments, optional: str) -> Request:
+    """Return the arguments of a reduction; those named in `optional` only."""
+    names = ["a", *optional.split()]
+    found = dict(zip(names, args.take("a", optional), strict=True))
+    where = found.get("where", NONE)
+    given = found.get("initial", NONE)
+    return Request(
+        tensor(b, found["a"], args.loc),
+        known_axes(b, found["axis"], args.loc),
+        known_bool(found.get("keepdims", NONE), "keepdims", args.loc),
+        dtype(found.get("dtype", NONE), args.loc),
+        None if is_none(given) else settled(b, operand(given, args.loc)),
+        None if is_none(where) or is_true(where) else forced(b, tensor(b, where, args.loc)),
+        found.get("out", NONE),
+        found,
+    )
+
+
+def is_true(value: Value) -> bool:
+    """Whether an argument is the constant True."""
+    return isinstance(value, Known) and value.value is True
+
+
 def reduction(name: str) -> Rule:
-    """Return the rule of `np.<name>(a, axis, dtype, keepdims)`."""
-    second = "axis dtype keepdims" if name in ("sum", "prod") else "axis keepdims"
+    """Return the rule of `np.<name>` with all its arguments."""
 
     def rule(b: Builder, args: Arguments) -> Value:
         if args.values and isinstance(args.values[0], Masked):
             return masks.reduction(name, b, args)
-        found = dict(zip(["a", *second.split()], args.take("a", second), strict=True))
-        array = tensor(b, found["a"], args.loc)
-        axes = known_axes(b, found["axis"], args.loc)
-        keepdims = known_bool(found["keepdims"], "keepdims", args.loc)
-        kind = dtype(found["dtype"], args.loc) if "dtype" in found else None
-        return folds.reduced(b, name, array, axes, keepdims, args.loc, kind)
+        r = request(b, args, _REDUCED[name])
+        result = folds.reduced(
+            b, name, r.value, r.axes, r.keepdims, args.loc, r.dtype,
+            initial=r.initial, where=r.where,
+        )  # fmt: skip
+        return with_out(b, result, r.out, args)
 
     return rule
 
@@ -56,37 +119,108 @@ def mean(b: Builder, args: Arguments) -> Value:
     """np.mean"""
     if args.values and isinstance(args.values[0], Masked):
         return masks.reduction("mean", b, args)
-    array, axis, kind, keepdims = args.take("a", "axis dtype keepdims")
-    axes = known_axes(b, axis, args.loc)
-    keep = known_bool(keepdims, "keepdims", args.loc)
-    value = tensor(b, array, args.loc)
-    return folds.mean(b, value, axes, keep, args.loc, dtype(kind, args.loc))
+    r = request(b, args, _REDUCED["mean"])
+    result = folds.mean(b, r.value, r.axes, r.keepdims, args.loc, r.dtype, r.where)
+    return with_out(b, result, r.out, args)
+
+
+def _variance(b: Builder, args: Arguments) -> tuple[Operandish, Request]:
+    r = request(b, args, _REDUCED["var"])
+    given = [r.rest[name] for name in ("ddof", "correction") if not is_none(r.rest[name])]
+    less = known_int(b, given[0], "ddof", args.loc) if given else 0
+    centre = r.rest["mean"]
+    known = None if is_none(centre) else settled(b, operand(centre, args.loc))
+    result = folds.variance(b, r.value, r.axes, r.keepdims, less, args.loc, r.dtype, r.where, known)
+    return result, r
 
 
 def var(b: Builder, args: Arguments) -> Value:
     """np.var"""
-    array, axis, ddof, keepdims = args.take("a", "axis ddof keepdims")
-    axes = known_axes(b, axis, args.loc)
-    keep = known_bool(keepdims, "keepdims", args.loc)
-    less = 0 if is_none(ddof) else known_int(b, ddof, "ddof", args.loc)
-    return folds.variance(b, tensor(b, array, args.loc), axes, keep, less, args.loc)
+    result, r = _variance(b, args)
+    return with_out(b, result, r.out, args)
 
 
 def std(b: Builder, args: Arguments) -> Value:
     """np.std"""
-    found = var(b, args)
-    return apply(b, UFUNCS["sqrt"], (operand(found, args.loc),), args.loc)
+    result, r = _variance(b, args)
+    return with_out(b, apply(b, UFUNCS["sqrt"], (result,), args.loc), r.out, args)
 
 
-def _with_out(b: Builder, result: Operandish, out: Value, args: Arguments) -> Value:
+def with_out(b: Builder, result: Operandish, out: Value, args: Arguments) -> Value:
     """Store the result into `out=` when it was given."""
+    out = as_sequence(out)
+    if isinstance(out, Sequence) and len(out.items) == 1:
+        out = out.items[0]
     if is_none(out):
         return result
     target = tensor(b, out, args.loc)
-    if target.dtype is not result.dtype:
+    if not is_castable(result.dtype, target.dtype, "same_kind"):
         refuse("PO0144", f"{result.dtype} does not go into `out` of {target.dtype}", args.loc)
     store(b, target, as_tensor(result), args.loc)
     return target
+
+
+# -- without NaN ------------------------------------------------------------------------------
+
+_NAN_REDUCED = {
+    "sum": "axis dtype out keepdims initial where",
+    "prod": "axis dtype out keepdims initial where",
+    "max": "axis out keepdims initial where",
+    "min": "axis out keepdims initial where",
+    "mean": "axis dtype out keepdims where",
+    "var": "axis dtype out ddof keepdims where mean correction",
+}
+
+
+def without_nan(name: str) -> Rule:
+    """Return the rule of np.nansum and its kin: the reduction of the elements that are numbers."""
+    base = "var" if name == "std" else name
+
+    def rule(b: Builder, args: Arguments) -> Value:
+        r = request(b, args, _NAN_REDUCED[base])
+        value, loc = forced(b, r.value), args.loc
+        if value.cost >= EXPENSIVE:
+            value = stored(b, value)
+        flags = r.where
+        if value.dtype.is_float or value.dtype.is_complex:
+            missing = apply(b, UFUNCS["isnan"], (value,), loc)
+            present = apply(b, UFUNCS["logical_not"], (missing,), loc)
+            if r.where is not None:
+                present = apply(b, UFUNCS["logical_and"], (present, r.where), loc)
+            flags = as_tensor(present)
+        if base == "mean":
+            result = folds.mean(b, value, r.axes, r.keepdims, loc, r.dtype, flags)
+        elif base == "var":
+            ddof = r.rest["ddof"]
+            less = 0 if is_none(ddof) else known_int(b, ddof, "ddof", loc)
+            result = folds.variance(b, value, r.axes, r.keepdims, less, loc, r.dtype, flags)
+            if name == "std":
+                result = apply(b, UFUNCS["sqrt"], (result,), loc)
+        else:
+            result = folds.reduced(
+                b, name, value, r.axes, r.keepdims, loc, r.dtype, initial=r.initial, where=flags
+            )
+            if name in ("max", "min") and flags is not None and r.initial is None:
+                result = _nan_where_none(b, result, value, flags, r, loc)
+        return with_out(b, result, r.out, args)
+
+    return rule
+
+
+def _nan_where_none(
+    b: Builder, result: Operandish, value: Tensor, flags: Tensor, r: Request, loc: Loc | None
+) -> Operandish:
+    """An extreme of nothing but NaN is NaN; of nothing at all it is refused."""
+    for axis in folds.normal_axes(r.axes, value.rank, loc):
+        message = "the largest or smallest element of an empty array has no value"
+        b.demand(at_least(value.shape[axis], ONE), "PO0172", message, loc)
+    some = folds.reduced(b, "any", flags, r.axes, r.keepdims, loc)
+    kind = result.dtype
+    nan = Const(math.nan, kind)
+    kinds = (DType.BOOL, kind)
+    return combine(
+        b, "nan", (some, settled(b, result)), kinds, kind, lambda p, _: select(p[0], p[1], nan), loc
+    )
 
 
 def product(function: Callable[[Builder, Operandish, Operandish, Loc | None], Operandish]) -> Rule:
@@ -95,17 +229,25 @@ def product(function: Callable[[Builder, Operandish, Operandish, Loc | None], Op
     def rule(b: Builder, args: Arguments) -> Value:
         left, right, out = args.take("a b", "out")
         sides = [settled(b, operand(side, args.loc)) for side in (left, right)]
-        return _with_out(b, function(b, sides[0], sides[1], args.loc), out, args)
+        return with_out(b, function(b, sides[0], sides[1], args.loc), out, args)
 
     return rule
 
 
 def vdot(b: Builder, args: Arguments) -> Value:
-    """np.vdot of real vectors"""
-    left, right = (settled(b, operand(side, args.loc)) for side in args.take("a b"))
-    if left.dtype.is_complex or as_tensor(left).rank != 1 or as_tensor(right).rank != 1:
-        refuse("PO0151", "np.vdot of anything but real vectors", args.loc, "use np.sum(a * b)")
-    return products.inner(b, left, right, args.loc)
+    """np.vdot: the sum of products, the left side conjugated"""
+    left, right = (forced(b, tensor(b, side, args.loc)) for side in args.take("a b"))
+    if left.rank != right.rank:
+        refuse("PO0141", "np.vdot of arrays of different ranks", args.loc, "flatten both first")
+    if left.dtype.is_complex:
+        left = as_tensor(apply(b, UFUNCS["conjugate"], (left,), args.loc))
+    word = "abcdefghijklmnop"[: left.rank]
+    if any(
+        one != other and ONE in (one, other)
+        for one, other in zip(left.shape, right.shape, strict=True)
+    ):
+        refuse("PO0140", "the operands of np.vdot differ in shape", args.loc)
+    return as_value(products.contract(b, (left, right), (word, word), "", args.loc))
 
 
 def tensordot(b: Builder, args: Arguments) -> Value:
@@ -124,61 +266,75 @@ def tensordot(b: Builder, args: Arguments) -> Value:
 
 
 def einsum(b: Builder, args: Arguments) -> Value:
-    """np.einsum"""
-    if not args.values or not isinstance(args.values[0], Known):
-        refuse("PO0151", "np.einsum without a text of subscripts", args.loc)
-    operands = [forced(b, tensor(b, value, args.loc)) for value in args.values[1:]]
-    out = args.keywords.get("out", Known(None))
-    unknown = set(args.keywords) - {"out", "optimize"}
+    """np.einsum, with a text of subscripts or with lists of numbers"""
+    unknown = set(args.keywords) - {"out", "optimize", "dtype", "order", "casting"}
     if unknown:
         refuse("PO0151", f"np.einsum with `{min(unknown)}=`", args.loc)
-    result = products.einsum(b, str(args.values[0].value), operands, args.loc)
-    return _with_out(b, result, out, args)
+    text, values = _subscripts(b, args)
+    operands = [forced(b, tensor(b, value, args.loc)) for value in values]
+    kind = dtype(args.keywords.get("dtype", NONE), args.loc)
+    if kind is not None:
+        operands = [_converted(operand, kind, args.loc) for operand in operands]
+    result = products.einsum(b, text, operands, args.loc)
+    return with_out(b, result, args.keywords.get("out", NONE), args)
 
 
-def trace(b: Builder, args: Arguments) -> Value:
-    """np.trace of a matrix"""
-    (array,) = args.take("a")
-    value = forced(b, tensor(b, array, args.loc))
-    if value.rank != 2:
-        refuse("PO0141", "np.trace of anything but a matrix", args.loc)
-    kind = folds.summation_dtype("sum", value.dtype)
-    length = minimum(*value.shape)
-    along = Tensor((length,), value.dtype, lambda i: value.at((i[0], i[0])), cost=value.cost)
-    return folds.reduced(b, "sum", along, None, False, args.loc, kind)
+def _converted(value: Tensor, kind: DType, loc: Loc | None) -> Tensor:
+    if value.dtype is kind:
+        return value
+    return Tensor(value.shape, kind, lambda i: cast(value.at(i), kind, loc), cost=value.cost)
+
+
+def _subscripts(b: Builder, args: Arguments) -> tuple[str, tuple[Value, ...]]:
+    """Return the text and the operands of np.einsum."""
+    if not args.values:
+        refuse("PO0151", "np.einsum without arguments", args.loc)
+    first = args.values[0]
+    if isinstance(first, Known) and isinstance(first.value, str):
+        return first.value, args.values[1:]
+    if len(args.values) < 2:
+        refuse("PO0151", "np.einsum without subscripts", args.loc, 'write np.einsum("ij,jk", a, c)')
+    count = len(args.values) // 2
+    words = [_word(b, args.values[2 * n + 1], args) for n in range(count)]
+    text = ",".join(words)
+    if len(args.values) % 2:
+        text += "->" + _word(b, args.values[-1], args)
+    return text, args.values[: 2 * count : 2]
+
+
+def _word(b: Builder, value: Value, args: Arguments) -> str:
+    """Return the labels of a list of numbers, `...` for an Ellipsis."""
+    found = as_sequence(value)
+    if not isinstance(found, Sequence):
+        refuse("PO0151", "np.einsum with these subscripts", args.loc, "give a text or lists")
+    word = ""
+    for item in found.items:
+        if isinstance(item, Known) and item.value is Ellipsis:
+            word += "..."
+            continue
+        number = known_int(b, item, "a subscript of np.einsum", args.loc)
+        if not 0 <= number < len(products.LETTERS):
+            refuse("PO0151", f"the subscript {number} of np.einsum", args.loc)
+        word += products.LETTERS[number]
+    return word
 
 
 def count_nonzero(b: Builder, args: Arguments) -> Value:
     """np.count_nonzero"""
-    array, axis = args.take("a", "axis")
-    value = forced(b, tensor(b, array, args.loc))
+    if args.values and isinstance(args.values[0], Masked):
+        return masks.reduction("count_nonzero", b, args)
+    r = request(b, args, _REDUCED["count_nonzero"])
+    value = forced(b, r.value)
     flags = replace(value, dtype=DType.BOOL, at=lambda i: cast(value.at(i), DType.BOOL), view=None)
-    axes = known_axes(b, axis, args.loc)
-    return folds.reduced(b, "sum", flags, axes, False, args.loc, DType.INT64)
+    return folds.reduced(b, "sum", flags, r.axes, r.keepdims, args.loc, DType.INT64)
 
 
 def ptp(b: Builder, args: Arguments) -> Value:
     """np.ptp: maximum less minimum"""
-    array, axis = args.take("a", "axis")
-    value = tensor(b, array, args.loc)
-    axes = known_axes(b, axis, args.loc)
-    ends = [folds.reduced(b, name, value, axes, False, args.loc) for name in ("max", "min")]
-    return apply(b, UFUNCS["subtract"], ends, args.loc)
-
-
-def norm(b: Builder, args: Arguments) -> Value:
-    """np.linalg.norm: the root of the sum of squares"""
-    array, order, axis, keepdims = args.take("x", "ord axis keepdims")
-    value = forced(b, tensor(b, array, args.loc))
-    if not is_none(order) and not (value.rank == 1 and known_int(b, order, "ord", args.loc) == 2):
-        refuse("PO0151", "np.linalg.norm of another order", args.loc, "use np.sum and np.sqrt")
-    if not value.dtype.is_float:
-        refuse("PO0151", f"np.linalg.norm of {value.dtype}", args.loc, "convert to float first")
-    squares = apply(b, UFUNCS["square"], (value,), args.loc)
-    axes = known_axes(b, axis, args.loc)
-    keep = known_bool(keepdims, "keepdims", args.loc)
-    total = folds.reduced(b, "sum", as_tensor(squares), axes, keep, args.loc, value.dtype)
-    return apply(b, UFUNCS["sqrt"], (total,), args.loc)
+    r = request(b, args, _REDUCED["ptp"])
+    value = cheap(b, forced(b, r.value))
+    ends = [folds.reduced(b, n, value, r.axes, r.keepdims, args.loc) for n in ("max", "min")]
+    return with_out(b, apply(b, UFUNCS["subtract"], ends, args.loc), r.out, args)
 
 
 dot = product(products.dot)

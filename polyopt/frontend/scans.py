@@ -17,7 +17,7 @@ from polyopt.frontend.folds import REDUCERS, normal_axes, summation_dtype, with_
 from polyopt.frontend.integers import ONE, ZERO, at_least, plus, times
 from polyopt.frontend.memory import EXPENSIVE, forced, stored
 from polyopt.frontend.promote import call, cast
-from polyopt.frontend.reductions import Rule
+from polyopt.frontend.reductions import Rule, with_out
 from polyopt.frontend.values import Index, Tensor, Value, as_value, view_of
 from polyopt.ir.expr import (
     Binary,
@@ -40,20 +40,26 @@ def running(name: str, reducer: str) -> Rule:
     """Return the rule of np.cumsum or np.cumprod."""
 
     def rule(b: Builder, args: Arguments) -> Value:
-        array, axis, kind = args.take("a", "axis dtype")
+        array, axis, kind, out = args.take("a", "axis dtype out")
         value = forced(b, tensor(b, array, args.loc))
-        if value.rank == 0 or (is_none(axis) and value.rank > 1):
-            hint = "give the axis"
+        if value.rank == 0:
+            value = with_unit_axes(value, (0,))
+        if is_none(axis) and value.rank > 1:
+            hint = "give the axis, or flatten with `.ravel()` first"
             refuse("PO0151", f"`{name}` over more than one dimension at once", args.loc, hint)
         along = 0 if is_none(axis) else known_int(b, axis, "an axis", args.loc)
         (along,) = normal_axes((along,), value.rank, args.loc)
         found = dtype(kind, args.loc) or summation_dtype(reducer, value.dtype)
-        return _running(b, value, along, REDUCERS[reducer].op, found)
+        return with_out(b, running_along(b, value, along, reducer, found), out, args)
 
     return rule
 
 
-def _running(b: Builder, value: Tensor, axis: int, op: BinaryOp, kind: DType) -> Tensor:
+def running_along(b: Builder, value: Tensor, axis: int, reducer: str, kind: DType) -> Tensor:
+    """Return the reductions of all beginnings along `axis`."""
+    op = REDUCERS[reducer].op
+    if kind is DType.BOOL:
+        op = {BinaryOp.MAX: BinaryOp.OR, BinaryOp.MIN: BinaryOp.AND}.get(op, op)
     buffer = b.new_buffer("running", kind, value.shape)
     first = tuple(ONE if d == axis else extent for d, extent in enumerate(value.shape))
     loops, index = b.fresh_loops(first)
@@ -83,7 +89,7 @@ def arg_extreme(name: str, order: CompareOp) -> Rule:
     """Return the rule of np.argmax or np.argmin: the first of equals, the first NaN if any."""
 
     def rule(b: Builder, args: Arguments) -> Value:
-        array, axis, keepdims = args.take("a", "axis keepdims")
+        array, axis, out, keepdims = args.take("a", "axis out keepdims")
         value = forced(b, tensor(b, array, args.loc))
         if value.cost >= EXPENSIVE:
             value = stored(b, value)
@@ -94,8 +100,8 @@ def arg_extreme(name: str, order: CompareOp) -> Rule:
             b.demand(at_least(value.shape[d], ONE), "PO0172", message, args.loc)
         result = _place_of_extreme(b, value, gone, order)
         if known_bool(keepdims, "keepdims", args.loc):
-            return with_unit_axes(result, gone)
-        return as_value(result)
+            result = with_unit_axes(result, gone)
+        return with_out(b, as_value(result), out, args)
 
     return rule
 

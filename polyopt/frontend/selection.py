@@ -5,17 +5,33 @@ In: arguments of the call.  Out: lazy arrays or numbers.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from polyopt.frontend.arguments import Arguments, is_none, known_int
+from polyopt.frontend.arguments import Arguments, is_none, known_int, number, tensor
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.complexes import imag as im_of
+from polyopt.frontend.complexes import of_parts
+from polyopt.frontend.complexes import real as re_of
+from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.elementwise import apply, combine, operand_kinds
 from polyopt.frontend.integers import select
+from polyopt.frontend.memory import store
 from polyopt.frontend.operators import operand
-from polyopt.frontend.promote import call, cast, common_dtype, real_dtype
+from polyopt.frontend.promote import call, cast, common_dtype, is_castable, real_dtype
+from polyopt.frontend.reductions import is_true, with_out
 from polyopt.frontend.ufuncs import UFUNCS
-from polyopt.frontend.values import Value
+from polyopt.frontend.values import (
+    Known,
+    Number,
+    Operandish,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+)
 from polyopt.ir.expr import Compare, CompareOp, Const, Expr, MathFunc
 from polyopt.ir.types import DType
 
@@ -34,13 +50,13 @@ def where(b: Builder, args: Arguments) -> Value:
 
 def clip(b: Builder, args: Arguments) -> Value:
     """np.clip: maximum with the lower bound, then minimum with the upper one"""
-    array, low, high = args.take("a", "a_min a_max")
+    array, low, high, out, least, most = args.take("a", "a_min a_max out min max")
     value = operand(array, args.loc)
-    if not is_none(low):
-        value = apply(b, UFUNCS["maximum"], (value, operand(low, args.loc)), args.loc)
-    if not is_none(high):
-        value = apply(b, UFUNCS["minimum"], (value, operand(high, args.loc)), args.loc)
-    return value
+    for name, bounds in (("maximum", (low, least)), ("minimum", (high, most))):
+        for bound in bounds:
+            if not is_none(bound):
+                value = apply(b, UFUNCS[name], (value, operand(bound, args.loc)), args.loc)
+    return with_out(b, value, out, args)
 
 
 def real(b: Builder, args: Arguments) -> Value:
@@ -71,28 +87,135 @@ def _part(b: Builder, args: Arguments, func: MathFunc) -> Value:
 
 
 def round_(b: Builder, args: Arguments) -> Value:
-    """np.round to integers"""
-    array, decimals = args.take("a", "decimals")
-    if not is_none(decimals) and known_int(b, decimals, "decimals", args.loc) != 0:
-        hint = "scale, round and scale back"
-        refuse("PO0151", "np.round to other than whole numbers", args.loc, hint)
-    return apply(b, UFUNCS["rint"], (operand(array, args.loc),), args.loc)
+    """np.round: scaled, rounded to even, scaled back"""
+    array, decimals, out = args.take("a", "decimals out")
+    value = operand(array, args.loc)
+    places = 0 if is_none(decimals) else known_int(b, decimals, "decimals", args.loc)
+    if value.dtype is DType.BOOL and places == 0:
+        hint = "convert it with `.astype(np.float64)` first"
+        refuse("PO0146", "np.round of truth values gives 16-bit numbers", args.loc, hint)
+    if value.dtype.is_integer and places < 0:
+        refuse("PO0151", "np.round of integers to tens or hundreds", args.loc, "use `//` and `*`")
+    if places == 0 or value.dtype.is_integer:
+        same = UFUNCS["positive"] if value.dtype.is_integer else UFUNCS["rint"]
+        return with_out(b, apply(b, same, (value,), args.loc), out, args)
+    scale = Number(Const(10.0 ** abs(places), DType.FLOAT64), True)
+    names = ("multiply", "rint", "divide") if places > 0 else ("divide", "rint", "multiply")
+    for name in names:
+        values = (value,) if name == "rint" else (value, scale)
+        value = apply(b, UFUNCS[name], values, args.loc)
+    return with_out(b, value, out, args)
 
 
 def nan_to_num(b: Builder, args: Arguments) -> Value:
-    """np.nan_to_num with its defaults"""
-    (array,) = args.take("x")
+    """np.nan_to_num"""
+    array, copy, nan, high, low = args.take("x", "copy nan posinf neginf")
     value = operand(array, args.loc)
-    if not value.dtype.is_float:
-        return value
     kind = value.dtype
-    info = np.finfo(kind.value)
+    if not (kind.is_float or kind.is_complex):
+        return value
+    part = real_dtype(kind)
+    info = np.finfo(part.value)
+    ends = []
+    for given, default in ((nan, 0.0), (high, float(info.max)), (low, float(info.min))):
+        if is_none(given):
+            ends.append(Const(default, part))
+        else:
+            ends.append(cast(number(b, given, "a replacement", args.loc).expr, part, args.loc))
+
+    def repaired(x: Expr) -> Expr:
+        bottom = Compare(CompareOp.EQ, x, Const(-math.inf, part))
+        top = Compare(CompareOp.EQ, x, Const(math.inf, part))
+        inner = select(bottom, ends[2], select(top, ends[1], x))
+        return select(call(MathFunc.ISNAN, x, dtype=DType.BOOL), ends[0], inner)
 
     def rule(parts: tuple[Expr, ...], out: DType) -> Expr:
-        x = parts[0]
-        top, bottom = Const(float(info.max), out), Const(float(info.min), out)
-        inner = select(Compare(CompareOp.LT, x, bottom), bottom, x)
-        outer = select(Compare(CompareOp.GT, x, top), top, inner)
-        return select(call(MathFunc.ISNAN, x, dtype=DType.BOOL), Const(0.0, out), outer)
+        if out.is_complex:
+            return of_parts(repaired(re_of(parts[0])), repaired(im_of(parts[0])), out)
+        return repaired(parts[0])
 
-    return combine(b, "np.nan_to_num", (value,), (kind,), kind, rule, args.loc, repeats=True)
+    result = combine(b, "np.nan_to_num", (value,), (kind,), kind, rule, args.loc, repeats=True)
+    if isinstance(copy, Known) and copy.value is False:
+        return with_out(b, result, array, args)
+    return result
+
+
+def choice(b: Builder, args: Arguments) -> Value:
+    """np.select: the first choice whose condition holds"""
+    conditions, choices, default = args.take("condlist choicelist", "default")
+    tests, values = (_items(value, args) for value in (conditions, choices))
+    if len(tests) != len(values) or not tests:
+        refuse("PO0151", "np.select with other than one choice a condition", args.loc)
+    result = operand(Known(0) if is_none(default) else default, args.loc)
+    others = [operand(value, args.loc) for value in values]
+    kind = common_dtype(operand_kinds((*others, result)), args.loc)
+    return _nested(b, [operand(t, args.loc) for t in tests], others, result, kind, args)
+
+
+def choose(b: Builder, args: Arguments) -> Value:
+    """np.choose: the array whose number is given; others wrap around or are the nearest"""
+    array, choices, out, mode = args.take("a choices", "out mode")
+    values = [operand(value, args.loc) for value in _items(choices, args)]
+    how = mode.value if isinstance(mode, Known) and mode.value is not None else "raise"
+    if how not in ("clip", "wrap", "raise") or not values:
+        refuse("PO0151", f"np.choose with mode {how!r}", args.loc, 'use "clip" or "wrap"')
+    if how == "raise":
+        hint = 'say mode="clip" or mode="wrap"'
+        refuse("PO0151", "np.choose that checks every number", args.loc, hint)
+    number_ = operand(array, args.loc)
+    if how == "wrap":
+        count = Number(Const(len(values), DType.INT64), True)
+        number_ = apply(b, UFUNCS["remainder"], (number_, count), args.loc)
+    tests = []
+    for place in range(len(values) - 1):
+        name = "less_equal" if place == 0 and how == "clip" else "equal"
+        here = Number(Const(place, DType.INT64), True)
+        tests.append(apply(b, UFUNCS[name], (number_, here), args.loc))
+    kind = common_dtype(operand_kinds(values), args.loc)
+    result = _nested(b, tests, values[:-1], values[-1], kind, args)
+    assert isinstance(result, Number | Tensor)
+    return with_out(b, result, out, args)
+
+
+def _items(value: Value, args: Arguments) -> tuple[Value, ...]:
+    found = as_sequence(value)
+    if not isinstance(found, Sequence):
+        refuse("PO0151", f"`{args.name}` needs lists", args.loc, "write the items in brackets")
+    return found.items
+
+
+def _nested(
+    b: Builder,
+    tests: list[Operandish],
+    values: list[Operandish],
+    default: Operandish,
+    kind: DType,
+    args: Arguments,
+) -> Value:
+    """Return one expression that asks the conditions in order."""
+    operands = (*tests, *values, default)
+    inputs = (*[DType.BOOL] * len(tests), *[kind] * (len(values) + 1))
+
+    def rule(parts: tuple[Expr, ...], out: DType) -> Expr:
+        result = parts[-1]
+        for number_ in reversed(range(len(tests))):
+            result = select(parts[number_], parts[len(tests) + number_], result)
+        return result
+
+    return combine(b, args.name, operands, inputs, kind, rule, args.loc)
+
+
+def copyto(b: Builder, args: Arguments) -> Value:
+    """np.copyto"""
+    target, source, casting, where_ = args.take("dst src", "casting where")
+    into = tensor(b, target, args.loc)
+    value: Operandish = operand(source, args.loc)
+    rule = casting.value if isinstance(casting, Known) and casting.value else "same_kind"
+    if not value.weak and not is_castable(value.dtype, into.dtype, str(rule)):
+        refuse("PO0144", f"{value.dtype} does not go into {into.dtype}", args.loc)
+    if not (is_none(where_) or is_true(where_)):
+        kinds = (DType.BOOL, into.dtype, into.dtype)
+        parts = (operand(where_, args.loc), value, into)
+        value = combine(b, "np.copyto", parts, kinds, into.dtype, lambda p, _: select(*p), args.loc)
+    store(b, into, as_tensor(value), args.loc)
+    return Known(None)

@@ -11,6 +11,7 @@ import ast
 from polyopt.frontend.assignments import assign, augment
 from polyopt.frontend.branches import read_if
 from polyopt.frontend.builder import Builder
+from polyopt.frontend.closures import closure_of
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.expressions import evaluate
 from polyopt.frontend.frames import Frame
@@ -25,7 +26,6 @@ _REFUSED: dict[type[ast.stmt], tuple[str, str, str]] = {
     ast.AsyncFor: ("PO0113", "`async for`", "use a plain `for` loop"),
     ast.AsyncWith: ("PO0113", "`async with`", "do this outside the kernel"),
     ast.AsyncFunctionDef: ("PO0113", "a coroutine", "use a plain function of the module"),
-    ast.FunctionDef: ("PO0117", "a nested function", "define it in the module"),
     ast.ClassDef: ("PO0117", "a class", "define it outside and pass arrays"),
     ast.Global: ("PO0118", "`global`", "return the value instead"),
     ast.Nonlocal: ("PO0118", "`nonlocal`", "return the value instead"),
@@ -74,6 +74,8 @@ def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:
             assign(b, frame, [target], value, node)
         case ast.AugAssign():
             augment(b, frame, node)
+        case ast.FunctionDef(name=name):
+            frame.env[name] = closure_of(b, frame, node, evaluate)
         case ast.For():
             read_for(b, frame, node)
         case ast.While():

@@ -10,6 +10,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from polyopt.frontend import complexes, special
+from polyopt.frontend.complexes import either_kind
 from polyopt.frontend.elementwise import Elementwise, Rule
 from polyopt.frontend.integers import (
     FALSE,
@@ -142,6 +144,10 @@ def _compare(op: CompareOp) -> Rule:
         """Fold comparisons of sizes that differ by a constant."""
         if args[0].dtype is DType.INT64 and not any(has_loads(a) for a in args):
             return compare(op, *args)
+        if args[0].dtype is not args[1].dtype:
+            return special.mixed_order(op, *args)
+        if args[0].dtype.is_complex and op not in (CompareOp.EQ, CompareOp.NE):
+            return complexes.ordered(op, *args)
         return Compare(op, args[0], args[1])
 
     return rule
@@ -288,8 +294,24 @@ _ONE_ARGUMENT = {
     "fmod": MathFunc.FMOD,
 }  # fmt: skip
 
+_LARGEST = complexes.extreme(CompareOp.GE, skips_nan=False)
+_LEAST = complexes.extreme(CompareOp.LE, skips_nan=False)
+_LARGEST_NUMBER = complexes.extreme(CompareOp.GE, skips_nan=True)
+_LEAST_NUMBER = complexes.extreme(CompareOp.LE, skips_nan=True)
+_COMPLEX = {
+    "exp2": complexes.exp2, "expm1": complexes.expm1, "log1p": complexes.log1p,
+    "log2": complexes.log_to_base(2.0), "log10": complexes.log_to_base(10.0),
+}  # fmt: skip
+
+
+def _one_argument(name: str, func: MathFunc) -> Elementwise:
+    plain = _math(func)
+    rule = either_kind(plain, _COMPLEX[name]) if name in _COMPLEX else plain
+    return Elementwise(getattr(np, name), rule, repeats=name in ("expm1", "log1p"))
+
+
 UFUNCS: dict[str, Elementwise] = {
-    **{name: Elementwise(getattr(np, name), _math(func)) for name, func in _ONE_ARGUMENT.items()},
+    **{name: _one_argument(name, func) for name, func in _ONE_ARGUMENT.items()},
     "add": Elementwise(np.add, _add),
     "subtract": Elementwise(np.subtract, _subtract),
     "multiply": Elementwise(np.multiply, _multiply),
@@ -302,17 +324,17 @@ UFUNCS: dict[str, Elementwise] = {
     "positive": Elementwise(np.positive, _same),
     "absolute": Elementwise(np.absolute, _absolute),
     "fabs": Elementwise(np.fabs, _unary(UnaryOp.ABS)),
-    "sign": Elementwise(np.sign, _sign, repeats=True),
+    "sign": Elementwise(np.sign, either_kind(_sign, complexes.sign), repeats=True),
     "square": Elementwise(np.square, _square, repeats=True),
     "reciprocal": Elementwise(np.reciprocal, _reciprocal),
-    "minimum": Elementwise(np.minimum, _minimum),
-    "maximum": Elementwise(np.maximum, _maximum),
-    "fmin": Elementwise(np.fmin, _fmin, repeats=True),
-    "fmax": Elementwise(np.fmax, _fmax, repeats=True),
+    "minimum": Elementwise(np.minimum, either_kind(_minimum, _LEAST)),
+    "maximum": Elementwise(np.maximum, either_kind(_maximum, _LARGEST)),
+    "fmin": Elementwise(np.fmin, either_kind(_fmin, _LEAST_NUMBER), repeats=True),
+    "fmax": Elementwise(np.fmax, either_kind(_fmax, _LARGEST_NUMBER), repeats=True),
     "floor": Elementwise(np.floor, _rounding(MathFunc.FLOOR)),
     "ceil": Elementwise(np.ceil, _rounding(MathFunc.CEIL)),
     "trunc": Elementwise(np.trunc, _rounding(MathFunc.TRUNC)),
-    "rint": Elementwise(np.rint, _rounding(MathFunc.RINT)),
+    "rint": Elementwise(np.rint, either_kind(_rounding(MathFunc.RINT), complexes.rint)),
     "isnan": Elementwise(np.isnan, _predicate(MathFunc.ISNAN, FALSE)),
     "isinf": Elementwise(np.isinf, _predicate(MathFunc.ISINF, FALSE)),
     "isfinite": Elementwise(np.isfinite, _predicate(MathFunc.ISFINITE, TRUE)),
@@ -340,4 +362,28 @@ UFUNCS: dict[str, Elementwise] = {
     "invert": Elementwise(np.invert, _bitwise_not),
     "left_shift": Elementwise(np.left_shift, _binary(BinaryOp.SHL)),
     "right_shift": Elementwise(np.right_shift, _binary(BinaryOp.SHR)),
+    "gcd": Elementwise(np.gcd, special.gcd),
+    "lcm": Elementwise(np.lcm, special.lcm, repeats=True),
+    "ldexp": Elementwise(np.ldexp, special.ldexp),
+    "nextafter": Elementwise(np.nextafter, _math(MathFunc.NEXTAFTER)),
+    "spacing": Elementwise(np.spacing, special.spacing, repeats=True),
+    "logaddexp2": Elementwise(np.logaddexp2, special.logaddexp2, repeats=True),
 }
+if hasattr(np, "bitwise_count"):  # NumPy 2
+    UFUNCS["bitwise_count"] = Elementwise(np.bitwise_count, special.bitwise_count)
+
+PAIRS: dict[str, tuple[Elementwise, Elementwise]] = {
+    "divmod": (
+        Elementwise(np.divmod, _floor_divide, repeats=True),
+        Elementwise(np.divmod, _remainder, repeats=True),
+    ),
+    "modf": (
+        Elementwise(np.modf, special.fraction_of, repeats=True),
+        Elementwise(np.modf, special.whole_of, repeats=True),
+    ),
+    "frexp": (
+        Elementwise(np.frexp, special.mantissa_of, repeats=True),
+        Elementwise(np.frexp, special.exponent_of, repeats=True),
+    ),
+}
+"""The ufuncs with two results, one rule for each."""

@@ -240,6 +240,21 @@ def _binary(expr: Binary) -> Callable[[Value, Value], Value]:
     return _BINARY[expr.op]
 
 
+def _popcount(value: Value) -> Value:
+    return np.uint8(int(value).bit_count())
+
+
+def _complex_of(dtype: DType) -> Callable[[Value, Value], Value]:
+    """Return the function that makes a complex number of its parts, infinite ones too."""
+
+    def make(real: Value, imag: Value) -> Value:
+        result = np.empty(np.shape(real), dtype.numpy)
+        result.real, result.imag = real, imag
+        return result[()]
+
+    return make
+
+
 _NUMPY_CALLS: dict[MathFunc, Callable[..., Value]] = {
     MathFunc.SQRT: np.sqrt,
     MathFunc.FLOOR: np.floor,
@@ -254,6 +269,10 @@ _NUMPY_CALLS: dict[MathFunc, Callable[..., Value]] = {
     MathFunc.REAL: np.real,
     MathFunc.IMAG: np.imag,
     MathFunc.CONJ: np.conj,
+    MathFunc.LDEXP: np.ldexp,
+    MathFunc.NEXTAFTER: np.nextafter,
+    MathFunc.GCD: np.gcd,
+    MathFunc.POPCOUNT: _popcount,
 }
 _NUMPY_NAMES = {
     MathFunc.ASIN: "arcsin",
@@ -268,7 +287,9 @@ _NUMPY_NAMES = {
 def _call(expr: Call) -> Thunk:
     args = tuple(compile_expr(arg) for arg in expr.args)
     operand = expr.args[0].dtype
-    if expr.func in _NUMPY_CALLS:
+    if expr.func is MathFunc.COMPLEX:
+        func = _complex_of(expr.dtype)
+    elif expr.func in _NUMPY_CALLS:
         func = _NUMPY_CALLS[expr.func]
     elif operand.is_complex:
         func = getattr(np, _NUMPY_NAMES.get(expr.func, expr.func.value))

@@ -95,6 +95,7 @@ class MathFunc(Enum):
     HYPOT = "hypot"
     COPYSIGN = "copysign"
     FMOD = "fmod"
+    REMAINDER = "remainder"
     FMA = "fma"
     ISNAN = "isnan"
     ISINF = "isinf"
@@ -103,6 +104,12 @@ class MathFunc(Enum):
     REAL = "creal"
     IMAG = "cimag"
     CONJ = "conj"
+    COMPLEX = "CMPLX"  # of real and imaginary part; dtype is the complex type
+    NEXTAFTER = "nextafter"
+    LDEXP = "ldexp"  # the second argument is an INT32
+    LOGB = "logb"
+    GCD = "gcd"  # of integers, never negative
+    POPCOUNT = "popcount"  # of an unsigned integer; dtype is UINT8
 
 
 @dataclass(frozen=True, slots=True)
