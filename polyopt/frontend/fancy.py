@@ -131,9 +131,7 @@ def _arranged(b: Builder, dims: _Dims) -> Selected:
     loc = dims.place.loc
     shapes = [chosen.shape for chosen in dims.chosen.values()]
     common = broadcast(b, shapes, "subscripts", loc)
-    chosen = {
-        source: _stretched(one, common) for source, one in dims.chosen.items()
-    }
+    chosen = {source: _stretched(one, common) for source, one in dims.chosen.items()}
     first = dims.kinds.index("array")
     last = len(dims.kinds) - 1 - dims.kinds[::-1].index("array")
     together = all(kind == "array" for kind in dims.kinds[first : last + 1])
@@ -183,9 +181,7 @@ def _stretched(one: _Chosen, common: Index) -> tuple[_Chosen, Callable[[Index], 
     if wide.shape == one.shape:
         return one, lambda index: index
     skip = len(common) - len(one.shape)
-    single = tuple(
-        extent == ONE and common[skip + d] != ONE for d, extent in enumerate(one.shape)
-    )
+    single = tuple(extent == ONE and common[skip + d] != ONE for d, extent in enumerate(one.shape))
     return one, lambda index: tuple(
         integer(0) if alone else index[skip + d] for d, alone in enumerate(single)
     )
