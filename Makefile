@@ -28,7 +28,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 bench: need-cc $(VENV)/.run
-	$(BIN)/polyopt bench $(BENCH_ARGS)
+	$(BIN)/python -m bench $(BENCH_ARGS)
 
 venv: $(VENV)/.dev
 

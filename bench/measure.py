@@ -16,12 +16,12 @@ from pathlib import Path
 from bench import baseline
 from bench.process import WorkerFailure, WorkerProcess
 from bench.records import Implementation, Kind, Measurement, Request, Status, WorkloadResult
-from workloads import Workload
+from workloads import DATASETS, Workload
 
 Sizes = dict[str, int]
 Say = Callable[[str], None]
 
-REFERENCE_FLOPS = 1e9  # a slow NumPy reference is run at sizes that need no more than this
+REFERENCE_FLOPS = 3e8  # a slow NumPy reference is run at sizes that need no more than this
 NUMPY_SECONDS = 2.0  # a NumPy time loop is timed over as many steps as take about this long
 SAMPLE_SECONDS = 0.02  # shorter programs are called several times for one sample
 EXACT_FLOPS = 2e9  # bitwise comparison is on by default up to this
@@ -66,7 +66,9 @@ class Lane:
 
 def implementations(workload: Workload, request: Request) -> tuple[Implementation, ...]:
     """Return what takes part: NumPy with the most threads asked for, gcc, polyopt's variants."""
-    found = [Implementation(Kind.NUMPY, threads=max(request.threads)), Implementation(Kind.GCC)]
+    found = [Implementation(Kind.NUMPY, threads=max(request.threads))]
+    if uses_gcc(workload, request):
+        found.append(Implementation(Kind.GCC))
     for form in request.forms:
         if form in workload.forms:
             found += [
@@ -76,9 +78,15 @@ def implementations(workload: Workload, request: Request) -> tuple[Implementatio
     return tuple(found)
 
 
+def uses_gcc(workload: Workload, request: Request) -> bool:
+    """Return whether the loops in C take part."""
+    return request.gcc and baseline.has(workload)
+
+
 def measure(workload: Workload, request: Request, say: Say) -> WorkloadResult:
-    """Run one workload."""
-    sizes = workload.at(request.dataset)
+    """Run one workload, at its largest data set where it lacks the one asked for."""
+    dataset = min(request.dataset, max(workload.sizes, key=rank), key=rank)
+    sizes = workload.at(dataset)
     if request.steps is not None and workload.steps is not None:
         sizes[workload.steps] = min(sizes[workload.steps], request.steps)
     small = check_sizes(workload, sizes)
@@ -88,20 +96,28 @@ def measure(workload: Workload, request: Request, say: Say) -> WorkloadResult:
             Lane(i, stack.enter_context(WorkerProcess(i, request.timeout)), sizes=dict(sizes))
             for i in implementations(workload, request)
         ]
-        _load(workload, lanes, folder, say)
+        _load(workload, lanes, folder, request, say)
         _check(workload, lanes, small, folder)
-        if request.bitwise or workload.flops(small) <= EXACT_FLOPS:
+        if uses_gcc(workload, request) and (
+            request.bitwise or workload.flops(small) <= EXACT_FLOPS
+        ):
             _compare_bits(workload, lanes, small, folder, request)
         _warm_up(workload, lanes, small, sizes, folder, say)
         _time(lanes, request)
         return WorkloadResult(
             workload.name,
+            dataset,
             sizes,
             small,
             workload.flops(sizes),
             workload.bound(sizes),
             tuple(lane.result() for lane in lanes),
         )
+
+
+def rank(dataset: str) -> int:
+    """Return the place of a data set among all of them."""
+    return DATASETS.index(dataset)
 
 
 def check_sizes(workload: Workload, sizes: Sizes) -> Sizes:
@@ -120,8 +136,8 @@ def _alive(lanes: list[Lane]) -> list[Lane]:
     return [lane for lane in lanes if lane.status is Status.OK]
 
 
-def _load(workload: Workload, lanes: list[Lane], folder: Path, say: Say) -> None:
-    library = str(baseline.build(workload, folder))
+def _load(workload: Workload, lanes: list[Lane], folder: Path, request: Request, say: Say) -> None:
+    library = str(baseline.build(workload, folder)) if uses_gcc(workload, request) else ""
     for lane in lanes:
         try:
             lane.compile_seconds = lane.process.load(workload.name, library)
@@ -179,7 +195,7 @@ def _warm_up(
     workload: Workload, lanes: list[Lane], small: Sizes, sizes: Sizes, folder: Path, say: Say
 ) -> None:
     """Run everybody once at full size, against gcc where the reference was computed smaller."""
-    numpy, gcc = lanes[0], lanes[1]
+    numpy, *others = lanes
     if small == sizes:
         return
     if workload.steps is not None:
@@ -191,14 +207,17 @@ def _warm_up(
     else:
         numpy.last = numpy.last * workload.flops(sizes) / max(workload.flops(small), 1)
     path = str(folder / "full.npz")
-    try:
-        gcc.last = gcc.process.ask(do="save", sizes=sizes, path=path)["seconds"]
-    except WorkerFailure as failure:
-        gcc.fail(failure)
-        say(f"{workload.name}: gcc: {failure}")
-        return
-    for lane in _alive(lanes[2:]):
-        _compare(lane, sizes, path, workload.bound(sizes), "gcc at full size")
+    first, against = None, ""
+    for lane in _alive(others):
+        if first is not None:
+            _compare(lane, sizes, path, workload.bound(sizes), against)
+            continue
+        try:
+            lane.last = lane.process.ask(do="save", sizes=sizes, path=path)["seconds"]
+            first, against = lane, f"{lane.implementation} at full size"
+        except WorkerFailure as failure:
+            lane.fail(failure)
+            say(f"{workload.name}: {lane.implementation}: {failure}")
     for lane in lanes:
         lane.used = 0.0 if lane is numpy else lane.last
 

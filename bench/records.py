@@ -50,7 +50,10 @@ class Implementation:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to run.  `budget` is the time in seconds one implementation may use per workload."""
+    """What to run.  `budget` is the time in seconds one implementation may use per workload.
+
+    Without `gcc`, or for a workload that is not there in C, NumPy alone is compared with.
+    """
 
     names: tuple[str, ...]
     dataset: str = "LARGE"
@@ -62,6 +65,7 @@ class Request:
     timeout: float = 300.0
     bitwise: bool = False
     steps: int | None = None
+    gcc: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,7 @@ class WorkloadResult:
     """All implementations of one workload."""
 
     name: str
+    dataset: str
     sizes: Mapping[str, int]
     check_sizes: Mapping[str, int]
     flops: int
@@ -154,6 +159,7 @@ class Report:
 def _result_json(result: WorkloadResult) -> dict[str, Any]:
     return {
         "name": result.name,
+        "dataset": result.dataset,
         "sizes": dict(result.sizes),
         "check_sizes": dict(result.check_sizes),
         "flops": result.flops,

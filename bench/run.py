@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Parse a command line, run, print; return the exit code."""
     options = _parser().parse_args(argv)
     request = Request(
-        names=tuple(options.only or workloads.names()),
+        names=tuple(options.only or workloads.names(options.suite)),
         dataset=options.dataset or options.size,
         threads=tuple(options.threads),
         forms=tuple(options.forms),
@@ -94,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     add("size", nargs="?", default="LARGE", choices=workloads.DATASETS, help="the data set")
     add("--dataset", choices=workloads.DATASETS, help="the data set, as an option")
     add("--only", type=_names, help="names of workloads, comma-separated (default: all)")
+    add("--suite", choices=workloads.SUITES, help="a suite (default: all)")
     add("--threads", type=_counts, default=(1, 2), help="thread counts of polyopt (default: 1,2)")
     add("--forms", type=_forms, default=("loops", "numpy"), help="loops,numpy (default: both)")
     add("--fp", choices=("strict", "reassociate", "fast"), default="strict")

@@ -13,8 +13,8 @@ def render(report: Report) -> str:
     if not report.results:
         return "nothing was run"
     columns = _columns(report)
-    parts = [_heading(report), _grid(_times(report, columns)), _grid(_ratios(report, columns))]
-    parts += [text for text in (_failures(report), _footnotes(report)) if text]
+    parts = [_heading(report), grid(_times(report, columns)), grid(_ratios(report, columns))]
+    parts += [text for text in (failures(report), _footnotes(report)) if text]
     return "\n\n".join(parts)
 
 
@@ -31,7 +31,7 @@ def _heading(report: Report) -> str:
 def _columns(report: Report) -> list[str]:
     """Return the implementations in the order in which they first appear."""
     found = [str(m.implementation) for r in report.results for m in r.measurements]
-    head = [str(kind.value) for kind in (Kind.NUMPY, Kind.GCC)]
+    head = [str(kind.value) for kind in (Kind.NUMPY, Kind.GCC) if kind.value in found]
     return head + sorted(set(found) - set(head))
 
 
@@ -56,17 +56,18 @@ def _time_cell(m: Measurement | None) -> str:
         return "?"
     scaled = "*" if m.fraction < 1.0 else ""
     spread = "" if m.spread is None else f" {100 * m.spread:.0f}%"
-    return f"{_three_digits(1e3 * m.seconds)}{scaled}{spread}"
+    return f"{three_digits(1e3 * m.seconds)}{scaled}{spread}"
 
 
-def _three_digits(value: float) -> str:
+def three_digits(value: float) -> str:
+    """Return a number with three digits or more."""
     if value >= 100:
         return f"{value:.0f}"
     return f"{value:.{1 if value >= 10 else 2 if value >= 1 else 3}f}"
 
 
 def _ratios(report: Report, columns: list[str]) -> list[list[str]]:
-    own = columns[2:]
+    own = [column for column in columns if column not in (Kind.NUMPY.value, Kind.GCC.value)]
     rows = [["times as fast as gcc / numpy", *own]]
     for result in report.results:
         found = _by_column(result)
@@ -78,21 +79,24 @@ def _ratio_cell(result: WorkloadResult, m: Measurement | None) -> str:
     if m is None or m.status is not Status.OK:
         return "-"
     ratios = (result.ratio(m, kind) for kind in (Kind.GCC, Kind.NUMPY))
-    return " / ".join("?" if ratio is None else f"{ratio:.2f}" for ratio in ratios)
+    return " / ".join("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios)
 
 
-def _grid(rows: list[list[str]]) -> str:
+def grid(rows: list[list[str]], left: int = 1) -> str:
+    """Return rows of cells as lines; the `left` first columns are aligned to the left."""
     widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
     lines = []
     for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        pairs = list(zip(row, widths, strict=True))
+        cells = [cell.ljust(width) for cell, width in pairs[:left]]
+        cells += [cell.rjust(width) for cell, width in pairs[left:]]
         lines.append("  ".join(cells).rstrip())
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(lines)
 
 
-def _failures(report: Report) -> str:
+def failures(report: Report) -> str:
+    """Return a line for every implementation that did not give a right result."""
     return "\n".join(
         f"{result.name}, {m.implementation}: {m.status.value}: {m.message}"
         for result in report.results

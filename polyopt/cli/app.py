@@ -21,7 +21,7 @@ _COMMANDS = {
     "run": "compile a function and run it",
     "check": "prove or refuse parallel loops and schedules, without a compiler",
     "explain": "tell what was fused, tiled and parallelized, and why not",
-    "bench": "compare with NumPy and a C compiler over the workloads",
+    "bench": "compare with NumPy over the workloads",
     "doctor": "show versions, compiler, cache and machine",
     "cache": "show or clear the build cache",
 }

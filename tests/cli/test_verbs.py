@@ -334,11 +334,32 @@ def test_bench_away_from_a_checkout(polyopt, monkeypatch, tmp_path):
     assert outcome.err.startswith("error[PO0616]: the comparison harness is not part of an ")
 
 
-def test_bench_hands_arguments_and_exit_codes_on(polyopt):
-    outcome = polyopt("bench", "--help")
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["gem"], "no workload gem; there are "),
+        (["--suite", "gem"], "no suite gem; there are polybench, learning, science"),
+        (["softmax", "--suite", "polybench"], "no workload softmax; there are "),
+        (["--size", "HUGE"], "'HUGE' is not one of"),
+    ],
+)
+def test_bench_refuses_unknown_names(polyopt, arguments, message):
+    outcome = polyopt("bench", *arguments)
+    assert outcome.code == 2
+    assert outcome.err.startswith("error[PO0600]: ")
+    assert message in outcome.err
+
+
+@pytest.mark.toolchain
+def test_bench_prints_a_line_for_every_form(polyopt):
+    outcome = polyopt("bench", "gesummv", "--size", "MINI", "--threads", "2")
     assert outcome.code == 0
-    assert "--dataset" in outcome.out
-    assert polyopt("bench", "--only", "no-such-workload").code == 2
+    lines = [line.split() for line in outcome.out.splitlines() if line.startswith("gesummv")]
+    assert [(line[1], line[2], line[-1]) for line in lines] == [
+        ("loops", "MINI", "yes"),
+        ("numpy", "MINI", "yes"),
+    ]
+    assert all(len(line) == 8 for line in lines)
 
 
 # -- the command as a whole -------------------------------------------------------------------

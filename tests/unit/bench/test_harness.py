@@ -123,13 +123,18 @@ def test_check_sizes_are_whole_or_shortened():
 
 
 def test_forms_that_a_workload_lacks_do_not_take_part():
-    request = Request(names=("seidel-2d",), threads=(1, 2))
-    found = [str(i) for i in implementations(workloads.get("seidel-2d"), request)]
-    assert found == ["numpy", "gcc", "loops x1", "loops x2"]
+    request = Request(names=("gemm",), threads=(1, 2))
+    whole = workloads.get("gemm")
+    found = [str(i) for i in implementations(whole, request)]
+    assert found == ["numpy", "gcc", "loops x1", "loops x2", "numpy x1", "numpy x2"]
+    numpy_only = replace(whole, forms={"numpy": whole.forms["numpy"]})
+    found = [str(i) for i in implementations(numpy_only, request)]
+    assert found == ["numpy", "numpy x1", "numpy x2"]
+    assert [str(i) for i in implementations(whole, replace(request, gcc=False))][1] == "loops x1"
 
 
 def report(*measurements):
-    result = WorkloadResult("gemm", {"N": 4}, {"N": 4}, 100, 1e-14, measurements)
+    result = WorkloadResult("gemm", "MINI", {"N": 4}, {"N": 4}, 100, 1e-14, measurements)
     return Report(Request(names=("gemm",)), ENVIRONMENT, (result,))
 
 
@@ -184,7 +189,7 @@ def test_table_names_failures():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--only", "gem"], "no workload gem; there are gemm, 2mm"),
+        (["--only", "gem"], "no workload gem; there are adi, atax"),
         (["HUGE"], "invalid choice: 'HUGE'"),
         (["--threads", "0"], "0 is not a count of at least 1"),
         (["--forms", "slices"], "no form slices; there are loops, numpy"),
