@@ -25,10 +25,13 @@ from polyopt.emit.exits import (
 )
 from polyopt.emit.frame import Frame, make_frame
 from polyopt.emit.helpers import Helper, HelperKind, definition
+from polyopt.emit.literals import literal
+from polyopt.emit.localize import zero
 from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
 from polyopt.emit.regions import nodes
 from polyopt.emit.views import View
 from polyopt.emit.wrapping import wrapped
+from polyopt.ir.expr import integer, sub
 from polyopt.ir.loops import For, LoopFunction, LoopKind
 from polyopt.ir.source import Source
 
@@ -75,7 +78,8 @@ def _entry_body(fn: LoopFunction, emitter: BodyEmitter, *, jumps: bool) -> list[
     late = [frame.views[name] for name in frame.late]
     lines += [cgen.Line(f"{view.parameter()} = NULL;") for view in late]
     release += [cgen.Line(f"free({view.pointer});") for view in late]
-    lines += [cgen.Line(f"{frame.views[name].parameter()} = 0;") for name in frame.plain]
+    plain = [frame.views[name] for name in frame.plain]
+    lines += [cgen.Line(f"{v.parameter()} = {literal(zero(v.array))};") for v in plain]
     faults = [frame.views[name] for name in frame.faults]
     lines += [_fault_array(view, emitter.printer) for view in faults]
     whole = [*frame.row_declarations(body, emitter.printer, frame.late), *body]
@@ -96,7 +100,8 @@ def _fault_array(view: View, printer: ExprPrinter) -> cgen.Generable:
 def _told(view: View, printer: ExprPrinter) -> list[cgen.Generable]:
     """Return the statements that make the lowest noted fault the status, whatever else happened."""
     (extent,) = view.array.shape
-    head = f"for (int po_k = {printer.text(extent)} - 1; po_k >= 0; po_k--)"
+    last = printer.text(sub(extent, integer(1)))
+    head = f"for (int po_k = {last}; po_k >= 0; po_k--)"
     noted = Branch(f"{view.name}[po_k]", [cgen.Line(f"{STATUS} = {FIRST_FAULT} + po_k;")], [])
     return [Nest(head, [noted])]
 

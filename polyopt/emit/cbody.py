@@ -19,6 +19,8 @@ from polyopt.emit.exits import FIRST_FAULT, STATUS, Block, Exit, Way, leaves_ear
 from polyopt.emit.frame import Frame, array_view, extent_text, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import is_contiguous, vectorized
+from polyopt.emit.literals import literal
+from polyopt.emit.localize import zero
 from polyopt.emit.names import c_identifier
 from polyopt.emit.openmp import parallel_pragma, simd_pragma
 from polyopt.emit.regions import Free, free_names, is_settled, nodes, written_arrays
@@ -205,7 +207,7 @@ class BodyEmitter:
     def _array(self, node: DeclareArray) -> str:
         array = node.array
         if not array.shape:
-            return f"{array.dtype.ctype} {self._name(array.name)} = 0;"
+            return f"{array.dtype.ctype} {self._name(array.name)} = {literal(zero(array))};"
         extents = "".join(f"[{self.printer.text(e)}]" for e in array.shape)
         align = "__attribute__((aligned(64)))"
         return f"{array.dtype.ctype} {self._name(array.name)}{extents} {align};"

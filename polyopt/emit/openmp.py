@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
-from polyopt.emit.regions import nodes
-from polyopt.emit.work import work
-from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Load, Symbol, linear, operands, sub, walk
+from polyopt.emit.regions import declared_names, nodes
+from polyopt.emit.work import has_known_bounds, work
+from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Symbol, linear, operands, sub, walk
 from polyopt.ir.loops import For, While
 
 _NAN_KEEPING = {
@@ -64,13 +64,8 @@ def parallel_pragma(loop: For, printer: ExprPrinter, *, simd: bool = False) -> s
 def _sharing(loop: For) -> str:
     """Return how iterations are dealt out; where only data tells their length, some at a time."""
     inner = [node for node in nodes(loop.body) if isinstance(node, For | While)]
-    if any(isinstance(node, While) for node in inner) or any(
-        isinstance(part, Load)
-        for node in inner
-        if isinstance(node, For)
-        for bound in (node.lower, node.upper)
-        for part in walk(bound)
-    ):
+    own = declared_names(loop.body)
+    if any(isinstance(node, While) or not has_known_bounds(node, own) for node in inner):
         return f"dynamic, {CHUNK}" if len(inner) == 1 else "dynamic"
     return "dynamic" if has_varying_work(loop) else "static"
 

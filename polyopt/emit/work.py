@@ -39,7 +39,7 @@ GUESS = 16
 
 
 def _loop(loop: For, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
-    if not all(_is_known(bound, inside) for bound in (loop.lower, loop.upper)):
+    if not has_known_bounds(loop, inside):
         guessed = middles | {loop.iter: integer(0)}
         return _product(integer(GUESS), _body(loop.body, guessed, inside))
     lower, upper = _pick(loop, middles)
@@ -50,12 +50,13 @@ def _loop(loop: For, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
     return _product(trip, _body(loop.body, middles | {loop.iter: middle}, inside))
 
 
-def _is_known(bound: Expr, inside: frozenset[str]) -> bool:
-    """Tell whether `bound` can be computed before the loop: no data, no locals of the body."""
-    for part in walk(bound):
-        if isinstance(part, Load) or (isinstance(part, Symbol) and part.name in inside):
-            return False
-    return True
+def has_known_bounds(loop: For, inside: frozenset[str]) -> bool:
+    """Tell whether a loop's bounds have no data in them and no locals `inside` the loops around."""
+    return not any(
+        isinstance(part, Load) or (isinstance(part, Symbol) and part.name in inside)
+        for bound in (loop.lower, loop.upper)
+        for part in walk(bound)
+    )
 
 
 def _product(left: Expr, right: Expr) -> Expr:

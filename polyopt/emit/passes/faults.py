@@ -1,8 +1,8 @@
 """Faults: conditions that a loop only notes are collected in a local and noted once after it.
 
 In: innermost loops with `if condition: faults[k] = 1`.  Out: the same with `flag |= condition`,
-a reduction where the loop is VECTOR, and the assignment under the flag behind the loop.
-Leaves: loops around loops, PARALLEL loops, conditions with other statements under them.
+a reduction where iterations share it, and the assignment under the flag behind the loop.
+Leaves: loops around loops, conditions with other statements under them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polyopt.emit.passes.rewriting import Names, bottom_up
+from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -46,7 +47,7 @@ def collect_faults(fn: LoopFunction) -> LoopFunction:
         return fn
 
     def rule(node: Node) -> Body:
-        if isinstance(node, For) and node.kind in (LoopKind.SEQUENTIAL, LoopKind.VECTOR):
+        if isinstance(node, For) and node.kind is not LoopKind.UNROLL:
             return _collected(node, arrays, names)
         return (node,)
 
@@ -55,7 +56,7 @@ def collect_faults(fn: LoopFunction) -> LoopFunction:
 
 def _collected(loop: For, arrays: frozenset[str], names: Names) -> Body:
     plain = (Assign, SetLocal, Declare, DeclareArray, If)
-    if not all(isinstance(node, plain) for node in loop.body):
+    if not all(isinstance(node, plain) for node in nodes(loop.body)):
         return (loop,)
     flags: dict[Assign, Symbol] = {}
     body: list[Node] = []
@@ -75,7 +76,7 @@ def _collected(loop: For, arrays: frozenset[str], names: Names) -> Body:
         return (loop,)
     before = tuple(Declare(f.name, f.dtype, 1, Const(0, f.dtype)) for f in flags.values())
     reductions = tuple((BinaryOp.OR, flag) for flag in flags.values())
-    if loop.kind is LoopKind.VECTOR:
+    if loop.kind is not LoopKind.SEQUENTIAL:
         loop = replace(loop, reductions=(*loop.reductions, *reductions))
     after = tuple(
         If(Compare(CompareOp.NE, flag, Const(0, flag.dtype)), (assign,))

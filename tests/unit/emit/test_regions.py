@@ -440,11 +440,13 @@ def test_checked_subscripts(kind):
     run_python(fn, arrays, {"N": 5, "M": 9}, shuffle=Random(3))
 
 
-def test_faults_of_a_vector_loop_are_noted_after_it():
-    lines = show_body(collect_faults(gather(VECTOR)).body)
+@pytest.mark.parametrize("kind", [VECTOR, PARALLEL])
+def test_faults_of_an_innermost_loop_are_noted_after_it(kind):
+    fn = collect_faults(gather(kind))
+    lines = show_body(fn.body)
     assert lines[0] == "bad = 0"
     assert lines[-2:] == ["if bad != 0:", "    faults[2] = 1"]
-    assert "reduction(| : bad)" in emit_c(collect_faults(gather(VECTOR))).text
+    assert "reduction(| : bad)" in emit_c(fn).text
 
 
 def test_memory_on_the_way_is_freed_on_every_way_out(tmp_path):
