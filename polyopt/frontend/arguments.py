@@ -153,6 +153,7 @@ def extents(b: Builder, value: Value, loc: Loc | None) -> Index:
         if not is_nonnegative(extent) and not b.nonnegative(extent):
             message = f"the size `{show(extent)}` must not be negative"
             b.demand(at_least(extent, ZERO), "PO0174", message, loc)
+            b.require_size(extent)
     return shape
 
 

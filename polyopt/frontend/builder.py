@@ -98,6 +98,7 @@ class Builder:
     intervals: dict[str, Interval] = field(default_factory=dict)
     library: list[LibraryCall] = field(default_factory=list)
     sizes: list[Expr] = field(default_factory=list)
+    required: list[Expr] = field(default_factory=list)  # demanded of every call: at least zero
     size_order: dict[str, int] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
     constants: dict[int, Buffer] = field(default_factory=dict)
@@ -303,10 +304,11 @@ class Builder:
         if (self.scout and not scouting) or not is_affine(condition):
             return False
         scope = self.scope.under(*assumed)
-        key = (scope.loops, scope.conditions, condition, tuple(self.sizes))
+        sizes = (*self.sizes, *self.required)
+        key = (scope.loops, scope.conditions, condition, sizes)
         known = self.facts.answers.get(key)
         if known is None:
-            known = self.facts.answers[key] = holds_nowhere(scope, condition, self.sizes)
+            known = self.facts.answers[key] = holds_nowhere(scope, condition, sizes)
         return known
 
     def always(self, condition: Expr) -> bool:
@@ -335,6 +337,11 @@ class Builder:
         if condition == FALSE and not self.scope.loops and not self.scope.conditions:
             refuse(code, message, loc, hint)
         self.demands.append(Demand(self.scope, condition, code, message, loc, hint))
+
+    def require_size(self, extent: Expr) -> None:
+        """Take note that a demand makes `extent` at least zero, if it does so in every call."""
+        if not self.scope.loops and not self.scope.conditions:
+            self.required.append(extent)
 
     def demand_index(
         self, index: Expr, extent: Expr, name: str, text: str, loc: Loc | None

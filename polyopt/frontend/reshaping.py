@@ -8,26 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polyopt.errors import Loc
-from polyopt.frontend.arguments import Arguments, extents, is_none, known_axes, known_int, tensor
+from polyopt.frontend.arguments import Arguments, extents, known_axes, known_int, tensor
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.folds import normal_axes, with_unit_axes
 from polyopt.frontend.integers import ONE, compare, minus, plus
 from polyopt.frontend.memory import forced
+from polyopt.frontend.merging import picked
 from polyopt.frontend.shapes import broadcast, stretched
 from polyopt.frontend.values import Index, Tensor, Value, remapped
 from polyopt.frontend.values import Sequence as Items
-from polyopt.ir.expr import CompareOp, Expr, integer, show
+from polyopt.ir.expr import CompareOp, Expr, show
 
 
 def permuted(value: Tensor, axes: Sequence[int]) -> Tensor:
     """Return `value` with dimension `d` being its dimension `axes[d]`."""
-    place = {axis: d for d, axis in enumerate(axes)}
-
-    def index(new: Index) -> Index:
-        return tuple(new[place[axis]] for axis in range(len(axes)))
-
-    return remapped(value, tuple(value.shape[axis] for axis in axes), index)
+    return picked(value, axes)
 
 
 def transposed(value: Tensor) -> Tensor:
@@ -108,13 +104,7 @@ def _require_not_one(b: Builder, extent: Expr, loc: Loc | None) -> None:
 
 def without_axes(value: Tensor, gone: Sequence[int]) -> Tensor:
     """Return element 0 along the dimensions in `gone`."""
-    kept = [d for d in range(value.rank) if d not in gone]
-
-    def index(new: Index) -> Index:
-        place = dict(zip(kept, new, strict=True))
-        return tuple(place.get(d, integer(0)) for d in range(value.rank))
-
-    return remapped(value, tuple(value.shape[d] for d in kept), index)
+    return picked(value, [d for d in range(value.rank) if d not in gone])
 
 
 def flip(b: Builder, args: Arguments) -> Value:
@@ -158,31 +148,3 @@ def broadcast_to(b: Builder, args: Arguments) -> Value:
     broadcast(b, (value.shape, target), "np.broadcast_to", args.loc)
     result = stretched(value, target)
     return Tensor(result.shape, result.dtype, result.at, cost=result.cost)
-
-
-def ravel(b: Builder, args: Arguments) -> Value:
-    """np.ravel of a vector"""
-    (array,) = args.take("a")
-    value = forced(b, tensor(b, array, args.loc))
-    if value.rank != 1:
-        hint = "keep the dimensions, or loop over them"
-        refuse("PO0150", "np.ravel of an array with more than one dimension", args.loc, hint)
-    return value
-
-
-def reshape(b: Builder, args: Arguments) -> Value:
-    """np.reshape where only dimensions of one come or go"""
-    if len(args.values) > 2:
-        args = Arguments(args.name, (args.values[0], Items(args.values[1:])), {}, args.loc)
-    array, shape = args.take("a newshape")
-    value = forced(b, tensor(b, array, args.loc))
-    if is_none(shape):
-        refuse("PO0151", "np.reshape without a shape", args.loc)
-    target = extents(b, shape, args.loc)
-    old = [extent for extent in value.shape if extent != ONE]
-    new = [extent for extent in target if extent != ONE]
-    if old != new:
-        hint = "keep the dimensions, or loop over them"
-        refuse("PO0150", "np.reshape that mixes dimensions", args.loc, hint)
-    bare = without_axes(value, tuple(d for d, e in enumerate(value.shape) if e == ONE))
-    return with_unit_axes(bare, tuple(d for d, e in enumerate(target) if e == ONE))
