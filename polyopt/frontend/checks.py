@@ -78,8 +78,8 @@ def context_of(context: isl.Set, checks: tuple[Check, ...], params: tuple[str, .
 
 
 def is_dynamic(demand: Demand) -> bool:
-    """Whether a demand is about sizes found while the kernel runs."""
-    return bool(_names(demand))
+    """Whether a demand is about sizes found, or iterations that happen, while the kernel runs."""
+    return bool(_names(demand)) or any(loop.going for loop in demand.scope.loops)
 
 
 def _names(demand: Demand) -> frozenset[str]:
@@ -88,7 +88,11 @@ def _names(demand: Demand) -> frozenset[str]:
 
 @dataclass(frozen=True, eq=False)
 class DynamicChecks:
-    """Demands about dynamic sizes, each checked as soon as the last of its sizes is bound."""
+    """Demands about dynamic sizes and iterations, each checked as soon as it can be.
+
+    That is when the last of its sizes is bound, or at the start of every iteration of the innermost
+    loop that data ends.
+    """
 
     demands: Sequence[Demand]
     marks: Sequence[Mark]
@@ -96,14 +100,17 @@ class DynamicChecks:
     faults: list[Fault]
 
     def after(
-        self, param: str, loops: Sequence[Loop], known: Known
+        self, place: str, loops: Sequence[Loop], known: Known
     ) -> list[tuple[isl.Set, Require]]:
-        """Return what must hold once `param` is bound inside the region's `loops`."""
+        """Return what must hold inside the region's `loops` from `place` on.
+
+        `place` is a size that was bound, or the variable that the innermost loop goes on by.
+        """
         result: list[tuple[isl.Set, Require]] = []
         seen: set[tuple[Scope, Expr]] = set()
         context = known.context
         for demand in self.demands:
-            if self._last(demand) != param or (demand.scope, demand.condition) in seen:
+            if self._place(demand) != place or (demand.scope, demand.condition) in seen:
                 continue
             seen.add((demand.scope, demand.condition))
             _require_affine(demand)
@@ -116,10 +123,16 @@ class DynamicChecks:
             context = context.intersect(allowed).coalesce()
         return result
 
-    def _last(self, demand: Demand) -> str:
+    def _place(self, demand: Demand) -> str:
         names = _names(demand)
-        bound = [m.what.param for m in self.marks if isinstance(m.what, Binding)]
-        return self.rename.params[[name for name in bound if name in names][-1]]
+        going = [loop.going.array for loop in demand.scope.loops if loop.going is not None]
+        for mark in reversed(self.marks):
+            if isinstance(mark.what, Binding) and mark.what.param in names:
+                inside = {loop.going.array for loop in mark.scope.loops if loop.going is not None}
+                if not going or going[-1] in inside:
+                    return self.rename.params[mark.what.param]
+                break
+        return going[-1]
 
     def _allowed(self, demand: Demand, depth: int, known: Known) -> isl.Set:
         """Return the values of what is known at which no instance violates the demand."""

@@ -60,7 +60,7 @@ class Known:
 @dataclass(frozen=True, eq=False)
 class Former:
     """`scop` makes a static control part of drafts without region loops; `after` tells what must
-    hold, and the fault if it does not, once a parameter is bound."""
+    hold, and the fault if it does not, once a parameter is bound or an iteration has begun."""
 
     scop: Callable[[Sequence[Draft], Known], Scop | None]
     after: Callable[[str, Sequence[Loop], Known], Sequence[tuple[isl.Set, Require]]]
@@ -105,13 +105,20 @@ class Former:
             case Binding(param=param, value=value):
                 result.append(Bind(param, known.outside(value)))
                 known = known.naming(param)
-                for allowed, require in self.after(param, mark.scope.loops, known):
-                    result.append(require)
-                    known = known.narrowed(allowed)
+                known = self._required(param, mark.scope.loops, known, result)
             case Storage(buffer=buffer):
                 result.append(Allocate(buffer.name))
             case Invocation(site=site, inputs=inputs, outputs=outputs):
                 result.append(Invoke(site, inputs, outputs))
+        return known
+
+    def _required(
+        self, place: str, loops: Sequence[Loop], known: Known, result: list[Part]
+    ) -> Known:
+        """Append what must hold from `place` on; return what is known where it does."""
+        for allowed, require in self.after(place, loops, known):
+            result.append(require)
+            known = known.narrowed(allowed)
         return known
 
     def _region(self, items: Sequence[Item], depth: int, known: Known) -> Repeat:
@@ -128,7 +135,11 @@ class Former:
         endless = loop.upper == ENDLESS
         bounds = [at_least(param, lower)] + ([] if endless else [less(param, upper)])
         inner = replace(inner, iterators={**known.iterators, loop.iter: value}).where(*bounds)
-        body = self._body(items, depth + 1, inner)
+        checks: list[Part] = []
+        if loop.going is not None:
+            loops = items[0].scope.loops[: depth + 1]
+            inner = self._required(loop.going.array, loops, inner, checks)
+        body = (*checks, *self._body(items, depth + 1, inner))
         return Repeat(
             loop.iter,
             lower,

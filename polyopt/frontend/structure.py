@@ -156,10 +156,22 @@ class Rewriter:
             loop.test = ast.fix_missing_locations(ast.copy_location(test, node.test))
         else:
             loop.type_comment = flag
-        result: list[ast.stmt] = [self._flag(flag, True, node), loop]
+        first = self._for_else(node)
+        result: list[ast.stmt] = [*first, self._flag(flag, True, node), loop]
         if after:
             result.append(_placed(ast.If(ast.Name(flag, ast.Load()), after, []), node))
         return result
+
+    def _for_else(self, node: Loop) -> list[ast.stmt]:
+        """Return a first value for the loop variable, where `else` gives it another one anyway."""
+        if not isinstance(node, ast.For) or not isinstance(node.target, ast.Name):
+            return []
+        stored = [t.id for s in node.orelse if isinstance(s, ast.Assign)
+                  for t in s.targets if isinstance(t, ast.Name)]  # fmt: skip
+        if node.target.id not in stored:
+            return []
+        zero = ast.Assign([ast.Name(node.target.id, ast.Store())], ast.Constant(0))
+        return [_placed(zero, node)]
 
     def _flag(self, name: str, value: bool, like: ast.AST) -> ast.stmt:
         store = ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value))

@@ -1,0 +1,72 @@
+"""Programs whose control depends on data: interpreted, as loops in any order, and compiled."""
+
+from __future__ import annotations
+
+import copy
+from functools import cache
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.ir.interp import run_loops, run_program
+from polyopt.pipeline import Compilation, compile_program
+from polyopt.targets import Options, detect_machine
+from tests.unit.frontend.control import CONTROL, Case
+from tests.unit.frontend.harness import agree, compiled, same
+
+SIZES = (0, 1, 2, 7)
+every_case = pytest.mark.parametrize("case", CONTROL, ids=lambda case: case.func.__name__)
+
+
+def arguments(case: Case, size: int) -> tuple[Any, ...]:
+    return case.make(size, np.random.default_rng(size + 1))
+
+
+def sizes(case: Case) -> list[int]:
+    return [size for size in SIZES if size >= case.least]
+
+
+@every_case
+def test_parts_mean_the_function(case: Case) -> None:
+    for size in sizes(case):
+        agree(case.func, *arguments(case, size))
+
+
+@cache
+def stages(case: Case) -> Compilation:
+    program = compiled(case.func, *arguments(case, 7))
+    return compile_program(program, Options(), detect_machine())
+
+
+@every_case
+def test_loops_in_any_order(case: Case) -> None:
+    made = stages(case)
+
+    def execute(arrays: Any, params: Any, symbols: Any) -> None:
+        run_loops(made.loops, arrays, params, symbols, shuffle=Random(3))
+
+    for size in sizes(case):
+        mine, theirs = copy.deepcopy(arguments(case, size)), arguments(case, size)
+        with np.errstate(all="ignore"):
+            want = case.func(*theirs)
+        same(run_program(made.program, mine, execute), want)
+        for got, expected in zip(mine, theirs, strict=True):
+            if isinstance(expected, np.ndarray):
+                same(got, expected)
+
+
+@pytest.mark.toolchain
+@every_case
+def test_compiled(case: Case) -> None:
+    kernel = po.kernel(case.func)
+    for size in sizes(case):
+        mine, theirs = copy.deepcopy(arguments(case, size)), arguments(case, size)
+        with np.errstate(all="ignore"):
+            want = case.func(*theirs)
+        same(kernel(*mine), want)
+        for got, expected in zip(mine, theirs, strict=True):
+            if isinstance(expected, np.ndarray):
+                same(got, expected)
