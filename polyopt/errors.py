@@ -1,8 +1,8 @@
 """Every error a user can meet: a code, a place, a reason and a hint.
 
 In: facts known where the error is raised.  Out: an exception that renders itself as text.
-Codes: PO01xx front end, PO02xx call arguments, PO03xx schedule, PO04xx emission, PO05xx toolchain,
-PO06xx command line and files, PO07xx budgets, PO08xx found while a kernel ran, PO09xx internal.
+Codes: PO01xx front end, PO02xx calls, PO03xx schedule, PO04xx emission, PO05xx toolchain,
+PO06xx command line and files, PO07xx budgets, PO09xx internal.
 """
 
 from __future__ import annotations
@@ -86,10 +86,11 @@ class AssertionFault(KernelFault, AssertionError):
 
 _FAULTS: dict[str, type[KernelFault]] = {
     "PO0170": IndexFault,
-    "PO0801": IndexFault,
-    "PO0803": DivisionFault,
-    "PO0804": OverflowFault,
-    "PO0805": AssertionFault,
+    "PO0231": IndexFault,
+    "PO0232": ValueFault,
+    "PO0233": DivisionFault,
+    "PO0234": OverflowFault,
+    "PO0235": AssertionFault,
 }
 
 

@@ -32,7 +32,7 @@ from polyopt.frontend.values import Number, cost_of
 from polyopt.ir.expr import Binary, BinaryOp, Expr, integer, loads, show
 from polyopt.ir.types import DType
 
-CODE = "PO0801"
+CODE = "PO0231"
 HINT = "check the subscripts before the call, or take them modulo the extent"
 
 

@@ -105,4 +105,29 @@ CALL: dict[str, Entry] = {
         "kernel.compile(po.f64[:, :], int), where the integer is an axis",
         "pass an example value or `po.ConstType(value)`",
     ),
+    "PO0231": Entry(
+        "a subscript found while the kernel ran is outside its array (an IndexError)",
+        "y[i] = x[index[i]], where index holds a number that x has no element for",
+        "check the subscripts before the call; arrays hold what was computed until then",
+    ),
+    "PO0232": Entry(
+        "values found while the kernel ran do not fit together (a ValueError)",
+        "a length found by the kernel that differs from the array's it is stored into",
+        "check the values before the call; arrays hold what was computed until then",
+    ),
+    "PO0233": Entry(
+        "a divisor found while the kernel ran is zero (a ZeroDivisionError)",
+        "a loop whose step or bound divides by a number in an array",
+        "check the values before the call; arrays hold what was computed until then",
+    ),
+    "PO0234": Entry(
+        "a number found while the kernel ran is too large for its use (an OverflowError)",
+        "a size found by the kernel that is more than 2**48",
+        "check the values before the call; arrays hold what was computed until then",
+    ),
+    "PO0235": Entry(
+        "an `assert` did not hold while the kernel ran (an AssertionError)",
+        "assert error < tolerance",
+        "see what the assertion says; arrays hold what was computed until then",
+    ),
 }

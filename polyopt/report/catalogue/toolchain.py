@@ -47,6 +47,11 @@ TOOLCHAIN: dict[str, Entry] = {
         "a full temporary directory",
         "free some space, or set TMPDIR or POLYOPT_CACHE_DIR to another disk",
     ),
+    "PO0507": Entry(
+        "a library function needs a package that is not installed, or a newer one",
+        "a kernel that calls scipy.linalg.lu_factor where SciPy is not installed",
+        "install the package that the message names",
+    ),
     "PO0701": Entry(
         "a question about integer sets needed more steps than its budget",
         "a nest of many loops with large coefficients",
@@ -55,10 +60,12 @@ TOOLCHAIN: dict[str, Entry] = {
     "PO0702": Entry(
         "memory for a result or a temporary could not be had",
         "a kernel that makes an array larger than the memory",
-        "use smaller sizes; nothing was written",
+        "use smaller sizes",
     ),
     "PO0901": Entry("polyopt failed on its own account", "internal", _REPORT),
     "PO0902": Entry("an argument's value was asked for twice", "internal", _REPORT),
+    "PO0903": Entry("a library function gave something unexpected", "internal", _REPORT),
+    "PO0904": Entry("a kernel ended in an unknown way", "internal", _REPORT),
     "PO0910": Entry("the interpreter met an element outside its array", "internal", _REPORT),
     "PO0911": Entry("the interpreter met a malformed loop or statement", "internal", _REPORT),
     "PO0912": Entry("the interpreter was given arrays that do not fit", "internal", _REPORT),

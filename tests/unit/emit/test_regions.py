@@ -65,9 +65,9 @@ PARALLEL, VECTOR = LoopKind.PARALLEL, LoopKind.VECTOR
 WIDE = Machine(vector_bytes=64, vector_registers=32)
 SANITIZED = (*STRICT, "-g", "-fsanitize=undefined", "-fno-sanitize-recover=undefined")
 FAULTS = (
-    Fault("PO0801", "first"),
-    Fault("PO0802", "second"),
-    Fault("PO0803", "third"),
+    Fault("PO0231", "first"),
+    Fault("PO0232", "second"),
+    Fault("PO0233", "third"),
 )
 COUNTED = """
 #include <stdlib.h>
