@@ -77,6 +77,9 @@ def renamed(body: Body, names: Mapping[str, str]) -> Body:
             case DeclareArray():
                 name = names.get(node.array.name, node.array.name)
                 return (replace(node, array=replace(node.array, name=name)),)
+            case For(reductions=found) if found:
+                shared = tuple((op, replace(s, name=names.get(s.name, s.name))) for op, s in found)
+                return (replace(node, reductions=shared),)
             case _:
                 return (node,)
 
