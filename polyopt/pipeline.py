@@ -70,7 +70,9 @@ def compile_program(
             after_stage(name, value)
         return value
 
-    settled = stage("regions", lambda: settle_regions(program))
+    settled = program
+    if not program.is_static:
+        settled = stage("regions", lambda: settle_regions(program))
     schedules = stage("schedule", lambda: choose_schedules(settled, options, target))
     try:
         lowered = stage("lower", lambda: bounded_lower(schedules, settled))
