@@ -12,6 +12,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.compaction import compacted, write_where
 from polyopt.frontend.creation import astype
 from polyopt.frontend.elements import store_element
 from polyopt.frontend.elementwise import apply
@@ -19,8 +20,8 @@ from polyopt.frontend.expressions import evaluate, lookup, parts_of
 from polyopt.frontend.fancy import is_fancy, scatter
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.gather import Pending
-from polyopt.frontend.integers import ONE
-from polyopt.frontend.masks import HINT, chosen, is_same_mask
+from polyopt.frontend.integers import ONE, ZERO
+from polyopt.frontend.masks import chosen, is_same_mask
 from polyopt.frontend.memory import buffers_read, settled, store
 from polyopt.frontend.operators import BINARY, describe, operand, operate
 from polyopt.frontend.pins import fixed_items, refuse_write
@@ -32,7 +33,6 @@ from polyopt.frontend.values import (
     Known,
     Masked,
     Number,
-    Operandish,
     Sequence,
     Tensor,
     Value,
@@ -153,7 +153,7 @@ def _target_view(
         )
     refuse_write(b, base, frame.loc(target))
     parts = parts_of(b, frame, target)
-    if len(parts) == 1 and isinstance(parts[0], Mask):
+    if len(parts) == 1 and isinstance(parts[0], Mask):  # one of lower rank picks whole rows
         return base, parts[0].flags, Pending()
     name, pending = ast.unparse(target.value), Pending()
     if is_fancy(parts):
@@ -162,19 +162,35 @@ def _target_view(
 
 
 def write_masked(b: Builder, view: Tensor, mask: Tensor, value: Value, loc: Loc | None) -> None:
-    """`A[mask] = value`: all elements are written, those outside the mask with their own value."""
+    """`A[mask] = value`: all elements are written, those outside the mask with their own value.
+
+    An array with an element for each one that the mask picks is written element by element.
+    """
     flags = _widened(view, mask, loc)
-    if isinstance(value, Masked):
-        if not is_same_mask(value.mask, flags):
-            refuse("PO0135", "elements picked by one mask are put under another", loc, HINT)
-        new: Operandish = value.tensor
-    else:
-        new = _scalar(b, value, loc)
+    new = _under_mask(b, view, mask, value, loc)
     if new.dtype.is_complex and not view.dtype.is_complex:
         refuse("PO0144", "complex numbers do not fit a real array", loc, "take `.real`")
-    converted = astype(b, Arguments("", (new, Known(view.dtype.value)), {}, loc))
-    found = settled(b, operand(converted, loc))
-    store(b, view, as_tensor(chosen(b, flags, found, view, loc)), loc)
+    inner = view.rank - mask.rank
+    whole = isinstance(value, Masked) and new is value.tensor
+    if whole or new.rank <= inner:
+        converted = astype(b, Arguments("", (new, Known(view.dtype.value)), {}, loc))
+        found = settled(b, operand(converted, loc))
+        store(b, view, as_tensor(chosen(b, flags, found, view, loc)), loc)
+    elif inner == 0 and new.rank == 1:
+        write_where(b, view, mask, new, loc)
+    else:
+        scatter(b, view, [Mask(mask)], "the array", lambda _: new, loc)
+
+
+def _under_mask(b: Builder, view: Tensor, mask: Tensor, value: Value, loc: Loc | None) -> Tensor:
+    """Return what is put under a mask: elements under the same one as an array of full shape."""
+    if isinstance(value, Masked):
+        same = mask.rank == view.rank and is_same_mask(value.mask, mask)
+        return value.tensor if same else compacted(b, value)
+    found = as_tensor(settled(b, operand(value, loc)))
+    if found.rank == 1 and found.shape[0] == ONE and mask.rank == view.rank:
+        return Tensor((), found.dtype, lambda _: found.at((ZERO,)), cost=found.cost)
+    return found
 
 
 def _augment_masked(
@@ -182,10 +198,12 @@ def _augment_masked(
 ) -> None:
     """`A[mask] op= value`."""
     flags = _widened(view, mask, loc)
-    plain = value.tensor if isinstance(value, Masked) else _scalar(b, value, loc)
-    if isinstance(value, Masked) and not is_same_mask(value.mask, flags):
-        refuse("PO0135", "elements picked by one mask are put under another", loc, HINT)
-    new = apply(b, UFUNCS[BINARY[type(op)]], (view, plain), loc)
+    plain = _under_mask(b, view, mask, value, loc)
+    same = isinstance(value, Masked) and plain is value.tensor
+    if not same and plain.rank > view.rank - mask.rank:
+        Scattered((Mask(mask),), "the array").augment(b, view, op, plain, loc)
+        return
+    new = apply(b, UFUNCS[BINARY[type(op)]], (view, as_value(plain)), loc)
     _refuse_cast(new.dtype, view.dtype, loc)
     converted = astype(b, Arguments("", (new, Known(view.dtype.value)), {}, loc))
     found = settled(b, operand(converted, loc))
@@ -286,13 +304,6 @@ def _augment_array(
     assert isinstance(result, Number | Tensor)
     _refuse_cast(result.dtype, view.dtype, loc)
     store(b, view, as_tensor(result), loc)
-
-
-def _scalar(b: Builder, value: Value, loc: Loc | None) -> Number:
-    found = settled(b, operand(value, loc))
-    if isinstance(found, Tensor):
-        refuse("PO0135", "an array assigned under a mask", loc, HINT)
-    return found
 
 
 def _refuse_cast(source: DType, target: DType, loc: Loc | None) -> None:

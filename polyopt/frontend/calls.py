@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.library import Written
+from polyopt.frontend.masks import plain
 from polyopt.frontend.operators import describe
 from polyopt.frontend.pysource import is_inlinable, plain_function, read_function
 from polyopt.frontend.values import Known, Method, Number, Sequence, Tensor, Value, as_value
@@ -67,6 +69,12 @@ def _by_rule(
     node: ast.Call,
 ) -> Value:
     """Apply a rule, or read the function that polyopt wrote; it has no places of its own."""
+    if not numpy_table.takes_masked(rule):
+        args = replace(
+            args,
+            values=tuple(plain(b, value) for value in args.values),
+            keywords={name: plain(b, value) for name, value in args.keywords.items()},
+        )
     if not isinstance(rule, Written):
         return rule(b, args)
     said = frame.said or (args.loc, b.text)

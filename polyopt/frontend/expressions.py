@@ -21,10 +21,11 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.calls import call_value
 from polyopt.frontend.closures import Closure, call_closure, closure_of
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.compaction import compacted
 from polyopt.frontend.computed import as_affine
 from polyopt.frontend.constants import as_sequence, global_array
 from polyopt.frontend.elementwise import combine
-from polyopt.frontend.fancy import gathered, is_fancy
+from polyopt.frontend.fancy import gathered, is_fancy, is_mask_of
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.generating import comprehension, unrolled
 from polyopt.frontend.grids import GridPart, grid
@@ -40,7 +41,7 @@ from polyopt.frontend.integers import (
     times,
     why_not_affine,
 )
-from polyopt.frontend.masks import count, picked, through
+from polyopt.frontend.masks import count, picked, plain, through
 from polyopt.frontend.membership import contained
 from polyopt.frontend.memory import buffers_read, forced, settled
 from polyopt.frontend.numpy_table import METHODS
@@ -211,16 +212,26 @@ def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
             return Known(getattr(facts, node.attr))
         case Known(value=int() | float() | complex() as number) if node.attr in ("real", "imag"):
             return Known(getattr(number, node.attr))
-        case Masked() if node.attr == "size":
-            return count(b, base, loc)
-        case Masked() if node.attr in METHODS:
-            return Method(base, node.attr)
+        case Masked():
+            return _masked_attribute(b, base, node.attr, loc)
         case Tensor() | Number():
             return _array_attribute(b, base, node.attr, loc)
         case _:
             refuse(
                 "PO0152", f"`.{node.attr}` of {describe(base)}", loc, "use arrays and numbers only"
             )
+
+
+def _masked_attribute(b: Builder, base: Masked, name: str, loc: Loc | None) -> Value:
+    match name:
+        case "size":
+            return count(b, base, loc)
+        case "shape":
+            return Sequence((count(b, base, loc),))
+        case _ if name in METHODS:
+            return Method(base, name)
+        case _:
+            return _array_attribute(b, compacted(b, base), name, loc)
 
 
 def _array_attribute(  # noqa: C901  one case per attribute
@@ -265,12 +276,13 @@ def _array_attribute(  # noqa: C901  one case per attribute
 
 def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
     loc = frame.loc(node)
-    base = evaluate(b, frame, node.value)
+    base = plain(b, evaluate(b, frame, node.value))
     match base:
         case Tensor():
             name = ast.unparse(node.value)
             parts = parts_of(b, frame, node)
-            if len(parts) == 1 and isinstance(parts[0], Mask):
+            if len(parts) == 1 and is_mask_of(parts[0], base):
+                assert isinstance(parts[0], Mask)
                 return picked(b, forced(b, base), parts[0].flags, name, loc)
             if is_fancy(parts):
                 return as_value(gathered(b, base, parts, name, loc))

@@ -21,12 +21,14 @@ class Facts:
     """`equal`: size parameters that are expressions over others.  `widths`: dtype and weakness of
     variables kept in memory across iterations or branches.  `merged`: names that need memory where
     branches meet.  `stored_conditions`: branches whose condition must be computed once.
+    `compacted`: where names are bound to elements under a mask that must lie side by side.
     `computed`: size parameters that a call computes from others (`computed.as_affine`)."""
 
     equal: dict[str, Expr] = field(default_factory=dict)
     widths: dict[Place, tuple[DType, bool]] = field(default_factory=dict)
     merged: set[Place] = field(default_factory=set)
     stored_conditions: set[Place] = field(default_factory=set)
+    compacted: set[Place] = field(default_factory=set)
     computed: dict[str, Expr] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
     functions: dict[object, PyFunction] = field(default_factory=dict)

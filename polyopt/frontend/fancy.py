@@ -2,7 +2,6 @@
 
 In: an array, parts of a subscript of which some are integer arrays.  Out: an array value, a copy
 as in NumPy; or the statements that write, in the order of the index arrays.
-Refuses: masks beside other subscripts whose size is not known (PO0135).
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.compaction import positions
 from polyopt.frontend.gather import Pending, Place
 from polyopt.frontend.integers import ONE, TRUE, both, is_affine, plus, select, times
 from polyopt.frontend.integers import compare as compared
@@ -26,7 +26,6 @@ from polyopt.ir.expr import CompareOp, Expr, Iter, Load, integer, loads, normali
 from polyopt.ir.scop import Reduction
 from polyopt.ir.types import DType
 
-HINT = "use np.where(mask, x, y), or assign under the mask"
 SHORT = 16  # items of a list of subscripts that are told apart in the subscript itself
 
 
@@ -75,8 +74,29 @@ class _Dims:
 
 
 def is_fancy(parts: Sequence[Part]) -> bool:
-    """Whether an array is among the parts of a subscript."""
-    return any(isinstance(part, By) for part in parts)
+    """Whether an array or a mask is among the parts of a subscript."""
+    return any(isinstance(part, By | Mask) for part in parts)
+
+
+def is_mask_of(part: Part, array: Tensor) -> bool:
+    """Whether a part is a mask of all dimensions of the array."""
+    return isinstance(part, Mask) and part.flags.rank == array.rank
+
+
+def _without_masks(
+    b: Builder, shape: Index, parts: Sequence[Part], name: str, loc: Loc | None
+) -> list[Part]:
+    """Return the parts with the positions of a mask in its place."""
+    result: list[Part] = []
+    for part in expanded(len(shape), parts, name, loc):
+        if not isinstance(part, Mask):
+            result.append(part)
+            continue
+        first = sum(not isinstance(other, NewAxis) for other in result)
+        for d, extent in enumerate(part.flags.shape):
+            equate(b, shape[first + d], extent, "mask", loc)
+        result += [By(found, "the mask") for found in positions(b, part.flags, kept=True)]
+    return result
 
 
 def selected(
@@ -84,7 +104,7 @@ def selected(
 ) -> Selected:
     """Return which elements `array[parts]` are; every index array is checked once, here."""
     dims = _Dims(Place(name, "", loc), target)
-    for part in expanded(len(shape), parts, name, loc):
+    for part in _without_masks(b, shape, parts, name, loc):
         source = len(dims.slices)
         extent = shape[source] if source < len(shape) else ONE
         match part:
@@ -99,9 +119,7 @@ def selected(
                 _choose(b, dims, number, text, extent)
             case By(index=array, text=text):
                 _choose(b, dims, array, text, extent)
-            case Mask():
-                refuse("PO0135", f"`{name}` under a mask has an unknown size", loc, HINT)
-            case Dots():
+            case Dots() | Mask():
                 raise AssertionError("expanded above")
     return _arranged(b, dims)
 

@@ -48,11 +48,11 @@ ANY = Interval(None, None)
 
 
 def interval_of(expr: Expr, known: Mapping[str, Interval]) -> Interval:  # noqa: C901  one case each
-    """Return bounds of an integer expression; `known` are those of 0-d arrays."""
+    """Return bounds of an integer expression; `known` are those of arrays' elements."""
     if expr.dtype is DType.INT64 and is_affine(expr):
         return Interval(expr, expr)
     match expr:
-        case Load(array=array, index=()) if array in known:
+        case Load(array=array) if array in known:
             return known[array]
         case Cast(operand=operand) if _keeps_value(operand.dtype, expr.dtype):
             return interval_of(operand, known)

@@ -14,6 +14,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments, dtype, known_axes, known_bool
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.compaction import compacted
 from polyopt.frontend.elementwise import combine
 from polyopt.frontend.folds import REDUCERS, reduced, summation_dtype
 from polyopt.frontend.integers import select
@@ -60,19 +61,18 @@ def through(
     masks = [value.mask for value in values if isinstance(value, Masked)]
     if not masks:
         return function(tuple(values))
-    if not all(is_same_mask(masks[0], mask) for mask in masks[1:]):
-        refuse("PO0135", "elements picked by different masks meet", loc, HINT)
-    plain: list[Value] = []
-    for value in values:
-        if isinstance(value, Masked):
-            plain.append(value.tensor)
-            continue
-        if as_tensor(operand(value, loc)).rank:
-            refuse("PO0135", "elements picked by a mask meet a whole array", loc, HINT)
-        plain.append(value)
-    result = function(tuple(plain))
+    others = [value for value in values if not isinstance(value, Masked)]
+    alike = all(is_same_mask(masks[0], mask) for mask in masks[1:])
+    if not alike or any(as_tensor(operand(value, loc)).rank for value in others):
+        return function(tuple(plain(b, value) for value in values))
+    result = function(tuple(v.tensor if isinstance(v, Masked) else v for v in values))
     assert isinstance(result, Tensor)
     return Masked(result, masks[0])
+
+
+def plain(b: Builder, value: Value) -> Value:
+    """Return elements under a mask as an array; other values as they are."""
+    return compacted(b, value) if isinstance(value, Masked) else value
 
 
 def chosen(

@@ -90,6 +90,7 @@ _ALL: dict[str, Rule | Written] = {
     "real": selection.real,
     "imag": selection.imag,
     "round": selection.round_,
+    "around": selection.round_,
     "nan_to_num": selection.nan_to_num,
     "select": selection.choice,
     "choose": selection.choose,
@@ -99,6 +100,8 @@ _ALL: dict[str, Rule | Written] = {
     "prod": reduction("prod"),
     "max": reduction("max"),
     "min": reduction("min"),
+    "amax": reduction("max"),
+    "amin": reduction("min"),
     "any": reduction("any"),
     "all": reduction("all"),
     "mean": reductions.mean,
@@ -263,6 +266,15 @@ def rule_of(function: object) -> Rule | Written | None:
     if known is not None and function.__name__ == "at":
         return indexing.at_of(known)
     return None if known is None else ufunc_calls.method(known, function.__name__)
+
+
+_OF_MASKED = ("sum", "prod", "any", "all", "mean", *UFUNCS)
+_MASKED_RULES = frozenset(id(FUNCTIONS[name]) for name in _OF_MASKED)
+
+
+def takes_masked(rule: Rule | Written) -> bool:
+    """Whether a rule knows elements under a mask; the others get them as an array."""
+    return id(rule) in _MASKED_RULES
 
 
 def method_rule(name: str) -> Rule | Written | None:

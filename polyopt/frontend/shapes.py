@@ -20,6 +20,7 @@ from polyopt.frontend.integers import (
     minus,
     unclipped,
 )
+from polyopt.frontend.marks import dynamic_params
 from polyopt.frontend.values import Index, Tensor, iterators, remapped
 from polyopt.ir.expr import (
     Binary,
@@ -80,7 +81,7 @@ def _learn(b: Builder, size: Expr, value: Expr) -> bool:
     """`size` is a dimension of an argument: from now on it is `value`."""
     if not isinstance(size, Param) or not is_size(size.name) or iterators(value):
         return False
-    if size.name in b.facts.computed:
+    if size.name in b.facts.computed or dynamic_params(value):
         return False
     if any(part == size for part in walk(b.facts.expanded(value))) or _must_wait(b, value):
         return False

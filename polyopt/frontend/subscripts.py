@@ -139,6 +139,7 @@ def select_parts(
 def with_dots(rank: int, parts: Sequence[Part], name: str, loc: Loc | None) -> list[Part]:
     """Return the parts with `...` and missing dimensions written as full slices."""
     used = sum(isinstance(part, At | Cut | By) for part in parts)
+    used += sum(part.flags.rank for part in parts if isinstance(part, Mask))
     dots = sum(isinstance(part, Dots) for part in parts)
     if used > rank:
         refuse("PO0135", f"`{name}` has {rank} dimensions, but {used} subscripts are given", loc)

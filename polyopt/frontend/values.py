@@ -118,10 +118,14 @@ class Merged:
 
 @dataclass(frozen=True, eq=False)
 class Masked:
-    """The elements of `tensor` where `mask` (of the same shape) holds."""
+    """The elements of `tensor` where `mask` (of the same shape) holds.
+
+    `bound` is the place where they got a name.
+    """
 
     tensor: Tensor
     mask: Tensor
+    bound: tuple[object, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)

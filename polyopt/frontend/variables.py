@@ -10,6 +10,7 @@ import ast
 from collections.abc import Sequence as Items
 
 from polyopt.frontend.builder import Builder
+from polyopt.frontend.compaction import compacted
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.marks import Binding, Mark
 from polyopt.frontend.memory import is_stable, settled, stored, stored_number
@@ -55,7 +56,10 @@ def kept(b: Builder, name: str, value: Value) -> Value:
                 return stored_number(b, Number(value.at(()), value.weak), name)
             return settled(b, stored(b, value, name))
         case Masked(tensor=tensor, mask=mask):
-            return Masked(stored(b, tensor, name), stored(b, mask, "mask"))
+            place = (name, b.loc)
+            if place in b.facts.compacted:
+                return compacted(b, value, name)
+            return Masked(stored(b, tensor, name), stored(b, mask, "mask"), place)
         case Sequence(items=items):
             return Sequence(tuple(kept(b, name, item) for item in items))
         case Known() | Range() | Iterated() | Method() | Gone():
