@@ -14,6 +14,7 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.computed import as_affine, quotient
 from polyopt.frontend.elementwise import apply
+from polyopt.frontend.integers import ZERO, at_least, both, is_affine, negated
 from polyopt.frontend.memory import settled
 from polyopt.frontend.periodic import by_size
 from polyopt.frontend.promote import cast, number_of
@@ -31,7 +32,7 @@ from polyopt.frontend.values import (
     Tensor,
     Value,
 )
-from polyopt.ir.expr import Const
+from polyopt.ir.expr import Const, Expr
 from polyopt.ir.types import DType
 
 BINARY: dict[type[ast.operator], str] = {
@@ -64,8 +65,10 @@ def operate(b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None) -
     """Return the result of an operator."""
     if all(isinstance(value, Known) for value in values):
         return _fold(name, values, loc)
-    if name == "add" and all(isinstance(value, Sequence) for value in values):
-        return Sequence(tuple(i for v in values if isinstance(v, Sequence) for i in v.items))
+    if any(isinstance(value, Sequence) for value in values):
+        found = _of_sequences(b, name, values, loc)
+        if found is not None:
+            return found
     operands = tuple(settled(b, operand(value, loc)) for value in values)
     if all(isinstance(v, Number) and v.weak for v in operands):
         return _python(b, name, tuple(v for v in operands if isinstance(v, Number)), loc)
@@ -75,6 +78,61 @@ def operate(b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None) -
         if isinstance(base, Tensor) and base.dtype is DType.BOOL and _is_two(operands[1]):
             return apply(b, UFUNCS["square"], operands[:1], loc)
     return apply(b, UFUNCS[name], operands, loc)
+
+
+def _of_sequences(
+    b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None
+) -> Value | None:
+    """Tuples and lists: one after the other, repeated, compared item by item."""
+    parts = [_items(value) for value in values]
+    match name, parts:
+        case "add", [tuple(left), tuple(right)]:
+            return Sequence((*left, *right), _is_list(values[0]))
+        case "multiply", [tuple(items), None] | [None, tuple(items)]:
+            count = values[1] if parts[1] is None else values[0]
+            if isinstance(count, Known) and isinstance(count.value, int):
+                return Sequence(items * count.value, any(_is_list(v) for v in values))
+            return None
+        case ("equal" | "not_equal"), [tuple(left), tuple(right)]:
+            return _compared(b, left, right, name == "equal", loc)
+        case _:
+            return None
+
+
+def _items(value: Value) -> tuple[Value, ...] | None:
+    match value:
+        case Sequence(items=items):
+            return items
+        case Known(value=tuple() | list() as known):
+            return tuple(Known(item) for item in known)
+        case _:
+            return None
+
+
+def _is_list(value: Value) -> bool:
+    return isinstance(value, Sequence) and value.is_list
+
+
+def _compared(
+    b: Builder,
+    left: tuple[Value, ...],
+    right: tuple[Value, ...],
+    wanted: bool,
+    loc: Loc | None,
+) -> Value:
+    total: Expr = Const(len(left) == len(right), DType.BOOL)
+    for one, other in zip(left, right, strict=False):
+        same = operate(b, "equal", (one, other), loc)
+        if isinstance(same, Known):
+            total = both(total, Const(bool(same.value), DType.BOOL))
+            continue
+        found = settled(b, operand(same, loc))
+        if isinstance(found, Tensor):
+            refuse("PO0142", "a comparison of tuples that hold arrays", loc, "use np.array_equal")
+        total = both(total, found.expr)
+    if isinstance(total, Const):
+        return Known(bool(total.value) is wanted)
+    return Number(total if wanted else negated(total), True)
 
 
 def _is_two(exponent: Operandish) -> bool:
@@ -124,11 +182,13 @@ def _refuse_unknown_exponent(b: Builder, operands: tuple[Number, ...], loc: Loc 
     base, exponent = operands
     if not (base.dtype.is_integer and exponent.dtype.is_integer):
         return
-    if not b.nonnegative(exponent.expr):
-        hint = "write the base as a float, such as `2.0 ** k`"
-        refuse(
-            "PO0147", "an integer power whose exponent may be negative has no fixed type", loc, hint
-        )
+    if b.nonnegative(exponent.expr):
+        return
+    hint = "write the base as a float, such as `2.0 ** k`"
+    message = "an integer power whose exponent may be negative has no fixed type"
+    if not is_affine(exponent.expr):
+        refuse("PO0147", message, loc, hint)
+    b.demand(at_least(exponent.expr, ZERO), "PO0147", message, loc, hint)
 
 
 def _refuse_negative_exponent(operands: tuple[Operandish, ...], loc: Loc | None) -> None:

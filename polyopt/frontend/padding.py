@@ -122,13 +122,14 @@ def _with_constants(
     buffer = b.new_buffer("padded", value.dtype, shape)
     whole = view_of(buffer)
     first = fills[0][0] if fills else cast(Const(0, DType.INT64), value.dtype)
+    is_uniform = all(fill == first for side in fills for fill in side)
     store(b, whole, Tensor(shape, value.dtype, lambda _: first), loc)
     for d, ((before, after), (low, high)) in enumerate(zip(sides, fills, strict=True)):
         for start, width, fill in (
             (ZERO, before, low),
             (minus(shape[d], after), after, high),
         ):
-            if fill != first and width != ZERO:
+            if not is_uniform and width != ZERO:
                 border = _strip(whole, d, start, width)
                 _fill(b, border, fill, loc)
     starts = tuple(before for before, _ in sides)

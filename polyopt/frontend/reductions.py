@@ -154,6 +154,8 @@ def with_out(b: Builder, result: Operandish, out: Value, args: Arguments) -> Val
     if is_none(out):
         return result
     target = tensor(b, out, args.loc)
+    if target.view is None:
+        target = stored(b, target, "out")
     if not is_castable(result.dtype, target.dtype, "same_kind"):
         refuse("PO0144", f"{result.dtype} does not go into `out` of {target.dtype}", args.loc)
     store(b, target, as_tensor(result), args.loc)

@@ -98,6 +98,25 @@ def _remainder(args: Parts, out: DType) -> Expr:
     return _divided(BinaryOp.MOD, args, out)
 
 
+def _fmod(args: Parts, out: DType) -> Expr:
+    """C's remainder has the sign of the number, Python's that of the divisor."""
+    left, right = args
+    if not out.is_integer:
+        return call(MathFunc.FMOD, left, right)
+    rest = _divided(BinaryOp.MOD, args, out)
+    if out.kind.value == "u":
+        return rest
+    zero = cast(Const(0, DType.INT64), out)
+    signs = Binary(
+        BinaryOp.XOR,
+        Compare(CompareOp.LT, left, zero),
+        Compare(CompareOp.LT, right, zero),
+        DType.BOOL,
+    )
+    moved = both(signs, Compare(CompareOp.NE, rest, zero))
+    return Select(moved, Binary(BinaryOp.SUB, rest, right, out), rest, out)
+
+
 def _power(args: Parts, out: DType) -> Expr:
     base, exponent = args
     if not isinstance(exponent, Const):
@@ -291,7 +310,6 @@ _ONE_ARGUMENT = {
     "sinh": MathFunc.SINH, "cosh": MathFunc.COSH, "tanh": MathFunc.TANH,
     "arcsinh": MathFunc.ASINH, "arccosh": MathFunc.ACOSH, "arctanh": MathFunc.ATANH,
     "arctan2": MathFunc.ATAN2, "hypot": MathFunc.HYPOT, "copysign": MathFunc.COPYSIGN,
-    "fmod": MathFunc.FMOD,
 }  # fmt: skip
 
 _LARGEST = complexes.extreme(CompareOp.GE, skips_nan=False)
@@ -362,6 +380,7 @@ UFUNCS: dict[str, Elementwise] = {
     "invert": Elementwise(np.invert, _bitwise_not),
     "left_shift": Elementwise(np.left_shift, _binary(BinaryOp.SHL)),
     "right_shift": Elementwise(np.right_shift, _binary(BinaryOp.SHR)),
+    "fmod": Elementwise(np.fmod, _fmod, repeats=True),
     "gcd": Elementwise(np.gcd, special.gcd),
     "lcm": Elementwise(np.lcm, special.lcm, repeats=True),
     "ldexp": Elementwise(np.ldexp, special.ldexp),

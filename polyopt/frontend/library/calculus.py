@@ -35,11 +35,10 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
 
 def _slope(f: Any, gap: Any, axis: int, edge_order: int) -> Any:
-    out = np.empty(f.shape, dtype=f.dtype if f.dtype.kind in "fc" else np.float64)
-    whole = out * 0 if out.dtype != f.dtype else f
-    values = f if out.dtype == f.dtype else f + whole
+    kind = f.dtype if f.dtype.kind in "fc" else np.float64
+    out = np.empty(f.shape, dtype=kind)
     into = np.moveaxis(out, axis, 0)
-    along = np.moveaxis(values, axis, 0)
+    along = np.moveaxis(f if f.dtype == kind else f.astype(kind), axis, 0)
     if np.ndim(gap) == 0:
         _even(into, along, gap, edge_order)
     else:
@@ -95,10 +94,21 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 def polyval(p: Any, x: Any) -> Any:
     """The value of a polynomial, its highest coefficient first."""
+    return _at_arrays(np.asarray(p), x) if np.ndim(x) else _at_number(np.asarray(p), x)
+
+
+def _at_arrays(p: Any, x: Any) -> Any:
     y = np.zeros(np.shape(x), np.result_type(x, p))
-    for k in range(len(p)):
+    for k in range(p.shape[0]):
         y[...] = y * x + p[k]
-    return y if np.ndim(x) else y[()]
+    return y
+
+
+def _at_number(p: Any, x: Any) -> Any:
+    y = 0 * x
+    for k in range(p.shape[0]):
+        y = y * x + p[k]
+    return y
 
 
 def polymul(a1: Any, a2: Any) -> Any:

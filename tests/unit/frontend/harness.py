@@ -63,8 +63,8 @@ def agree(func: Callable[..., object], *args: object) -> Program:
 
 def same(found: Any, expected: Any) -> None:
     """Compare two results: structure, shape, dtype, values."""
-    if isinstance(expected, tuple):
-        assert isinstance(found, tuple)
+    if isinstance(expected, tuple | list):
+        assert isinstance(found, tuple | list)
         assert len(found) == len(expected)
         for mine, other in zip(found, expected, strict=True):
             same(mine, other)
