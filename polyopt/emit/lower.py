@@ -81,7 +81,8 @@ def _params(program: Program) -> tuple[str, ...]:
     """Return the sizes that come with a call."""
     if program.is_static:
         return program.scop.params
-    return tuple(size.param for size in program.signature.sizes)
+    signature = program.signature
+    return tuple(size.param for size in (*signature.sizes, *signature.computed))
 
 
 def _arrays(program: Program, scops: Sequence[Scop], local: set[str]) -> list[Array]:
