@@ -39,6 +39,7 @@ from polyopt.ir.expr import (
     loads,
     show,
 )
+from polyopt.ir.scop import Role
 from polyopt.ir.types import DType, Kind
 
 SELECT, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUALITY, RELATION, SHIFT, SUM, PRODUCT, UNARY, ATOM = (
@@ -140,7 +141,10 @@ class ExprPrinter:
             case Iter() | Param() | Symbol():
                 return self.names.get(expr.name, expr.name), ATOM
             case Load():
-                return self.element(expr.array, expr.index), ATOM
+                element = self.element(expr.array, expr.index)
+                if self.views[expr.array].array.role is Role.FAULT:  # other threads may note theirs
+                    return f"__atomic_load_n(&{element}, __ATOMIC_RELAXED)", ATOM
+                return element, ATOM
             case VectorLoad():
                 return self.load(expr), ATOM
             case Broadcast():

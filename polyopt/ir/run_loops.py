@@ -182,11 +182,19 @@ def _while(node: While, setting: Setting) -> Action:
     def run(frame: Frame) -> None:
         try:
             while condition(frame):
+                stop_when_noted(frame, setting)
                 body(frame)
         except Left:
             pass
 
     return run
+
+
+def stop_when_noted(frame: Frame, setting: Setting) -> None:
+    """End the kernel when a fault was noted: what only data ends might go on for ever."""
+    found = [int(k) for name in setting.faults for k in np.flatnonzero(frame.arrays[name])]
+    if found:
+        raise Failed(min(found))
 
 
 def _library(node: CallLibrary, setting: Setting) -> Action:

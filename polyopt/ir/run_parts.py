@@ -115,10 +115,19 @@ class _Run:
         for step in steps:
             if part.going is not None and not self.value(part.going, params):
                 break
+            if part.going is not None:
+                self.stop_when_noted()
             inner = params | {part.param: step}
             if part.parallel:
                 self.arrays.update({a.name: self.storage(a, inner) for a in private})
             self.parts(part.body, inner)
+
+    def stop_when_noted(self) -> None:
+        """End the program when a fault was noted: what only data ends might go on for ever."""
+        faults = [array.name for array in self.program.arrays if array.role is Role.FAULT]
+        found = noted(self.arrays[name] for name in faults)
+        if found:
+            raise Failed(min(found))
 
     def invoke(self, part: Invoke) -> None:
         call = self.program.signature.library[part.site]

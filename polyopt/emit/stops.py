@@ -1,0 +1,90 @@
+"""Faults end the kernel where it is not a counted loop that notes them.
+
+In: a `LoopFunction` whose faults are noted in its FAULT array.  Out: the same with `Fail` instead
+outside of counted loops, and loops that only data ends left as soon as a fault is noted.
+Leaves: faults noted in counted loops, which go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from polyopt.emit.nodes import nested, with_nested
+from polyopt.emit.regions import leaves_itself, nodes
+from polyopt.ir.expr import Compare, CompareOp, Const, Load, integer
+from polyopt.ir.loops import Assign, Body, Fail, For, If, LoopFunction, LoopKind, Node, While
+from polyopt.ir.scop import Array, Role
+
+
+def stop_at_faults(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with its faults as early ends where nothing is lost by that."""
+    for array in fn.arrays:
+        if array.role is Role.FAULT:
+            stops = _Stops(array)
+            body = stops.body(fn.body, at_once=True)
+            fn = replace(fn, body=stops.guarded(body, frozenset(stops.noted(body))))
+    return fn
+
+
+@dataclass(frozen=True, slots=True)
+class _Stops:
+    faults: Array
+
+    def body(self, body: Body, *, at_once: bool) -> Body:
+        """Return `body`, which runs once for each iteration of no counted loop if `at_once`."""
+        return tuple(self.node(node, at_once=at_once) for node in body)
+
+    def node(self, node: Node, *, at_once: bool) -> Node:
+        match node:
+            case Assign(target=Load() as target) if at_once and target.array == self.faults.name:
+                (number,) = target.index
+                return Fail(int(number.value.real)) if isinstance(number, Const) else node
+            case While():
+                return replace(node, body=self.body(node.body, at_once=True))
+            case For():
+                return replace(node, body=self.body(node.body, at_once=_may_end(node)))
+            case _:
+                inner = tuple(self.body(part, at_once=at_once) for part in nested(node))
+                return with_nested(node, inner)
+
+    def noted(self, body: Body) -> list[int]:
+        """Return the numbers of the faults that `body` notes."""
+        found = {
+            int(index.value.real)
+            for node in nodes(body)
+            if isinstance(node, Assign) and node.target.array == self.faults.name
+            for index in node.target.index
+            if isinstance(index, Const)
+        }
+        return sorted(found)
+
+    def guarded(self, body: Body, every: frozenset[int]) -> Body:
+        """Return `body` with its loops that only data ends left once one of `every` is noted."""
+        result: list[Node] = []
+        for node in body:
+            inner = tuple(self.guarded(part, every) for part in nested(node))
+            node = with_nested(node, inner)
+            if isinstance(node, While) or (isinstance(node, For) and _may_end(node)):
+                own = self.noted(node.body)
+                result += self.checks(every - set(own))
+                node = replace(node, body=(*node.body, *self.checks(own)))
+            result.append(node)
+        return tuple(result)
+
+    def checks(self, numbers: Iterable[int]) -> Body:
+        """Return the statements that fail with the first of `numbers` that is noted."""
+        dtype = self.faults.dtype
+        none = Const(0 if dtype.is_integer else False, dtype)
+        return tuple(
+            If(
+                Compare(CompareOp.NE, Load(self.faults.name, (integer(k),), dtype), none),
+                (Fail(k),),
+            )
+            for k in sorted(numbers)
+        )
+
+
+def _may_end(loop: For) -> bool:
+    """Tell whether a loop may end before its bound."""
+    return loop.kind is LoopKind.SEQUENTIAL and leaves_itself(loop.body)
