@@ -23,6 +23,7 @@ from polyopt.frontend.gather import Pending
 from polyopt.frontend.integers import ONE, ZERO
 from polyopt.frontend.masks import chosen, is_same_mask
 from polyopt.frontend.memory import buffers_read, settled, store
+from polyopt.frontend.narrowing import demand_fit
 from polyopt.frontend.operators import BINARY, describe, operand, operate
 from polyopt.frontend.pins import fixed_items, refuse_write
 from polyopt.frontend.products import matmul
@@ -241,6 +242,7 @@ def write_element(b: Builder, view: Tensor, value: Number | Tensor, loc: Loc | N
         refuse("PO0144", "a complex number does not fit a real array", loc, "take `.real`")
     target = view.at(())
     assert isinstance(target, Load)
+    demand_fit(b, value, view.dtype, loc)
     store_element(b, target, cast(value.expr, view.dtype, loc))
 
 

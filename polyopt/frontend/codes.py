@@ -62,6 +62,8 @@ CODES: dict[str, str] = {
     "PO0173": "at call: sizes that must be equal differ",
     "PO0174": "at call: a size is negative",
     "PO0175": "at call: a loop must run because its variables are used afterwards",
+    "PO0176": "at call: an integer does not fit the element type",
+    "PO0177": "at call: an assertion of the function does not hold",
     "PO0180": "the function is too large",
 }
 

@@ -15,6 +15,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.memory import cheap, cheap_number, forced, settled
 from polyopt.frontend.merging import common_groups, expanded, groups_of, restored
+from polyopt.frontend.narrowing import COMPARISONS, compared_in, demand_fit
 from polyopt.frontend.promote import Operand, cast, dtypes_of
 from polyopt.frontend.shapes import broadcast, is_repeated, stretched
 from polyopt.frontend.values import Index, Number, Operandish, Tensor, as_tensor, cost_of
@@ -49,8 +50,11 @@ def operand_kinds(values: Sequence[Operandish]) -> tuple[Operand, ...]:
 def apply(b: Builder, op: Elementwise, values: Sequence[Operandish], loc: Loc | None) -> Operandish:
     """Return `op(*values)`, element by element; a number when all operands are numbers."""
     operands = operand_kinds(values)
-    *inputs, output = dtypes_of(op.ufunc, operands, loc)
-    return combine(b, op.name, values, tuple(inputs), output, op.rule, loc, repeats=op.repeats)
+    *given, output = dtypes_of(op.ufunc, operands, loc)
+    inputs = tuple(given)
+    if op.name in COMPARISONS:
+        inputs = compared_in(values, inputs)
+    return combine(b, op.name, values, inputs, output, op.rule, loc, repeats=op.repeats)
 
 
 def combine(
@@ -66,6 +70,8 @@ def combine(
 ) -> Operandish:
     """Return the elementwise `rule` of the values, each cast to its dtype in `inputs`."""
     values = [settled(b, value) for value in values]
+    for value, kind in zip(values, inputs, strict=True):
+        demand_fit(b, value, kind, loc)
     if all(isinstance(value, Number) for value in values):
         numbers = [cheap_number(b, v) if repeats else v for v in values if isinstance(v, Number)]
         parts = tuple(cast(n.expr, d, loc) for n, d in zip(numbers, inputs, strict=True))

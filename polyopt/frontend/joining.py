@@ -5,6 +5,7 @@ In: arguments of the call.  Out: new arrays, or lazy ones where a subscript map 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence as Items
 
 from polyopt.errors import Loc
@@ -51,6 +52,9 @@ from polyopt.frontend.values import (
 )
 from polyopt.ir.expr import Expr, integer, show
 from polyopt.ir.types import DType
+
+MOST_TURNS = 3
+"""By how much np.roll goes round an array that may be shorter."""
 
 
 def arrays_of(b: Builder, value: Value, args: Arguments) -> list[Tensor]:
@@ -169,24 +173,35 @@ def _rolled(b: Builder, value: Tensor, by: Expr, axis: int, loc: Loc | None) -> 
     if by == ZERO:
         return value
     most = constant(by)
-    message = f"np.roll by {show(by)} needs an array at least as long"
-    enough = [at_least(extent, by), at_least(extent, minus(ZERO, by))]
-    if most is not None:
-        enough = [at_least(extent, integer(abs(most)))]
-    for condition in enough:
-        b.demand(condition, "PO0173", message, loc, "roll by less than the size")
+    turns = 1
+    if most is not None and abs(most) <= MOST_TURNS:
+        turns = 1 if b.always(at_least(extent, integer(abs(most)))) else abs(most)
+    else:
+        message = f"np.roll by {show(by)} needs an array at least as long"
+        for least in (by, minus(ZERO, by)):
+            enough = at_least(extent, least)
+            b.demand(enough, "PO0173", message, loc, "roll by less than the size")
 
     def index(new: Index) -> Index:
         part = minus(new[axis], by)
-        below, above = plus(part, extent), minus(part, extent)
-        if most is not None:
-            first = less(part, ZERO) if most > 0 else less(part, extent)
-            found = select(first, below, part) if most > 0 else select(first, part, above)
-        else:
-            found = select(less(part, ZERO), below, select(less(part, extent), part, above))
+        found = part
+        if most is None or most < 0:
+            found = _turned(part, minus(ZERO, extent), turns, lambda p: less(p, extent))
+        if most is None:
+            found = select(less(part, ZERO), plus(part, extent), found)
+        elif most > 0:
+            found = _turned(part, extent, turns, lambda p: at_least(p, ZERO))
         return tuple(found if d == axis else p for d, p in enumerate(new))
 
     return remapped(value, value.shape, index)
+
+
+def _turned(part: Expr, extent: Expr, turns: int, inside: Callable[[Expr], Expr]) -> Expr:
+    """Return `part`, with `extent` added as often as it takes to be inside; `turns` at most."""
+    if turns == 0:
+        return part
+    further = _turned(plus(part, extent), extent, turns - 1, inside)
+    return select(inside(part), part, further)
 
 
 # -- subscript maps ---------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from polyopt.frontend.domains import Loop
 from polyopt.frontend.integers import ONE, is_affine, plus
 from polyopt.frontend.intervals import Interval, interval_of
 from polyopt.frontend.merging import common_groups, expanded, joined, merge
+from polyopt.frontend.narrowing import demand_fit
 from polyopt.frontend.promote import cast
 from polyopt.frontend.shapes import equate, stretched
 from polyopt.frontend.values import (
@@ -48,6 +49,7 @@ def store(b: Builder, target: Tensor, value: Tensor, loc: Loc | None) -> None:
         refuse("PO0163", "this expression is no array that can be written", loc)
     if value.dtype.is_complex and not target.dtype.is_complex:
         refuse("PO0144", "complex values cannot be stored into a real array", loc, "take `.real`")
+    demand_fit(b, value, target.dtype, loc)
     if target.merged is not None and (value.merged is not None or value.rank == 0):
         groups = common_groups((target, value))
         if groups is not None:

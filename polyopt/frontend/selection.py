@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from polyopt.frontend import finding
 from polyopt.frontend.arguments import Arguments, is_none, known_int, number, tensor
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
@@ -19,6 +20,7 @@ from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.elementwise import apply, combine, operand_kinds
 from polyopt.frontend.integers import select
 from polyopt.frontend.memory import store
+from polyopt.frontend.narrowing import is_beyond
 from polyopt.frontend.operators import operand
 from polyopt.frontend.promote import call, cast, common_dtype, is_castable, real_dtype
 from polyopt.frontend.reductions import is_true, with_out
@@ -37,11 +39,10 @@ from polyopt.ir.types import DType
 
 
 def where(b: Builder, args: Arguments) -> Value:
-    """np.where with three arguments"""
+    """np.where; with one argument the positions that are not zero"""
     condition, then, otherwise = args.take("condition", "x y")
-    if is_none(then) or is_none(otherwise):
-        hint = "give the values for true and false: np.where(c, x, y)"
-        refuse("PO0151", "np.where with one argument has a result of unknown size", args.loc, hint)
+    if is_none(then) and is_none(otherwise):
+        return finding.nonzero(b, Arguments(args.name, (condition,), {}, args.loc))
     values = tuple(operand(value, args.loc) for value in (condition, then, otherwise))
     kind = common_dtype(operand_kinds(values[1:]), args.loc)
     inputs = (DType.BOOL, kind, kind)
@@ -54,8 +55,11 @@ def clip(b: Builder, args: Arguments) -> Value:
     value = operand(array, args.loc)
     for name, bounds in (("maximum", (low, least)), ("minimum", (high, most))):
         for bound in bounds:
-            if not is_none(bound):
-                value = apply(b, UFUNCS[name], (value, operand(bound, args.loc)), args.loc)
+            if is_none(bound):
+                continue
+            limit = operand(bound, args.loc)
+            if not is_beyond(limit, value.dtype, below=name == "maximum"):
+                value = apply(b, UFUNCS[name], (value, limit), args.loc)
     return with_out(b, value, out, args)
 
 

@@ -256,6 +256,16 @@ FRONTEND: dict[str, Entry] = {
         "for i in range(n): s = a[i]\nreturn s, called with n = 0",
         "give the variable a value before the loop",
     ),
+    "PO0176": Entry(
+        "at a call: an integer does not fit the element type it is used with",
+        "a[i] + n for `a` of uint8, called with n = 300",
+        "pass a smaller integer, or an array of a wider type",
+    ),
+    "PO0177": Entry(
+        "at a call: an `assert` of the function does not hold",
+        "assert n > 2, called with n = 1",
+        "pass values for which it holds",
+    ),
     "PO0180": Entry(
         "the function is too large",
         "a function that unrolls to thousands of statements",
