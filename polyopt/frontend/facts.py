@@ -22,6 +22,7 @@ class Facts:
     variables kept in memory across iterations or branches.  `merged`: names that need memory where
     branches meet.  `stored_conditions`: branches whose condition must be computed once.
     `compacted`: where names are bound to elements under a mask that must lie side by side.
+    `bounded`: calls whose result is returned and must be no longer than they say themselves.
     `computed`: size parameters that a call computes from others (`computed.as_affine`)."""
 
     equal: dict[str, Expr] = field(default_factory=dict)
@@ -29,6 +30,7 @@ class Facts:
     merged: set[Place] = field(default_factory=set)
     stored_conditions: set[Place] = field(default_factory=set)
     compacted: set[Place] = field(default_factory=set)
+    bounded: set[Place] = field(default_factory=set)
     computed: dict[str, Expr] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
     functions: dict[object, PyFunction] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from polyopt.frontend import (
     creation,
     diagonals,
     facts_of_types,
+    finding,
     grids,
     indexing,
     invoke,
@@ -200,6 +201,7 @@ _ALL: dict[str, Rule | Written] = {
     **{name: facts_of_types.rule(name) for name in facts_of_types.NAMES},
     # by index arrays
     **indexing.FUNCTIONS,
+    **finding.FUNCTIONS,
     # written with other NumPy functions
     **{name: Written(function) for name, function in library.FUNCTIONS.items()},
 }
@@ -233,6 +235,7 @@ METHODS: dict[str, Rule | Written] = {
     "flatten": regrouping.flatten,
     "conj": FUNCTIONS["conjugate"],
     **indexing.METHODS,
+    **finding.METHODS,
     **invoke.METHODS,
 }
 

@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.integers import clipped
-from polyopt.frontend.memory import is_whole, plain, stored, stored_number
+from polyopt.frontend.integers import clipped, maximum, minimum, plus, times
+from polyopt.frontend.marks import dynamic_params
+from polyopt.frontend.masks import plain as unmasked
+from polyopt.frontend.memory import forced, is_whole, plain, stored, stored_number
 from polyopt.frontend.operators import describe, operand
 from polyopt.frontend.values import Buffer, Known, Number, Sequence, Tensor, Value
-from polyopt.ir.expr import Load
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, integer, linear
 from polyopt.ir.source import Result, ResultKind
 
 
@@ -42,7 +44,7 @@ def _result(b: Builder, value: Value, loc: Loc | None) -> Result:
     if isinstance(value, Sequence) or (isinstance(value, Known) and value.value is None):
         hint = "return one array or number, or a flat tuple of them"
         refuse("PO0164", f"returning {describe(value)} inside a tuple", loc, hint)
-    found = operand(value, loc)
+    found = operand(unmasked(b, value), loc)
     match found:
         case Tensor():
             return _array(b, found)
@@ -53,6 +55,8 @@ def _result(b: Builder, value: Value, loc: Loc | None) -> Result:
 
 
 def _array(b: Builder, value: Tensor) -> Result:
+    if dynamic_params(*value.shape):
+        return _counted(b, value)
     settled = replace(value, shape=tuple(clipped(extent) for extent in value.shape))
     buffer = is_whole(settled)
     if buffer is not None and buffer.argument is not None:
@@ -64,6 +68,67 @@ def _array(b: Builder, value: Tensor) -> Result:
     buffer.returned = True
     kind = ResultKind.OUTPUT if buffer.shape else ResultKind.SCALAR
     return Result(kind, buffer.name)
+
+
+def _counted(b: Builder, value: Tensor) -> Result:
+    """Return an array whose first extent is a dynamic size: the start of one that is long enough.
+
+    What is returned holds no more than the sizes of the arguments allow.
+    """
+    extent, *rest = value.shape
+    bound = largest_extent(b, extent)
+    place = b.unbounded.get(extent)
+    if bound is None and place is not None:
+        b.facts.add(b.facts.bounded, place)
+    if bound is None or dynamic_params(bound, *rest):
+        hint = "return it in an array of a known size, or give np.bincount a large `minlength`"
+        refuse("PO0137", "the sizes of the arguments do not bound this result's", b.loc, hint)
+    buffer = _start_of(value, bound)
+    if buffer is None:
+        buffer = b.new_buffer("result", value.dtype, (bound, *rest))
+        loops, index = b.fresh_loops(value.shape)
+        b.emit(loops, Load(buffer.name, index, value.dtype), forced(b, value).at(index))
+    held = stored_number(b, Number(clipped(extent), False), "length")
+    length = _buffer(b, held)
+    length.returned = buffer.returned = True
+    buffer.length = length.name
+    return Result(ResultKind.OUTPUT, buffer.name)
+
+
+def largest_extent(b: Builder, extent: Expr) -> Expr | None:
+    """Return what an extent over dynamic sizes never exceeds, over sizes of the arguments."""
+    if not dynamic_params(extent):
+        return extent
+    if extent in b.bounds:
+        return largest_extent(b, b.bounds[extent])
+    if isinstance(extent, Binary) and extent.op in (BinaryOp.MIN, BinaryOp.MAX):
+        left, right = largest_extent(b, extent.left), largest_extent(b, extent.right)
+        if extent.op is BinaryOp.MIN and (left is None or right is None):
+            return right if left is None else left
+        if left is None or right is None:
+            return None
+        return (minimum if extent.op is BinaryOp.MIN else maximum)(left, right)
+    value = linear(extent)
+    total: Expr = integer(value.constant)
+    for atom, factor in value.terms:
+        if atom == extent:
+            return None
+        if dynamic_params(atom) and factor < 0:
+            continue  # a size is no less than zero
+        most = largest_extent(b, atom)
+        if most is None:
+            return None
+        total = plus(total, times(most, factor))
+    return total
+
+
+def _start_of(value: Tensor, bound: Expr) -> Buffer | None:
+    """Return the kernel's own array of extent `bound` that `value` is the start of."""
+    if value.view is None or value.rank != 1:
+        return None
+    buffer, index = value.view.buffer, (Iter("?0"),)
+    own = buffer.argument is None and not buffer.returned and buffer.shape == (clipped(bound),)
+    return buffer if own and value.view.index(index) == index else None
 
 
 def _scalar_buffer(b: Builder, value: Number) -> Buffer | None:

@@ -37,6 +37,7 @@ class Buffer:
     """Storage: an argument (`argument` names it) or an array made by the kernel.
 
     `faults`: the array of faults met, one element for each; its shape is known at the end.
+    `length` names the variable that says how many entries of the first dimension are returned.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Buffer:
     layout: Layout = Layout.C
     returned: bool = False
     faults: bool = False
+    length: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from polyopt.frontend.library import calculus, calls, comparing, measures, movement, signals
+from polyopt.frontend.library import (
+    calculus,
+    calls,
+    comparing,
+    measures,
+    movement,
+    sets,
+    signals,
+    spectra,
+)
 from polyopt.frontend.library.asking import grids, refused, require_extent
 
 __all__ = ["FUNCTIONS", "Written", "grids", "refused", "require_extent"]
@@ -24,6 +33,11 @@ class Written:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "unique": sets.unique,
+    "fft.fftfreq": spectra.fftfreq,
+    "fft.rfftfreq": spectra.rfftfreq,
+    "fft.fftshift": spectra.fftshift,
+    "fft.ifftshift": spectra.ifftshift,
     "angle": comparing.angle,
     "fix": comparing.fix,
     "sinc": comparing.sinc,
