@@ -24,6 +24,11 @@ _HOMES = {
     ),
     "polyopt.frontend.argtypes": ("ArrayType", "ConstType", "ScalarType"),
     "polyopt.schedule": ("Schedule", "Witness"),
+    "polyopt.tracing.arrays": ("LazyArray", "lazy", "tensor"),
+    "polyopt.tracing.comprehension": ("comprehend",),
+    "polyopt.tracing.compiling": ("CompiledGraph", "compile"),
+    "polyopt.tracing.contraction": ("einsum",),
+    "polyopt.tracing.terms": ("indices", "max", "min", "prod", "sum", "where"),
     "polyopt.transforms": (
         "Affine", "Distribute", "Fuse", "Fusion", "Interchange", "Parallelize", "Separate",
         "Skew", "Tile", "Unroll", "Vectorize",
@@ -64,6 +69,17 @@ if TYPE_CHECKING:
     from polyopt.runtime.notices import CacheWarning, ForkWarning, PolyoptWarning
     from polyopt.schedule import Schedule, Witness
     from polyopt.targets import FpMode, Machine, Options, detect_machine
+    from polyopt.tracing.arrays import LazyArray, lazy, tensor
+    from polyopt.tracing.compiling import CompiledGraph
+    from polyopt.tracing.compiling import compile as compile
+    from polyopt.tracing.comprehension import comprehend
+    from polyopt.tracing.contraction import einsum
+    from polyopt.tracing.terms import indices
+    from polyopt.tracing.terms import max as max
+    from polyopt.tracing.terms import min as min
+    from polyopt.tracing.terms import prod as prod
+    from polyopt.tracing.terms import sum as sum
+    from polyopt.tracing.terms import where as where
     from polyopt.transforms import (
         Affine,
         Distribute,
@@ -84,6 +100,7 @@ __all__ = [
     "ArrayType",
     "BudgetError",
     "CacheWarning",
+    "CompiledGraph",
     "CompiledKernel",
     "ConstType",
     "Distribute",
@@ -97,6 +114,7 @@ __all__ = [
     "Interchange",
     "InternalError",
     "Kernel",
+    "LazyArray",
     "Machine",
     "Options",
     "Parallelize",
@@ -117,14 +135,19 @@ __all__ = [
     "bool_",
     "c64",
     "c128",
+    "comprehend",
     "detect_machine",
+    "einsum",
     "f32",
     "f64",
     "i8",
     "i16",
     "i32",
     "i64",
+    "indices",
     "kernel",
+    "lazy",
+    "tensor",
     "u8",
     "u16",
     "u32",

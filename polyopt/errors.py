@@ -2,7 +2,7 @@
 
 In: facts known where the error is raised.  Out: an exception that renders itself as text.
 Codes: PO01xx front end, PO02xx calls, PO03xx schedule, PO04xx emission, PO05xx toolchain,
-PO06xx command line and files, PO07xx budgets, PO09xx internal.
+PO06xx command line and files, PO07xx budgets, PO08xx lazy arrays, PO09xx internal.
 """
 
 from __future__ import annotations

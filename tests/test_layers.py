@@ -33,6 +33,7 @@ LAYERS: dict[str, set[str]] = {
         *_COMPILER, "frontend", "runtime", "schedule", "targets", "pipeline", "specialize",
         "building",
     },
+    "tracing": {"errors", "ir", "frontend", "runtime", "specialize", "api", ""},
     "report": {*_COMPILER, "schedule", "transforms", "strategy"},
     "cli": {
         *_COMPILER, "", "frontend", "schedule", "transforms", "targets", "pipeline", "runtime",

@@ -9,6 +9,7 @@ from polyopt.report.catalogue.call import CALL
 from polyopt.report.catalogue.command import COMMAND
 from polyopt.report.catalogue.entry import Entry
 from polyopt.report.catalogue.frontend import FRONTEND
+from polyopt.report.catalogue.lazy import LAZY
 from polyopt.report.catalogue.schedule import SCHEDULE
 from polyopt.report.catalogue.toolchain import TOOLCHAIN
 
@@ -20,6 +21,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
     "Schedules (PO03xx)": SCHEDULE,
     "Emission, toolchain, budgets, defects (PO04xx, PO05xx, PO07xx, PO09xx)": TOOLCHAIN,
     "Command line and files (PO06xx)": COMMAND,
+    "Lazy arrays (PO08xx)": LAZY,
 }
 
 CATALOGUE: dict[str, Entry] = {

@@ -1,0 +1,540 @@
+"""Lazy arrays: they record what is done to them through NumPy's protocols and Python's operators.
+
+In: placeholders, concrete arrays, operations.  Out: `LazyArray`, a handle of a node.
+Refuses: uses that need elements (PO0801), stores into views (PO0804), wrong declarations (PO0806).
+"""
+
+from __future__ import annotations
+
+import keyword
+import operator
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from polyopt.errors import FrontendError
+from polyopt.frontend.annotations import Annotation
+from polyopt.tracing import recording, shapes
+from polyopt.tracing.kinds import known
+from polyopt.tracing.nodes import (
+    Array,
+    Call,
+    Captured,
+    Kind,
+    Node,
+    Operator,
+    Placeholder,
+    Store,
+    Subscript,
+)
+from polyopt.tracing.places import here, refuse
+from polyopt.tracing.sizes import Extent, Shape, Size, as_extent, is_extent, parse, times
+from polyopt.tracing.subscripting import is_plain
+
+_MATMUL = Operator("@", operator.matmul)
+
+
+class LazyArray:
+    """An array that is not computed yet.
+
+    >>> import numpy as np, polyopt as po
+    >>> x = po.tensor("x", po.f64["N,3"])
+    >>> (np.exp(x) + 1).sum(axis=1)
+    <LazyArray (N,) float64>
+    """
+
+    __slots__ = ("__weakref__", "_node", "_views")
+    __array_priority__ = 1000.0
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._views: weakref.WeakSet[LazyArray] = weakref.WeakSet()
+
+    # -- what is known --------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        """The extents: numbers, or sizes with the names the placeholders give."""
+        return self._node.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self._node.shape)
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """The element type."""
+        return self._node.dtype
+
+    @property
+    def size(self) -> Extent:
+        """The number of elements."""
+        return times(*self._node.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Extent:
+        """Bytes of all elements."""
+        return times(self.size, self.itemsize)
+
+    def __repr__(self) -> str:
+        return f"<LazyArray {shapes.show(self.shape)} {self.dtype}>"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            refuse("PO0801", "len of a lazy number")
+        first = self.shape[0]
+        if isinstance(first, Size):
+            refuse("PO0803", f"len of a lazy array is `{first}`, which is known only at a call",
+                   hint="use x.shape[0]")  # fmt: skip
+        return first
+
+    def __iter__(self) -> Iterator[LazyArray]:
+        for position in range(len(self)):
+            yield self[position]
+
+    # -- values ---------------------------------------------------------------------------------
+
+    def compute(self, **options: object) -> Any:  # noqa: ANN401
+        """Return the value, which must need no placeholder; compile if that was not done yet."""
+        from polyopt.tracing.compiling import compute
+
+        return compute(self, options)
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Array:
+        found = np.asarray(self.compute())
+        if isinstance(self._node.op, Captured) and copy is not False:
+            found = found.copy()
+        return found if dtype is None else found.astype(dtype, copy=False)  # type: ignore[call-overload]
+
+    def item(self, *place: int) -> object:
+        """Return one element as a Python number."""
+        return np.asarray(self.compute()).item(*place)
+
+    def tolist(self) -> object:
+        """Return the elements as nested lists."""
+        return np.asarray(self.compute()).tolist()
+
+    def __bool__(self) -> bool:
+        self._refuse("the truth")
+
+    def __float__(self) -> float:
+        self._refuse("the number")
+
+    def __int__(self) -> int:
+        self._refuse("the number")
+
+    def __complex__(self) -> complex:
+        self._refuse("the number")
+
+    def __index__(self) -> int:
+        self._refuse("the number")
+
+    def __contains__(self, value: object) -> bool:
+        self._refuse("the truth")
+
+    def _refuse(self, what: str) -> NoReturn:
+        refuse("PO0801", f"{what} of a lazy array is needed while it is recorded")
+
+    __hash__ = object.__hash__
+
+    # -- NumPy's protocols ----------------------------------------------------------------------
+
+    def __array_ufunc__(
+        self, ufunc: Callable[..., object], method: str, *inputs: object, **options: object
+    ) -> object:
+        """Record a ufunc."""
+        return record_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(
+        self,
+        function: Callable[..., object],
+        types: Sequence[type],
+        args: Sequence[object],
+        options: dict[str, object],
+    ) -> object:
+        """Record a NumPy function."""
+        return record(function, *args, **options)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> object:
+        """Return NumPy, whose functions record."""
+        return np
+
+    # -- subscripts -----------------------------------------------------------------------------
+
+    def __getitem__(self, key: object) -> Any:  # noqa: ANN401
+        from polyopt.tracing.terms import element, is_term_key
+
+        if is_term_key(key):
+            return element(self._node, key)
+        found = LazyArray(recording.subscript(self._node, operand(key)))
+        return self._view(found) if is_plain(operand(key)) else found
+
+    def _view(self, found: LazyArray) -> LazyArray:
+        self._views.add(found)
+        return found
+
+    def __setitem__(self, key: object, value: object) -> None:
+        """Replace the array by a copy with new elements; the caller's arrays stay as they are."""
+        self._check_store(value)
+        self._node = recording.store(self._node, operand(key), operand(value))
+
+    def _check_store(self, value: object) -> None:
+        if is_view(self._node):
+            refuse("PO0804", "a store into a view, which NumPy would do to the array below")
+        if any(view is not value and view.ndim for view in self._views):
+            refuse("PO0804", "a store into an array of which views are in use",
+                   hint="store first, or copy the views: x[1:].copy()")  # fmt: skip
+
+    def _update(self, op: Operator, value: object) -> Any:  # noqa: ANN401
+        """`self op= value`: all names of this array see the new value."""
+        found = _operator(op, self, value)
+        if found is NotImplemented:
+            return found
+        assert isinstance(found, LazyArray)
+        if not self.shape:
+            return found
+        if not np.can_cast(found.dtype, self.dtype, "same_kind"):
+            refuse("PO0144", f"`{op.text}=` gives {found.dtype}, not to be put into {self.dtype}",
+                   hint=f"write `x = x {op.text} y`, or convert with `.astype`")  # fmt: skip
+        if len(found.shape) > len(self.shape):
+            refuse("PO0140", f"`{op.text}=` gives shape {shapes.show(found.shape)}")
+        self._check_store(value)
+        node = found._node
+        self._node = node if found.dtype == self.dtype else recording.astype(node, self.dtype)
+        return self
+
+    # -- methods --------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        """Return a method that is a NumPy function of the same name."""
+        if name not in _METHODS:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            hint = "use a NumPy function, or `.compute()` for values that need no input"
+            raise _NoAttribute("PO0152", f"`.{name}` of a lazy array", loc=here(), hint=hint)
+        function = getattr(np, name)
+        return lambda *args, **options: record(function, self, *args, **options)
+
+    def astype(self, dtype: object, **_: object) -> LazyArray:
+        """Return the array converted."""
+        if isinstance(dtype, Annotation):
+            dtype = dtype.dtype.numpy
+        return LazyArray(recording.astype(self._node, dtype))
+
+    def reshape(self, *shape: object, order: str = "C") -> Any:  # noqa: ANN401
+        """Return the elements in another shape; -1 is what is left."""
+        return record(np.reshape, self, _flat(shape), **({} if order == "C" else {"order": order}))
+
+    def transpose(self, *axes: object) -> Any:  # noqa: ANN401
+        """Return the dimensions in another order, reversed when none is given."""
+        found = _flat(axes)
+        return record(np.transpose, self, *((found,) if axes and found is not None else ()))
+
+    def flatten(self) -> Any:  # noqa: ANN401
+        """Return the elements as a vector."""
+        return record(np.ravel, self)
+
+    def view(self, *_: object) -> NoReturn:
+        """Refuse: bytes have no lazy meaning."""
+        refuse("PO0151", "`.view` of a lazy array", hint="convert with `.astype`")
+
+    def conj(self) -> Any:  # noqa: ANN401
+        """Return the complex conjugate."""
+        return record(np.conjugate, self)
+
+    conjugate = conj
+
+    def fill(self, value: object) -> None:
+        """Set all elements."""
+        self[...] = value
+
+    @property
+    def T(self) -> Any:  # noqa: ANN401, N802
+        """The dimensions in reverse order."""
+        return record(np.transpose, self)
+
+    @property
+    def mT(self) -> Any:  # noqa: ANN401, N802
+        """The last two dimensions exchanged."""
+        return record(np.swapaxes, self, -1, -2)
+
+    @property
+    def real(self) -> Any:  # noqa: ANN401
+        """The real part."""
+        return record(np.real, self)
+
+    @property
+    def imag(self) -> Any:  # noqa: ANN401
+        """The imaginary part."""
+        return record(np.imag, self)
+
+    @property
+    def flat(self) -> NoReturn:
+        """Refuse: iterators have no lazy meaning."""
+        refuse("PO0151", "`.flat` of a lazy array", hint="use `.ravel()`")
+
+    # -- operators ------------------------------------------------------------------------------
+
+    def __matmul__(self, other: object) -> Any:  # noqa: ANN401
+        return _operator(_MATMUL, self, other)
+
+    def __rmatmul__(self, other: object) -> Any:  # noqa: ANN401
+        return _operator(_MATMUL, other, self)
+
+    def __divmod__(self, other: object) -> Any:  # noqa: ANN401
+        return record_ufunc(np.divmod, "__call__", (self, other), {})
+
+
+class _NoAttribute(FrontendError, AttributeError):
+    """An attribute that lazy arrays lack: `hasattr` is False."""
+
+
+_METHOD_NAMES = """
+sum prod max min mean var std any all argmax argmin cumsum cumprod ptp clip round dot trace
+diagonal repeat squeeze swapaxes ravel copy take sort argsort nonzero searchsorted argpartition
+"""
+_METHODS = frozenset(_METHOD_NAMES.split())
+_BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+}  # fmt: skip
+_COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_UNARY = {"neg": "-", "pos": "+", "invert": "~", "abs": "abs"}
+
+
+def _install(name: str, text: str, kind: str) -> None:
+    """Give `LazyArray` an operator's methods."""
+    base = name if name not in ("and", "or") else f"{name}_"
+    op = Operator(text, getattr(operator, base))
+
+    def forward(self: LazyArray, other: object) -> object:
+        return _operator(op, self, other)
+
+    def backward(self: LazyArray, other: object) -> object:
+        return _operator(op, other, self)
+
+    def update(self: LazyArray, other: object) -> object:
+        return self._update(op, other)
+
+    def alone(self: LazyArray) -> object:
+        return _operator(op, self)
+
+    setattr(LazyArray, f"__{name}__", alone if kind == "unary" else forward)
+    if kind == "binary":
+        setattr(LazyArray, f"__r{name}__", backward)
+        setattr(LazyArray, f"__i{name}__", update)
+
+
+for _name, _text in _BINARY.items():
+    _install(_name, _text, "binary")
+for _name, _text in _COMPARE.items():
+    _install(_name, _text, "compare")
+for _name, _text in _UNARY.items():
+    _install(_name, _text, "unary")
+
+
+def _flat(parts: tuple[object, ...]) -> object:
+    """`f(2, 3)` and `f((2, 3))` are the same."""
+    if len(parts) == 1 and not is_extent(parts[0]):
+        return parts[0]
+    return parts
+
+
+def is_view(node: Node) -> bool:
+    """Whether NumPy would share the memory of another array."""
+    match node.op:
+        case Subscript():
+            return is_plain(node.operands[1])
+        case Call(function=function):
+            return function in shapes.MOVES
+        case _:
+            return False
+
+
+# -- operands ---------------------------------------------------------------------------------
+
+
+def operand(value: object) -> object:
+    """Return a value as an operand of a node: arrays become nodes, the rest stays."""
+    match value:
+        case LazyArray():
+            return value._node
+        case np.ndarray():
+            return recording.captured(value)
+        case tuple():
+            return tuple(operand(part) for part in value)
+        case list():
+            return [operand(part) for part in value]
+        case slice():
+            return slice(operand(value.start), operand(value.stop), operand(value.step))
+        case Annotation():
+            return value.dtype.numpy
+        case _:
+            return value
+
+
+_SCALARS = (bool, int, float, complex, np.generic, np.ndarray, LazyArray, Size, tuple, list)
+
+
+def _operator(op: Operator, *values: object) -> Any:  # noqa: ANN401
+    """Record a Python operator; other types of operand decide for themselves."""
+    for value in values:
+        if isinstance(value, str | bytes | dict | set | None):
+            refuse("PO0151", f"`{op.text}` of a lazy array and {value!r}")
+        if not isinstance(value, _SCALARS):
+            return NotImplemented
+    return LazyArray(recording.operator(op, *(operand(_array(value)) for value in values)))
+
+
+def _array(value: object) -> object:
+    """A list of numbers beside an array is an array."""
+    if isinstance(value, tuple | list):
+        return np.stack(value) if any(_is_lazy(v) for v in value) else np.asarray(value)
+    return value
+
+
+def _is_lazy(value: object) -> bool:
+    if isinstance(value, tuple | list):
+        return any(_is_lazy(part) for part in value)
+    return isinstance(value, LazyArray)
+
+
+def record(function: Callable[..., object], *args: object, **options: object) -> Any:  # noqa: ANN401
+    """Record a call of a NumPy function."""
+    options.pop("like", None)
+    out = options.pop("out", None)
+    found = recording.call_any(
+        function,
+        tuple(operand(value) for value in args),
+        {name: operand(value) for name, value in options.items()},
+    )
+    result = _lazies(found)
+    if function in shapes.MOVES and args and isinstance(args[0], LazyArray):
+        args[0]._view(result)
+    return result if out is None else _written(out, result)
+
+
+def record_ufunc(
+    ufunc: Callable[..., object], method: str, inputs: Sequence[object], options: dict[str, object]
+) -> Any:  # noqa: ANN401
+    """Record a ufunc's call, or one of its methods as a function of its own."""
+    if method != "__call__":
+        return record(getattr(ufunc, method), *inputs, **options)
+    return record(ufunc, *inputs, **options)
+
+
+def _lazies(found: Node | tuple[Node, ...]) -> Any:  # noqa: ANN401
+    if isinstance(found, tuple):
+        return tuple(LazyArray(node) for node in found)
+    return LazyArray(found)
+
+
+def _written(out: object, result: object) -> object:
+    """Store a result into `out=`."""
+    if isinstance(out, tuple):
+        if len(out) == 1 and not isinstance(result, tuple):
+            return _written(out[0], result)
+        assert isinstance(result, tuple)
+        return tuple(_written(o, r) for o, r in zip(out, result, strict=True))
+    if out is None:
+        return result
+    if not isinstance(out, LazyArray):
+        refuse("PO0801", "`out=` is a concrete array, but the result is lazy",
+               hint="leave `out=` away, and use the result")  # fmt: skip
+    assert isinstance(result, LazyArray)
+    if not np.can_cast(result.dtype, out.dtype, "same_kind"):
+        refuse("PO0144", f"{result.dtype} does not go into `out` of {out.dtype}",
+               hint="convert with `.astype`")  # fmt: skip
+    out[...] = result
+    return out
+
+
+# -- where lazy arrays come from --------------------------------------------------------------
+
+
+def tensor(name: str, shape: object, dtype: object = None) -> LazyArray:
+    """Declare an input.
+
+    >>> import numpy as np, polyopt as po
+    >>> po.tensor("x", po.f32["N,D"])
+    <LazyArray (N, D) float32>
+    >>> po.tensor("w", ("D", 64), np.float64)
+    <LazyArray (D, 64) float64>
+    """
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        refuse("PO0806", f"{name!r} is no name for an input")
+    if name in ("np", "po"):
+        refuse("PO0806", f"the name {name!r} stands for a module in the function that is made")
+    if isinstance(shape, Annotation):
+        extents, found = _annotated(shape), shape.dtype.numpy
+    else:
+        parts = shape if isinstance(shape, tuple | list) else (shape,)
+        extents = tuple(_declared(part) for part in parts)
+        found = _element_type(dtype)
+    return LazyArray(recording.make(Placeholder(name), (), Kind(extents, found)))
+
+
+def _annotated(note: Annotation) -> Shape:
+    dims = note.dims or ()
+    if any(dim == ":" for dim in dims):
+        refuse("PO0806", f"the dimensions of `{note}` need names or numbers")
+    return tuple(_checked(parse(dim)) for dim in dims)
+
+
+def _declared(part: object) -> Extent:
+    if isinstance(part, str):
+        return _checked(parse(part))
+    if not is_extent(part):
+        refuse("PO0806", f"{part!r} is no size")
+    return _checked(as_extent(part))
+
+
+def _checked(extent: Extent) -> Extent:
+    if isinstance(extent, int) and extent < 0:
+        refuse("PO0806", f"the size {extent} is negative")
+    return extent
+
+
+def _element_type(dtype: object) -> np.dtype[np.generic]:
+    if isinstance(dtype, Annotation):
+        return dtype.dtype.numpy
+    if dtype is None:
+        refuse("PO0806", "the element type of an input is not given")
+    try:
+        return known(np.dtype(dtype))  # type: ignore[call-overload]
+    except TypeError:
+        refuse("PO0806", f"{dtype!r} is no element type")
+
+
+def lazy(array: object, name: str | None = None) -> LazyArray:
+    """Capture a concrete array: its contents are those at the time of each call.
+
+    >>> import numpy as np, polyopt as po
+    >>> float((po.lazy(np.arange(3.0)) * 2).sum().compute())
+    6.0
+    """
+    if isinstance(array, LazyArray):
+        return array
+    if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
+        refuse("PO0806", f"{name!r} is no name for an array")
+    return LazyArray(recording.captured(np.asarray(array), name))
+
+
+def as_lazy(value: object) -> LazyArray:
+    """Return a size as a lazy number, an array as a lazy one."""
+    if isinstance(value, Size):
+        return LazyArray(recording.size_value(value))
+    return lazy(value)
+
+
+def is_stored(node: Node) -> bool:
+    """Whether the node changes elements of a copy."""
+    return isinstance(node.op, Store)

@@ -1,0 +1,109 @@
+"""The oracle: a graph evaluated node by node by NumPy.
+
+In: nodes in order, arrays for the inputs.  Out: arrays for the outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from typing_extensions import assert_never
+
+from polyopt.tracing.nodes import (
+    Call,
+    Captured,
+    Loops,
+    Method,
+    Node,
+    Operator,
+    Part,
+    Placeholder,
+    SizeValue,
+    Store,
+    Subscript,
+)
+from polyopt.tracing.sizes import Extent, Extreme, Name, Quotient, Size, Unknown
+
+
+def evaluate(
+    order: Sequence[Node], inputs: Mapping[int, object], names: Mapping[str, int]
+) -> dict[int, object]:
+    """Return the value of every node by the node's id."""
+    values: dict[int, object] = dict(inputs)
+    with np.errstate(all="ignore"):
+        for node in order:
+            if id(node) not in values:
+                values[id(node)] = _value(node, values, names)
+    return values
+
+
+def _value(node: Node, values: Mapping[int, object], names: Mapping[str, int]) -> object:
+    operands: Any = [_operand(value, values, names) for value in node.operands]
+    keywords = {key: _operand(value, values, names) for key, value in node.keywords}
+    match node.op:
+        case Captured(array=held):
+            return held
+        case Call(function=function) | Operator(function=function):
+            return function(*operands, **keywords)
+        case Method(name=name):
+            return getattr(np.asarray(operands[0]), name)(*operands[1:])
+        case Subscript():
+            array, key = operands
+            return array[key]
+        case Part(position=position):
+            return operands[0][position]
+        case Store():
+            array, key, value = operands
+            copy = np.array(array)
+            copy[key] = value
+            return copy
+        case SizeValue(size=size):
+            return _extent(size, values, names)
+        case Loops(nest=nest):
+            return nest.evaluate(operands)
+        case Placeholder(name=name):
+            raise KeyError(name)
+        case _:
+            assert_never(node.op)
+
+
+def _operand(value: object, values: Mapping[int, object], names: Mapping[str, int]) -> object:
+    match value:
+        case Node():
+            return values[id(value)]
+        case Size():
+            return _extent(value, values, names)
+        case tuple():
+            return tuple(_operand(part, values, names) for part in value)
+        case list():
+            return [_operand(part, values, names) for part in value]
+        case slice():
+            parts = (value.start, value.stop, value.step)
+            return slice(*(_operand(part, values, names) for part in parts))
+        case _:
+            return value
+
+
+def _extent(extent: Extent, values: Mapping[int, object], names: Mapping[str, int]) -> int:
+    if isinstance(extent, int):
+        return extent
+    total = 0
+    for monomial, coefficient in extent.terms:
+        for part in monomial:
+            match part:
+                case Name(text=text):
+                    coefficient *= names[text]
+                case Unknown(node=node, dim=dim):
+                    coefficient *= np.shape(values[id(node)])[dim]  # type: ignore[call-overload]
+                case Quotient(left=left, right=right, remainder=rest):
+                    a, c = _extent(left, values, names), _extent(right, values, names)
+                    coefficient *= a % c if rest else a // c
+                case Extreme(left=left, right=right, least=least):
+                    a, c = _extent(left, values, names), _extent(right, values, names)
+                    coefficient *= min(a, c) if least else max(a, c)
+                case _:
+                    assert_never(part)
+        total += coefficient
+    return total

@@ -1,0 +1,208 @@
+"""Making nodes: the kind of each result is found when the operation is recorded.
+
+In: an operation and operands made of nodes, sizes and constants.  Out: nodes.
+Refuses: what NumPy would refuse (PO0140, PO0141, PO0146, PO0153) and operands of no use (PO0151).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from polyopt.tracing import kinds, shapes
+from polyopt.tracing.nodes import (
+    Array,
+    Call,
+    Captured,
+    Kind,
+    Method,
+    Node,
+    Op,
+    Operator,
+    Part,
+    SizeValue,
+    Store,
+    Subscript,
+    leaves,
+)
+from polyopt.tracing.places import here, refuse
+from polyopt.tracing.probing import Found, probe
+from polyopt.tracing.sizes import Shape, Size, Unknown, atom
+from polyopt.tracing.subscripting import selected
+
+_INT = np.dtype(np.int64)
+
+
+def make(
+    op: Op,
+    operands: tuple[object, ...],
+    kind: Kind,
+    keywords: Mapping[str, object] | None = None,
+    kinds: tuple[Kind, ...] = (),
+) -> Node:
+    """Return a node recorded at the user's present line."""
+    return Node(op, operands, tuple((keywords or {}).items()), kind, here(), kinds)
+
+
+def captured(array: Array, name: str | None = None) -> Node:
+    """Return the node of a concrete array."""
+    dtype = kinds.known(array.dtype)
+    return make(Captured(array, name), (), Kind(array.shape, dtype))
+
+
+def size_value(size: Size) -> Node:
+    """Return a size as a number."""
+    return make(SizeValue(size), (), Kind((), _INT, True))
+
+
+def call(function: Callable[..., object], *operands: object, **keywords: object) -> Node:
+    """Return the node of a call with one result."""
+    found = call_any(function, operands, keywords)
+    if isinstance(found, tuple):
+        name = getattr(function, "__name__", str(function))
+        refuse("PO0151", f"`{name}` gives several results here")
+    return found
+
+
+def call_any(
+    function: Callable[..., object], operands: tuple[object, ...], keywords: Mapping[str, object]
+) -> Node | tuple[Node, ...]:
+    """Return the node, or the nodes, of a call's results."""
+    _check_operands(operands, keywords)
+    if function is np.matmul:
+        return _ruled(function, operands, keywords)
+    if isinstance(function, np.ufunc):
+        return _elementwise(function, operands, keywords)
+    if function in shapes.RULES:
+        return _ruled(function, operands, keywords)
+    return _probed(function, operands, keywords)
+
+
+def _check_operands(operands: tuple[object, ...], keywords: Mapping[str, object]) -> None:
+    for value in leaves((operands, dict(keywords))):
+        if isinstance(value, np.ndarray):
+            raise AssertionError("arrays are captured before")
+        if callable(value) and not isinstance(value, type):
+            refuse("PO0151", f"the operand {value!r}")
+
+
+def _elementwise(
+    function: Callable[..., object], operands: tuple[object, ...], keywords: Mapping[str, object]
+) -> Node | tuple[Node, ...]:
+    shape = shapes.elementwise(*operands)
+    types = kinds.elementwise(function, operands, keywords)
+    found = tuple(Kind(shape, dtype, weak and shape == ()) for dtype, weak in types)
+    return _results(Call(function), operands, keywords, found, len(found) > 1)
+
+
+def operator(op: Operator, *operands: object) -> Node:
+    """Return the node of a Python operator."""
+    if op.text == "@":
+        dtype, _ = kinds.element_type(kinds.run(op.function, operands, {}))
+        return make(op, operands, Kind(shapes.matmul(*operands), dtype))
+    shape = shapes.elementwise(*operands)
+    ((dtype, weak),) = kinds.elementwise(op.function, operands, {})
+    return make(op, operands, Kind(shape, dtype, weak and shape == ()))
+
+
+def _ruled(
+    function: Callable[..., object], operands: tuple[object, ...], keywords: Mapping[str, object]
+) -> Node:
+    try:
+        shape = shapes.RULES[function](*operands, **keywords)
+    except TypeError as error:
+        refuse("PO0151", f"the arguments of `{getattr(function, '__name__', '')}`: {error}")
+    first = operands[0] if operands else None
+    if function in shapes.KEEPS_TYPE and isinstance(first, Node):
+        return make(Call(function), operands, Kind(shape, first.dtype), keywords)
+    dtype, _ = kinds.element_type(kinds.run(function, operands, keywords))
+    return make(Call(function), operands, Kind(shape, dtype), keywords)
+
+
+def _probed(
+    function: Callable[..., object], operands: tuple[object, ...], keywords: Mapping[str, object]
+) -> Node | tuple[Node, ...]:
+    found, several = probe(function, operands, keywords)
+    if not several and None in found[0].shape:
+        return _open(Call(function), operands, keywords, found[0])
+    if any(None in part.shape for part in found):
+        name = getattr(function, "__name__", str(function))
+        refuse("PO0803", f"the shapes of the results of `{name}` depend on values")
+    plain = tuple(
+        Kind(tuple(e for e in part.shape if e is not None), part.dtype, part.weak) for part in found
+    )
+    return _results(Call(function), operands, keywords, plain, several)
+
+
+def _results(
+    op: Op,
+    operands: tuple[object, ...],
+    keywords: Mapping[str, object],
+    found: tuple[Kind, ...],
+    several: bool,
+) -> Node | tuple[Node, ...]:
+    if not several:
+        return make(op, operands, found[0], keywords)
+    whole = make(op, operands, Kind((len(found),), np.dtype(np.float64)), keywords, found)
+    return tuple(make(Part(n), (whole,), kind) for n, kind in enumerate(found))
+
+
+def _open(
+    op: Op, operands: tuple[object, ...], keywords: Mapping[str, object], found: Found
+) -> Node:
+    """Return a node some of whose extents only its value tells."""
+    node = make(op, operands, Kind((), found.dtype), keywords)
+    shape = tuple(
+        atom(Unknown(node, d)) if extent is None else extent for d, extent in enumerate(found.shape)
+    )
+    object.__setattr__(node, "kind", Kind(shape, found.dtype))  # the extents name the node itself
+    return node
+
+
+def subscript(node: Node, key: object) -> Node:
+    """Return `node[key]`."""
+    shape = selected(node.shape, key)
+    if shape is not None:
+        return make(Subscript(), (node, key), Kind(shape, node.dtype))
+    (mask,) = key if isinstance(key, tuple) and len(key) == 1 else (key,)
+    if not isinstance(mask, Node):
+        hint = "select by the mask first, then by the rest"
+        refuse("PO0140", "a mask together with other subscripts", hint=hint)
+    rest = node.shape[len(mask.shape) :]
+    shapes.broadcast(node.shape[: len(mask.shape)], mask.shape)
+    return _open(Subscript(), (node, mask), {}, Found((None, *rest), node.dtype, False))
+
+
+def store(node: Node, key: object, value: object) -> Node:
+    """Return a copy of `node` with `value` at `key`."""
+    target = selected(node.shape, key)
+    if target is not None:
+        _require_fits(target, shapes.shape_of(value))
+    dtype, _ = kinds.element_type(kinds.sample(value))
+    if dtype.kind == "c" and node.dtype.kind != "c":
+        refuse("PO0144", f"{dtype} values do not go into an array of {node.dtype}",
+               hint="take `.real`")  # fmt: skip
+    return make(Store(), (node, key, value), node.kind)
+
+
+def _require_fits(target: Shape, given: Shape) -> None:
+    extra = len(given) - len(target)
+    if extra > 0 and all(extent == 1 for extent in given[:extra]):
+        given = given[extra:]
+    fits = len(given) <= len(target)
+    for extent, room in zip(reversed(given), reversed(target), strict=False):
+        fits = fits and (extent == 1 or room != 1)
+    if not fits:
+        shown = f"{shapes.show(given)} do not fit {shapes.show(target)}"
+        refuse("PO0140", f"values of shape {shown}")
+    shapes.broadcast(target, given)
+
+
+def astype(node: Node, dtype: object) -> Node:
+    """Return `node.astype(dtype)`."""
+    try:
+        found = kinds.known(np.dtype(dtype))  # type: ignore[call-overload]
+    except TypeError:
+        refuse("PO0143", f"{dtype!r} is no element type", hint="use np.float32, np.int64, bool")
+    return make(Method("astype"), (node, found), Kind(node.shape, found))

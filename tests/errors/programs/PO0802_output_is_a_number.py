@@ -1,0 +1,7 @@
+import numpy as np
+
+import polyopt as po
+
+
+def act():
+    po.compile({"loss": 3})
