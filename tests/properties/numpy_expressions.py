@@ -54,6 +54,7 @@ class Expressions:
         self.beyond = beyond
         self.loose = False
         self.unsigned = False
+        self.divides = False
         self.helpers: set[str] = set()
         self.uses_half = False
 
@@ -154,7 +155,8 @@ class Expressions:
             return f"np.{rng.choice(('minimum', 'maximum', 'fmin', 'fmax'))}({left}, {right})"
         if roll < 0.95:
             return f"np.{rng.choice(('add', 'subtract', 'multiply'))}({left}, {right})"
-        return f"{left} / (np.abs({right}) + 1)"
+        self.divides = True
+        return f"({left} / (np.abs({right}) + 1))"
 
     def unary(self, shape: Shape, depth: int) -> str:
         value = self.array(shape, depth)
@@ -365,6 +367,8 @@ class Expressions:
         self.unsigned = True
         if func not in ("max", "min", "any", "all", "argmax", "argmin", "count_nonzero"):
             self.loose = True
+        if func in ("mean", "std", "var"):
+            self.divides = True
 
     def whole(self) -> str:
         """Return a reduction of a whole array: a number."""
@@ -377,6 +381,7 @@ class Expressions:
         roll = rng.random()
         self.note_reduction("sum")
         if roll < 0.15:
+            self.divides = True
             return f"{name}[{self.condition_on(name)}].{rng.choice(('sum', 'mean', 'sum'))}()"
         if roll < 0.2:
             return f"np.count_nonzero({self.condition_on(name)})"
@@ -389,6 +394,7 @@ class Expressions:
                 rng.choice(other)
             )
         func = rng.choice(("sum", "max", "min", "mean", "std", "any", "all", "argmax", "argmin"))
+        self.note_reduction(func)
         return rng.choice((f"np.{func}({name})", f"{name}.{func}()"))
 
     def condition_on(self, name: str) -> str:
@@ -518,6 +524,7 @@ class Expressions:
         if name == "mix":
             return f"mix({self.own(shape)}, {self.array(shape, 0)}, {self.number(0)})"
         if name == "norm":
+            self.divides = True
             self.note_reduction("sum")
         return f"{name}({self.own(shape)})"
 

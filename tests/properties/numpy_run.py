@@ -124,9 +124,20 @@ def compare(want: list[Any], got: list[Any], case: NumpyCase | KeptCase) -> None
         first, second = np.asarray(one), np.asarray(two)
         if first.shape != second.shape:
             raise Differs(f"result {number}: shape {first.shape}, not {second.shape}")
-        if first.dtype != second.dtype:
+        python_number = isinstance(one, bool | int | float | complex) and not isinstance(
+            one, np.generic
+        )
+        if first.dtype != second.dtype and not (
+            python_number or (first.ndim == 0 and _chosen_while_running(case, first, second))
+        ):
             raise Differs(f"result {number}: {first.dtype}, not {second.dtype}")
         _compare_values(number, first, second, case)
+
+
+def _chosen_while_running(case: NumpyCase | KeptCase, first: Any, second: Any) -> bool:
+    """Whether the type of a number may depend on the path taken: ours is then the wider one."""
+    paths = any(word in case.text for word in (" max(", " min(", "for ", " if ", "(max(", "(min("))
+    return paths and bool(np.result_type(first.dtype, second.dtype) == second.dtype)
 
 
 def _compare_values(number: int, first: Any, second: Any, case: NumpyCase | KeptCase) -> None:
