@@ -29,7 +29,7 @@ from polyopt.cli.prepare import (
     types_option,
 )
 from polyopt.cli.typespec import parse_sizes
-from polyopt.errors import UsageError
+from polyopt.errors import KernelFault, PolyoptError, UsageError
 
 if TYPE_CHECKING:
     from polyopt.cli.compare import Comparison
@@ -117,9 +117,22 @@ class _Run:
         for _ in range(count):
             arguments = copy.deepcopy(self.values)
             started = time.perf_counter()
-            returned = func(*arguments)
+            returned = self._call(func, arguments)
             seconds.append(time.perf_counter() - started)
         return _Timed(arguments, returned, tuple(seconds))
+
+    def _call(self, func: Callable[..., object], arguments: tuple[Any, ...]) -> object:
+        """Call `func`; what it raises of its own is a failure of the program, not of polyopt."""
+        try:
+            return func(*arguments)
+        except PolyoptError:
+            raise
+        except Exception as error:
+            raise KernelFault(
+                "PO0236",
+                f"`{self.name}` raised {type(error).__name__}: {error}",
+                hint="pass values that it takes, with --npz, or choose other sizes",
+            ) from error
 
 
 def outcome(program: Program, arguments: Sequence[Any], returned: object) -> dict[str, Any]:

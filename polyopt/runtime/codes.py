@@ -31,6 +31,7 @@ CODES = {
     "PO0233": "a divisor found while the kernel ran is zero",
     "PO0234": "a number found while the kernel ran is too large",
     "PO0235": "an `assert` did not hold while the kernel ran",
+    "PO0236": "the function that was run raised an exception",
     "PO0501": "no C compiler",
     "PO0502": "the C compiler refused emitted code",
     "PO0503": "a built library cannot be loaded",

@@ -130,4 +130,9 @@ CALL: dict[str, Entry] = {
         "assert error < tolerance",
         "see what the assertion says; arrays hold what was computed until then",
     ),
+    "PO0236": Entry(
+        "the function that was run raised an exception of its own",
+        "polyopt run solve.py:solve, where numpy.linalg.solve meets a singular matrix",
+        "pass values that the function takes, with --npz, or choose other sizes",
+    ),
 }
