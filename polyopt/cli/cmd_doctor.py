@@ -67,14 +67,26 @@ def command(context: click.Context, numpy_too: bool, as_json: bool) -> None:
 
 
 def _show_numpy(as_json: bool) -> None:
+    from polyopt.frontend.numpy_guide import GROUPS, MEANING, rows
     from polyopt.frontend.numpy_table import FUNCTIONS, METHODS
 
     if as_json:
-        result_json({"functions": sorted(FUNCTIONS), "methods": sorted(METHODS)})
+        table = [asdict(row) for row in rows()]
+        names = {"functions": sorted(FUNCTIONS), "methods": sorted(METHODS)}
+        result_json({**names, "table": table})
         return
-    for title, names in (("functions", FUNCTIONS), ("methods of arrays", METHODS)):
-        lines = fill(", ".join(sorted(names)), 96, initial_indent="  ", subsequent_indent="  ")
-        result(f"{title}\n{lines}")
+    for how, meaning in MEANING.items():
+        result(f"{how.value}: {meaning}")
+        for group in GROUPS:
+            if group.how is how and group.names:
+                _show_group(group.title, group.names, group.limits)
+    _show_group("methods of arrays", tuple(sorted(METHODS)), "")
+
+
+def _show_group(title: str, names: tuple[str, ...], limits: str) -> None:
+    lines = fill(", ".join(names), 96, initial_indent="    ", subsequent_indent="    ")
+    note = f": {limits}" if limits else ""
+    result(f"  {title}{note.replace('`', '')}\n{lines}")
 
 
 def _facts() -> Iterator[Fact]:

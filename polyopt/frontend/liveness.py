@@ -37,7 +37,19 @@ def analyse(body: Sequence[ast.stmt]) -> Liveness:
     """Return the liveness of a function body."""
     result = Liveness()
     _block(body, frozenset(), result)
+    captured = frozenset().union(*(_used(inner) for inner in _functions(body)))
+    if captured:  # functions of the kernel may be called anywhere
+        for names in (result.after, result.body):
+            names.update({node: live | captured for node, live in names.items()})
     return result
+
+
+def _functions(body: Iterable[ast.AST]) -> Iterable[ast.AST]:
+    """Yield the functions and lambdas defined in a body."""
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.FunctionDef | ast.Lambda):
+                yield node
 
 
 def assigned(body: Iterable[ast.AST]) -> frozenset[str]:

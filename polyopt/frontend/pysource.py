@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.liveness import Liveness, analyse, assigned
+from polyopt.frontend.settings import without_settings
 from polyopt.frontend.structure import Rewriter
 
 
@@ -98,7 +99,7 @@ def read_function(func: Callable[..., object]) -> PyFunction:
             "write the results into an array and return it",
         )
     found = _parse(plain)
-    tree = Rewriter(found.loc).function(found.tree)
+    tree = Rewriter(found.loc).function(without_settings(found.tree, found.globals))
     return replace(found, tree=tree, live=analyse(tree.body), locals=assigned(tree.body))
 
 

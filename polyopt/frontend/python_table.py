@@ -256,7 +256,8 @@ def _complex(b: Builder, args: Arguments) -> Value:
         return Number(cast(re.expr, DType.COMPLEX128), True)
     if re.dtype.is_complex or im.dtype.is_complex:
         refuse("PO0144", "complex of complex parts", args.loc, "add them: a + 1j * b")
-    whole = of_parts(*(cast(p.expr, DType.FLOAT64) for p in (re, im)), DType.COMPLEX128)
+    first_part, second_part = (cast(p.expr, DType.FLOAT64) for p in (re, im))
+    whole = of_parts(first_part, second_part, DType.COMPLEX128)
     return Number(whole, True)
 
 

@@ -120,7 +120,7 @@ def nan_to_num(b: Builder, args: Arguments) -> Value:
         return value
     part = real_dtype(kind)
     info = np.finfo(part.value)
-    ends = []
+    ends: list[Expr] = []
     for given, default in ((nan, 0.0), (high, float(info.max)), (low, float(info.min))):
         if is_none(given):
             ends.append(Const(default, part))

@@ -127,8 +127,8 @@ def mixed_order(op: CompareOp, left: Expr, right: Expr) -> Expr:
     """Compare a signed with an unsigned 64-bit integer by value."""
     signed = left if left.dtype is DType.INT64 else right
     negative = Compare(CompareOp.LT, signed, Const(0, DType.INT64))
-    wide = tuple(Cast(v, DType.UINT64) if v is signed else v for v in (left, right))
+    one, other = (Cast(v, DType.UINT64) if v is signed else v for v in (left, right))
     is_smaller = op in (CompareOp.LT, CompareOp.LE)
     is_larger = op in (CompareOp.GT, CompareOp.GE)
     answer = op is CompareOp.NE or (is_smaller if signed is left else is_larger)
-    return select(negative, Const(answer, DType.BOOL), Compare(op, *wide))
+    return select(negative, Const(answer, DType.BOOL), Compare(op, one, other))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from polyopt.frontend.assertions import read_assert
 from polyopt.frontend.assignments import assign, augment
 from polyopt.frontend.branches import read_if
 from polyopt.frontend.builder import Builder
@@ -22,7 +23,6 @@ _REFUSED: dict[type[ast.stmt], tuple[str, str, str]] = {
     ast.Try: ("PO0112", "`try`", "check the inputs before the kernel is called"),
     ast.Raise: ("PO0112", "`raise`", "check the inputs before the kernel is called"),
     ast.With: ("PO0112", "`with`", "do this outside the kernel"),
-    ast.Assert: ("PO0112", "`assert`", "check the inputs before the kernel is called"),
     ast.AsyncFor: ("PO0113", "`async for`", "use a plain `for` loop"),
     ast.AsyncWith: ("PO0113", "`async with`", "do this outside the kernel"),
     ast.AsyncFunctionDef: ("PO0113", "a coroutine", "use a plain function of the module"),
@@ -80,6 +80,8 @@ def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:
             read_for(b, frame, node)
         case ast.While():
             read_while(b, frame, node)
+        case ast.Assert():
+            read_assert(b, frame, node)
         case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign():
             return
         case ast.Expr(value=value):
