@@ -97,7 +97,7 @@ class Builder:
     faults: list[Fault] = field(default_factory=list)
     intervals: dict[str, Interval] = field(default_factory=dict)
     bounds: dict[Expr, Expr] = field(default_factory=dict)  # dynamic size -> what it never exceeds
-    unbounded: dict[Expr, tuple[object, ...]] = field(default_factory=dict)  # the others -> the call that knows
+    unbounded: dict[Expr, tuple[object, ...]] = field(default_factory=dict)  # -> the call it is of
     library: list[LibraryCall] = field(default_factory=list)
     sizes: list[Expr] = field(default_factory=list)
     required: list[Expr] = field(default_factory=list)  # demanded of every call: at least zero

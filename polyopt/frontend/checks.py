@@ -51,7 +51,7 @@ def checks_of(
 
 def _require_affine(demand: Demand) -> None:
     if not is_affine(demand.condition):
-        refuse("PO0133", f"{demand.message}, and no affine check tells", demand.loc, demand.hint)
+        refuse(demand.code, f"{demand.message}: no affine check tells", demand.loc, demand.hint)
 
 
 def _allowed(demand: Demand, rename: Renaming, params: tuple[str, ...]) -> isl.Set:

@@ -29,7 +29,7 @@ from polyopt.frontend.values import Index, Masked, Tensor, viewed
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Load, integer, loads, show
 from polyopt.ir.types import DType
 
-COUNT_CODE = "PO0802"
+COUNT_CODE = "PO0232"
 
 
 def total(b: Builder, shape: Index) -> Expr:
@@ -120,6 +120,6 @@ def write_where(b: Builder, view: Tensor, mask: Tensor, value: Tensor, loc: Loc 
             b.emit(loops, target, cast(value.at((count,)), view.dtype, loc), slot=0)
         b.emit(loops, count, _next(count), slot=1)
         b.advance()
-    message = f"the mask picks another number of elements than the {show(extent)} given"
+    message = f"the mask picks another number of elements than the `{show(extent)}` given"
     number = b.fault(COUNT_CODE, message, loc, "give as many elements as the mask picks")
     b.fail_where(Compare(CompareOp.NE, count, extent), number)

@@ -120,21 +120,15 @@ FRONTEND: dict[str, Entry] = {
         "for i in range(0, n, step): ...",
         "write the step as a number, or annotate it so that its value is compiled in",
     ),
-    "PO0133": Entry(
-        "a subscript is not affine",
-        "a[i * j] = 0.0",
-        "use sums of multiples of iterators; reshape the array to two dimensions",
-    ),
     "PO0134": Entry(
         "a slice bound is not affine, or a slice step is not a constant",
         "a[i * i :] = 0.0",
         "use affine bounds and a constant step",
     ),
     "PO0135": Entry(
-        "a kind of subscript that is not supported: a mask whose size is unknown, an index array, "
-        "too many subscripts",
-        "b = a[a > 0]",
-        "assign under the mask, `a[a > 0] = 0.0`, or use `np.where`; check the array's rank",
+        "a kind of subscript that is not supported: floating-point numbers, too many subscripts",
+        "b = a[0.5]",
+        "convert to integers; check the array's rank",
     ),
     "PO0136": Entry(
         "a loop variable, or a value made from it, is used after its loop",
@@ -188,7 +182,7 @@ FRONTEND: dict[str, Entry] = {
     ),
     "PO0150": Entry(
         "a NumPy function outside the supported set",
-        "np.linalg.svd(a)",
+        "np.linalg.tensorsolve(a, b)",
         "see the table of supported functions; call it outside the kernel",
     ),
     "PO0151": Entry(

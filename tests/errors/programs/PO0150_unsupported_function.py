@@ -4,4 +4,4 @@ TYPES = "f64[:,:]"
 
 
 def f(a):
-    return np.linalg.svd(a)
+    return np.linalg.tensorsolve(a, a)

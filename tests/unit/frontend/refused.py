@@ -214,28 +214,6 @@ def zero_step(A):
         A[i] = 1
 
 
-def product_subscript(A):
-    """PO0133: A[i * i]"""
-    for i in range(len(A)):
-        A[i * i] = 0
-
-
-def data_subscript(A):
-    """PO0133: A["""
-    k = np.zeros(3, dtype=np.int64)
-    for i in range(3):
-        A[k[i]] = 0
-
-
-def counted_subscript(A):
-    """PO0133: A[k]"""
-    k = 0
-    for i in range(len(A)):
-        if A[i] > 0:
-            A[k] = A[i]
-            k += 1
-
-
 def zero_slice_step(A):
     """PO0134: A["""
     return A[10:0:0]
@@ -251,21 +229,11 @@ def too_many_subscripts(A):
     return A[0, 0, 0]
 
 
-def index_array(A):
-    """PO0135: A["""
-    return A[[0, 1]]
-
-
 def loop_variable_after(A):
     """PO0136: return i"""
     for i in range(len(A)):
         A[i] = 0
     return i
-
-
-def product_of_sizes(A):
-    """PO0137: np.zeros"""
-    return np.zeros(A.shape[0] * A.shape[0])
 
 
 def shapes_differ(A):
@@ -317,18 +285,8 @@ def division_by_zero(A):
 
 
 def library_function(A):
-    """PO0150: np.linalg"""
+    """PO0151: np.linalg"""
     return np.linalg.eigvals(A)
-
-
-def sorting(A):
-    """PO0150: np.sort"""
-    return np.sort(A)
-
-
-def one_armed_where(A):
-    """PO0151: np.where"""
-    return np.where(A > 0)
 
 
 def unknown_keyword(A):
@@ -342,8 +300,8 @@ def unknown_attribute(A):
 
 
 def unknown_method(A):
-    """PO0152: A.sort"""
-    A.sort()
+    """PO0152: A.dump"""
+    A.dump("a")
 
 
 def wrong_axis(A):

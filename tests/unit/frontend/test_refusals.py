@@ -48,11 +48,11 @@ def test_codes_are_described() -> None:
 
 def test_columns_count_characters() -> None:
     with pytest.raises(FrontendError) as caught:
-        build(refused.product_subscript, VECTOR)
+        build(refused.float_subscript, VECTOR)
     loc = caught.value.loc
     assert loc is not None
     line = Path(loc.file).read_text().splitlines()[loc.line - 1]
-    assert line[loc.col - 1 : loc.end_col - 1] == "i * i"
+    assert line[loc.col - 1 : loc.end_col - 1] == "1.5"
 
 
 def test_functions_without_source() -> None:
@@ -71,5 +71,5 @@ def test_functions_without_source() -> None:
 
 def test_wrong_number_of_types() -> None:
     with pytest.raises(FrontendError) as caught:
-        build(refused.sorting, ())
+        build(refused.float_subscript, ())
     assert caught.value.code == "PO0103"

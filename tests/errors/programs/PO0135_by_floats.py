@@ -1,0 +1,7 @@
+import numpy as np
+
+TYPES = "f64[:]"
+
+
+def f(a):
+    return a[np.sqrt(a)]
