@@ -68,6 +68,7 @@ def _workload(suite: str, module: ModuleType) -> Workload:
         expect=getattr(module, "reference", None),
         count=getattr(module, "flops", lambda **sizes: prod(sizes.values())),
         counted=hasattr(module, "flops"),
+        exact=getattr(module, "EXACT", True),
         chain=getattr(module, "chain", lambda **sizes: sum(sizes.values())),
         least=getattr(module, "LEAST", {}),
         steps=getattr(module, "STEPS", None),

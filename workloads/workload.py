@@ -30,7 +30,8 @@ class Workload:
     form, or else the loops, is its own reference); `whole_reference` is False where that is too
     slow for LARGE.  `least` holds the sizes the program needs to be meaningful, where that is not
     0.  `steps` names the size that counts time steps: time is proportional to it.  `count` is
-    exact where `counted`, else an estimate.  `definite`: the arrays must be positive definite.
+    exact where `counted`, else an estimate.  `exact`: the loops compute no function like exp, whose
+    last bit differs between libraries.  `definite`: the arrays must be positive definite.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Workload:
     expect: Callable[..., Outputs] | None
     count: Callable[..., int]
     counted: bool
+    exact: bool
     chain: Callable[..., int]
     least: Mapping[str, int]
     steps: str | None
