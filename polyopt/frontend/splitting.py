@@ -8,12 +8,21 @@ from __future__ import annotations
 from itertools import pairwise
 
 from polyopt.errors import Loc
-from polyopt.frontend.arguments import Arguments, is_none, known_axes, known_int, size, tensor
+from polyopt.frontend.arguments import (
+    Arguments,
+    extents,
+    is_none,
+    known_int,
+    size,
+    tensor,
+)
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.computed import as_affine
 from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.folds import normal_axes, with_unit_axes
 from polyopt.frontend.integers import (
+    ONE,
     ZERO,
     compare,
     floordiv,
@@ -24,9 +33,10 @@ from polyopt.frontend.integers import (
 )
 from polyopt.frontend.joining import arrays_of, joined
 from polyopt.frontend.memory import forced
+from polyopt.frontend.merging import merge
 from polyopt.frontend.reductions import Rule
 from polyopt.frontend.subscripts import Cut, select_parts
-from polyopt.frontend.values import Sequence, Tensor, Value, remapped
+from polyopt.frontend.values import Index, Sequence, Tensor, Value, remapped
 from polyopt.ir.expr import CompareOp, Expr, integer
 
 
@@ -104,19 +114,32 @@ def _part(value: Tensor, along: int, start: Expr, length: Expr) -> Tensor:
 
 
 def tile(b: Builder, args: Arguments) -> Value:
-    """np.tile by constants"""
+    """np.tile"""
     array, repeats = args.take("A reps")
     value = forced(b, tensor(b, array, args.loc))
-    counts = known_axes(b, repeats, args.loc) or ()
-    rank = max(value.rank, len(counts))
+    found = extents(b, repeats, args.loc)
+    rank = max(value.rank, len(found))
     value = with_unit_axes(value, tuple(range(rank - value.rank)))
-    counts = (1,) * (rank - len(counts)) + counts
-    if any(count < 1 for count in counts):
-        refuse("PO0151", f"np.tile by {counts}", args.loc, "repeat at least once")
-    for d, count in enumerate(counts):
-        if count > 1:
-            value = joined(b, [value] * count, d, args)
-    return Tensor(value.shape, value.dtype, value.at, cost=value.cost)
+    counts = (ONE,) * (rank - len(found)) + found
+    groups: list[int] = []
+    laid: list[Expr] = []
+    kept: list[int] = []
+    for extent, count in zip(value.shape, counts, strict=True):
+        parts = [count] if extent == ONE else [extent] if count == ONE else [count, extent]
+        kept.append(len(laid) + len(parts) - 1)
+        laid += parts
+        groups.append(len(parts))
+    single = [extent == ONE for extent in value.shape]
+
+    def index(place: Index) -> Index:
+        return tuple(ZERO if one else place[k] for one, k in zip(single, kept, strict=True))
+
+    wide = remapped(Tensor(value.shape, value.dtype, value.at, cost=value.cost), tuple(laid), index)
+    shape = tuple(
+        as_affine(b.facts, times(extent, count))
+        for extent, count in zip(value.shape, counts, strict=True)
+    )
+    return merge(wide, groups, shape)
 
 
 def dstack(b: Builder, args: Arguments) -> Value:
