@@ -67,7 +67,7 @@ def _workload(suite: str, module: ModuleType) -> Workload:
         randomize=getattr(module, "randomize", None),
         expect=getattr(module, "reference", None),
         count=getattr(module, "flops", lambda **sizes: prod(sizes.values())),
-        counted=hasattr(module, "flops"),
+        counted=hasattr(module, "flops") and suite != "learning",
         exact=getattr(module, "EXACT", True),
         chain=getattr(module, "chain", lambda **sizes: sum(sizes.values())),
         least=getattr(module, "LEAST", {}),

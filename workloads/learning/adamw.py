@@ -24,11 +24,11 @@ def adamw(
     m: po.f32["N"],
     v: po.f32["N"],
     t: int,
-    lr=1e-3,
-    beta1=0.9,
-    beta2=0.999,
-    eps=1e-8,
-    decay=0.01,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    decay: float,
 ):
     for i in range(params.shape[0]):
         m[i] = beta1 * m[i] + (1.0 - beta1) * grads[i]
@@ -44,11 +44,11 @@ def adamw_numpy(
     m: po.f32["N"],
     v: po.f32["N"],
     t: int,
-    lr=1e-3,
-    beta1=0.9,
-    beta2=0.999,
-    eps=1e-8,
-    decay=0.01,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    decay: float,
 ):
     m *= beta1
     m += (1.0 - beta1) * grads
@@ -66,6 +66,11 @@ def make(N, dtype):
         "m": normal(3, (N,), dtype),
         "v": positive(4, (N,), dtype),
         "t": 7,
+        "lr": 1e-3,
+        "beta1": 0.9,
+        "beta2": 0.999,
+        "eps": 1e-8,
+        "decay": 0.01,
     }
 
 

@@ -18,7 +18,7 @@ DTYPE = np.float32
 EXACT = False
 
 
-def ema(x: po.f32["T,N"], alpha=0.1):
+def ema(x: po.f32["T,N"], alpha: float):
     T, N = x.shape
     out = np.empty_like(x)
     for n in range(N):
@@ -29,7 +29,7 @@ def ema(x: po.f32["T,N"], alpha=0.1):
     return out
 
 
-def ema_numpy(x: po.f32["T,N"], alpha=0.1):
+def ema_numpy(x: po.f32["T,N"], alpha: float):
     out = np.empty_like(x)
     state = np.zeros(x.shape[1], dtype=x.dtype)
     for t in range(x.shape[0]):
@@ -39,7 +39,7 @@ def ema_numpy(x: po.f32["T,N"], alpha=0.1):
 
 
 def make(T, N, dtype):
-    return {"x": normal(1, (T, N), dtype)}
+    return {"x": normal(1, (T, N), dtype), "alpha": 0.1}
 
 
 def flops(T, N):

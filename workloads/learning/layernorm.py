@@ -73,4 +73,4 @@ def flops(N, C):
 
 
 def chain(N, C):
-    return 400 * (C + 4)
+    return 20 * (C + 4)

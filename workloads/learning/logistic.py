@@ -19,7 +19,7 @@ LEAST = {"N": 1}
 STEPS = "steps"
 
 
-def logistic_numpy(X: po.f32["N,D"], y: po.f32["N"], w: po.f32["D"], steps: int, rate=0.1):
+def logistic_numpy(X: po.f32["N,D"], y: po.f32["N"], w: po.f32["D"], steps: int, rate: float):
     n = X.shape[0]
     w = w.copy()
     for _ in range(steps):
@@ -35,6 +35,7 @@ def make(N, D, steps, dtype):
         "y": integers(2, 2, N).astype(dtype),
         "w": normal(3, (D,), dtype),
         "steps": steps,
+        "rate": 0.1,
     }
 
 

@@ -18,7 +18,7 @@ DTYPE = np.float32
 EXACT = False
 
 
-def rope(x: po.f32["B,T,H,D2"], base=10000.0):
+def rope(x: po.f32["B,T,H,D2"], base: float):
     B, T, H, D = x.shape
     half = D // 2
     out = np.empty_like(x)
@@ -33,7 +33,7 @@ def rope(x: po.f32["B,T,H,D2"], base=10000.0):
     return out
 
 
-def rope_numpy(x: po.f32["B,T,H,D2"], base=10000.0):
+def rope_numpy(x: po.f32["B,T,H,D2"], base: float):
     _, T, _, D = x.shape
     half = D // 2
     freqs = base ** (-np.arange(half) / half)
@@ -45,7 +45,7 @@ def rope_numpy(x: po.f32["B,T,H,D2"], base=10000.0):
 
 
 def make(B, T, H, D, dtype):
-    return {"x": normal(1, (B, T, H, 2 * D), dtype)}
+    return {"x": normal(1, (B, T, H, 2 * D), dtype), "base": 10000.0}
 
 
 def flops(B, T, H, D):
