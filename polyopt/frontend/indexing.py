@@ -263,10 +263,7 @@ def _index_part(b: Builder, value: Value, loc: Loc | None) -> Part:
         case Known(value=slice(start=None, stop=None, step=None)):
             return WHOLE
         case _:
-            part = part_of(b, value, "indices", loc)
-    if isinstance(part, Mask):
-        refuse("PO0135", "`.at` under a mask", loc, "write `a[mask] += b`")
-    return part
+            return part_of(b, value, "indices", loc)
 
 
 FUNCTIONS: dict[str, Rule] = {
