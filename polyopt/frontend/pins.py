@@ -149,6 +149,7 @@ def _pin_array(
     sized = replace(value, shape=tuple(clipped(extent) for extent in value.shape))
     own = is_whole(sized)
     is_ours = own is not None and own.argument is None and own.dtype is dtype
+    is_ours = is_ours and all(pin.source is not own for pin in frame.pins.values())
     if is_ours and own is not None and not _has_other_names(frame, name, own):
         return Pin(own, False, place, value.shape)
     source = value.view.buffer if value.view is not None else None

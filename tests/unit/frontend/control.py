@@ -403,3 +403,15 @@ def nested_breaks(a):
             break
         rows_done += 1
     return rows_done, total
+
+
+@case(vector)
+def two_names_for_one_array(a):
+    p = a * 2
+    r = p
+    for i in range(3):
+        r = r + p * i
+        if len(a) > 2 and r[0] > 4.0:
+            break
+        p = r * 0.5
+    return r, p
