@@ -13,6 +13,7 @@ from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.compaction import compacted, write_where
+from polyopt.frontend.constants import as_sequence, nested
 from polyopt.frontend.creation import astype
 from polyopt.frontend.elements import store_element
 from polyopt.frontend.elementwise import apply
@@ -20,15 +21,17 @@ from polyopt.frontend.expressions import evaluate, lookup, parts_of
 from polyopt.frontend.fancy import is_fancy, scatter
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.gather import Pending
+from polyopt.frontend.generating import unrolled
 from polyopt.frontend.integers import ONE, ZERO
 from polyopt.frontend.masks import chosen, is_same_mask
-from polyopt.frontend.memory import buffers_read, settled, store
+from polyopt.frontend.memory import buffers_read, forced, settled, store
 from polyopt.frontend.narrowing import demand_fit
 from polyopt.frontend.operators import BINARY, describe, operand, operate
 from polyopt.frontend.pins import fixed_items, refuse_write
 from polyopt.frontend.products import matmul
 from polyopt.frontend.promote import cast, is_castable
-from polyopt.frontend.subscripts import Mask, Part, select_parts
+from polyopt.frontend.shapes import equate
+from polyopt.frontend.subscripts import At, Mask, Part, select_parts
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
     Known,
@@ -42,7 +45,7 @@ from polyopt.frontend.values import (
     remapped,
 )
 from polyopt.frontend.variables import bind, kept
-from polyopt.ir.expr import Load
+from polyopt.ir.expr import Load, integer
 from polyopt.ir.types import DType
 
 
@@ -75,17 +78,17 @@ def assign_to(b: Builder, frame: Frame, target: ast.expr, value: Value, node: as
         case ast.Name(id=name):
             bind(b, frame, name, value, node)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            for part in parts:
-                if isinstance(part, ast.Starred):
-                    refuse(
-                        "PO0126", "a starred target", frame.loc(part), "write the names one by one"
-                    )
+            if any(isinstance(part, ast.Starred) for part in parts):
+                parts, value = _without_star(b, frame, parts, value)
             items = _items(b, value, len(parts), loc)
             names = [part.id if isinstance(part, ast.Name) else None for part in parts]
             items = fixed_items(b, frame, names, items)
             for part, item in zip(parts, items, strict=True):
                 assign_to(b, frame, part, item, node)
         case ast.Subscript():
+            items = as_sequence(value)
+            if isinstance(items, Sequence):
+                value = nested(b, items, None, loc)
             view, mask, pending = _target_view(b, frame, target)
             if isinstance(pending, Scattered):
                 pending.write(b, view, value, loc)
@@ -97,6 +100,23 @@ def assign_to(b: Builder, frame: Frame, target: ast.expr, value: Value, node: as
                 write(b, view, value, loc)
         case _:
             refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
+
+
+def _without_star(
+    b: Builder, frame: Frame, parts: list[ast.expr], value: Value
+) -> tuple[list[ast.expr], Value]:
+    """Return plain targets, and the items with those for the starred name as one list."""
+    place = next(n for n, part in enumerate(parts) if isinstance(part, ast.Starred))
+    starred = parts[place]
+    assert isinstance(starred, ast.Starred)
+    items = unrolled(b, value, frame.loc(starred))
+    rest = len(parts) - 1 - place
+    if items is None or len(items) < len(parts) - 1:
+        hint = "write the names one by one"
+        refuse("PO0126", f"`*` takes items of {describe(value)}", frame.loc(starred), hint)
+    middle = Sequence(items[place : len(items) - rest], True)
+    plain = [*parts[:place], starred.value, *parts[place + 1 :]]
+    return plain, Sequence((*items[:place], middle, *items[len(items) - rest :]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,11 +152,18 @@ def _items(b: Builder, value: Value, count: int, loc: Loc | None) -> tuple[Value
             found = items
         case Known(value=tuple(known)) | Known(value=list(known)):
             found = tuple(Known(item) for item in known)
+        case Tensor() if value.rank:
+            array = forced(b, value)
+            equate(b, array.shape[0], integer(count), f"unpacking into {count} names", loc)
+            parts = [At(integer(n), str(n)) for n in range(count)]
+            rows = [select_parts(b, array, (part,), "the array", loc) for part in parts]
+            found = tuple(as_value(row) for row in rows)
         case _:
             hint = "unpack tuples such as `A.shape`"
             refuse("PO0127", f"{describe(value)} cannot be unpacked", loc, hint)
     if len(found) != count:
-        refuse("PO0127", f"{len(found)} values do not fit {count} names", loc)
+        values = "1 value does" if len(found) == 1 else f"{len(found)} values do"
+        refuse("PO0127", f"{values} not fit {count} names", loc, "name every value once")
     return found
 
 

@@ -19,8 +19,9 @@ from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import TRUE, ZERO, both, is_affine, negated, select
 from polyopt.frontend.liveness import assigned
 from polyopt.frontend.memory import is_stable, stored_number
+from polyopt.frontend.operators import describe
 from polyopt.frontend.pins import joined, pin_names, unpin
-from polyopt.frontend.promote import cast, common_pair, number_of
+from polyopt.frontend.promote import cast, number_of
 from polyopt.frontend.rotation import settle_watches
 from polyopt.frontend.values import Gone, Known, Number, Tensor, Value, iterators
 from polyopt.ir.expr import Expr, loads
@@ -193,16 +194,28 @@ def _merged_arrays(
     """Both branches bind an array: the next reading gives the name memory of its own."""
     hint = "write into one array with `name[:] = ...` in both branches"
     gone = Gone("PO0160", f"`{name}` stands for different things after the branches", hint)
+    if name.startswith("("):  # what the function returns, not a name of the source
+        kinds = " and ".join(_kind(value) for value in (left, right))
+        same = "return the same kind of value on every path"
+        gone = Gone("PO0164", f"the function returns {kinds}, depending on a condition", same)
     if not isinstance(left, Tensor) or not isinstance(right, Tensor) or left.rank != right.rank:
         return gone
     if any(iterators(extent) for extent in left.shape):
         return gone
+    if left.dtype is not right.dtype:
+        hint = f"convert one with `.astype(np.{left.dtype})`"
+        return Gone(gone.code, f"{gone.reason}: arrays of {left.dtype} and {right.dtype}", hint)
     place = frame.place(node, name)
-    dtype = common_pair((left.dtype, False), (right.dtype, False), frame.loc(node))
-    b.facts.set_width(place, dtype, False)
+    b.facts.set_width(place, left.dtype, False)
     b.facts.set_shape(place, left.shape)
     b.facts.add(b.facts.merged, place)
     return left  # the next reading has the array
+
+
+def _kind(value: Value) -> str:
+    if isinstance(value, Tensor):
+        return f"an array of rank {value.rank} of {value.dtype}"
+    return "a number" if isinstance(value, Number) else describe(value)
 
 
 def _number(value: Value, loc: Loc | None) -> Number | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
-from polyopt.errors import Loc
-from polyopt.frontend import creation, numpy_table, python_table
+from polyopt.errors import FrontendError, Loc
+from polyopt.frontend import creation, library, numpy_table, python_table
+from polyopt.frontend.advice import instead_of_function, instead_of_numpy
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
@@ -23,11 +24,23 @@ from polyopt.frontend.frames import Frame
 from polyopt.frontend.library import Written
 from polyopt.frontend.masks import plain
 from polyopt.frontend.operators import describe
-from polyopt.frontend.pysource import is_inlinable, plain_function, read_function
+from polyopt.frontend.pysource import (
+    is_inlinable,
+    is_installed,
+    plain_function,
+    read_function,
+)
 from polyopt.frontend.values import Known, Method, Number, Sequence, Tensor, Value, as_value
 from polyopt.frontend.variables import kept
 
 MAX_DEPTH = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Vectorized:
+    """`np.vectorize(function)` made inside the kernel."""
+
+    function: Value
 
 
 def call_value(b: Builder, frame: Frame, function: Value, args: Arguments, node: ast.Call) -> Value:
@@ -48,6 +61,14 @@ def _call_known(b: Builder, frame: Frame, known: object, args: Arguments, node: 
     rule = numpy_table.rule_of(known) or python_table.rule_of(known)
     if rule is not None:
         return _by_rule(b, frame, rule, args, node)
+    if known is np.vectorize:
+        function, *_ = args.take("pyfunc", "otypes doc excluded cache signature")
+        return Known(Vectorized(function))
+    if isinstance(known, Vectorized | np.vectorize):
+        inner = known.function if isinstance(known, Vectorized) else Known(known.pyfunc)
+        values = (inner, *args.values)
+        elements = Arguments(args.name, values, args.keywords, args.loc)
+        return _by_rule(b, frame, Written(library.vectorized), elements, node)
     if isinstance(known, type) and issubclass(known, np.generic):
         return _converted(b, known, args)
     if is_inlinable(known) and not _is_library(known):
@@ -55,9 +76,9 @@ def _call_known(b: Builder, frame: Frame, known: object, args: Arguments, node: 
     name = getattr(known, "__name__", repr(known))
     module = str(getattr(known, "__module__", "") or "")
     if module.split(".")[0] == "numpy" or isinstance(known, np.ufunc):
-        hint = "`polyopt doctor --numpy` lists the supported functions"
+        hint = instead_of_numpy(name, known)
         refuse("PO0150", f"NumPy's `{name}` is not supported", args.loc, hint)
-    hint = "call it outside the kernel, or write it with NumPy operations"
+    hint = instead_of_function(name, module)
     refuse("PO0119", f"`{name}` has no array meaning in a kernel", args.loc, hint)
 
 
@@ -120,7 +141,14 @@ def _inlined(
     for name, value in bound.items():
         inner.env[name] = kept(b, name, value)
     titles, loc, text = dict(b.titles), b.loc, b.text
-    result = frame.reader.function(b, inner)
+    try:
+        result = frame.reader.function(b, inner)
+    except FrontendError as error:
+        strange = is_installed(function.file) and not is_installed(frame.function.file)
+        if said is not None or not strange:
+            raise
+        hint = instead_of_function(function.name, str(callable_.__module__))
+        refuse("PO0119", f"`{args.name}` is no kernel: {error.args[0]}", args.loc, hint)
     b.titles, b.loc, b.text = titles, loc, text
     return Known(None) if result is None else result
 

@@ -68,6 +68,7 @@ CODES: dict[str, str] = {
 
 
 _HINTS: dict[str, str] = {
+    "PO0103": "give each parameter one argument",
     "PO0116": "leave texts out of the kernel",
     "PO0119": "write it with NumPy operations or loops",
     "PO0122": "assign to a variable and return it at the end",
@@ -79,6 +80,7 @@ _HINTS: dict[str, str] = {
     "PO0137": "use sums of sizes and integer arguments, times constants",
     "PO0140": "check the shapes of the operands",
     "PO0141": "check the ranks of the operands",
+    "PO0142": "use one element, or np.any, np.all or np.sum of the array",
     "PO0143": "use bool, 8 to 64 bit integers, float32, float64, complex64 or complex128",
     "PO0144": "convert with `.astype` or take `.real`",
     "PO0145": "use a wider element type",

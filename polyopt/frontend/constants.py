@@ -7,7 +7,9 @@ Refuses: arrays of more than `LARGEST` elements (PO0124).
 
 from __future__ import annotations
 
+import functools
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,10 +17,21 @@ from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder, Draft
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import Scope
-from polyopt.frontend.memory import settled
+from polyopt.frontend.memory import settled, store
 from polyopt.frontend.operators import operand
-from polyopt.frontend.promote import cast, common_dtype
-from polyopt.frontend.values import Known, Number, Sequence, Tensor, Value, view_of
+from polyopt.frontend.promote import cast, common_dtype, number_of
+from polyopt.frontend.shapes import equate
+from polyopt.frontend.values import (
+    Known,
+    Number,
+    Operandish,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+    remapped,
+    view_of,
+)
 from polyopt.ir.expr import Const, Load, integer
 from polyopt.ir.types import DType
 
@@ -44,16 +57,44 @@ def global_array(b: Builder, name: str, array: np.ndarray, loc: Loc | None) -> T
     return view_of(buffer)
 
 
+def table_of(b: Builder, items: tuple[Value, ...], loc: Loc | None) -> Tensor | None:
+    """Return the numbers of a tuple as an array to look them up in; None if some are arrays."""
+    numbers: list[Number] = []
+    for item in items:
+        found = number_of(item.value, loc) if isinstance(item, Known) else item
+        if not isinstance(found, Number):
+            return None
+        numbers.append(found)
+    if not numbers or len(numbers) > LARGEST:
+        return None
+    kind = common_dtype(tuple((n.dtype, n.weak) for n in numbers), loc)
+    weak = all(number.weak for number in numbers)
+    values = [cast(number.expr, kind, loc) for number in numbers]
+    if not all(isinstance(value, Const) for value in values):
+        return replace(nested(b, Sequence(items), kind, loc), weak=weak)
+    array = np.array([v.value for v in values if isinstance(v, Const)], kind.numpy)
+    known = _table(array.tobytes(), kind.value)
+    return replace(global_array(b, "table", known, loc), weak=weak)
+
+
+@functools.cache
+def _table(data: bytes, dtype: str) -> np.ndarray:
+    """Return the one array with these elements, so that equal tables share memory."""
+    return np.frombuffer(data, dtype)
+
+
 def nested(b: Builder, value: Sequence, dtype: DType | None, loc: Loc | None) -> Tensor:
-    """Return `np.array([[a, b], [c, d]])`."""
+    """Return `np.array([[a, b], [c, d]])`, of numbers or of arrays of one shape."""
+    if any(isinstance(leaf, Tensor) for leaf in _flat(b, value, loc)):
+        return _rows(b, value, dtype, loc)
     shape = _shape(value, loc)
-    items = _flat(b, value, loc)
-    if not items or len(items) > LARGEST:
+    items = [leaf for leaf in _flat(b, value, loc) if isinstance(leaf, Number)]
+    if len(items) > LARGEST:
         refuse(
             "PO0151", f"an array literal of {len(items)} elements", loc, "use np.zeros or np.full"
         )
     kinds = tuple((item.dtype, item.weak) for item in items)
-    kind = dtype or common_dtype(kinds, loc)
+    kind = dtype or (common_dtype(kinds, loc) if kinds else DType.FLOAT64)
     buffer = b.new_buffer("literal", kind, tuple(integer(n) for n in shape))
     places = itertools.product(*(range(n) for n in shape))
     for place, item in zip(places, items, strict=True):
@@ -62,22 +103,64 @@ def nested(b: Builder, value: Sequence, dtype: DType | None, loc: Loc | None) ->
     return view_of(buffer)
 
 
+def _rows(b: Builder, value: Sequence, dtype: DType | None, loc: Loc | None) -> Tensor:
+    """Return arrays and nested lists of one shape as the rows of a new array."""
+    parts = [_row(b, item, dtype, loc) for item in value.items]
+    shape = parts[0].shape
+    if any(part.rank != len(shape) for part in parts):
+        refuse("PO0140", "the rows of an array literal differ in rank", loc)
+    for part in parts[1:]:
+        pairs = zip(shape, part.shape, strict=True)
+        shape = tuple(equate(b, one, other, "array literal", loc) for one, other in pairs)
+    kind = dtype or common_dtype(tuple((part.dtype, part.weak) for part in parts), loc)
+    whole = view_of(b.new_buffer("rows", kind, (integer(len(parts)), *shape)))
+    for number, part in enumerate(parts):
+        store(b, _layer(whole, number), part, loc)
+    return Tensor((integer(len(parts)), *shape), kind, whole.at, whole.view)
+
+
+def _layer(whole: Tensor, number: int) -> Tensor:
+    place = integer(number)
+    return remapped(whole, whole.shape[1:], lambda inner: (place, *inner))
+
+
+def _row(b: Builder, value: Value, dtype: DType | None, loc: Loc | None) -> Tensor:
+    found = as_sequence(value)
+    if isinstance(found, Sequence):
+        return nested(b, found, dtype, loc)
+    return as_tensor(settled(b, operand(found, loc)))
+
+
 def _shape(value: Value, loc: Loc | None) -> tuple[int, ...]:
-    if not isinstance(value, Sequence):
+    found = as_sequence(value)
+    if not isinstance(found, Sequence):
         return ()
-    inner = {_shape(item, loc) for item in value.items}
+    inner = {_shape(item, loc) for item in found.items}
     if len(inner) > 1:
-        refuse("PO0140", "the rows of an array literal differ in length", loc)
-    return (len(value.items), *(inner.pop() if inner else ()))
+        hint = "give every row as many elements"
+        refuse("PO0140", "the rows of an array literal differ in length", loc, hint)
+    return (len(found.items), *(inner.pop() if inner else ()))
 
 
-def _flat(b: Builder, value: Value, loc: Loc | None) -> list[Number]:
-    if isinstance(value, Sequence):
-        return [number for item in value.items for number in _flat(b, item, loc)]
-    found = settled(b, operand(value, loc))
-    if isinstance(found, Tensor):
-        refuse("PO0151", "an array inside an array literal", loc, "assign it to a slice")
-    return [found]
+def _flat(b: Builder, value: Value, loc: Loc | None) -> list[Operandish]:
+    found = as_sequence(value)
+    if isinstance(found, Sequence):
+        return [leaf for item in found.items for leaf in _flat(b, item, loc)]
+    return [settled(b, operand(found, loc))]
+
+
+def array_or_number(b: Builder, value: Value, loc: Loc | None) -> Operandish:
+    """Return what NumPy makes of an argument: a list is an array."""
+    found = as_sequence(value)
+    return nested(b, found, None, loc) if isinstance(found, Sequence) else operand(found, loc)
+
+
+def beside_arrays(b: Builder, values: tuple[Value, ...], loc: Loc | None) -> tuple[Value, ...]:
+    """Return operands of an operator: a list beside an array is an array, too."""
+    if not any(isinstance(value, Tensor) for value in values):
+        return values
+    parts = tuple(as_sequence(value) for value in values)
+    return tuple(nested(b, p, None, loc) if isinstance(p, Sequence) else p for p in parts)
 
 
 def as_sequence(value: Value) -> Value:

@@ -16,6 +16,7 @@ import numpy as np
 
 from polyopt.errors import Loc
 from polyopt.frontend import arguments, selection
+from polyopt.frontend.advice import builtin_names, did_you_mean, instead_of_attribute
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.calls import call_value
@@ -23,7 +24,7 @@ from polyopt.frontend.closures import Closure, call_closure, closure_of
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.compaction import compacted
 from polyopt.frontend.computed import as_affine
-from polyopt.frontend.constants import as_sequence, global_array
+from polyopt.frontend.constants import as_sequence, beside_arrays, global_array, table_of
 from polyopt.frontend.elementwise import combine
 from polyopt.frontend.fancy import gathered, is_fancy, is_mask_of
 from polyopt.frontend.frames import Frame
@@ -49,9 +50,10 @@ from polyopt.frontend.operators import BINARY, COMPARE, UNARY, describe, operand
 from polyopt.frontend.products import matmul
 from polyopt.frontend.promote import cast, common_dtype
 from polyopt.frontend.reshaping import permuted, transposed
+from polyopt.frontend.rows_and_columns import rows_or_columns
 from polyopt.frontend.shapes import equate
-from polyopt.frontend.subscript_parts import is_tuple, part_of, whole_number
-from polyopt.frontend.subscripts import Cut, Mask, Part, select_parts
+from polyopt.frontend.subscript_parts import is_tuple, part_of, slice_part, whole_number
+from polyopt.frontend.subscripts import Mask, Part, select_parts
 from polyopt.frontend.values import (
     Gone,
     Known,
@@ -60,13 +62,15 @@ from polyopt.frontend.values import (
     Number,
     Operandish,
     Sequence,
+    Slice,
     Tensor,
     Value,
     as_tensor,
     as_value,
     has_loads,
 )
-from polyopt.ir.expr import Expr, integer
+from polyopt.frontend.variables import bind
+from polyopt.ir.expr import Const, Expr, integer
 from polyopt.ir.types import DType
 
 Numeric: TypeAlias = Number | Tensor
@@ -81,11 +85,6 @@ _REFUSED: dict[type[ast.expr], tuple[str, str, str]] = {
     ast.Yield: ("PO0113", "`yield`", "write the results into an array and return it"),
     ast.YieldFrom: ("PO0113", "`yield from`", "write the results into an array and return it"),
     ast.Starred: ("PO0126", "a starred expression", "write the items one by one"),
-    ast.NamedExpr: (
-        "PO0127",
-        "an assignment inside an expression",
-        "assign in a statement before it",
-    ),
 }
 
 
@@ -102,7 +101,7 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
         case ast.Subscript():
             return _subscript(b, frame, node)
         case ast.BinOp(left=left, op=op, right=right):
-            values = evaluate_all(b, frame, (left, right))
+            values = beside_arrays(b, evaluate_all(b, frame, (left, right)), loc)
             if isinstance(op, ast.MatMult):
                 sides = tuple(settled(b, operand(value, loc)) for value in values)
                 return matmul(b, sides[0], sides[1], loc)
@@ -125,6 +124,9 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             items = _spliced(b, frame, parts)
             return Sequence(items, isinstance(node, ast.List))
+        case ast.NamedExpr(target=ast.Name(id=name), value=value):
+            bind(b, frame, name, evaluate(b, frame, value), node)
+            return lookup(b, frame, name, loc)
         case ast.Lambda():
             return closure_of(b, frame, node, evaluate)
         case ast.ListComp() | ast.GeneratorExp():
@@ -132,7 +134,7 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
         case _:
             code, what, hint = _REFUSED.get(
                 type(node),
-                ("PO0127", f"this expression ({type(node).__name__})", "write it otherwise"),
+                ("PO0127", f"`{ast.unparse(node)}`", "write it with operators, calls and names"),
             )
             refuse(code, f"{what} is not supported in a kernel", loc, hint)
 
@@ -182,7 +184,7 @@ def lookup(b: Builder, frame: Frame, name: str, loc: Loc | None) -> Value:
     if found is not None:
         return found
     if name in frame.locals:
-        hint = "assign it before, on every path"
+        hint = did_you_mean(name, set(frame.env) - {name}) or "assign it before, on every path"
         refuse("PO0125", f"`{name}` may have no value here", loc, hint)
     if name in frame.function.globals:
         known = frame.function.globals[name]
@@ -191,7 +193,9 @@ def lookup(b: Builder, frame: Frame, name: str, loc: Loc | None) -> Value:
         return Known(known)
     if hasattr(builtins, name):
         return Known(getattr(builtins, name))
-    refuse("PO0124", f"`{name}` is not defined", loc, "define it before the function is compiled")
+    near = did_you_mean(name, {*frame.env, *frame.function.globals, *builtin_names()})
+    hint = near or "define it before the function is compiled"
+    refuse("PO0124", f"`{name}` is not defined", loc, hint)
 
 
 def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
@@ -200,7 +204,8 @@ def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
     match base:
         case Known(value=ModuleType() as module):
             if not hasattr(module, node.attr):
-                refuse("PO0124", f"module `{module.__name__}` has no `{node.attr}`", loc)
+                hint = did_you_mean(node.attr, dir(module), f"{ast.unparse(node.value)}.")
+                refuse("PO0124", f"module `{module.__name__}` has no `{node.attr}`", loc, hint)
             return Known(getattr(module, node.attr))
         case Known(value=np.dtype() as element) if node.attr in ("type", "itemsize", "kind"):
             return Known(getattr(element, node.attr))
@@ -217,9 +222,8 @@ def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
         case Tensor() | Number():
             return _array_attribute(b, base, node.attr, loc)
         case _:
-            refuse(
-                "PO0152", f"`.{node.attr}` of {describe(base)}", loc, "use arrays and numbers only"
-            )
+            hint = instead_of_attribute(node.attr, (), "use arrays and numbers only")
+            refuse("PO0152", f"`.{node.attr}` of {describe(base)}", loc, hint)
 
 
 def _masked_attribute(b: Builder, base: Masked, name: str, loc: Loc | None) -> Value:
@@ -232,6 +236,9 @@ def _masked_attribute(b: Builder, base: Masked, name: str, loc: Loc | None) -> V
             return Method(base, name)
         case _:
             return _array_attribute(b, compacted(b, base), name, loc)
+
+
+ATTRIBUTES = ("shape", "size", "ndim", "dtype", "T", "mT", "real", "imag", "itemsize", "nbytes")
 
 
 def _array_attribute(  # noqa: C901  one case per attribute
@@ -267,7 +274,7 @@ def _array_attribute(  # noqa: C901  one case per attribute
         case _ if name in METHODS:
             return Method(base, name)
         case _:
-            hint = f"supported methods: {', '.join(sorted(METHODS))}"
+            hint = instead_of_attribute(name, (*METHODS, *ATTRIBUTES))
             refuse("PO0152", f"`.{name}` of an array", loc, hint)
 
 
@@ -287,6 +294,8 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
             if is_fancy(parts):
                 return as_value(gathered(b, base, parts, name, loc))
             return as_value(select_parts(b, forced(b, base), parts, name, loc))
+        case Known(value=known) if known is np.r_ or known is np.c_:
+            return rows_or_columns(b, _joined_parts(b, frame, node.slice), known is np.c_, loc)
         case Known(value=known) if known is np.mgrid or known is np.ogrid:
             return grid(b, _grid_parts(b, frame, node.slice), known is np.ogrid, loc)
         case Sequence(items=items):
@@ -297,6 +306,14 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
             refuse("PO0135", f"a subscript of {describe(base)}", loc, "subscript arrays and tuples")
 
 
+def _joined_parts(b: Builder, frame: Frame, node: ast.expr) -> list[Value | GridPart]:
+    """Return what stands between the brackets of np.r_: values and ranges."""
+    return [
+        _grid_part(b, frame, part) if isinstance(part, ast.Slice) else evaluate(b, frame, part)
+        for part in (node.elts if isinstance(node, ast.Tuple) else [node])
+    ]
+
+
 def _grid_parts(b: Builder, frame: Frame, node: ast.expr) -> list[GridPart]:
     """Return the slices between the brackets of np.mgrid."""
     parts: list[GridPart] = []
@@ -304,10 +321,14 @@ def _grid_parts(b: Builder, frame: Frame, node: ast.expr) -> list[GridPart]:
         if not isinstance(part, ast.Slice):
             hint = "write slices: np.mgrid[0:n, 0:m]"
             refuse("PO0135", "a subscript of np.mgrid that is no slice", frame.loc(part), hint)
-        bounds = (part.lower, part.upper, part.step)
-        found = [Known(None) if p is None else evaluate(b, frame, p) for p in bounds]
-        parts.append(GridPart(*found))
+        parts.append(_grid_part(b, frame, part))
     return parts
+
+
+def _grid_part(b: Builder, frame: Frame, node: ast.Slice) -> GridPart:
+    bounds = (node.lower, node.upper, node.step)
+    found = [Known(None) if p is None else evaluate(b, frame, p) for p in bounds]
+    return GridPart(*found)
 
 
 def _item(b: Builder, frame: Frame, items: tuple[Value, ...], node: ast.Subscript) -> Value:
@@ -321,9 +342,18 @@ def _item(b: Builder, frame: Frame, items: tuple[Value, ...], node: ast.Subscrip
             for p in (cut.lower, cut.upper, cut.step)
         ]
         return Sequence(items[slice(*bounds)])
-    index = arguments.known_int(b, evaluate(b, frame, node.slice), "a tuple's subscript", loc)
+    subscript = evaluate(b, frame, node.slice)
+    if isinstance(subscript, Number) and not isinstance(subscript.expr, Const):
+        table = table_of(b, items, loc)
+        if table is not None:
+            text = ast.unparse(node.slice)
+            part = part_of(b, subscript, text, frame.loc(node.slice))
+            found = as_value(select_parts(b, table, [part], ast.unparse(node.value), loc))
+            return Number(found.expr, table.weak) if isinstance(found, Number) else found
+    index = arguments.known_int(b, subscript, "a tuple's subscript", loc)
     if not -len(items) <= index < len(items):
-        refuse("PO0135", f"subscript {index} of a tuple of {len(items)}", loc)
+        hint = f"use 0 to {len(items) - 1}, or negative subscripts from the end"
+        refuse("PO0135", f"subscript {index} of a tuple of {len(items)}", loc, hint)
     return items[index]
 
 
@@ -344,24 +374,13 @@ def parts_of(b: Builder, frame: Frame, node: ast.Subscript) -> list[Part]:
 
 def _part(b: Builder, frame: Frame, node: ast.expr) -> Part:
     loc = frame.loc(node)
-    if isinstance(node, ast.Slice):
-        step = 1
-        if node.step is not None:
-            step = arguments.known_int(b, evaluate(b, frame, node.step), "a slice's step", loc)
-        if step == 0:
-            refuse("PO0134", "a slice with step zero", loc)
-        return Cut(_slice_bound(b, frame, node.lower), _slice_bound(b, frame, node.upper), step)
-    return part_of(b, evaluate(b, frame, node), ast.unparse(node), loc)
-
-
-def _slice_bound(b: Builder, frame: Frame, node: ast.expr | None) -> Expr | None:
-    if node is None:
-        return None
-    value = evaluate(b, frame, node)
-    if isinstance(value, Known) and value.value is None:
-        return None
-    what = f"the slice bound `{ast.unparse(node)}`"
-    return b.dynamic(whole_number(b, value, what, frame.loc(node)).expr, "bound")
+    if not isinstance(node, ast.Slice):
+        return part_of(b, evaluate(b, frame, node), ast.unparse(node), loc)
+    bounds = [
+        Known(None) if part is None else evaluate(b, frame, part)
+        for part in (node.lower, node.upper, node.step)
+    ]
+    return slice_part(b, Slice(*bounds), ast.unparse(node), loc)
 
 
 def _integer(b: Builder, value: Value, code: str, what: str, loc: Loc | None) -> Expr:
@@ -472,6 +491,7 @@ def _compared(b: Builder, op: ast.cmpop, left: Value, right: Value, loc: Loc | N
             return contained(b, left, right, isinstance(op, ast.In), loc)
         case _:
             name = COMPARE[type(op)]
+            left, right = beside_arrays(b, (left, right), loc)
             return through(b, (left, right), lambda plain: operate(b, name, plain, loc), loc)
 
 

@@ -29,6 +29,7 @@ from polyopt.frontend.values import (
     Operandish,
     Range,
     Sequence,
+    Slice,
     Tensor,
     Value,
 )
@@ -57,6 +58,8 @@ _FOLD: dict[str, Callable[..., object]] = {
     "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
     "negative": operator.neg, "positive": operator.pos, "invert": operator.invert,
 }  # fmt: skip
+_DIVISIONS = frozenset(["divide", "floor_divide", "remainder"])
+_ZEROS = (Const(0, DType.INT64), Const(0.0, DType.FLOAT64))
 _COMPARISONS = frozenset(COMPARE.values())
 _BITWISE = frozenset(["bitwise_and", "bitwise_or", "bitwise_xor", "invert"])
 
@@ -93,7 +96,7 @@ def _of_sequences(
             if isinstance(count, Known) and isinstance(count.value, int):
                 return Sequence(items * count.value, any(_is_list(v) for v in values))
             return None
-        case ("equal" | "not_equal"), [tuple(left), tuple(right)]:
+        case (("equal" | "not_equal"), [tuple(left), tuple(right)]):
             return _compared(b, left, right, name == "equal", loc)
         case _:
             return None
@@ -163,6 +166,8 @@ def _python(b: Builder, name: str, operands: tuple[Number, ...], loc: Loc | None
                 found = quotient(b, name, wide[0].expr, wide[1].expr)
             if found is not None:
                 return Number(found, True)
+        if name in _DIVISIONS and wide[1].expr in _ZEROS:
+            refuse("PO0147", "division by zero", loc, "divide by a number that is not zero")
         if name == "power":
             _refuse_unknown_exponent(b, wide, loc)
         result = apply(b, UFUNCS[name], wide, loc)
@@ -219,7 +224,7 @@ def operand(value: Value, loc: Loc | None) -> Operandish:
         case Masked():
             hint = "use np.where(mask, x, y) with arrays of the full shape"
             refuse("PO0135", f"{describe(value)} have an unknown count", loc, hint)
-        case Sequence() | Range() | Iterated() | Method():
+        case Sequence() | Range() | Slice() | Iterated() | Method():
             refuse("PO0124", f"{describe(value)} cannot be used as a number or an array", loc)
 
 
@@ -240,6 +245,8 @@ def describe(value: Value) -> str:
             return "a tuple or list"
         case Range() | Iterated():
             return "a range"
+        case Slice():
+            return "a slice"
         case Method():
             return f"the method `{value.name}` without a call"
         case Gone():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import sysconfig
 import textwrap
 import types
 from collections.abc import Callable, Mapping
@@ -70,6 +71,12 @@ class PyFunction:
 def is_inlinable(value: object) -> bool:
     """Whether `value` is a Python function, or a kernel around one."""
     return isinstance(plain_function(value), types.FunctionType)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a source file belongs to Python or to an installed package."""
+    folders = (sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
+    return any(file.startswith(f"{folder}/") for folder in folders)
 
 
 def plain_function(value: object) -> object:

@@ -89,6 +89,6 @@ def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:
         case _:
             code, what, hint = _REFUSED.get(
                 type(node),
-                ("PO0127", f"this statement ({type(node).__name__})", "write it otherwise"),
+                ("PO0127", f"`{type(node).__name__.lower()}`", "write it with `if` and `for`"),
             )
             refuse(code, f"{what} is not supported in a kernel", frame.loc(node), hint)

@@ -11,7 +11,7 @@ from polyopt.frontend import folds, masks, products, scans
 from polyopt.frontend.arguments import Arguments, dtype, is_none, known_int, tensor
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.constants import as_sequence
+from polyopt.frontend.constants import array_or_number, as_sequence
 from polyopt.frontend.elementwise import Elementwise, apply, combine, operand_kinds
 from polyopt.frontend.folds import normal_axes
 from polyopt.frontend.integers import ONE, select
@@ -43,11 +43,14 @@ def elementwise(op: Elementwise) -> Rule:
     names = " ".join(f"x{number}" for number in range(1, op.ufunc.nin + 1))
 
     def rule(b: Builder, args: Arguments) -> Value:
+        if len(args.values) > op.ufunc.nin + 1:
+            hint = f"pass {op.ufunc.nin} and, at most, the result's array"
+            refuse("PO0151", f"`{args.name}` with {len(args.values)} arguments", args.loc, hint)
         *values, out, where, casting, _, kind, _ = args.take(names, _OPTIONS)
         out = _single(out)
 
         def compute(plain: tuple[Value, ...]) -> Value:
-            operands = [operand(value, args.loc) for value in plain]
+            operands = [array_or_number(b, value, args.loc) for value in plain]
             wanted = dtype(kind, args.loc)
             if wanted is None:
                 return apply(b, op, operands, args.loc)
@@ -149,7 +152,7 @@ def pair(name: str) -> Rule:
 
 
 def _ready(b: Builder, value: Value, loc: Loc | None) -> Operandish:
-    return settled(b, operand(value, loc))
+    return settled(b, array_or_number(b, value, loc))
 
 
 # -- methods ----------------------------------------------------------------------------------
