@@ -31,6 +31,7 @@ from polyopt.frontend import (
     selection,
     splitting,
     ufunc_calls,
+    windows,
 )
 from polyopt.frontend.arguments import Arguments, dtype, is_none, known_int, tensor
 from polyopt.frontend.builder import Builder
@@ -158,6 +159,7 @@ _ALL: dict[str, Rule | Written] = {
     "zeros": creation.zeros,
     "ones": creation.ones,
     "empty": creation.empty,
+    "ndarray": creation.ndarray,
     "full": creation.full,
     "zeros_like": creation.zeros_like,
     "ones_like": creation.ones_like,
@@ -186,6 +188,7 @@ _ALL: dict[str, Rule | Written] = {
     "flipud": reshaping.flipud,
     "fliplr": reshaping.fliplr,
     "broadcast_to": reshaping.broadcast_to,
+    "lib.stride_tricks.sliding_window_view": windows.sliding_window_view,
     "broadcast_arrays": axes.broadcast_arrays,
     "rollaxis": axes.rollaxis,
     "atleast_1d": axes.atleast_1d,
