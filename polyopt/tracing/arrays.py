@@ -30,7 +30,16 @@ from polyopt.tracing.nodes import (
     Subscript,
 )
 from polyopt.tracing.places import here, refuse
-from polyopt.tracing.sizes import Extent, Shape, Size, as_extent, is_extent, parse, times
+from polyopt.tracing.sizes import (
+    Extent,
+    Shape,
+    Size,
+    as_extent,
+    is_extent,
+    is_polynomial,
+    parse,
+    times,
+)
 from polyopt.tracing.subscripting import is_plain
 
 _MATMUL = Operator("@", operator.matmul)
@@ -411,6 +420,8 @@ def record(function: Callable[..., object], *args: object, **options: object) ->
     """Record a call of a NumPy function."""
     options.pop("like", None)
     out = options.pop("out", None)
+    if function is np.reshape:
+        args = _filled(args)
     found = recording.call_any(
         function,
         tuple(operand(value) for value in args),
@@ -420,6 +431,16 @@ def record(function: Callable[..., object], *args: object, **options: object) ->
     if function in shapes.MOVES and args and isinstance(args[0], LazyArray):
         args[0]._view(result)
     return result if out is None else _written(out, result)
+
+
+def _filled(args: tuple[object, ...]) -> tuple[object, ...]:
+    """Write the extent that -1 stands for, where it is a plain size."""
+    if len(args) < 2 or not isinstance(args[0], LazyArray):
+        return args
+    found = shapes.reshape(operand(args[0]), args[1])
+    if not all(is_polynomial(extent) for extent in found):
+        return args
+    return (args[0], found, *args[2:])
 
 
 def record_ufunc(

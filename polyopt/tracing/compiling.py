@@ -7,89 +7,67 @@ are not what the placeholders say (PO0201, PO0203, PO0206 to PO0208).
 
 from __future__ import annotations
 
-import builtins
-import linecache
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-import polyopt
-from polyopt.api import CompiledKernel, Kernel, kernel
-from polyopt.errors import ArgumentError, Loc, PolyoptError
-from polyopt.frontend.argtypes import ArgType, ArrayType, ScalarType
-from polyopt.ir.source import Layout
-from polyopt.ir.types import dtype_of
-from polyopt.runtime.store import digest
+from polyopt.api import CompiledKernel
+from polyopt.errors import ArgumentError
 from polyopt.runtime.values import array_of, type_name
-from polyopt.specialize import array_type
 from polyopt.tracing.arrays import LazyArray, as_lazy
-from polyopt.tracing.evaluation import evaluate
-from polyopt.tracing.nodes import Kind, Node, Placeholder, reachable
+from polyopt.tracing.nodes import Node, Placeholder, reachable
 from polyopt.tracing.places import refuse
-from polyopt.tracing.program import Program, write
 from polyopt.tracing.shapes import show
 from polyopt.tracing.sizes import Name as SizeName
 from polyopt.tracing.sizes import Size, minus, named, value_of
+from polyopt.tracing.stages import Graph, Stage, build
 
 
 class CompiledGraph:
     """A traced computation as compiled code; call it with arrays in the order of `inputs`, or by
-    name.  `py_source` is the function it was read from, `source` the C text."""
+    name.  `py_source` is the Python it was read from, `source` the C text.  A large graph is
+    several kernels in a row."""
 
-    def __init__(
-        self, program: Program, outputs: object, made: Kernel[Any], compiled: CompiledKernel
-    ) -> None:
-        self._program = program
+    def __init__(self, name: str, graph: Graph, outputs: object, stages: tuple[Stage, ...]) -> None:
+        self.name = name
+        self._graph = graph
         self._outputs = outputs
-        self.kernel = made
-        self.compiled = compiled
+        self._stages = stages
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The names of the inputs."""
-        return tuple(_name(node) for node in self._program.inputs)
+        return tuple(_name(node) for node in self._graph.inputs)
+
+    @property
+    def kernels(self) -> tuple[CompiledKernel, ...]:
+        """The kernels, each once: one, but for large graphs."""
+        return tuple(dict.fromkeys(stage.compiled for stage in self._stages))
 
     @property
     def py_source(self) -> str:
-        """The Python function that was compiled; captured arrays come after the inputs."""
-        return self._program.text
-
-    @property
-    def py_func(self) -> Callable[..., object]:
-        """The Python function that was compiled."""
-        found: Callable[..., object] = self.kernel.py_func
-        return found
+        """The Python functions that were compiled; captured arrays come after the inputs."""
+        return "\n\n".join(dict.fromkeys(stage.program.text for stage in self._stages))
 
     @property
     def source(self) -> str:
         """The emitted C text."""
-        return self.compiled.source
+        return "\n".join(kernel.source for kernel in self.kernels)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
         """Run the compiled code."""
-        values, _ = self._bound(args, kwargs)
-        captured = (_scalar_or_array(array) for array in self._program.arrays)
-        with _user_places(self._program):
-            result = self.kernel(*values, *captured)
-        return self._shaped(result)
+        values, sizes = self._bound(args, kwargs)
+        return self._shaped(self._graph.run(self._stages, values, sizes))
 
     def reference(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
         """Evaluate the same graph by NumPy, one operation after the other."""
         values, sizes = self._bound(args, kwargs)
-        inputs = {id(n): v for n, v in zip(self._program.inputs, values, strict=True)}
-        found = evaluate(self._program.order, inputs, sizes)
-        results = tuple(found[id(node)] for node in self._program.outputs)
-        return self._shaped(results if len(results) != 1 else results[0])
+        return self._shaped(self._graph.run((), values, sizes))
 
-    def _shaped(self, result: object) -> object:
+    def _shaped(self, results: tuple[object, ...]) -> object:
         """Return the results in the structure that `outputs` had."""
-        if isinstance(self._outputs, LazyArray | Size):
-            return result
-        several = len(self._program.outputs) != 1
-        return _rebuilt(self._outputs, iter(result if several else (result,)))  # type: ignore[call-overload]
+        return _rebuilt(self._outputs, iter(results))
 
     def _bound(
         self, args: tuple[object, ...], kwargs: Mapping[str, object]
@@ -102,16 +80,16 @@ class CompiledGraph:
         if len(args) > len(names) or extra or missing:
             raise ArgumentError(
                 "PO0201",
-                f"`{self._program.name}` takes {len(names)} arrays: "
+                f"`{self.name}` takes {len(names)} arrays: "
                 f"{_problem(len(args) - len(names), extra, missing)}",
                 hint=f"the inputs are ({', '.join(names)})",
             )
         given.update(kwargs)
-        values = [_checked(node, given[_name(node)]) for node in self._program.inputs]
-        return values, _sizes(self._program.inputs, values)
+        values = [_checked(node, given[_name(node)]) for node in self._graph.inputs]
+        return values, _sizes(self._graph.inputs, values)
 
     def __repr__(self) -> str:
-        return f"<CompiledGraph {self._program.name}({', '.join(self.inputs)})>"
+        return f"<CompiledGraph {self.name}({', '.join(self.inputs)})>"
 
 
 def _problem(surplus: int, extra: Sequence[str], missing: Sequence[str]) -> str:
@@ -140,7 +118,7 @@ def _checked(node: Node, value: object) -> object:
                 "PO0206", f"`{name}` is {type_name(value)}, not an array", loc=node.loc,
                 hint="convert it with `np.asarray`",
             )  # fmt: skip
-        value = found
+        value = np.asarray(found)
     if value.dtype != kind.dtype:
         raise ArgumentError(
             "PO0207", f"`{name}` has elements of {value.dtype}, declared {kind.dtype}",
@@ -151,12 +129,7 @@ def _checked(node: Node, value: object) -> object:
             "PO0208", f"`{name}` has {value.ndim} dimensions, declared {show(kind.shape)}",
             loc=node.loc, hint="pass an array of that rank",
         )  # fmt: skip
-    return _scalar_or_array(value)
-
-
-def _scalar_or_array(value: Any) -> object:  # noqa: ANN401
-    """Arrays of rank 0 are passed as numbers."""
-    return value[()] if value.ndim == 0 else value
+    return value.dtype.type(value) if value.ndim == 0 else value
 
 
 def _sizes(inputs: Sequence[Node], values: Sequence[object]) -> dict[str, int]:
@@ -256,12 +229,8 @@ def compile(
         refuse("PO0802", "there are no outputs")
     if not name.isidentifier():
         refuse("PO0802", f"{name!r} is no name of a function", hint="use a Python identifier")
-    chosen = _inputs(results, inputs)
-    program = write(name, chosen, results)
-    with _user_places(program):
-        made = _kernel(name, program.text, _options_key(options), _Handed(options, program))
-        compiled = made.compile(*_types(program))
-    return CompiledGraph(program, outputs, made, compiled)
+    graph = Graph(_inputs(results, inputs), results)
+    return CompiledGraph(name, graph, outputs, build(name, graph, options))
 
 
 def compute(array: LazyArray, options: Mapping[str, object]) -> object:
@@ -291,90 +260,3 @@ def _placeholder(given: object) -> Node:
     if isinstance(given, LazyArray) and isinstance(given._node.op, Placeholder):
         return given._node
     refuse("PO0805", f"the input {given!r} is no placeholder", hint="make inputs with po.tensor")
-
-
-class _Handed:
-    """What a cached constructor needs besides its key."""
-
-    def __init__(self, options: Mapping[str, object], program: Program) -> None:
-        self.options = options
-        self.program = program
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Handed):
-            return NotImplemented
-        mine, theirs = self.program.others, other.program.others
-        return mine.keys() == theirs.keys() and all(mine[key] is theirs[key] for key in mine)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-def _options_key(options: Mapping[str, object]) -> str:
-    return repr(sorted(options.items(), key=lambda item: item[0]))
-
-
-@lru_cache(maxsize=512)
-def _kernel(name: str, text: str, options: str, handed: _Handed) -> Kernel[Any]:
-    """Return the kernel of a text; equal graphs share it."""
-    file = _file(text)
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    scope: dict[str, object] = {"np": np, "po": polyopt, "__name__": "traced"}
-    scope.update(handed.program.others)
-    exec(builtins.compile(text, file, "exec"), scope)
-    function: Any = scope[name]
-    found: Kernel[Any] = kernel(function).with_options(**handed.options)
-    return found
-
-
-def _file(text: str) -> str:
-    return f"<polyopt graph {digest(text.encode())[:16]}>"
-
-
-def _types(program: Program) -> tuple[ArgType, ...]:
-    given = (_declared(node.kind) for node in program.inputs)
-    held = (
-        _declared(Kind((), array.dtype)) if array.ndim == 0 else array_type("c", array)
-        for array in program.arrays
-    )
-    return (*given, *held)
-
-
-def _declared(kind: Kind) -> ArgType:
-    dtype = dtype_of(kind.dtype)
-    if kind.shape == ():
-        return ScalarType(dtype, weak=dtype.value == "bool")
-    ones = tuple(extent == 1 for extent in kind.shape)
-    return ArrayType(dtype, len(kind.shape), Layout.C, ones)
-
-
-# -- errors -----------------------------------------------------------------------------------
-
-
-@contextmanager
-def _user_places(program: Program) -> Iterator[None]:
-    """Errors point at the line that recorded the operation."""
-    try:
-        yield
-    except PolyoptError as error:
-        if error.loc is not None and error.loc.file == _file(program.text):
-            lines = program.text.splitlines()
-            line = error.loc.line
-            if 0 < line <= len(lines):
-                error.notes = (*error.notes, f"in the traced function: {lines[line - 1].strip()}")
-            error.loc = _users(program, error.loc)
-        raise
-
-
-def _users(program: Program, loc: Loc) -> Loc | None:
-    """Return the user's line behind a place of the text: the smallest span around it."""
-    spans = [
-        span
-        for span in program.spans
-        if span.line == loc.line and span.start <= loc.col < max(span.end, span.start + 1)
-        and loc.end_col <= span.end
-    ]  # fmt: skip
-    if spans:
-        return min(spans, key=lambda span: span.end - span.start).loc
-    same = [span for span in program.spans if span.line == loc.line]
-    return same[0].loc if same else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +18,6 @@ from polyopt.frontend.annotations import SHORT_NAMES
 from polyopt.ir.types import dtype_of
 from polyopt.tracing import shapes, writing
 from polyopt.tracing.nodes import (
-    Array,
     Call,
     Captured,
     Kind,
@@ -31,11 +30,11 @@ from polyopt.tracing.nodes import (
     SizeValue,
     Store,
     Subscript,
-    reachable,
+    leaves,
     sources,
 )
 from polyopt.tracing.places import refuse
-from polyopt.tracing.sizes import Name, minus, named
+from polyopt.tracing.sizes import Extent, Name, Size, atoms, minus, named
 from polyopt.tracing.subscripting import is_plain
 
 DEEPEST = 8  # operations in one expression, one inside the other
@@ -56,35 +55,33 @@ class Span:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """The text of a function of `inputs`, then of `captured`; functions it uses that are no
-    NumPy's are in `others` by name."""
+    """The text of a function; functions it uses that are no NumPy's are in `others` by name."""
 
     name: str
     text: str
-    inputs: tuple[Node, ...]
-    captured: tuple[Node, ...]
+    parameters: tuple[Node, ...]
     outputs: tuple[Node, ...]
-    order: tuple[Node, ...]
     spans: tuple[Span, ...]
     others: Mapping[str, Callable[..., object]]
 
-    @property
-    def arrays(self) -> tuple[Array, ...]:
-        """The captured arrays, as they are now."""
-        return tuple(node.op.array for node in self.captured if isinstance(node.op, Captured))
 
-
-def write(name: str, inputs: Sequence[Node], outputs: Sequence[Node]) -> Program:
-    """Return the function of a graph."""
-    order = reachable(outputs)
-    writer = _Writer(name, tuple(inputs), tuple(outputs), tuple(order))
-    return writer.program()
+def write(
+    name: str,
+    parameters: Sequence[Node],
+    outputs: Sequence[Node],
+    order: Sequence[Node],
+    numbered: bool = False,
+) -> Program:
+    """Return the function that computes the nodes of `order`; `numbered` names its parameters
+    alike wherever the same computation stands in a graph."""
+    writer = _Writer(name, tuple(parameters), tuple(outputs), tuple(order))
+    return writer.program(numbered)
 
 
 @dataclass(eq=False)
 class _Writer:
     name: str
-    inputs: tuple[Node, ...]
+    parameters: tuple[Node, ...]
     outputs: tuple[Node, ...]
     order: tuple[Node, ...]
     names: dict[int, str] = field(default_factory=dict)
@@ -98,16 +95,16 @@ class _Writer:
     places: dict[int, Loc] = field(default_factory=dict)
     kept: list[ast.expr] = field(default_factory=list)  # so that ids in `places` stay theirs
 
-    def program(self) -> Program:
-        captured = _captured(self.order)
+    def program(self, numbered: bool) -> Program:
         self.taken |= _TAKEN | {self.name}
-        for node in self.inputs:
-            assert isinstance(node.op, Placeholder)
-            self.names[id(node)] = node.op.name
-            self.taken.add(node.op.name)
-        for node in captured:
-            assert isinstance(node.op, Captured)
-            self.names[id(node)] = self._fresh(node.op.name or "c")
+        for node in self.parameters:
+            if isinstance(node.op, Placeholder) and not numbered:
+                self.names[id(node)] = node.op.name
+                self.taken.add(node.op.name)
+        for node in self.parameters:
+            if id(node) not in self.names:
+                own = node.op.name if isinstance(node.op, Captured) and not numbered else None
+                self.names[id(node)] = self._fresh(own or ("a" if numbered else "c"))
         self._learn_sizes()
         for node in self.order:
             self.uses.update(id(source) for source in sources(node))
@@ -119,12 +116,11 @@ class _Writer:
         result = values[0] if len(values) == 1 else ast.Tuple(values, ast.Load())
         self.body.append(ast.Return(result))
         head = ", ".join(
-            f"{self.names[id(node)]}: {_annotation(node.kind)}"
-            for node in (*self.inputs, *captured)
+            f"{self.names[id(node)]}: {_annotation(node.kind)}" for node in self.parameters
         )
-        return self._assemble(head, captured)
+        return self._assemble(head)
 
-    def _assemble(self, head: str, captured: tuple[Node, ...]) -> Program:
+    def _assemble(self, head: str) -> Program:
         lines = [line for helper in self.helpers for line in (*helper.splitlines(), "", "")]
         lines.append(f"def {self.name}({head}):")
         spans: list[Span] = []
@@ -133,8 +129,8 @@ class _Writer:
             spans += self._spans(statement, text, len(lines) + 1)
             lines.append(f"    {text}")
         return Program(
-            self.name, "\n".join(lines) + "\n", self.inputs, captured, self.outputs, self.order,
-            tuple(spans), self.others,
+            self.name, "\n".join(lines) + "\n", self.parameters, self.outputs, tuple(spans),
+            self.others,
         )  # fmt: skip
 
     def _spans(self, statement: ast.stmt, text: str, line: int) -> Iterator[Span]:
@@ -154,7 +150,7 @@ class _Writer:
     def _fresh(self, base: str) -> str:
         number = 0
         found = base
-        while found in self.taken or (found == base and base in ("c", "v")):
+        while found in self.taken or (found == base and base in ("a", "c", "v")):
             number += 1
             found = f"{base}{number}"
         self.taken.add(found)
@@ -165,19 +161,13 @@ class _Writer:
     def _learn_sizes(self) -> None:
         """Find a dimension that tells each name: `N` itself, or `N + 1`."""
         for plain in (True, False):
-            for node in self.inputs:
+            for node in self.parameters:
                 for dim, extent in enumerate(node.shape):
                     self._learn(node, dim, extent, plain)
 
-    def _learn(self, node: Node, dim: int, extent: object, plain: bool) -> None:
-        if isinstance(extent, int) or not hasattr(extent, "terms"):
-            return
-        for monomial, coefficient in extent.terms:
-            if len(monomial) != 1 or coefficient != 1 or not isinstance(monomial[0], Name):
-                continue
-            text = monomial[0].text
-            rest = minus(extent, named(text))  # type: ignore[arg-type]
-            if text in self.sizes or not isinstance(rest, int) or (plain and rest):
+    def _learn(self, node: Node, dim: int, extent: Extent, plain: bool) -> None:
+        for text, rest in _told(extent):
+            if text in self.sizes or (plain and rest):
                 continue
 
             def expression(rest: int = rest) -> ast.expr:
@@ -233,7 +223,8 @@ class _Writer:
     def _store(self, node: Node) -> None:
         base, key, value = node.operands
         assert isinstance(base, Node)
-        if self.uses[id(base)] == 1 and _is_fresh(base) and id(base) in self.names:
+        own = id(base) in self.names and not any(base is node for node in self.parameters)
+        if own and self.uses[id(base)] == 1 and _is_fresh(base):
             self.names[id(node)] = self.names[id(base)]
         else:
             copy = writing.call(ast.Attribute(self._node(base), "copy", ast.Load()))
@@ -312,11 +303,6 @@ class _Writer:
         return ast.Call(writing.dotted(text), operands, keywords)
 
 
-def _captured(order: Sequence[Node]) -> tuple[Node, ...]:
-    """Return the nodes of concrete arrays."""
-    return tuple(node for node in order if isinstance(node.op, Captured))
-
-
 def _is_fresh(node: Node) -> bool:
     """Whether the value is an array of its own."""
     match node.op:
@@ -334,3 +320,28 @@ def _annotation(kind: Kind) -> str:
     if not kind.shape:
         return text
     return f'{text}["{", ".join(str(extent) for extent in kind.shape)}"]'
+
+
+def _told(extent: Extent) -> Iterator[tuple[str, int]]:
+    """Yield the names that an extent tells: `N` itself, `N + 1`."""
+    for monomial, coefficient in () if isinstance(extent, int) else extent.terms:
+        if len(monomial) == 1 and coefficient == 1 and isinstance(monomial[0], Name):
+            rest = minus(extent, named(monomial[0].text))
+            if isinstance(rest, int):
+                yield monomial[0].text, rest
+
+
+def names_told(nodes: Iterable[Node]) -> set[str]:
+    """Return the names of sizes that the shapes of arrays tell."""
+    return {text for node in nodes for extent in node.shape for text, _ in _told(extent)}
+
+
+def names_needed(nodes: Iterable[Node]) -> set[str]:
+    """Return the names of sizes that operations mention."""
+    found: set[str] = set()
+    for node in nodes:
+        own = (node.op.size,) if isinstance(node.op, SizeValue) else ()
+        for leaf in leaves((*own, node.operands, dict(node.keywords))):
+            if isinstance(leaf, Size):
+                found |= {part.text for part in atoms(leaf) if isinstance(part, Name)}
+    return found
