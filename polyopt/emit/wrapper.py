@@ -320,7 +320,7 @@ def _cut_outputs(signature: Signature, plan: _Plan) -> Iterator[str]:
     for number, output in enumerate(signature.outputs):
         if output.length is not None:
             length = f"*(int64_t *)v[{plan.buffers[output.length]}].buf"
-            yield f"    if (!trim(state, &made[{number}], {length}))"
+            yield f"    if (!trim(state, &made[{number}], {length}, {output.axis}))"
             yield "        goto done;"
 
 

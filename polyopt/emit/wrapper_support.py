@@ -283,10 +283,10 @@ static void fail(State *state, int status)
     }
 }
 
-/* Cut an array that was made for the call to its first `length` entries. */
-static inline int trim(State *state, PyObject **made, int64_t length)
+/* Cut an array that was made for the call to the first `length` entries of a dimension. */
+static inline int trim(State *state, PyObject **made, int64_t length, int axis)
 {
-    PyObject *part = PyObject_CallFunction(state->trim, "OL", *made, (long long)length);
+    PyObject *part = PyObject_CallFunction(state->trim, "OLi", *made, (long long)length, axis);
     if (part == NULL)
         return 0;
     Py_SETREF(*made, part);

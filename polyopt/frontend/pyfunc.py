@@ -238,9 +238,9 @@ def _program(
         _signature_argument(b, function, name, kind, rename, written)
         for name, kind in types.items()
     )
-    lengths = {buffer.name: buffer.length for buffer in b.buffers}
+    lengths = {buffer.name: (buffer.length, buffer.counted) for buffer in b.buffers}
     outputs = tuple(
-        OutputArray(a.name, a.dtype, a.shape, lengths.get(a.name))
+        OutputArray(a.name, a.dtype, a.shape, *lengths[a.name])
         for a in made.arrays
         if a.role is Role.OUTPUT
     )

@@ -71,27 +71,29 @@ def _array(b: Builder, value: Tensor) -> Result:
 
 
 def _counted(b: Builder, value: Tensor) -> Result:
-    """Return an array whose first extent is a dynamic size: the start of one that is long enough.
+    """Return an array of which one extent is a dynamic size: the start of one that is long enough.
 
     What is returned holds no more than the sizes of the arguments allow.
     """
-    extent, *rest = value.shape
+    axis = next(d for d, extent in enumerate(value.shape) if dynamic_params(extent))
+    extent = value.shape[axis]
     bound = largest_extent(b, extent)
     place = b.unbounded.get(extent)
     if bound is None and place is not None:
         b.facts.add(b.facts.bounded, place)
-    if bound is None or dynamic_params(bound, *rest):
+    if bound is None or dynamic_params(bound, *value.shape[axis + 1 :]):
         hint = "return it in an array of a known size, or give np.bincount a large `minlength`"
         refuse("PO0137", "the sizes of the arguments do not bound this result's", b.loc, hint)
     buffer = _start_of(value, bound)
     if buffer is None:
-        buffer = b.new_buffer("result", value.dtype, (bound, *rest))
+        shape = tuple(bound if d == axis else e for d, e in enumerate(value.shape))
+        buffer = b.new_buffer("result", value.dtype, shape)
         loops, index = b.fresh_loops(value.shape)
         b.emit(loops, Load(buffer.name, index, value.dtype), forced(b, value).at(index))
     held = stored_number(b, Number(clipped(extent), False), "length")
     length = _buffer(b, held)
     length.returned = buffer.returned = True
-    buffer.length = length.name
+    buffer.length, buffer.counted = length.name, axis
     return Result(ResultKind.OUTPUT, buffer.name)
 
 

@@ -37,7 +37,7 @@ class Buffer:
     """Storage: an argument (`argument` names it) or an array made by the kernel.
 
     `faults`: the array of faults met, one element for each; its shape is known at the end.
-    `length` names the variable that says how many entries of the first dimension are returned.
+    `length` names the variable that says how many entries of dimension `counted` are returned.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Buffer:
     returned: bool = False
     faults: bool = False
     length: str | None = None
+    counted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,15 @@ class Range:
 
 
 @dataclass(frozen=True, eq=False)
+class Slice:
+    """`slice(start, stop, step)`; each a number or None."""
+
+    start: Value
+    stop: Value
+    step: Value
+
+
+@dataclass(frozen=True, eq=False)
 class Iterated:
     """What `for` may run over besides a range: `count` items, item `i` being `item(i)`."""
 
@@ -180,7 +190,9 @@ class Gone:
 
 
 Operandish: TypeAlias = Number | Tensor
-Value: TypeAlias = Number | Tensor | Masked | Sequence | Known | Range | Iterated | Method | Gone
+Value: TypeAlias = (
+    Number | Tensor | Masked | Sequence | Known | Range | Slice | Iterated | Method | Gone
+)
 
 
 def view_of(buffer: Buffer) -> Tensor:

@@ -248,7 +248,9 @@ def run_program(program: Program, args: Sequence[object], execute: Execute | Non
         execute(arrays, params, symbols)
     for output in signature.outputs:
         if output.length is not None:
-            arrays[output.array] = arrays[output.array][: int(arrays[output.length][()])].copy()
+            length = int(arrays[output.length][()])
+            kept = (slice(None),) * output.axis + (slice(length),)
+            arrays[output.array] = arrays[output.array][kept].copy()
     results = tuple(_result(signature, r.kind, r.array, arrays, args) for r in signature.results)
     if not results:
         return None

@@ -91,14 +91,15 @@ class Computed:
 class OutputArray:
     """An array the call creates: its name in the Scop, dtype and shape over size parameters.
 
-    `length` names a 0-d INT64 output that says how many of the first dimension's entries are valid;
-    the caller gets only these.
+    `length` names a 0-d INT64 output that says how many entries of dimension `axis` are valid; the
+    caller gets only these.
     """
 
     array: str
     dtype: DType
     shape: tuple[Expr, ...]
     length: str | None = None
+    axis: int = 0
 
 
 @unique

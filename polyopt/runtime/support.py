@@ -60,12 +60,15 @@ class Support:
         given = len(call.inputs)
         call_library(call, arrays[:given], arrays[given:])
 
-    def trim(self, array: AnyArray, length: int) -> AnyArray:
-        """Return the first `length` entries of an array that the call made."""
-        if not 0 <= length <= array.shape[0]:
+    def trim(self, array: AnyArray, length: int, axis: int) -> AnyArray:
+        """Return the first `length` entries of dimension `axis` of an array that the call made."""
+        extent = array.shape[axis]
+        if not 0 <= length <= extent:
             raise InternalError(
-                "PO0904", f"`{self.signature.name}` made {length} of {array.shape[0]} entries"
+                "PO0904", f"`{self.signature.name}` made {length} of {extent} entries"
             )
+        if axis:
+            return array[(slice(None),) * axis + (slice(length),)].copy()
         array.resize((length, *array.shape[1:]), refcheck=False)
         return array
 
