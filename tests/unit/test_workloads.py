@@ -6,6 +6,7 @@ In: nothing.  Out: nothing.
 import copy
 import inspect
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -127,8 +128,43 @@ def test_dtype_and_seed(workload):
     assert any(not np.array_equal(first[name], other[name]) for name in arrays)
 
 
+def shift_and_sum(A):
+    A += 1
+    return A.sum(), A[::-1]
+
+
+def test_outputs_are_arguments_and_returned_values():
+    form = {"numpy": shift_and_sum}
+    outputs = ("A", "return[0]", "return[1]")
+    both = replace(workloads.get("jacobi-1d"), forms=form, outputs=outputs, expect=None)
+    A = np.arange(3)
+    found = both.reference({"A": A})
+    assert A.tolist() == [0, 1, 2]
+    assert {n: v.tolist() for n, v in found.items()} == {
+        "A": [1, 2, 3],
+        "return[0]": 6,
+        "return[1]": [3, 2, 1],
+    }
+    assert both.written == ("A",)
+    alone = replace(both, outputs=("return",))
+    assert alone.results({}, 2.5)["return"] == 2.5
+    assert alone.written == ()
+
+
+def test_random_data_fit_their_types():
+    arrays = {
+        k: np.zeros((4, 4), t) for k, t in {"a": "c8", "b": "?", "c": "i1", "d": "f4"}.items()
+    }
+    empty = replace(workloads.get("gemm"), build=lambda **_: arrays, randomize=None)
+    found = empty.make("MINI", seed=1)
+    assert found["a"].imag.any()
+    assert 0 < found["b"].sum() < 16
+    assert (found["c"] > 0).all()
+    assert len(np.unique(found["d"])) == 16
+
+
 def test_unknown_names_are_refused_with_the_known_ones():
-    with pytest.raises(KeyError, match="no workload gem; there are .*gemm, gemver"):
+    with pytest.raises(KeyError, match=r"no workload gem; there are .*gemm, gemver"):
         workloads.get("gem")
     with pytest.raises(KeyError, match="gemm: no data set HUGE; there are MINI"):
         workloads.get("gemm").at("HUGE")
