@@ -15,6 +15,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.argtypes import NeedConstant
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.constants import array_or_number
 from polyopt.frontend.integers import (
     ZERO,
     at_least,
@@ -70,9 +71,7 @@ class Arguments:
 
 def tensor(b: Builder, value: Value, loc: Loc | None) -> Tensor:
     """Return the argument as an array (a number as one of rank 0)."""
-    if isinstance(value, Sequence):
-        refuse("PO0124", "a tuple or list cannot be used as an array here", loc, "use np.array")
-    return as_tensor(operand(value, loc))
+    return as_tensor(array_or_number(b, value, loc))
 
 
 def number(b: Builder, value: Value, what: str, loc: Loc | None) -> Number:

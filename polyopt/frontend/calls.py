@@ -31,7 +31,7 @@ from polyopt.frontend.pysource import (
     read_function,
 )
 from polyopt.frontend.values import Known, Method, Number, Sequence, Tensor, Value, as_value
-from polyopt.frontend.variables import kept
+from polyopt.frontend.variables import kept, stays_lazy
 
 MAX_DEPTH = 30
 
@@ -75,6 +75,9 @@ def _call_known(b: Builder, frame: Frame, known: object, args: Arguments, node: 
         return _inlined(b, frame, known, args, node)
     name = getattr(known, "__name__", repr(known))
     module = str(getattr(known, "__module__", "") or "")
+    if isinstance(getattr(known, "__self__", None), np.random.RandomState | np.random.Generator):
+        hint = "draw them before the call, and pass the array"
+        refuse("PO0150", f"random numbers (`{name}`) cannot be drawn in a kernel", args.loc, hint)
     if module.split(".")[0] == "numpy" or isinstance(known, np.ufunc):
         hint = instead_of_numpy(name, known)
         refuse("PO0150", f"NumPy's `{name}` is not supported", args.loc, hint)
@@ -139,7 +142,8 @@ def _inlined(
     callers = (*frame.callers, plain)
     inner = Frame(function, frame.reader, (*frame.calls, place), callers, said=said or frame.said)
     for name, value in bound.items():
-        inner.env[name] = kept(b, name, value)
+        lazy = inner.said is not None and stays_lazy(value)
+        inner.env[name] = value if lazy else kept(b, name, value)
     titles, loc, text = dict(b.titles), b.loc, b.text
     try:
         result = frame.reader.function(b, inner)

@@ -23,6 +23,7 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.elementwise import apply, operand_kinds
 from polyopt.frontend.folds import normal_axes, with_unit_axes
+from polyopt.frontend.generating import Generated, collected
 from polyopt.frontend.integers import (
     ONE,
     ZERO,
@@ -38,6 +39,7 @@ from polyopt.frontend.integers import (
 from polyopt.frontend.memory import forced, store
 from polyopt.frontend.promote import common_dtype
 from polyopt.frontend.reductions import with_out
+from polyopt.frontend.reshaping import permuted
 from polyopt.frontend.shapes import equate, stretched
 from polyopt.frontend.subscripts import Cut, select_parts
 from polyopt.frontend.ufuncs import UFUNCS
@@ -110,8 +112,10 @@ def _shifted(whole: Tensor, axis: int, start: Expr, shape: Index) -> Tensor:
 def stack(b: Builder, args: Arguments) -> Value:
     """np.stack"""
     arrays, axis, out, kind, _ = args.take("arrays", "axis out dtype casting")
-    parts = arrays_of(b, arrays, args)
     along = 0 if is_none(axis) else known_int(b, axis, "an axis", args.loc)
+    if isinstance(arrays, Generated | Tensor):
+        return with_out(b, _stacked(b, arrays, along, dtype(kind, args.loc), args), out, args)
+    parts = arrays_of(b, arrays, args)
     (along,) = normal_axes((along,), parts[0].rank + 1, args.loc)
     if any(part.rank != parts[0].rank for part in parts):
         refuse("PO0140", "`np.stack` of arrays of different ranks", args.loc)
@@ -119,9 +123,29 @@ def stack(b: Builder, args: Arguments) -> Value:
     return with_out(b, joined(b, wide, along, args, dtype(kind, args.loc)), out, args)
 
 
+def _stacked(
+    b: Builder, arrays: Generated | Tensor, along: int, kind: DType | None, args: Arguments
+) -> Tensor:
+    """Return the items of a comprehension, or the layers of an array, along a dimension."""
+    if isinstance(arrays, Generated):
+        whole = collected(b, arrays, kind, args.loc)
+    else:
+        found = forced(b, arrays)
+        whole = Tensor(found.shape, found.dtype, found.at, cost=found.cost)
+    (along,) = normal_axes((along,), whole.rank, args.loc)
+    order = [*range(1, along + 1), 0, *range(along + 1, whole.rank)]
+    return permuted(whole, order)
+
+
 def vstack(b: Builder, args: Arguments) -> Value:
     """np.vstack"""
     arrays, kind, _ = args.take("tup", "dtype casting")
+    if isinstance(arrays, Generated):
+        rows = collected(b, arrays, dtype(kind, args.loc), args.loc)
+        if rows.rank > 2:
+            hint = "use np.stack and reshape"
+            refuse("PO0151", "np.vstack of a comprehension of matrices", args.loc, hint)
+        return with_unit_axes(rows, (1,)) if rows.rank == 1 else rows
     parts = [_vector(part) for part in arrays_of(b, arrays, args)]
     parts = [with_unit_axes(p, (0,)) if p.rank == 1 else p for p in parts]
     return joined(b, parts, 0, args, dtype(kind, args.loc))

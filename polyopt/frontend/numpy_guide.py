@@ -143,14 +143,14 @@ _OURS: tuple[Group, ...] = (
         """zeros ones empty full zeros_like ones_like empty_like full_like arange linspace logspace
         geomspace eye identity tri vander copy array asarray asanyarray ascontiguousarray
         asfortranarray astype indices meshgrid fromfunction hanning hamming blackman bartlett
-        fft.fftfreq fft.rfftfreq""",
+        fft.fftfreq fft.rfftfreq apply_along_axis""",
         "`arange` of integers, or of real numbers known while compiling; `mgrid` and `ogrid` too",
     ),
     _group(
         "put together and cut",
         _C,
-        """concatenate stack vstack hstack dstack column_stack row_stack block append tile repeat
-        pad split array_split hsplit vsplit dsplit unstack""",
+        """concatenate stack vstack hstack dstack column_stack row_stack block append insert delete
+        tile repeat pad split array_split hsplit vsplit dsplit unstack""",
         "known counts of parts and repeats; `pad` with constants, edge, wrap, reflect, symmetric",
     ),
     _group(
@@ -179,7 +179,8 @@ _OURS: tuple[Group, ...] = (
 
 def _groups() -> tuple[Group, ...]:
     placed = {name for group in _OURS for name in group.names}
-    indexed = tuple(sorted({*indexing.FUNCTIONS, *finding.FUNCTIONS, "unique"} - placed))
+    more_of_ours = ("unique", "unravel_index", "diag_indices", "isin")
+    indexed = tuple(sorted({*indexing.FUNCTIONS, *finding.FUNCTIONS, *more_of_ours} - placed))
     more = tuple(sorted(set(FUNCTIONS) - placed - set(indexed)))
     called = tuple(
         sorted(

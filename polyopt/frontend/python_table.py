@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from polyopt.frontend import math_table, selection
-from polyopt.frontend.arguments import Arguments, is_none, known_int, number
+from polyopt.frontend.arguments import Arguments, is_none, number
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.closures import Closure
 from polyopt.frontend.codes import refuse
@@ -34,6 +34,7 @@ from polyopt.frontend.masks import count
 from polyopt.frontend.memory import cheap_number, settled
 from polyopt.frontend.operators import describe, operand, operate
 from polyopt.frontend.promote import cast, common_dtype
+from polyopt.frontend.strides import step_of, stepped_range
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
     Iterated,
@@ -42,6 +43,7 @@ from polyopt.frontend.values import (
     Number,
     Range,
     Sequence,
+    Slice,
     Tensor,
     Value,
     has_loads,
@@ -84,12 +86,21 @@ def _range(b: Builder, args: Arguments) -> Value:
         stop = first
     else:
         start = _bound(b, first, args)
-    by = 1
+    by: int | Expr = 1
     if not is_none(step):
-        by = known_int(b, step, "the step of a range", args.loc)
+        by = step_of(b, step, "the step of a range", args.loc)
     if by == 0:
         refuse("PO0132", "a range with step zero", args.loc)
-    return Range(start, _bound(b, stop, args), by)
+    end = _bound(b, stop, args)
+    return Range(start, end, by) if isinstance(by, int) else stepped_range(b, start, end, by)
+
+
+def _slice(b: Builder, args: Arguments) -> Value:
+    """slice"""
+    first, stop, step = args.take("start", "stop step")
+    if len(args.values) == 1:
+        return Slice(Known(None), first, Known(None))
+    return Slice(first, stop, step)
 
 
 def _bound(b: Builder, value: Value, args: Arguments) -> Expr:
@@ -339,6 +350,14 @@ def _example(value: Value, args: Arguments) -> object:
             refuse("PO0147", f"isinstance of {describe(value)}", args.loc)
 
 
+def _hasattr(b: Builder, args: Arguments) -> Value:
+    """hasattr: what the value would have in Python"""
+    value, name = args.take("obj name")
+    if not isinstance(name, Known) or not isinstance(name.value, str):
+        refuse("PO0147", "hasattr with an unknown name", args.loc, "write the name as a text")
+    return Known(hasattr(_example(value, args), name.value))
+
+
 def _callable(b: Builder, args: Arguments) -> Value:
     """callable"""
     (value,) = args.take("obj")
@@ -348,7 +367,8 @@ def _callable(b: Builder, args: Arguments) -> Value:
 
 
 _RULES: list[tuple[object, Rule]] = [
-    (builtins.len, _len), (builtins.range, _range), (builtins.min, _extreme("min")),
+    (builtins.len, _len), (builtins.range, _range), (builtins.slice, _slice),
+    (builtins.min, _extreme("min")),
     (builtins.max, _extreme("max")), (builtins.abs, _abs), (builtins.int, _int),
     (builtins.float, _float), (builtins.bool, _bool), (builtins.sum, _sum),
     (builtins.pow, _pow), (builtins.tuple, _sequence), (builtins.list, _sequence),
@@ -356,6 +376,7 @@ _RULES: list[tuple[object, Rule]] = [
     (builtins.complex, _complex), (builtins.round, _round), (builtins.divmod, _divmod),
     (builtins.any, _any_or_all("any")), (builtins.all, _any_or_all("all")),
     (builtins.isinstance, _isinstance), (builtins.callable, _callable),
+    (builtins.hasattr, _hasattr),
 ]  # fmt: skip
 BUILTINS = sorted(str(getattr(function, "__name__", "")) for function, _ in _RULES)
 _BY_OBJECT: dict[int, Rule | Written] = {

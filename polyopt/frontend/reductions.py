@@ -24,7 +24,7 @@ from polyopt.frontend.arguments import (
 )
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.constants import as_sequence
+from polyopt.frontend.constants import array_or_number, as_sequence
 from polyopt.frontend.elementwise import apply, combine
 from polyopt.frontend.integers import ONE, at_least, select
 from polyopt.frontend.memory import EXPENSIVE, cheap, forced, settled, store, stored
@@ -230,7 +230,7 @@ def product(function: Callable[[Builder, Operandish, Operandish, Loc | None], Op
 
     def rule(b: Builder, args: Arguments) -> Value:
         left, right, out = args.take("a b", "out")
-        sides = [settled(b, operand(side, args.loc)) for side in (left, right)]
+        sides = [settled(b, array_or_number(b, side, args.loc)) for side in (left, right)]
         return with_out(b, function(b, sides[0], sides[1], args.loc), out, args)
 
     return rule

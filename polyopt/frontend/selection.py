@@ -16,7 +16,7 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.complexes import imag as im_of
 from polyopt.frontend.complexes import of_parts
 from polyopt.frontend.complexes import real as re_of
-from polyopt.frontend.constants import as_sequence
+from polyopt.frontend.constants import array_or_number, as_sequence
 from polyopt.frontend.elementwise import apply, combine, operand_kinds
 from polyopt.frontend.integers import select
 from polyopt.frontend.memory import store
@@ -43,7 +43,7 @@ def where(b: Builder, args: Arguments) -> Value:
     condition, then, otherwise = args.take("condition", "x y")
     if is_none(then) and is_none(otherwise):
         return finding.nonzero(b, Arguments(args.name, (condition,), {}, args.loc))
-    values = tuple(operand(value, args.loc) for value in (condition, then, otherwise))
+    values = tuple(array_or_number(b, value, args.loc) for value in (condition, then, otherwise))
     kind = common_dtype(operand_kinds(values[1:]), args.loc)
     inputs = (DType.BOOL, kind, kind)
     return combine(b, "np.where", values, inputs, kind, lambda p, _: select(*p), args.loc)
@@ -52,12 +52,12 @@ def where(b: Builder, args: Arguments) -> Value:
 def clip(b: Builder, args: Arguments) -> Value:
     """np.clip: maximum with the lower bound, then minimum with the upper one"""
     array, low, high, out, least, most = args.take("a", "a_min a_max out min max")
-    value = operand(array, args.loc)
+    value = array_or_number(b, array, args.loc)
     for name, bounds in (("maximum", (low, least)), ("minimum", (high, most))):
         for bound in bounds:
             if is_none(bound):
                 continue
-            limit = operand(bound, args.loc)
+            limit = array_or_number(b, bound, args.loc)
             if not is_beyond(limit, value.dtype, below=name == "maximum"):
                 value = apply(b, UFUNCS[name], (value, limit), args.loc)
     return with_out(b, value, out, args)
@@ -75,7 +75,7 @@ def imag(b: Builder, args: Arguments) -> Value:
 
 def _part(b: Builder, args: Arguments, func: MathFunc) -> Value:
     (array,) = args.take("val")
-    value = operand(array, args.loc)
+    value = array_or_number(b, array, args.loc)
     if not value.dtype.is_complex:
         if func is MathFunc.IMAG:
             zero = cast(Const(0, DType.INT64), value.dtype)
@@ -93,7 +93,7 @@ def _part(b: Builder, args: Arguments, func: MathFunc) -> Value:
 def round_(b: Builder, args: Arguments) -> Value:
     """np.round: scaled, rounded to even, scaled back"""
     array, decimals, out = args.take("a", "decimals out")
-    value = operand(array, args.loc)
+    value = array_or_number(b, array, args.loc)
     places = 0 if is_none(decimals) else known_int(b, decimals, "decimals", args.loc)
     if value.dtype is DType.BOOL and places == 0:
         hint = "convert it with `.astype(np.float64)` first"
@@ -114,7 +114,7 @@ def round_(b: Builder, args: Arguments) -> Value:
 def nan_to_num(b: Builder, args: Arguments) -> Value:
     """np.nan_to_num"""
     array, copy, nan, high, low = args.take("x", "copy nan posinf neginf")
-    value = operand(array, args.loc)
+    value = array_or_number(b, array, args.loc)
     kind = value.dtype
     if not (kind.is_float or kind.is_complex):
         return value
@@ -151,22 +151,22 @@ def choice(b: Builder, args: Arguments) -> Value:
     if len(tests) != len(values) or not tests:
         refuse("PO0151", "np.select with other than one choice a condition", args.loc)
     result = operand(Known(0) if is_none(default) else default, args.loc)
-    others = [operand(value, args.loc) for value in values]
+    others = [array_or_number(b, value, args.loc) for value in values]
     kind = common_dtype(operand_kinds((*others, result)), args.loc)
-    return _nested(b, [operand(t, args.loc) for t in tests], others, result, kind, args)
+    return _nested(b, [array_or_number(b, t, args.loc) for t in tests], others, result, kind, args)
 
 
 def choose(b: Builder, args: Arguments) -> Value:
     """np.choose: the array whose number is given; others wrap around or are the nearest"""
     array, choices, out, mode = args.take("a choices", "out mode")
-    values = [operand(value, args.loc) for value in _items(choices, args)]
+    values = [array_or_number(b, value, args.loc) for value in _items(choices, args)]
     how = mode.value if isinstance(mode, Known) and mode.value is not None else "raise"
     if how not in ("clip", "wrap", "raise") or not values:
         refuse("PO0151", f"np.choose with mode {how!r}", args.loc, 'use "clip" or "wrap"')
     if how == "raise":
         hint = 'say mode="clip" or mode="wrap"'
         refuse("PO0151", "np.choose that checks every number", args.loc, hint)
-    number_ = operand(array, args.loc)
+    number_ = array_or_number(b, array, args.loc)
     if how == "wrap":
         count = Number(Const(len(values), DType.INT64), True)
         number_ = apply(b, UFUNCS["remainder"], (number_, count), args.loc)
@@ -213,7 +213,7 @@ def copyto(b: Builder, args: Arguments) -> Value:
     """np.copyto"""
     target, source, casting, where_ = args.take("dst src", "casting where")
     into = tensor(b, target, args.loc)
-    value: Operandish = operand(source, args.loc)
+    value: Operandish = array_or_number(b, source, args.loc)
     rule = casting.value if isinstance(casting, Known) and casting.value else "same_kind"
     if not value.weak and not is_castable(value.dtype, into.dtype, str(rule)):
         refuse("PO0144", f"{value.dtype} does not go into {into.dtype}", args.loc)

@@ -13,7 +13,7 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.compaction import compacted
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.marks import Binding, Mark
-from polyopt.frontend.memory import is_stable, settled, stored, stored_number
+from polyopt.frontend.memory import EXPENSIVE, is_stable, settled, stored, stored_number
 from polyopt.frontend.pins import learn_result, store_pinned
 from polyopt.frontend.values import (
     Gone,
@@ -24,8 +24,10 @@ from polyopt.frontend.values import (
     Number,
     Range,
     Sequence,
+    Slice,
     Tensor,
     Value,
+    has_loads,
 )
 from polyopt.ir.expr import Expr, Iter, Param, walk
 
@@ -39,7 +41,17 @@ def bind(b: Builder, frame: Frame, name: str, value: Value, node: ast.AST) -> No
         learn_result(b, frame.awaited[name], value, frame.loc(node))
     if name in frame.watched:
         frame.watched[name].rebound.append((value, frame.loc(node)))
-    frame.env[name] = kept(b, name, value)
+    written = frame.said is not None  # by polyopt: such functions change nothing they name
+    frame.env[name] = value if written and stays_lazy(value) else kept(b, name, value)
+
+
+def stays_lazy(value: Value) -> bool:
+    """Whether an expression over arrays is cheap enough to be computed at each use."""
+    if not isinstance(value, Tensor) or value.view is not None or value.fold is not None:
+        return False
+    if value.undefined or value.rank == 0 or value.cost >= EXPENSIVE:
+        return False
+    return has_loads(value.at(tuple(Iter(f"?{d}") for d in range(value.rank))))
 
 
 def kept(b: Builder, name: str, value: Value) -> Value:
@@ -62,7 +74,7 @@ def kept(b: Builder, name: str, value: Value) -> Value:
             return Masked(stored(b, tensor, name), stored(b, mask, "mask"), place)
         case Sequence(items=items):
             return Sequence(tuple(kept(b, name, item) for item in items))
-        case Known() | Range() | Iterated() | Method() | Gone():
+        case Known() | Range() | Slice() | Iterated() | Method() | Gone():
             return value
 
 

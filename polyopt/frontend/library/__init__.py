@@ -22,7 +22,8 @@ from polyopt.frontend.library import (
 )
 from polyopt.frontend.library.asking import grids, refused, require_extent
 
-__all__ = ["FUNCTIONS", "Written", "grids", "refused", "require_extent"]
+vectorized = calls.vectorized
+__all__ = ["FUNCTIONS", "Written", "grids", "refused", "require_extent", "vectorized"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "append": movement.append,
     "matrix_transpose": movement.matrix_transpose,
     "linalg.matrix_transpose": movement.matrix_transpose,
+    "insert": movement.insert,
+    "delete": movement.delete,
+    "unravel_index": movement.unravel_index,
+    "diag_indices": movement.diag_indices,
+    "isin": movement.isin,
+    "apply_along_axis": calls.apply_along_axis,
     "fromfunction": calls.fromfunction,
     "piecewise": calls.piecewise,
 }

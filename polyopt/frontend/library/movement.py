@@ -5,9 +5,12 @@ In: arrays.  Out: views, or new arrays where elements are put together.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+
+from polyopt.frontend.library.asking import refused
 
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
@@ -35,3 +38,52 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
 def matrix_transpose(x: Any, /) -> Any:
     """The last two dimensions swapped."""
     return np.swapaxes(x, -1, -2)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    """The values put before the position `obj`."""
+    return (
+        np.concatenate((arr[:obj], np.atleast_1d(values).astype(arr.dtype), arr[obj:]))
+        if np.ndim(arr) == 1
+        else refused("np.insert into more than one dimension", "use np.concatenate of slices")
+        if axis is None
+        else _layered(np.moveaxis(arr, axis, 0), obj, values, axis)
+    )
+
+
+def _layered(along: Any, obj: Any, values: Any, axis: int) -> Any:
+    layer = np.broadcast_to(values, along[:1].shape).astype(along.dtype)
+    return np.moveaxis(np.concatenate((along[:obj], layer, along[obj:])), 0, axis)
+
+
+def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    """The array without the position `obj`."""
+    return (
+        _without(arr, obj)
+        if np.ndim(arr) == 1
+        else refused("np.delete from more than one dimension", "use np.concatenate of slices")
+        if axis is None
+        else np.moveaxis(_without(np.moveaxis(arr, axis, 0), obj), 0, axis)
+    )
+
+
+def _without(arr: Any, obj: Any) -> Any:
+    place = obj if obj >= 0 else obj + arr.shape[0]
+    return np.concatenate((arr[:place], arr[place + 1 :]))
+
+
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
+    """The subscripts of a position in the order of memory."""
+    return tuple([indices // math.prod(shape[d + 1 :]) % shape[d] for d in range(len(shape))])
+
+
+def diag_indices(n: Any, ndim: int = 2) -> Any:
+    """The subscripts of a diagonal."""
+    return (np.arange(n),) * ndim
+
+
+def isin(element: Any, test_elements: Any, *, invert: bool = False) -> Any:
+    """Whether each element is among the others."""
+    others = np.ravel(np.asarray(test_elements))
+    found = np.any(np.asarray(element)[..., None] == others, axis=-1)
+    return ~found if invert else found
