@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing_extensions import assert_never
 
 from polyopt.emit.cmath import call_text
+from polyopt.emit.exponentials import COVERED
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.literals import literal
 from polyopt.emit.ranges import Ranges
@@ -72,6 +73,9 @@ _HELPER_OF = {
     BinaryOp.MUL: HelperKind.MUL,
     BinaryOp.DIV: HelperKind.DIV,
 }
+
+_VECTORIZED = {MathFunc.EXP: HelperKind.EXP, MathFunc.TANH: HelperKind.TANH}
+"""Functions for which compilers would call the C library, one element at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +337,9 @@ class ExprPrinter:
             name = self.helper(Helper(HelperKind.GCD, expr.dtype))
             return f"{name}({', '.join(self.text(a) for a in expr.args)})", ATOM
         operand = expr.args[0].dtype
+        kind = _VECTORIZED.get(expr.func)
+        if kind is not None and operand in COVERED:
+            return f"{self.helper(Helper(kind, operand))}({self.text(expr.args[0])})", ATOM
         text = call_text(expr, operand, tuple(self.text(a) for a in expr.args))
         return text, ATOM
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, unique
 
+from polyopt.emit import exponentials
 from polyopt.ir.types import DType, Kind
 
 SUFFIX = {
@@ -40,6 +41,8 @@ class HelperKind(Enum):
     POW = "pow"
     ABS = "abs"
     GCD = "gcd"
+    EXP = "exp"
+    TANH = "tanh"
     SHL = "shl"
     SHR = "shr"
     MUL = "mul"
@@ -116,6 +119,16 @@ def _min(helper: Helper) -> list[str]:
     if helper.dtype.is_float:
         return _binary(helper, [f"return a {sign} b || a != a ? a : b;"])
     return _binary(helper, [f"return a {sign} b ? a : b;"])
+
+
+def _exp(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    return _function(t, helper, f"{t} x", exponentials.exp_body(helper.dtype))
+
+
+def _tanh(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    return _function(t, helper, f"{t} x", exponentials.tanh_body(helper.dtype))
 
 
 def _reduction(helper: Helper) -> list[str]:
@@ -487,6 +500,8 @@ _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.POW: _pow,
     HelperKind.ABS: _abs,
     HelperKind.GCD: _gcd,
+    HelperKind.EXP: _exp,
+    HelperKind.TANH: _tanh,
     HelperKind.SHL: _shift,
     HelperKind.SHR: _shift,
     HelperKind.MUL: _complex_mul,
