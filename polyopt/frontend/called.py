@@ -28,6 +28,7 @@ class Operands:
     options: Mapping[str, Any]
     loc: Loc | None
     equal: Callable[[Expr, Expr], Expr]
+    count: Callable[[Index], Expr]
 
     def shape(self, number: int = 0) -> Index:
         """Return the shape of an array."""
@@ -209,10 +210,7 @@ def _ordered(call: Operands) -> Shapes:
     """Sorted along an axis; None sorts all elements as one row."""
     shape = call.shape()
     if "axis" in call.options and call.options["axis"] is None:
-        total: Any = ONE
-        for extent in shape:
-            total = times(total, extent)
-        return ((total,),)
+        return ((call.count(shape),),)
     _axis(call, len(shape))
     return (shape,)
 

@@ -19,6 +19,7 @@ from polyopt.frontend.arguments import Arguments, known_int, tensor
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.called import LIBRARY, LibraryRule, Operands
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.compaction import total
 from polyopt.frontend.constants import as_sequence, nested
 from polyopt.frontend.domains import Loop
 from polyopt.frontend.elementwise import aligned, operand_kinds
@@ -61,7 +62,7 @@ class _Call:
     def operand(self, b: Builder, value: Tensor) -> Operand:
         """Return the operand that `value` is, put into memory if it is not there yet."""
         self.buffers.append(in_memory(b, value))
-        return Operand(len(self.buffers) - 1)
+        return Operand(len(self.buffers) - 1, value.weak and value.rank == 0)
 
 
 def rule_of(function: object) -> Rule | None:
@@ -98,7 +99,10 @@ def _rule(full: str, function: object, entry: LibraryRule) -> Rule:
         def equal(left: Expr, right: Expr) -> Expr:
             return equate(b, left, right, f"`{args.name}`", args.loc)
 
-        operands = Operands(args.name, tuple(call.arrays), options, args.loc, equal)
+        def count(shape: Index) -> Expr:
+            return total(b, shape)
+
+        operands = Operands(args.name, tuple(call.arrays), options, args.loc, equal, count)
         shapes = entry.shapes(operands)
         dtypes = _dtypes(full, function, call, options, entry, args)
         if len(dtypes) != len(shapes):
@@ -352,8 +356,8 @@ def _example(dtype: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 
 def _filled(value: object, arrays: list[np.ndarray[Any, Any]]) -> object:
     match value:
-        case Operand(number=number):
-            return arrays[number][()]
+        case Operand(number=number, weak=weak):
+            return arrays[number].item() if weak else arrays[number][()]
         case tuple():
             return tuple(_filled(part, arrays) for part in value)
         case _:

@@ -97,8 +97,8 @@ def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _filled(value: object, inputs: Sequence[np.ndarray[Any, Any]]) -> object:
     """Return an argument with its operands in place; elements of 0-d arrays are scalars."""
     match value:
-        case Operand(number=number):
-            return inputs[number][()]
+        case Operand(number=number, weak=weak):
+            return inputs[number].item() if weak else inputs[number][()]
         case tuple():
             return tuple(_filled(part, inputs) for part in value)
         case _:

@@ -146,9 +146,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Input array number `number` of a library call."""
+    """Input array number `number` of a library call; `weak`: a number, passed as Python's own."""
 
     number: int
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)

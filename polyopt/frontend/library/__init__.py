@@ -18,6 +18,7 @@ from polyopt.frontend.library import (
     movement,
     sets,
     signals,
+    solving,
     spectra,
 )
 from polyopt.frontend.library.asking import grids, refused, require_extent
@@ -35,6 +36,7 @@ class Written:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "unique": sets.unique,
+    "linalg.lstsq": solving.lstsq,
     "fft.fftfreq": spectra.fftfreq,
     "fft.rfftfreq": spectra.rfftfreq,
     "fft.fftshift": spectra.fftshift,
