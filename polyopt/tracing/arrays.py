@@ -20,14 +20,11 @@ from polyopt.tracing import recording, shapes
 from polyopt.tracing.kinds import known
 from polyopt.tracing.nodes import (
     Array,
-    Call,
     Captured,
     Kind,
     Node,
     Operator,
     Placeholder,
-    Store,
-    Subscript,
 )
 from polyopt.tracing.places import here, refuse
 from polyopt.tracing.sizes import (
@@ -54,12 +51,15 @@ class LazyArray:
     <LazyArray (N,) float64>
     """
 
-    __slots__ = ("__weakref__", "_node", "_views")
+    __slots__ = ("__weakref__", "_ancestors", "_node", "_part", "_taken", "_views")
     __array_priority__ = 1000.0
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._views: weakref.WeakSet[LazyArray] = weakref.WeakSet()
+        self._ancestors: tuple[weakref.ref[LazyArray], ...] = ()  # whose elements it shares
+        self._part: tuple[LazyArray, object] | None = None  # the array and key it was taken by
+        self._taken: Callable[[Node], Node] | None = None  # how it is taken from that array
 
     # -- what is known --------------------------------------------------------------------------
 
@@ -183,41 +183,72 @@ class LazyArray:
 
         if is_term_key(key):
             return element(self._node, key)
-        found = LazyArray(recording.subscript(self._node, operand(key)))
-        return self._view(found) if is_plain(operand(key)) else found
-
-    def _view(self, found: LazyArray) -> LazyArray:
-        self._views.add(found)
+        plain = operand(key)
+        found = LazyArray(recording.subscript(self._node, plain))
+        if is_plain(plain) and found.shape:
+            self._lend(found, lambda node: recording.subscript(node, plain))
+            found._part = (self, plain)
         return found
+
+    def _lend(self, view: LazyArray, taken: Callable[[Node], Node]) -> None:
+        """Remember a view, and how to take it again after a store."""
+        self._views.add(view)
+        view._taken = taken
+        view._ancestors = (*self._ancestors, weakref.ref(self))
 
     def __setitem__(self, key: object, value: object) -> None:
         """Replace the array by a copy with new elements; the caller's arrays stay as they are."""
-        self._check_store(value)
-        self._node = recording.store(self._node, operand(key), operand(value))
+        plain = operand(key)
+        if isinstance(value, LazyArray) and self._is_own(value, plain):
+            return
+        self._check_store()
+        self._replace(recording.store(self._node, plain, operand(value)))
 
-    def _check_store(self, value: object) -> None:
-        if is_view(self._node):
+    def _is_own(self, value: LazyArray, key: object) -> bool:
+        """Whether `value` was taken from here by `key` and is there: `x[k] += 1` stored it."""
+        return (
+            value._part is not None
+            and value._part[0] is self
+            and repr(value._part[1]) == repr(key)
+            and value._node.operands[:1] == (self._node,)
+        )
+
+    def _check_store(self) -> None:
+        """Refuse a store that would have to go through a transpose or the like."""
+        if self._part is not None:
+            self._part[0]._check_store()
+        elif any(ancestor() is not None for ancestor in self._ancestors):
             refuse("PO0804", "a store into a view, which NumPy would do to the array below")
-        if any(view is not value and view.ndim for view in self._views):
-            refuse("PO0804", "a store into an array of which views are in use",
-                   hint="store first, or copy the views: x[1:].copy()")  # fmt: skip
+
+    def _replace(self, node: Node) -> None:
+        """Take new elements: the array this is a part of gets them, and all views see them."""
+        if self._part is None:
+            self._node = node
+            self._refresh()
+            return
+        owner, key = self._part
+        owner._replace(recording.store(owner._node, key, node))
+
+    def _refresh(self) -> None:
+        for view in tuple(self._views):
+            assert view._taken is not None
+            view._node = view._taken(self._node)
+            view._refresh()
 
     def _update(self, op: Operator, value: object) -> Any:  # noqa: ANN401
         """`self op= value`: all names of this array see the new value."""
         found = _operator(op, self, value)
-        if found is NotImplemented:
+        if found is NotImplemented or not self.shape:
             return found
         assert isinstance(found, LazyArray)
-        if not self.shape:
-            return found
         if not np.can_cast(found.dtype, self.dtype, "same_kind"):
             refuse("PO0144", f"`{op.text}=` gives {found.dtype}, not to be put into {self.dtype}",
                    hint=f"write `x = x {op.text} y`, or convert with `.astype`")  # fmt: skip
-        if len(found.shape) > len(self.shape):
+        if shapes.broadcast(self.shape, found.shape) != self.shape:
             refuse("PO0140", f"`{op.text}=` gives shape {shapes.show(found.shape)}")
-        self._check_store(value)
+        self._check_store()
         node = found._node
-        self._node = node if found.dtype == self.dtype else recording.astype(node, self.dtype)
+        self._replace(node if found.dtype == self.dtype else recording.astype(node, self.dtype))
         return self
 
     # -- methods --------------------------------------------------------------------------------
@@ -357,17 +388,6 @@ def _flat(parts: tuple[object, ...]) -> object:
     return parts
 
 
-def is_view(node: Node) -> bool:
-    """Whether NumPy would share the memory of another array."""
-    match node.op:
-        case Subscript():
-            return is_plain(node.operands[1])
-        case Call(function=function):
-            return function in shapes.MOVES
-        case _:
-            return False
-
-
 # -- operands ---------------------------------------------------------------------------------
 
 
@@ -429,7 +449,8 @@ def record(function: Callable[..., object], *args: object, **options: object) ->
     )
     result = _lazies(found)
     if function in shapes.MOVES and args and isinstance(args[0], LazyArray):
-        args[0]._view(result)
+        rest = tuple(operand(value) for value in args[1:])
+        args[0]._lend(result, lambda node: recording.call(function, node, *rest, **options))
     return result if out is None else _written(out, result)
 
 
@@ -554,8 +575,3 @@ def as_lazy(value: object) -> LazyArray:
     if isinstance(value, Size):
         return LazyArray(recording.size_value(value))
     return lazy(value)
-
-
-def is_stored(node: Node) -> bool:
-    """Whether the node changes elements of a copy."""
-    return isinstance(node.op, Store)

@@ -87,6 +87,7 @@ class _Writer:
     names: dict[int, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     uses: Counter[int] = field(default_factory=Counter)
+    users: dict[int, list[Node]] = field(default_factory=dict)
     depths: dict[int, int] = field(default_factory=dict)
     sizes: dict[str, Callable[[], ast.expr]] = field(default_factory=dict)
     body: list[ast.stmt] = field(default_factory=list)
@@ -107,7 +108,9 @@ class _Writer:
                 self.names[id(node)] = self._fresh(own or ("a" if numbered else "c"))
         self._learn_sizes()
         for node in self.order:
-            self.uses.update(id(source) for source in sources(node))
+            for source in sources(node):
+                self.uses[id(source)] += 1
+                self.users.setdefault(id(source), []).append(node)
         self.uses.update(id(node) for node in self.outputs)
         for node in self.order:
             if id(node) not in self.names and not isinstance(node.op, Part):
@@ -224,7 +227,7 @@ class _Writer:
         base, key, value = node.operands
         assert isinstance(base, Node)
         own = id(base) in self.names and not any(base is node for node in self.parameters)
-        if own and self.uses[id(base)] == 1 and _is_fresh(base):
+        if own and _is_fresh(base) and self._is_last_use(base, node):
             self.names[id(node)] = self.names[id(base)]
         else:
             copy = writing.call(ast.Attribute(self._node(base), "copy", ast.Load()))
@@ -233,6 +236,24 @@ class _Writer:
         target = ast.Subscript(array, self._operand(key), ast.Store())
         self._mark(target, node)
         self.body.append(ast.Assign([target], self._operand(value)))
+
+    def _is_last_use(self, base: Node, store: Node) -> bool:
+        """Whether nothing reads the old elements of `base` after the store."""
+        if self.uses[id(base)] != len(self.users[id(base)]):
+            return False  # it is an output
+        return all(
+            user is store or self._is_read_before(user, store) for user in self.users[id(base)]
+        )
+
+    def _is_read_before(self, user: Node, store: Node) -> bool:
+        while id(user) in self.depths and id(user) not in self.names:  # inside a larger expression
+            if len(self.users.get(id(user), ())) != 1:
+                return False
+            (user,) = self.users[id(user)]
+        if user is store:
+            return True
+        is_view = isinstance(user.op, Subscript) or not _is_fresh(user)
+        return id(user) in self.names and not is_view
 
     def _is_inlined(self, node: Node) -> bool:
         match node.op:

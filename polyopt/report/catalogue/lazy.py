@@ -18,12 +18,12 @@ LAZY: dict[str, Entry] = {
     "PO0803": Entry(
         "a size known only at a call is needed as a number while it is recorded",
         'x = po.tensor("x", po.f64["N"]); np.zeros(x.shape[0])',
-        "keep the size in the computation: `x / n`, `np.zeros((n,), like=x)`; or declare a number",
+        "keep the size in the computation: `x / n`, `np.full((n,), 0.0, like=x)`; or declare a number",
     ),
     "PO0804": Entry(
-        "a store into a lazy view, or into an array of which views are in use",
-        "y = x[1:]; y[0] = 1.0, where x is lazy",
-        "store into the array itself, before views of it are made, or copy the views",
+        "a store into a lazy array that shares its elements with others in use",
+        "y = x.T; y[0] = 1.0, where x is lazy",
+        "store into the array itself before views of it are made, or copy the views",
     ),
     "PO0805": Entry(
         "the inputs of a graph do not fit its placeholders",
