@@ -7,6 +7,7 @@ size; statements that write under a mask in its order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
@@ -54,7 +55,7 @@ def positions(b: Builder, mask: Tensor, *, kept: bool) -> list[Tensor]:
 
     `kept`: nobody else sees the arrays, so that their elements stay inside the mask.
     """
-    own = [Tensor(mask.shape, DType.INT64, lambda index, d=d: index[d]) for d in range(mask.rank)]
+    own = [Tensor(mask.shape, DType.INT64, itemgetter(d)) for d in range(mask.rank)]
     found = _collected(b, mask, "where", own)
     for tensor, extent in zip(found, mask.shape, strict=True):
         assert tensor.view is not None

@@ -19,9 +19,20 @@ from polyopt.frontend.integers import compare as compared
 from polyopt.frontend.memory import buffers_read, forced, stored
 from polyopt.frontend.promote import cast
 from polyopt.frontend.shapes import broadcast, equate, stretched
-from polyopt.frontend.subscripts import At, By, Cut, Dots, Mask, NewAxis, Part, cut, position
+from polyopt.frontend.subscripts import (
+    At,
+    By,
+    Cut,
+    Dots,
+    Mask,
+    NewAxis,
+    Part,
+    Stepped,
+    cut,
+    position,
+)
 from polyopt.frontend.subscripts import with_dots as expanded
-from polyopt.frontend.values import Index, Tensor, View, cost_of
+from polyopt.frontend.values import Index, Number, Tensor, View, as_tensor, cost_of
 from polyopt.ir.expr import CompareOp, Expr, Iter, Load, integer, loads, normalize, substitute
 from polyopt.ir.scop import Reduction
 from polyopt.ir.types import DType
@@ -115,10 +126,12 @@ def selected(
                 dims.slices.append((base, part.step, length))
                 dims.kinds.append("slice")
             case At(index=index, text=text):
-                number = Tensor((), DType.INT64, lambda _, index=index: index)
-                _choose(b, dims, number, text, extent)
+                _choose(b, dims, as_tensor(Number(index, True)), text, extent)
             case By(index=array, text=text):
                 _choose(b, dims, array, text, extent)
+            case Stepped():
+                hint = "take the slice first, in a statement of its own"
+                refuse("PO0134", "a slice with such a step beside index arrays", loc, hint)
             case Dots() | Mask():
                 raise AssertionError("expanded above")
     return _arranged(b, dims)

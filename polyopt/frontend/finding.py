@@ -117,7 +117,7 @@ def compress(b: Builder, args: Arguments) -> Value:
         (along,) = normal_axes((known_int(b, axis, "an axis", args.loc),), value.rank, args.loc)
     if flags.rank != 1:
         refuse("PO0140", "np.compress takes a condition of one dimension", args.loc)
-    parts: list[Part] = [Cut(None, None, 1)] * along + [Mask(flags)]
+    parts: list[Part] = [*(Cut(None, None, 1) for _ in range(along)), Mask(flags)]
     return gathered(b, value, parts, "the array", args.loc)
 
 

@@ -6,6 +6,8 @@ Refuses: modes and shapes that have no one meaning while compiling (PO0151).
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments, is_none, known_int, tensor
 from polyopt.frontend.builder import Builder
@@ -119,7 +121,7 @@ def take(b: Builder, args: Arguments) -> Value:
     by = _moded(
         _positions(b, indices, "indices", args.loc), value.shape[along], _mode(mode, args.loc)
     )
-    parts: list[Part] = [WHOLE] * along + [by]
+    parts: list[Part] = [*(WHOLE for _ in range(along)), by]
     return as_value(gathered(b, value, parts, "the array", args.loc))
 
 
@@ -175,7 +177,7 @@ def ix_(b: Builder, args: Arguments) -> Value:
         if array.rank != 1:
             refuse("PO0140", "np.ix_ takes arrays of one dimension", args.loc)
         shape = tuple(array.shape[0] if other == d else ONE for other in range(rank))
-        result.append(remapped(array, shape, lambda index, d=d: (index[d],)))
+        result.append(remapped(array, shape, itemgetter(slice(d, d + 1))))
     return Sequence(tuple(result))
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from polyopt.frontend.integers import (
     ZERO,
     constant,
@@ -88,8 +86,10 @@ def of_type(dtype: DType) -> Interval:
         return Interval(ZERO, integer(1))
     if not dtype.is_integer or dtype.size > 4:
         return Interval(ZERO, None) if dtype is DType.UINT64 else ANY
-    info = np.iinfo(dtype.numpy)
-    return Interval(integer(int(info.min)), integer(int(info.max)))
+    values = 1 << 8 * dtype.size
+    if dtype.kind is Kind.UNSIGNED:
+        return Interval(ZERO, integer(values - 1))
+    return Interval(integer(-values // 2), integer(values // 2 - 1))
 
 
 def _keeps_value(source: DType, target: DType) -> bool:

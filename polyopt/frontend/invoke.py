@@ -350,8 +350,8 @@ def _example(dtype: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """Return an array with which every function of the table works: identities, rising numbers."""
     if len(shape) >= 2:
         matrix = np.eye(shape[-2], shape[-1], dtype=dtype.numpy)
-        return np.broadcast_to(matrix, shape).copy()
-    return np.arange(int(np.prod(shape)), dtype=np.int64).astype(dtype.numpy).reshape(shape)
+        return np.array(np.broadcast_to(matrix, shape))
+    return np.arange(np.prod(shape, dtype=np.int64)).astype(dtype.numpy).reshape(shape)
 
 
 def _filled(value: object, arrays: list[np.ndarray[Any, Any]]) -> object:

@@ -68,7 +68,8 @@ class Support:
                 "PO0904", f"`{self.signature.name}` made {length} of {extent} entries"
             )
         if axis:
-            return array[(slice(None),) * axis + (slice(length),)].copy()
+            part: AnyArray = array[(slice(None),) * axis + (slice(length),)].copy()
+            return part
         array.resize((length, *array.shape[1:]), refcheck=False)
         return array
 
