@@ -181,6 +181,10 @@ class Builder:
         value = strip_casts(value)
         if is_affine(value):
             return value
+        return self.bound_here(value, name)
+
+    def bound_here(self, value: Expr, name: str) -> Param:
+        """Return a parameter with the value that an INT64 number has here."""
         value = value if value.dtype is DType.INT64 else Cast(value, DType.INT64)
         held = self.unconditional(name, value, integer(0))
         param = Param(dynamic_name(name, len(self.marks)))

@@ -62,6 +62,17 @@ def empty(b: Builder, args: Arguments) -> Value:
     return undefined(extents(b, shape, args.loc), found)
 
 
+def ndarray(b: Builder, args: Arguments) -> Value:
+    """np.ndarray with a shape, as np.empty"""
+    shape, kind, buffer, offset, strides, order = args.take(
+        "shape", "dtype buffer offset strides order"
+    )
+    for name, value in (("buffer", buffer), ("offset", offset), ("strides", strides)):
+        if not is_none(value):
+            refuse("PO0151", f"np.ndarray with `{name}=`", args.loc, "use slices of an array")
+    return empty(b, Arguments(args.name, (shape,), {"dtype": kind, "order": order}, args.loc))
+
+
 def undefined(shape: Index, kind: DType) -> Tensor:
     """Return an array whose elements nobody has set."""
     zero = _constant(0, kind)

@@ -223,7 +223,7 @@ def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
             return _array_attribute(b, base, node.attr, loc)
         case _:
             hint = instead_of_attribute(node.attr, (), "use arrays and numbers only")
-            refuse("PO0152", f"`.{node.attr}` of {describe(base)}", loc, hint)
+            refuse("PO0152", f"`.{node.attr}` of {describe(base)} is not supported", loc, hint)
 
 
 def _masked_attribute(b: Builder, base: Masked, name: str, loc: Loc | None) -> Value:
@@ -275,7 +275,7 @@ def _array_attribute(  # noqa: C901  one case per attribute
             return Method(base, name)
         case _:
             hint = instead_of_attribute(name, (*METHODS, *ATTRIBUTES))
-            refuse("PO0152", f"`.{name}` of an array", loc, hint)
+            refuse("PO0152", f"`.{name}` of an array is not supported", loc, hint)
 
 
 # -- subscripts -------------------------------------------------------------------------------
@@ -401,15 +401,15 @@ def truth(b: Builder, value: Value, loc: Loc | None) -> Known | Number:
     match value:
         case Known(value=known):
             if isinstance(known, np.ndarray):
-                refuse("PO0142", "the truth value of an array", loc, "use np.any or np.all")
+                refuse("PO0142", "an array has no truth value", loc, "use np.any or np.all")
             return Known(bool(known))
         case Sequence(items=items):
             return Known(bool(items))
         case _:
             found = settled(b, operand(value, loc))
     if isinstance(found, Tensor):
-        hint = "use np.where, np.any or np.all"
-        refuse("PO0142", "the truth value of an array", loc, hint)
+        hint = "combine arrays with `&`, `|` and `~`, choose with np.where, reduce with np.all"
+        refuse("PO0142", "an array has no truth value", loc, hint)
     condition = cast(found.expr, DType.BOOL)
     if condition in (TRUE, FALSE):
         return Known(condition == TRUE)

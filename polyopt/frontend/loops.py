@@ -62,7 +62,7 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
     carried = touched & (frame.live.body[node] | later) - set(rotating) - set(counted)
     pinned = [*pin_names(b, frame, carried, node), *pin_results(b, frame, touched, node)]
     first = len(b.marks)
-    last = _last_value(b, frame, node, loop)
+    last = _last_value(b, frame, node, loop, source)
     with _turns(b, frame, node, loop):
         states = _read_phases(b, frame, node, loop, source.item, period, counted, last)
     unpin(b, frame, pinned, frame.loc(node))
@@ -139,7 +139,9 @@ def _turns(b: Builder, frame: Frame, node: ast.For, loop: Loop) -> Iterator[None
         b.emit((), going, again.expr)
 
 
-def _last_value(b: Builder, frame: Frame, node: ast.For, loop: Loop) -> Number | None:
+def _last_value(
+    b: Builder, frame: Frame, node: ast.For, loop: Loop, source: Iterated
+) -> Number | None:
     """Return the loop variable as it is after the loop, where the program reads it there.
 
     A loop without a flag ends at its last iteration; with one the variable is kept in memory.
@@ -156,7 +158,9 @@ def _last_value(b: Builder, frame: Frame, node: ast.For, loop: Loop) -> Number |
         _require_trip(b, frame, node, loop, [name])
     if node.type_comment is None and not has_value:
         trips_less_one = plus(trips(b, loop), -1)
-        return Number(plus(loop.lower, times(trips_less_one, loop.step)), True)
+        last = source.item(plus(loop.lower, times(trips_less_one, loop.step)))
+        assert isinstance(last, Number)
+        return last
     start = known.expr if isinstance(known, Number) and has_value else ZERO
     return stored_number(b, Number(start, True), name)
 

@@ -232,9 +232,9 @@ def describe(value: Value) -> str:
     """Return what a value is, for messages."""
     match value:
         case Known(value=known):
-            return (
-                f"{known!r}" if isinstance(known, str | type(None)) else f"a {type(known).__name__}"
-            )
+            kind = type(known).__name__
+            article = "an" if kind[0] in "aeiou" else "a"
+            return f"{known!r}" if isinstance(known, str | type(None)) else f"{article} {kind}"
         case Number():
             return f"a number of {value.dtype}"
         case Tensor():

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.integers import clipped, maximum, minimum, plus, times
+from polyopt.frontend.integers import clipped, floordiv, maximum, minimum, plus, times
 from polyopt.frontend.marks import dynamic_params
 from polyopt.frontend.masks import plain as unmasked
 from polyopt.frontend.memory import forced, is_whole, plain, stored, stored_number
 from polyopt.frontend.operators import describe, operand
 from polyopt.frontend.values import Buffer, Known, Number, Sequence, Tensor, Value
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, integer, linear
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, integer, linear
 from polyopt.ir.source import Result, ResultKind
 
 
@@ -110,6 +110,15 @@ def largest_extent(b: Builder, extent: Expr) -> Expr | None:
         if left is None or right is None:
             return None
         return (minimum if extent.op is BinaryOp.MIN else maximum)(left, right)
+    match extent:
+        case Binary(op=BinaryOp.FLOORDIV, right=Const(value=int(step))) if step > 0:
+            most = largest_extent(b, extent.left)
+            return None if most is None else floordiv(most, extent.right)
+        case _:
+            return _largest_sum(b, extent)
+
+
+def _largest_sum(b: Builder, extent: Expr) -> Expr | None:
     value = linear(extent)
     total: Expr = integer(value.constant)
     for atom, factor in value.terms:

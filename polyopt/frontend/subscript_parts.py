@@ -7,6 +7,7 @@ Refuses: what NumPy does not take as a subscript (PO0135).
 from __future__ import annotations
 
 from polyopt.errors import Loc
+from polyopt.frontend.arguments import is_none
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import as_sequence, nested
@@ -15,8 +16,9 @@ from polyopt.frontend.integers import is_affine, strip_casts
 from polyopt.frontend.memory import forced, settled
 from polyopt.frontend.operators import operand
 from polyopt.frontend.promote import cast
-from polyopt.frontend.subscripts import At, By, Dots, Mask, NewAxis, Part
-from polyopt.frontend.values import Known, Number, Sequence, Tensor, Value
+from polyopt.frontend.strides import step_of
+from polyopt.frontend.subscripts import At, By, Cut, Dots, Mask, NewAxis, Part, Stepped
+from polyopt.frontend.values import Known, Number, Sequence, Slice, Tensor, Value
 from polyopt.ir.expr import Expr
 from polyopt.ir.types import DType
 
@@ -39,12 +41,34 @@ def part_of(b: Builder, value: Value, text: str, loc: Loc | None) -> Part:
             return NewAxis()
         case Known(value=found) if found is Ellipsis:
             return Dots()
+        case Slice():
+            return slice_part(b, value, text, loc)
+        case Known(value=slice() as known):
+            bounds = (Known(known.start), Known(known.stop), Known(known.step))
+            return slice_part(b, Slice(*bounds), text, loc)
         case Sequence() | Known(value=tuple() | list()):
             return _listed(b, as_sequence(value), text, loc)
         case Tensor() if value.rank:
             return by_array(b, value, text, loc)
         case _:
             return At(subscript(b, value, f"the subscript `{text}`", loc), text)
+
+
+def slice_part(b: Builder, value: Slice, text: str, loc: Loc | None) -> Cut | Stepped:
+    """Return the part for a slice."""
+    by: int | Expr = 1
+    if not is_none(value.step):
+        by = step_of(b, value.step, "a slice's step", loc)
+    if by == 0:
+        refuse("PO0134", "a slice with step zero", loc)
+    first, last = (_bound(b, bound, text, loc) for bound in (value.start, value.stop))
+    return Cut(first, last, by) if isinstance(by, int) else Stepped(first, last, by)
+
+
+def _bound(b: Builder, value: Value, text: str, loc: Loc | None) -> Expr | None:
+    if is_none(value):
+        return None
+    return b.dynamic(whole_number(b, value, f"a bound of the slice `{text}`", loc).expr, "bound")
 
 
 def by_array(b: Builder, value: Tensor, text: str, loc: Loc | None) -> By | Mask:

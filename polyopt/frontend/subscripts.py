@@ -8,7 +8,7 @@ Refuses: slice bounds that are not affine (PO0134), masks (PO0135).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from polyopt.errors import Loc
@@ -36,6 +36,8 @@ from polyopt.frontend.integers import (
     select,
     times,
 )
+from polyopt.frontend.marks import dynamic_params
+from polyopt.frontend.strides import stepped_cut
 from polyopt.frontend.values import Index, Tensor, iterators, remapped
 from polyopt.ir.expr import CompareOp, Expr, Param, integer, linear, show, walk
 
@@ -55,6 +57,15 @@ class Cut:
     start: Expr | None
     stop: Expr | None
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """`start:stop:step` with a step that the running kernel knows."""
+
+    start: Expr | None
+    stop: Expr | None
+    step: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +93,7 @@ class By:
     text: str
 
 
-Part: TypeAlias = At | Cut | NewAxis | Dots | Mask | By
+Part: TypeAlias = At | Cut | Stepped | NewAxis | Dots | Mask | By
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +101,7 @@ class _Dim:
     """How one source dimension is found: `base + step * index[place]`, no place: `base`."""
 
     base: Expr
-    step: int
+    step: int | Expr
     place: int | None
 
 
@@ -122,6 +133,10 @@ def select_parts(
                 base, length = cut(b, part, extent, loc)
                 dims.append(_Dim(base, part.step, len(shape)))
                 shape.append(length)
+            case Stepped():
+                base, length = stepped_cut(b, part.start, part.stop, part.step, extent)
+                dims.append(_Dim(base, part.step, len(shape)))
+                shape.append(length)
             case Mask():
                 hint = "use np.where(mask, x, y), or assign under the mask"
                 refuse("PO0135", f"`{name}` under a mask has an unknown size", loc, hint)
@@ -138,7 +153,7 @@ def select_parts(
 
 def with_dots(rank: int, parts: Sequence[Part], name: str, loc: Loc | None) -> list[Part]:
     """Return the parts with `...` and missing dimensions written as full slices."""
-    used = sum(isinstance(part, At | Cut | By) for part in parts)
+    used = sum(isinstance(part, At | Cut | Stepped | By) for part in parts)
     used += sum(part.flags.rank for part in parts if isinstance(part, Mask))
     dots = sum(isinstance(part, Dots) for part in parts)
     if used > rank:
@@ -190,6 +205,9 @@ def _from_front(b: Builder, index: Expr, extent: Expr) -> Expr:
 
 def cut(b: Builder, part: Cut, extent: Expr, loc: Loc | None) -> tuple[Expr, Expr]:
     """Return first position and length of a slice of a dimension (a negative length is none)."""
+    bounds = [bound for bound in (part.start, part.stop) if bound is not None]
+    if part.step < 0 and dynamic_params(*bounds):
+        return stepped_cut(b, part.start, part.stop, integer(part.step), extent)
     simple = _cut_from_front(part, extent)
     if simple is not None:
         start, distance = simple
@@ -219,6 +237,7 @@ def _cut_clipped(b: Builder, part: Cut, size: Expr, loc: Loc | None) -> tuple[Ex
     """Return start and distance of a slice; the simplest expressions that are right are chosen."""
     up = part.step > 0
     low, high = (ZERO, size) if up else (integer(-1), plus(size, -1))
+    part = _found_bounds(b, part, size)
     bounds = [bound for bound in (part.start, part.stop) if bound is not None]
     assumed = [_required_sign(b, bound, loc) for bound in bounds]
     start = (low if up else high) if part.start is None else _exact(part.start, size, low, high)
@@ -237,6 +256,25 @@ def _cut_clipped(b: Builder, part: Cut, size: Expr, loc: Loc | None) -> tuple[Ex
         stops = [minimum(guess, high) for guess in stops] if up else stops
         found = _fitting(b, exact, starts, stops, up, assumed)
     return found or exact
+
+
+def _found_bounds(b: Builder, part: Cut, size: Expr) -> Cut:
+    """Return the slice with bounds found while the kernel runs counted from the front, clipped."""
+    found = [
+        bound
+        if bound is None or not dynamic_params(bound) or b.nonnegative(bound)
+        else _clipped_here(b, bound, size)
+        for bound in (part.start, part.stop)
+    ]
+    return replace(part, start=found[0], stop=found[1])
+
+
+def _clipped_here(b: Builder, bound: Expr, size: Expr) -> Expr:
+    found = b.bound_here(_exact(bound, size, ZERO, size), "bound")
+    inside = both(at_least(found, ZERO), at_least(size, found))
+    b.demand(inside, "PO0171", "a slice bound is clipped", b.loc)
+    b.bounds[found] = size
+    return found
 
 
 def _fitting(

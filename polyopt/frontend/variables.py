@@ -73,7 +73,7 @@ def kept(b: Builder, name: str, value: Value) -> Value:
                 return compacted(b, value, name)
             return Masked(stored(b, tensor, name), stored(b, mask, "mask"), place)
         case Sequence(items=items):
-            return Sequence(tuple(kept(b, name, item) for item in items))
+            return Sequence(tuple(kept(b, name, item) for item in items), value.is_list)
         case Known() | Range() | Slice() | Iterated() | Method() | Gone():
             return value
 
