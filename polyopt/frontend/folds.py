@@ -19,7 +19,7 @@ from polyopt.frontend.complexes import imag, real
 from polyopt.frontend.elementwise import apply, combine
 from polyopt.frontend.integers import ONE, ZERO, at_least, maximum, minus, select, times
 from polyopt.frontend.memory import EXPENSIVE, cheap, forced, stored
-from polyopt.frontend.merging import merge, picked
+from polyopt.frontend.merging import picked, without
 from polyopt.frontend.products import folded
 from polyopt.frontend.promote import binary, cast, real_dtype
 from polyopt.frontend.shapes import broadcast, stretched
@@ -146,17 +146,12 @@ def _over_merged(
     dtype: DType | None,
 ) -> Operandish:
     """Return the reduction of an array with merged dimensions, made over the array behind it."""
-    assert value.merged is not None
-    counts = value.merged.counts
-    first = [sum(counts[:axis]) for axis in range(value.rank)]
-    axes = [d for axis in gone for d in range(first[axis], first[axis] + counts[axis])]
-    kept = [axis for axis in range(value.rank) if axis not in gone]
-    inner = reduced(b, name, value.merged.source, axes, False, loc, dtype)
-    if not kept and not keepdims:
-        return inner
-    shape = tuple(value.shape[axis] for axis in kept)
-    result = merge(forced(b, as_tensor(inner)), [counts[axis] for axis in kept], shape)
-    return with_unit_axes(result, gone) if keepdims else result
+
+    def inner(source: Tensor, axes: Sequence[int]) -> Tensor:
+        return forced(b, as_tensor(reduced(b, name, source, axes, False, loc, dtype)))
+
+    result = without(value, gone, inner)
+    return with_unit_axes(result, gone) if keepdims else as_value(result)
 
 
 def _identity(reducer: Reducer, kind: DType, *, starts: bool) -> Const | None:

@@ -144,6 +144,19 @@ def regrouped(
     return merge(make(value.merged.source, taken), new_counts, shape)
 
 
+def without(
+    value: Tensor, gone: Sequence[int], make: Callable[[Tensor, Sequence[int]], Tensor]
+) -> Tensor:
+    """Return `make(source, axes)`, which drops the axes behind `gone`, with the others merged."""
+    assert value.merged is not None
+    source, counts = value.merged.source, value.merged.counts
+    first = [sum(counts[:axis]) for axis in range(value.rank)]
+    axes = [d for axis in gone for d in range(first[axis], first[axis] + counts[axis])]
+    kept = [axis for axis in range(value.rank) if axis not in gone]
+    shape = tuple(value.shape[axis] for axis in kept)
+    return merge(make(source, axes), [counts[axis] for axis in kept], shape)
+
+
 def like(value: Tensor, make: Callable[[Tensor], Tensor]) -> Tensor:
     """Return `make(value)` for a `make` that works element by element."""
     if value.merged is None:

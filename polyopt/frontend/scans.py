@@ -13,12 +13,14 @@ from polyopt.frontend.arguments import Arguments, dtype, is_none, known_bool, kn
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import Loop
-from polyopt.frontend.folds import REDUCERS, normal_axes, summation_dtype, with_unit_axes
+from polyopt.frontend.folds import REDUCERS, normal_axes, reduced, summation_dtype, with_unit_axes
 from polyopt.frontend.integers import ONE, ZERO, at_least, plus, times
 from polyopt.frontend.memory import EXPENSIVE, forced, stored
+from polyopt.frontend.merging import without
+from polyopt.frontend.products import folded
 from polyopt.frontend.promote import call, cast
 from polyopt.frontend.reductions import Rule, with_out
-from polyopt.frontend.values import Index, Tensor, Value, as_value, view_of
+from polyopt.frontend.values import Fold, Index, Tensor, Value, as_tensor, as_value, view_of
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -29,8 +31,6 @@ from polyopt.ir.expr import (
     Load,
     MathFunc,
     Select,
-    Unary,
-    UnaryOp,
     integer,
 )
 from polyopt.ir.types import DType
@@ -107,27 +107,28 @@ def arg_extreme(name: str, order: CompareOp) -> Rule:
 
 
 def _place_of_extreme(b: Builder, value: Tensor, gone: Sequence[int], order: CompareOp) -> Tensor:
+    """Return the least position of an element that equals the extreme, or is NaN as it is."""
+    if value.merged is not None:
+        return without(value, gone, lambda x, axes: _place_of_extreme(b, x, axes, order))
+    name = "max" if order is CompareOp.GT else "min"
+    best = stored(b, as_tensor(reduced(b, name, value, gone, False, b.loc)), "best")
     kept = [d for d in range(value.rank) if d not in gone]
-    shape = tuple(value.shape[d] for d in kept)
-    best = b.new_buffer("best", value.dtype, shape)
-    where = b.new_buffer("place", DType.INT64, shape)
-    loops, outer = b.fresh_loops(shape)
-    start = _merge(kept, outer, gone, [ZERO] * len(gone))
-    b.emit(loops, Load(best.name, outer, value.dtype), value.at(start))
-    b.emit(loops, Load(where.name, outer, DType.INT64), ZERO)
-    loops, index = b.fresh_loops((*shape, *(value.shape[d] for d in gone)))
-    outer, inner = index[: len(shape)], index[len(shape) :]
-    element = value.at(_merge(kept, outer, gone, list(inner)))
-    held, place = Load(best.name, outer, value.dtype), Load(where.name, outer, DType.INT64)
-    flat: Expr = integer(0)
-    for d, part in zip(gone, inner, strict=True):
-        flat = plus(times(flat, b.extent(value.shape[d])), part)
-    better = _is_better(element, held, order)
-    b.emit(loops, place, Select(better, flat, place, DType.INT64), slot=0)
-    b.emit(loops, held, Select(better, element, held, value.dtype), slot=1)
-    b.advance()
-    view = view_of(where)
-    return Tensor(shape, DType.INT64, view.at, view.view)
+    extents = tuple(value.shape[d] for d in gone)
+    nowhere = integer(1 << 62)
+
+    def term(outer: Index, inner: Index) -> Expr:
+        element, held = value.at(_merge(kept, outer, gone, list(inner))), best.at(outer)
+        same: Expr = Compare(CompareOp.EQ, element, held)
+        if value.dtype.is_float:
+            is_nan = call(MathFunc.ISNAN, element, dtype=DType.BOOL)
+            same = Binary(BinaryOp.OR, same, is_nan, DType.BOOL)
+        flat: Expr = integer(0)
+        for extent, part in zip(extents, inner, strict=True):
+            flat = plus(times(flat, b.extent(extent)), part)
+        return Select(same, flat, nowhere, DType.INT64)
+
+    fold = Fold(BinaryOp.MIN, DType.INT64, best.shape, extents, term, nowhere)
+    return forced(b, folded(fold), "place")
 
 
 def _merge(
@@ -135,13 +136,3 @@ def _merge(
 ) -> tuple[Expr, ...]:
     place = dict(zip((*kept, *gone), (*outer, *inner), strict=True))
     return tuple(place[d] for d in range(len(place)))
-
-
-def _is_better(element: Expr, held: Expr, order: CompareOp) -> Expr:
-    better = Compare(order, element, held)
-    if not element.dtype.is_float:
-        return better
-    is_nan = call(MathFunc.ISNAN, element, dtype=DType.BOOL)
-    held_is_nan = call(MathFunc.ISNAN, held, dtype=DType.BOOL)
-    first = Binary(BinaryOp.AND, is_nan, Unary(UnaryOp.INVERT, held_is_nan, DType.BOOL), DType.BOOL)
-    return Binary(BinaryOp.OR, better, first, DType.BOOL)
