@@ -86,9 +86,9 @@ def assign_to(b: Builder, frame: Frame, target: ast.expr, value: Value, node: as
             for part, item in zip(parts, items, strict=True):
                 assign_to(b, frame, part, item, node)
         case ast.Subscript():
-            items = as_sequence(value)
-            if isinstance(items, Sequence):
-                value = nested(b, items, None, loc)
+            listed = as_sequence(value)
+            if isinstance(listed, Sequence):
+                value = nested(b, listed, None, loc)
             view, mask, pending = _target_view(b, frame, target)
             if isinstance(pending, Scattered):
                 pending.write(b, view, value, loc)

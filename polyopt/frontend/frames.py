@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from polyopt.errors import Loc
+from polyopt.frontend.domains import Scope
 from polyopt.frontend.facts import Place
 from polyopt.frontend.liveness import Liveness
 from polyopt.frontend.pysource import PyFunction
@@ -66,6 +67,7 @@ class Frame:
     watched: dict[str, Watch] = field(default_factory=dict)
     awaited: dict[str, Place] = field(default_factory=dict)  # results of loops not yet known
     said: tuple[Loc | None, str] | None = None
+    lists: dict[str, Scope] = field(default_factory=dict)  # where lists that may grow were made
 
     @property
     def live(self) -> Liveness:

@@ -7,7 +7,9 @@ Refuses: each statement outside the supported set with its own code.
 from __future__ import annotations
 
 import ast
+from typing import cast
 
+from polyopt.frontend.appending import append, appended_name, note_list
 from polyopt.frontend.assertions import read_assert
 from polyopt.frontend.assignments import assign, augment
 from polyopt.frontend.branches import read_if
@@ -65,11 +67,12 @@ def read_block(b: Builder, frame: Frame, body: list[ast.stmt]) -> Value | None:
     return None
 
 
-def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:
+def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:  # noqa: C901  one case each
     """Read one statement that neither branches nor returns."""
     match node:
         case ast.Assign(targets=targets, value=value):
             assign(b, frame, targets, value, node)
+            note_list(b, frame, targets, value)
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             assign(b, frame, [target], value, node)
         case ast.AugAssign():
@@ -85,7 +88,9 @@ def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:
         case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign():
             return
         case ast.Expr(value=value):
-            evaluate(b, frame, value)
+            grown = appended_name(value)
+            if grown is None or not append(b, frame, cast(ast.Call, value), grown):
+                evaluate(b, frame, value)
         case _:
             code, what, hint = _REFUSED.get(
                 type(node),

@@ -1,0 +1,112 @@
+"""`items.append(value)`: lists that grow, in straight-line code and once in every turn of a loop.
+
+In: the call's tree.  Out: a longer sequence; or, in a loop, an array with a place for every turn.
+Refuses: lists that grow under a condition, twice in a turn, or under two names (PO0152).
+"""
+
+from __future__ import annotations
+
+import ast
+
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.constants import array_or_number
+from polyopt.frontend.domains import Loop, Scope
+from polyopt.frontend.expressions import evaluate
+from polyopt.frontend.frames import Frame
+from polyopt.frontend.integers import floordiv, minus
+from polyopt.frontend.memory import settled, store
+from polyopt.frontend.rotation import trips
+from polyopt.frontend.values import (
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+    iterators,
+    remapped,
+    view_of,
+)
+from polyopt.frontend.variables import kept
+from polyopt.ir.expr import Expr, Iter, integer
+
+HINT = "fill an array by subscripts: out = np.zeros(n), out[i] = value"
+
+
+def appended_name(node: ast.expr) -> str | None:
+    """Return the list's name where `node` is `name.append(value)`."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[_], keywords=[]
+        ):
+            return name
+        case _:
+            return None
+
+
+def note_list(b: Builder, frame: Frame, targets: list[ast.expr], value: ast.expr) -> None:
+    """Remember where a list is made; one that gets a second name may not grow."""
+    match targets, value:
+        case [ast.Name(id=name)], ast.List() | ast.ListComp() | ast.Call():
+            frame.lists[name] = b.scope
+        case [ast.Name(id=name)], ast.Name(id=other):
+            frame.lists.pop(name, None)
+            if isinstance(frame.env.get(other), Sequence):
+                frame.lists.pop(other, None)
+        case _:
+            for target in targets:
+                for part in ast.walk(target):
+                    if isinstance(part, ast.Name):
+                        frame.lists.pop(part.id, None)
+
+
+def append(b: Builder, frame: Frame, node: ast.Call, name: str) -> bool:
+    """Read `name.append(value)`; False when the name is no list."""
+    found = frame.env.get(name)
+    home = frame.lists.get(name)
+    is_list = isinstance(found, Sequence) and found.is_list
+    if not is_list and not (isinstance(found, Tensor) and home is not None):
+        return False
+    loc = frame.loc(node)
+    if home is None or not isinstance(found, Sequence):
+        refuse("PO0152", f"`{name}` cannot grow here", loc, HINT)
+    value = evaluate(b, frame, node.args[0])
+    if _is_same_place(b.scope, home):
+        frame.env[name] = Sequence((*found.items, kept(b, name, value)), True)
+        return True
+    loop = _turn(b.scope, home)
+    if loop is None or found.items:
+        reason = f"how many items `{name}` has is not known: it grows under a condition"
+        if found.items:
+            reason = f"`{name}` has items before the loop in which it grows"
+        refuse("PO0152", reason, loc, HINT)
+    frame.env[name] = _array(b, name, loop, value, node, frame)
+    return True
+
+
+def _is_same_place(here: Scope, home: Scope) -> bool:
+    return (here.loops, here.conditions, here.guard) == (home.loops, home.conditions, home.guard)
+
+
+def _turn(here: Scope, home: Scope) -> Loop | None:
+    """Return the loop whose every turn is here, if it is the only one since the list was made."""
+    if len(here.loops) != len(home.loops) + 1 or here.loops[:-1] != home.loops:
+        return None
+    if (here.conditions, here.guard) != (home.conditions, home.guard):
+        return None
+    return here.loops[-1] if here.loops[-1].going is None else None
+
+
+def _array(b: Builder, name: str, loop: Loop, value: Value, node: ast.Call, frame: Frame) -> Tensor:
+    """Return the array of all items; the one of this turn is stored."""
+    loc = frame.loc(node)
+    element = as_tensor(settled(b, array_or_number(b, value, loc)))
+    if any(loop.iter in iterators(extent) for extent in element.shape):
+        refuse("PO0152", f"the items of `{name}` have different shapes", loc, HINT)
+    current = Iter(loop.iter)
+    distance = minus(current, loop.lower) if loop.step > 0 else minus(loop.lower, current)
+    place: Expr = floordiv(distance, integer(abs(loop.step)))
+    shape = (trips(b, loop), *element.shape)
+    whole = view_of(b.new_buffer(name, element.dtype, shape))
+    row = remapped(whole, element.shape, lambda inner: (place, *inner))
+    store(b, row, element, loc)
+    return Tensor(shape, whole.dtype, whole.at, whole.view)
