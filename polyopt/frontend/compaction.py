@@ -14,7 +14,6 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.computed import as_affine
 from polyopt.frontend.integers import (
     ONE,
-    TRUE,
     ZERO,
     at_least,
     is_affine,
@@ -27,7 +26,7 @@ from polyopt.frontend.memory import buffers_read, forced, stored
 from polyopt.frontend.promote import cast
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.values import Index, Masked, Tensor, viewed
-from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Load, integer, loads, show
+from polyopt.ir.expr import Binary, BinaryOp, Cast, Compare, CompareOp, Expr, Load, loads, show
 from polyopt.ir.types import DType
 
 COUNT_CODE = "PO0232"
@@ -73,11 +72,13 @@ def _collected(b: Builder, mask: Tensor, name: str, values: Sequence[Tensor]) ->
     loops, index = b.fresh_loops(flags.shape)
     flag = flags.at(index)
     affine = is_affine(flag)
-    with b.under((flag,) if affine else (), TRUE if affine else flag):
+    with b.under((flag,) if affine else ()):
         for slot, (buffer, value) in enumerate(zip(buffers, values, strict=True)):
+            # no guard: what is not picked is overwritten by the next; it always fits
             target = Load(buffer.name, (count,), buffer.dtype)
             b.emit(loops, target, cast(value.at(index), buffer.dtype), slot=slot)
-        b.emit(loops, count, _next(count), slot=len(buffers))
+        step = ONE if affine else Cast(flag, DType.INT64)
+        b.emit(loops, count, _sum(count, step), slot=len(buffers))
         b.advance()
     extent = b.dynamic(count, "count")
     if extent not in b.sizes:
@@ -93,8 +94,8 @@ def _start(b: Builder) -> Load:
     return count
 
 
-def _next(count: Load) -> Expr:
-    return Binary(BinaryOp.ADD, count, integer(1), DType.INT64)
+def _sum(count: Load, step: Expr) -> Expr:
+    return Binary(BinaryOp.ADD, count, step, DType.INT64)
 
 
 def write_where(b: Builder, view: Tensor, mask: Tensor, value: Tensor, loc: Loc | None) -> None:
@@ -119,7 +120,7 @@ def write_where(b: Builder, view: Tensor, mask: Tensor, value: Tensor, loc: Loc 
     with b.under((), flag):
         with b.under((at_least(extent, ONE),), Compare(CompareOp.LT, count, extent)):
             b.emit(loops, target, cast(value.at((count,)), view.dtype, loc), slot=0)
-        b.emit(loops, count, _next(count), slot=1)
+        b.emit(loops, count, _sum(count, ONE), slot=1)
         b.advance()
     message = f"the mask picks another number of elements than the `{show(extent)}` given"
     number = b.fault(COUNT_CODE, message, loc, "give as many elements as the mask picks")
