@@ -148,4 +148,4 @@ def flops(TSTEPS, N):
 
 
 def chain(TSTEPS, N):
-    return 40 * TSTEPS
+    return 40 * (TSTEPS + N)
