@@ -208,6 +208,8 @@ class ExprPrinter:
             raise _no_order(expr)
         if dtype is DType.BOOL:
             return self._logical(expr)
+        if expr.op is BinaryOp.POW and dtype in COVERED and _is_three(expr.right):
+            return f"{self.helper(Helper(HelperKind.CUBE, dtype))}({self.text(expr.left)})", ATOM
         if expr.op is BinaryOp.POW and not dtype.is_integer:
             name = {
                 DType.FLOAT32: "powf",
@@ -395,3 +397,9 @@ def _no_order(expr: Expr) -> EmitError:
         f"complex numbers have no order in C: {show(expr)}",
         hint="compare the real parts or the magnitudes: `np.real(a) < np.real(b)`",
     )
+
+
+def _is_three(expr: Expr) -> bool:
+    while isinstance(expr, Cast):
+        expr = expr.operand
+    return isinstance(expr, Const) and expr.value == 3

@@ -69,6 +69,20 @@ def tanh_body(dtype: DType) -> list[str]:
     ]
 
 
+def cube_body(dtype: DType) -> list[str]:
+    """Return `pow(x, 3)`, rounded once but for rare cases, as `pow` does."""
+    if dtype is DType.FLOAT32:
+        return ["double y = x;", "return (float)(y * y * y);"]
+    return [
+        "double square = x * x;",
+        "double cube = square * x;",
+        # what the two roundings lost
+        "double rest = fma(square, x, -cube) + fma(x, x, -square) * x;",
+        "double size = fabs(cube);",
+        "return size > 0x1p-960 && size <= 0x1.fffffffffffffp1023 ? cube + rest : cube;",
+    ]
+
+
 def _single(argument: str, low: str, high: str) -> list[str]:
     """Declare `series` and `scale`, whose product is the exponential, accurate for a float."""
     return [

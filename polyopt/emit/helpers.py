@@ -42,6 +42,7 @@ class HelperKind(Enum):
     ABS = "abs"
     GCD = "gcd"
     EXP = "exp"
+    CUBE = "cube"
     TANH = "tanh"
     SHL = "shl"
     SHR = "shr"
@@ -124,6 +125,11 @@ def _min(helper: Helper) -> list[str]:
 def _exp(helper: Helper) -> list[str]:
     t = helper.dtype.ctype
     return _function(t, helper, f"{t} x", exponentials.exp_body(helper.dtype))
+
+
+def _cube(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    return _function(t, helper, f"{t} x", exponentials.cube_body(helper.dtype))
 
 
 def _tanh(helper: Helper) -> list[str]:
@@ -501,6 +507,7 @@ _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.ABS: _abs,
     HelperKind.GCD: _gcd,
     HelperKind.EXP: _exp,
+    HelperKind.CUBE: _cube,
     HelperKind.TANH: _tanh,
     HelperKind.SHL: _shift,
     HelperKind.SHR: _shift,

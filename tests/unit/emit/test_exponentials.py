@@ -44,3 +44,20 @@ def test_errors_and_special_values(dtype, limit, tanh_limit):
         np.testing.assert_allclose(exp, np.exp(special), rtol=4 * np.finfo(dtype).eps, atol=5e-324)
         np.testing.assert_allclose(tanh, np.tanh(special), rtol=4 * np.finfo(dtype).eps)
         assert (np.signbit(tanh) == np.signbit(special))[1:].all()
+
+
+@po.kernel(threads=1)
+def cubes(x):
+    return x**3
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_cubes_are_rounded_once(dtype):
+    rng = np.random.default_rng(2)
+    x = np.concatenate([rng.standard_normal(20_000), rng.uniform(-1e12, 1e12, 20_000)])
+    x = x.astype(dtype)
+    assert error(cubes(x), x.astype(np.longdouble) ** 3) < 0.501
+    with np.errstate(all="ignore"):
+        special = np.array([*SPECIAL, 1e200, -1e110, 1e-110, 5e102, 1e-320]).astype(dtype)
+        np.testing.assert_allclose(cubes(special), np.power(special, 3), atol=5e-324)
