@@ -61,7 +61,9 @@ class Arguments:
                 refuse("PO0151", f"`{self.name}` got `{keyword}` twice", self.loc)
             if keyword not in names:
                 hint = f"supported arguments: {', '.join(names)}"
-                refuse("PO0151", f"`{self.name}` with `{keyword}=`", self.loc, hint)
+                refuse(
+                    "PO0151", f"`{self.name}` with `{keyword}=` is not supported", self.loc, hint
+                )
             found[keyword] = value
         for name in required.split():
             if name not in found:

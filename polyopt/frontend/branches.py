@@ -195,9 +195,13 @@ def _merged_arrays(
     hint = "write into one array with `name[:] = ...` in both branches"
     gone = Gone("PO0160", f"`{name}` stands for different things after the branches", hint)
     if name.startswith("("):  # what the function returns, not a name of the source
-        kinds = " and ".join(_kind(value) for value in (left, right))
+        kinds = [_kind(value) for value in (left, right)]
         same = "return the same kind of value on every path"
-        gone = Gone("PO0164", f"the function returns {kinds}, depending on a condition", same)
+        reason = f"the function returns {' and '.join(kinds)}, depending on a condition"
+        gone = Gone("PO0164", reason, same)
+        if "None" in kinds:
+            reason = f"the function returns {max(kinds, key=len)} or ends without a result"
+            gone = Gone("PO0122", reason, "return a value on every path")
     if not isinstance(left, Tensor) or not isinstance(right, Tensor) or left.rank != right.rank:
         return gone
     if any(iterators(extent) for extent in left.shape):

@@ -54,7 +54,8 @@ def call_value(b: Builder, frame: Frame, function: Value, args: Arguments, node:
         case Known(value=known):
             return _call_known(b, frame, known, args, node)
         case _:
-            refuse("PO0119", f"a call of {describe(function)}", args.loc, "call functions only")
+            hint = "subscripts stand in brackets: `a[0]`"
+            refuse("PO0119", f"{describe(function)} cannot be called", args.loc, hint)
 
 
 def _call_known(b: Builder, frame: Frame, known: object, args: Arguments, node: ast.Call) -> Value:

@@ -43,7 +43,8 @@ def iterated(b: Builder, value: Value, args: Arguments) -> Iterated:
             array = forced(b, value)
             return Iterated(array.shape[0], lambda i: _item(b, array, i, args))
         case _:
-            refuse("PO0130", f"a loop over {describe(value)}", args.loc, "loop over a range")
+            hint = "loop over a range: `for i in range(n)`"
+            refuse("PO0130", f"a loop over {describe(value)}", args.loc, hint)
 
 
 def _item(b: Builder, value: Tensor, index: Expr, args: Arguments) -> Value:

@@ -129,14 +129,19 @@ def _turns(b: Builder, frame: Frame, node: ast.For, loop: Loop) -> Iterator[None
         with b.loop(loop):
             yield
         return
-    lowered = evaluate(b, frame, ast.copy_location(ast.Name(flag, ast.Load()), node))
-    assert isinstance(lowered, Number)
-    going = b.unconditional("going", lowered.expr, FALSE)
+    name = ast.copy_location(ast.Name(flag, ast.Load()), node)
+    going = b.unconditional("going", _truth_value(evaluate(b, frame, name)), FALSE)
     with b.repeat(replace(loop, going=going)):
         yield
-        again = evaluate(b, frame, ast.copy_location(ast.Name(flag, ast.Load()), node))
-        assert isinstance(again, Number)
-        b.emit((), going, again.expr)
+        b.emit((), going, _truth_value(evaluate(b, frame, name)))
+
+
+def _truth_value(flag: Value) -> Expr:
+    """Return a flag as an expression; the first readings may still know its value."""
+    if isinstance(flag, Number):
+        return flag.expr
+    assert isinstance(flag, Known)
+    return TRUE if flag.value else FALSE
 
 
 def _last_value(

@@ -63,6 +63,10 @@ def _float_function(name: str, func: MathFunc, kind: DType = DType.FLOAT64) -> R
                 return Known(original(*[v.value for v in args.values if isinstance(v, Known)]))
             except (ValueError, TypeError, OverflowError) as error:
                 refuse("PO0147", f"`{name}`: {error}", args.loc)
+        for value in args.values:
+            if isinstance(value, Tensor) and value.rank:
+                hint = "use NumPy's function of arrays"
+                refuse("PO0142", f"`math.{name}` of an array", args.loc, hint)
         found = tuple(number(b, v, f"an argument of `{name}`", args.loc) for v in args.values)
         wanted = _ARITY.get(func, 1)
         if len(found) != wanted:

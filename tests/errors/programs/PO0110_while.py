@@ -2,5 +2,5 @@ TYPES = "f64[:]"
 
 
 def f(a):
-    while a[0] > 1.0:
+    while True:
         a[0] = 0.5 * a[0]

@@ -2,5 +2,5 @@ TYPES = "f64[:]"
 
 
 def f(a):
-    squares = [x * x for x in a]
-    a[0] = squares[0]
+    positive = [x for x in a if x > 0.0]
+    a[0] = len(positive)

@@ -3,5 +3,6 @@ TYPES = "f64[:]"
 
 def f(a):
     for i in range(a.shape[0]):
-        a[i] = 0.0
-    a[0] = i
+        k = 2 * i
+        a[i] = k
+    a[0] = k

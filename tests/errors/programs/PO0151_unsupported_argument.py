@@ -4,4 +4,4 @@ TYPES = "f64[:]"
 
 
 def f(a):
-    return np.sum(a, where=a > 0.0)
+    return np.pad(a, 1, mode="mean")

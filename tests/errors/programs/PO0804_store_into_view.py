@@ -5,5 +5,5 @@ import polyopt as po
 
 def act():
     x = po.tensor("x", po.f64["N"])
-    y = x[1:]
+    y = x.T
     y[0] = 1.0

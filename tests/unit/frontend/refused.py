@@ -8,19 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 
-def while_loop(A):
-    """PO0110: while"""
-    while A[0] > 0:
-        A[0] -= 1
-
-
-def break_out(A):
-    """PO0111: break"""
-    for i in range(len(A)):
-        if A[i] > 0:
-            break
-
-
 def try_it(A):
     """PO0112: try"""
     try:
@@ -40,11 +27,6 @@ def with_file(A):
         pass
 
 
-def asserted(A):
-    """PO0112: assert"""
-    assert A[0] > 0
-
-
 def generator(A):
     """PO0113: def generator"""
     yield A
@@ -53,22 +35,6 @@ def generator(A):
 async def coroutine(A):
     """PO0113: async def"""
     return A
-
-
-def uses_lambda(A):
-    """PO0114: lambda"""
-    f = lambda x: x  # noqa: E731
-    return f(A)
-
-
-def comprehension(A):
-    """PO0114: [x"""
-    return [x * 2 for x in A]
-
-
-def generator_expression(A):
-    """PO0114: sum("""
-    return sum(x for x in A)
 
 
 def uses_dict(A):
@@ -92,13 +58,6 @@ def uses_string(A):
 def formatted(A):
     """PO0116: return f"""
     return f"{A}"
-
-
-def nested_function(A):
-    """PO0117: def inner"""
-
-    def inner():
-        pass
 
 
 def nested_class(A):
@@ -137,12 +96,6 @@ def deletes(A):
     del A
 
 
-def return_in_loop(A):
-    """PO0122: return i"""
-    for i in range(len(A)):
-        return i
-
-
 def recursive(A):
     """PO0123: recursive(A)"""
     return recursive(A)
@@ -165,41 +118,15 @@ def set_in_one_branch(A):
     return y
 
 
-def starred(A):
-    """PO0126: *"""
-    first, *rest = A.shape
-    return rest
-
-
-def walrus(A):
-    """PO0127: :="""
-    (x := 3)
-    return A * x
-
-
 def membership(A):
     """PO0127: in A"""
     return A[0] in A
-
-
-def loop_else(A):
-    """PO0127: A[0] = 1"""
-    for i in range(3):
-        A[i] = 0
-    else:
-        A[0] = 1
 
 
 def loop_over_number(A):
     """PO0130: for"""
     for x in A[0]:
         A[0] = x
-
-
-def data_bound(A):
-    """PO0131: range"""
-    for i in range(int(A[0])):
-        A[i] = 0
 
 
 def float_bound(A):
@@ -227,13 +154,6 @@ def float_subscript(A):
 def too_many_subscripts(A):
     """PO0135: A["""
     return A[0, 0, 0]
-
-
-def loop_variable_after(A):
-    """PO0136: return i"""
-    for i in range(len(A)):
-        A[i] = 0
-    return i
 
 
 def shapes_differ(A):
@@ -289,11 +209,6 @@ def library_function(A):
     return np.linalg.eigvals(A)
 
 
-def unknown_keyword(A):
-    """PO0151: np.max"""
-    return np.max(A, initial=3)
-
-
 def unknown_attribute(A):
     """PO0152: A.foo"""
     return A.foo
@@ -345,3 +260,46 @@ def nested_result(A):
 def negative_size(A):
     """PO0174: np.ones"""
     return np.ones(-3)
+
+
+def endless_loop(A):
+    """PO0110: while"""
+    while True:
+        A[0] -= 1
+
+
+def break_out_of_a_tuple(A):
+    """PO0111: for x"""
+    for x in (1.0, 2.0):
+        if A[0] > x:
+            break
+
+
+def comprehension_of_unknown_length(A):
+    """PO0114: [x"""
+    return len([x for x in A if x > 0])
+
+
+def returns_now_and_then(A):
+    """PO0122: for"""
+    for i in range(len(A)):
+        if A[i] > 0:
+            return A[i]
+
+
+def starred_number(A):
+    """PO0126: *"""
+    return np.full((*3,), A[0])
+
+
+def value_of_a_finished_loop(A):
+    """PO0136: return k"""
+    for i in range(len(A)):
+        k = 2 * i
+        A[i] = k
+    return k
+
+
+def unknown_argument(A):
+    """PO0151: np.max"""
+    return np.max(A, axes=0)

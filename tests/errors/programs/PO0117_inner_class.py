@@ -2,5 +2,7 @@ TYPES = "f64[:]"
 
 
 def f(a):
-    assert a.shape[0] > 0
+    class Pair:
+        pass
+
     a[0] = 1.0
