@@ -45,14 +45,14 @@ class Comprehension:
     def __call__(self, body: object) -> LazyArray:
         """Return the lazy array of the term at every value of the indices."""
         found = term(body)
-        _check_bound(found, tuple(index for index, _ in self.outer))
+        outer = tuple(index for index, _ in self.outer)
+        _check_bound(found, outer, outer)
         extents = _extents(self.outer, found)
         for one in _unguarded(found):
             _check_inside(one, extents)
         arrays = _arrays(found)
         sample = sample_of(found)
         dtype, _ = kinds.element_type(sample)
-        outer = tuple(index for index, _ in self.outer)
         nest = Nest(outer, found, extents, arrays, kinds.known(dtype))
         shape = tuple(extents[index] for index in outer)
         return LazyArray(recording.make(Loops(nest), nest.operands, Kind(shape, dtype)))
@@ -82,7 +82,8 @@ comprehend = _Comprehend()
 # -- what a term is made of -------------------------------------------------------------------
 
 
-def _check_bound(body: Term, known: tuple[Index, ...]) -> None:
+def _check_bound(body: Term, known: tuple[Index, ...], outer: tuple[Index, ...]) -> None:
+    """Every index is of the output or of a reduction around it, the innermost if of several."""
     match body:
         case Index() | Affine():
             whole = affine(body)
@@ -93,13 +94,13 @@ def _check_bound(body: Term, known: tuple[Index, ...]) -> None:
                 _check_known(part, known)
         case Apply(operands=operands):
             for operand in operands:
-                _check_bound(operand, known)
+                _check_bound(operand, known, outer)
         case Reduce(body=inner, over=over):
             new = tuple(index for index, _ in over)
-            if any(index is other for index in new for other in known):
+            if any(index is other for index in new for other in outer):
                 refuse("PO0807", "an index is summed inside its own loop",
                        hint="use another index")  # fmt: skip
-            _check_bound(inner, (*known, *new))
+            _check_bound(inner, (*known, *new), outer)
         case Number():
             return
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from typing_extensions import assert_never
 
 from polyopt.tracing import kinds, writing
 from polyopt.tracing.nodes import Array, LoopNest, Node
@@ -152,7 +153,7 @@ class _Writer:
                 parts = tuple(self._hoisted(part, scope) for part in operands)
                 return Apply(function, text, parts)
             case Reduce(combine=combine, body=inner, over=over):
-                within = (*scope, *(index for index, _ in over))
+                within = tuple(dict.fromkeys((*scope, *(index for index, _ in over))))
                 whole = Reduce(combine, self._hoisted(inner, within), over)
                 return whole if top else self._stored(whole, body, scope)
             case _:
@@ -266,18 +267,22 @@ def _is_truth(value: Term) -> bool:
 
 
 def _mentions(value: Term, index: Index) -> bool:
-    for part in parts_of(value):
-        match part:
-            case Index() if part is index:
-                return True
-            case Affine(terms=terms) if any(one is index for one, _ in terms):
-                return True
-            case Element(subscripts=subscripts):
-                if any(one is index for s in subscripts for one, _ in s.terms):
-                    return True
-            case _:
-                pass
-    return False
+    """Whether the term depends on an index from outside."""
+    match value:
+        case Index():
+            return value is index
+        case Affine(terms=terms):
+            return any(one is index for one, _ in terms)
+        case Element(subscripts=subscripts):
+            return any(_mentions(part, index) for part in subscripts)
+        case Apply(operands=operands):
+            return any(_mentions(part, index) for part in operands)
+        case Reduce(body=body, over=over):
+            return not any(one is index for one, _ in over) and _mentions(body, index)
+        case Number():
+            return False
+        case _:
+            assert_never(value)
 
 
 def _accumulation(combine: Callable[..., object], target: str) -> str:

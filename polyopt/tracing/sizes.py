@@ -253,7 +253,7 @@ def _made(terms: Mapping[Monomial, int]) -> Extent:
         return 0
     if len(kept) == 1 and kept[0][0] == ():
         return kept[0][1]
-    kept.sort(key=lambda term: (-len(term[0]), [str(part) for part in term[0]]))
+    kept.sort(key=lambda term: (-len(term[0]), term[1] < 0, [str(part) for part in term[0]]))
     return Size(tuple(kept))
 
 
