@@ -122,7 +122,8 @@ def test_scheduled_loops(workload: Workload, form: str) -> None:
 
 @pytest.mark.toolchain
 @named(
-    [(w, form, build) for w, form in CASES for build in ("parallel", "sequential")]
+    [(w, form, "parallel") for w, form in CASES]
+    + [(w, form, "sequential") for w, form in POLYBENCH]
     + [(w, form, "source") for w, form in POLYBENCH if form == "loops"]
 )
 def test_compiled(workload: Workload, form: str, build: str) -> None:
