@@ -28,7 +28,8 @@ from polyopt.frontend.integers import (
 )
 from polyopt.frontend.intervals import interval_of
 from polyopt.frontend.memory import stored_number
-from polyopt.frontend.values import Number, cost_of
+from polyopt.frontend.promote import cast
+from polyopt.frontend.values import Number, Tensor, cost_of
 from polyopt.ir.expr import Binary, BinaryOp, Expr, integer, loads, show
 from polyopt.ir.types import DType
 
@@ -130,6 +131,22 @@ def checked(
         last = Binary(BinaryOp.SUB, extent, integer(1), DType.INT64)
         found = Binary(BinaryOp.MIN, found, last, DType.INT64)
     return found
+
+
+def require_below(b: Builder, values: Tensor, count: int, message: str, loc: Loc | None) -> None:
+    """Require integers to be in `range(count)`; none counts from the end."""
+    loops, index = b.fresh_loops(values.shape)
+    element = cast(values.at(index), DType.INT64)
+    with b.within(loops):
+        bounds = interval_of(element, b.intervals)
+        below = bounds.low is None or not b.never(less(bounds.low, ZERO))
+        above = bounds.high is None or not b.never(at_least(bounds.high, integer(count)))
+    outside = either(
+        less(element, ZERO) if below else FALSE,
+        at_least(element, integer(count)) if above else FALSE,
+    )
+    if outside != FALSE:
+        b.fail_where(outside, b.fault("PO0232", message, loc, HINT), loops)
 
 
 def _wrapped(

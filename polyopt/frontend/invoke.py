@@ -25,7 +25,7 @@ from polyopt.frontend.domains import Loop
 from polyopt.frontend.elementwise import aligned, operand_kinds
 from polyopt.frontend.integers import FALSE, ONE, TRUE, ZERO, clipped
 from polyopt.frontend.marks import Invocation
-from polyopt.frontend.memory import forced, is_whole, store, stored
+from polyopt.frontend.memory import forced, is_whole, store, stored, stored_number
 from polyopt.frontend.operators import describe, operand
 from polyopt.frontend.pins import refuse_write
 from polyopt.frontend.promote import cast, dtypes_of
@@ -41,6 +41,7 @@ from polyopt.frontend.values import (
     Value,
     as_tensor,
     as_value,
+    iterators,
     view_of,
 )
 from polyopt.ir.expr import Const, Expr, Iter, Param, evaluate, walk
@@ -167,11 +168,14 @@ def _array(b: Builder, call: _Call, value: Value, loc: Loc | None) -> object:
     if isinstance(value, Number) and isinstance(value.expr, Const) and value.weak:
         call.arrays.append((value.dtype, ()))
         return value.expr.value
-    found = as_sequence(value)
-    plain = nested(b, found, None, loc) if isinstance(found, Sequence) else tensor(b, value, loc)
+    items = as_sequence(value)
+    plain = nested(b, items, None, loc) if isinstance(items, Sequence) else tensor(b, value, loc)
     plain = forced(b, plain)
-    call.arrays.append((plain.dtype, plain.shape))
-    return call.operand(b, plain)
+    result = call.operand(b, plain)
+    whole = call.buffers[-1]
+    varies = any(iterators(extent) for extent in plain.shape)
+    call.arrays.append((whole.dtype, whole.shape if varies else plain.shape))
+    return result
 
 
 def _several(b: Builder, call: _Call, value: Value, loc: Loc | None) -> object:
@@ -246,9 +250,18 @@ def in_memory(b: Builder, value: Tensor) -> Buffer:
     buffer = is_whole(sized) if value.view is not None else None
     if buffer is not None and buffer.layout is Layout.C:
         return buffer
-    whole = stored(b, Tensor(value.shape, value.dtype, value.at, cost=value.cost), "operand")
+    shape = tuple(_fixed(b, extent) for extent in value.shape)
+    whole = stored(b, Tensor(shape, value.dtype, value.at, cost=value.cost), "operand")
     assert whole.view is not None
     return whole.view.buffer
+
+
+def _fixed(b: Builder, extent: Expr) -> Expr:
+    """Return an extent that is one number for the whole array: in loops a size found there."""
+    if not iterators(extent):
+        return extent
+    held = stored_number(b, Number(clipped(extent), True), "length")
+    return b.dynamic(held.expr, "length")
 
 
 def _called(
@@ -315,9 +328,9 @@ def _dtypes(
     args: Arguments,
 ) -> tuple[DType, ...]:
     """Return the results' dtypes: those of a call with small arrays of the same types."""
-    arrays = [
-        _example(b.dtype, tuple(_small(e, entry.example) for e in b.shape)) for b in call.buffers
-    ]
+    asked = (options.get(name) for name in ("kth", "deg"))
+    least = max([entry.example, *(n + 2 for n in asked if isinstance(n, int))])
+    arrays = [_example(b.dtype, tuple(_small(e, least) for e in b.shape)) for b in call.buffers]
     filled = [_filled(value, arrays) for value in call.positional]
     keywords = {name: _filled(value, arrays) for name, value in call.keywords}
     try:

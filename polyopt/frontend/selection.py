@@ -18,8 +18,9 @@ from polyopt.frontend.complexes import of_parts
 from polyopt.frontend.complexes import real as re_of
 from polyopt.frontend.constants import array_or_number, as_sequence
 from polyopt.frontend.elementwise import apply, combine, operand_kinds
+from polyopt.frontend.gather import require_below
 from polyopt.frontend.integers import select
-from polyopt.frontend.memory import store
+from polyopt.frontend.memory import forced, store
 from polyopt.frontend.narrowing import is_beyond
 from polyopt.frontend.operators import operand
 from polyopt.frontend.promote import call, cast, common_dtype, is_castable, real_dtype
@@ -157,16 +158,16 @@ def choice(b: Builder, args: Arguments) -> Value:
 
 
 def choose(b: Builder, args: Arguments) -> Value:
-    """np.choose: the array whose number is given; others wrap around or are the nearest"""
+    """np.choose: the array whose number is given"""
     array, choices, out, mode = args.take("a choices", "out mode")
     values = [array_or_number(b, value, args.loc) for value in _items(choices, args)]
     how = mode.value if isinstance(mode, Known) and mode.value is not None else "raise"
     if how not in ("clip", "wrap", "raise") or not values:
         refuse("PO0151", f"np.choose with mode {how!r}", args.loc, 'use "clip" or "wrap"')
-    if how == "raise":
-        hint = 'say mode="clip" or mode="wrap"'
-        refuse("PO0151", "np.choose that checks every number", args.loc, hint)
     number_ = array_or_number(b, array, args.loc)
+    if how == "raise":
+        reason = f"np.choose of a number outside of the {len(values)} choices"
+        require_below(b, forced(b, as_tensor(number_)), len(values), reason, args.loc)
     if how == "wrap":
         count = Number(Const(len(values), DType.INT64), True)
         number_ = apply(b, UFUNCS["remainder"], (number_, count), args.loc)

@@ -35,6 +35,38 @@ def unique(
     )
 
 
+def _among(element: Any, others: Any) -> Any:
+    """Whether each element is one of others, of which there must be some."""
+    ordered = np.sort(np.ravel(others))
+    place = np.minimum(np.searchsorted(ordered, element), ordered.shape[0] - 1)
+    return ordered[place] == element
+
+
+def intersect1d(ar1: Any, ar2: Any) -> Any:
+    """The elements of both, sorted."""
+    one = unique(ar1)
+    return one[_among(one, ar2)]
+
+
+def setdiff1d(ar1: Any, ar2: Any) -> Any:
+    """The elements of the first that are none of the second, sorted."""
+    one = unique(ar1)
+    return one[~_among(one, ar2)]
+
+
+def union1d(ar1: Any, ar2: Any) -> Any:
+    """The elements of either, sorted."""
+    return unique(np.concatenate((np.ravel(ar1), np.ravel(ar2))))
+
+
+def ravel_multi_index(multi_index: Any, dims: Any) -> Any:
+    """The number in C order of the elements at these positions."""
+    total = multi_index[0]
+    for d in range(1, len(dims)):
+        total = total * dims[d] + multi_index[d]
+    return total
+
+
 def _unique(flat: Any, equal_nan: bool) -> Any:
     ordered = np.sort(flat)
     return ordered[_first(ordered, equal_nan)]

@@ -163,6 +163,19 @@ def different(v):
     return np.unique(v), np.unique(v, return_index=True, return_inverse=True, return_counts=True)[3]
 
 
+def of_sets(a, b):
+    return np.intersect1d(a, b), np.setdiff1d(a, b), np.union1d(a, b)
+
+
+def chosen(i, a, b):
+    return np.choose(i, [a, b, 3.0]), i.choose([a, -a], mode="wrap")
+
+
+def counted_in_c_order(A):
+    i, j = np.unravel_index(np.argmax(A), A.shape)
+    return A[i, j] + np.ravel_multi_index((i, j), A.shape)
+
+
 def counted(v, w):
     h = np.bincount(v, weights=w)
     return h.sum() + h.size, np.bincount(v, minlength=9)
@@ -238,6 +251,9 @@ PROGRAMS: tuple[tuple[Any, ...], ...] = (
     (different, np.array([3, 1, 3, 2, 1])),
     (different, np.array([1.0, np.nan, -0.0, np.nan, 0.0])),
     (different, np.zeros(0)),
+    (of_sets, np.array([3, 1, 2, 3]), np.array([2, 3, 9])),
+    (chosen, np.array([0, 2, 1, 1]), X[:4], X[1:]),
+    (counted_in_c_order, A),
     (counted, np.array([1, 4, 1]), np.array([0.5, 2.0, 1.0])),
     (counting_sort, RNG.integers(0, 7, 12), 7),
     (knapsack, np.array([2, 3, 4]), np.array([3, 4, 6]), 7),
