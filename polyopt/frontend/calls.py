@@ -30,6 +30,7 @@ from polyopt.frontend.pysource import (
     plain_function,
     read_function,
 )
+from polyopt.frontend.settings import SILENT_CALLS
 from polyopt.frontend.values import Known, Method, Number, Sequence, Tensor, Value, as_value
 from polyopt.frontend.variables import kept, stays_lazy
 
@@ -62,6 +63,8 @@ def _call_known(b: Builder, frame: Frame, known: object, args: Arguments, node: 
     rule = numpy_table.rule_of(known) or python_table.rule_of(known)
     if rule is not None:
         return _by_rule(b, frame, rule, args, node)
+    if any(known is silent for silent in SILENT_CALLS):
+        return Known(None)
     if known is np.vectorize:
         function, *_ = args.take("pyfunc", "otypes doc excluded cache signature")
         return Known(Vectorized(function))

@@ -112,7 +112,7 @@ _OURS: tuple[Group, ...] = (
     _group(
         "choice",
         How.PREDICATED,
-        "where clip select choose piecewise nan_to_num copyto",
+        "where clip select choose piecewise nan_to_num copyto putmask",
         "`choose` with `mode` clip or wrap",
     ),
     _group(
@@ -126,8 +126,8 @@ _OURS: tuple[Group, ...] = (
     _group(
         "running",
         _C,
-        """cumsum cumprod nancumsum nancumprod diff ediff1d gradient trapezoid trapz convolve
-        correlate""",
+        """cumsum cumprod cumulative_sum cumulative_prod nancumsum nancumprod diff
+        ediff1d gradient trapezoid trapz convolve correlate""",
         "`cumsum` of more dimensions needs `axis`",
     ),
     _group(
@@ -166,7 +166,7 @@ _OURS: tuple[Group, ...] = (
         _C,
         "diag diagonal diagflat tril triu fill_diagonal",
     ),
-    _group("polynomials", _C, "polyval polymul polyder"),
+    _group("polynomials", _C, "polyval polymul polyder polyint"),
     _group(
         "shapes and types",
         _C,

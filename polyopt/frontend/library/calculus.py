@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.frontend.library.asking import require_extent
+from polyopt.frontend.library.asking import refused, require_extent
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
@@ -123,6 +123,13 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 def _derivative(p: Any) -> Any:
     return p[:-1] * np.arange(p.shape[0] - 1, 0, -1)
+
+
+def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    """The coefficients of the integral; `k` is what it begins with."""
+    start = np.zeros(1) if k is None else np.atleast_1d(k)
+    once = np.concatenate((p / np.arange(p.shape[0], 0, -1), start))
+    return p if m == 0 else once if m == 1 else refused("np.polyint of higher order", "repeat it")
 
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:

@@ -153,3 +153,13 @@ def nanargmax(a: Any, axis: Any = None) -> Any:
 def nanargmin(a: Any, axis: Any = None) -> Any:
     """The place of the smallest number."""
     return np.argmin(_filled(a, np.inf), axis=axis)
+
+
+def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """The running sum; a vector needs no axis."""
+    return np.cumsum(x, axis=axis, dtype=dtype, out=out)
+
+
+def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """The running product; a vector needs no axis."""
+    return np.cumprod(x, axis=axis, dtype=dtype, out=out)

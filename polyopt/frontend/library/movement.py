@@ -87,3 +87,8 @@ def isin(element: Any, test_elements: Any, *, invert: bool = False) -> Any:
     others = np.ravel(np.asarray(test_elements))
     found = np.any(np.asarray(element)[..., None] == others, axis=-1)
     return ~found if invert else found
+
+
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """Write the values where the mask holds."""
+    np.copyto(a, values, casting="unsafe", where=mask)

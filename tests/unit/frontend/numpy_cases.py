@@ -107,6 +107,7 @@ CASES: dict[str, list[str]] = {
         "np.nanmean(np.where(M, A, np.nan), axis=0)", "np.nanmax(np.where(M, A, np.nan), axis=1)",
         "np.nanmin(np.where(M, A, np.nan))", "np.nanstd(np.where(M, A, np.nan))",
         "np.nanvar(np.where(A > 0, A, np.nan), axis=1, ddof=0)", "np.nancumsum(S, axis=1)",
+        "np.cumulative_sum(v)", "np.cumulative_prod(A, axis=0)",
         "np.ptp(A, axis=0)", "np.average(A)", "np.average(A, axis=1, weights=w)",
         "np.average(I, axis=0, weights=B)", "np.average(A, weights=B)",
         "np.count_nonzero(I, axis=0)", "np.count_nonzero(A > 0, keepdims=True)",
@@ -206,7 +207,7 @@ CASES: dict[str, list[str]] = {
         "np.array([1, 2], ndmin=2)", "np.hanning(7)", "np.hamming(A.shape[0])",
         "np.blackman(6)", "np.bartlett(7)", "np.bartlett(A.shape[1])",
         "np.polyval([1.0, 2.0, 3.0], v)", "np.polyval(w, A)", "np.polyval(w, x)",
-        "np.polymul(v, w)", "np.polyder(v)",
+        "np.polymul(v, w)", "np.polyder(v)", "np.polyint(v)", "np.polyint(v, k=2.0)",
     ],
     "types": [
         "A.astype(np.float32)", "A.astype('int32')", "I.astype(float)", "F.astype(A.dtype)",
