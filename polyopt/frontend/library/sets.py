@@ -61,9 +61,9 @@ def union1d(ar1: Any, ar2: Any) -> Any:
 
 def ravel_multi_index(multi_index: Any, dims: Any) -> Any:
     """The number in C order of the elements at these positions."""
-    total = multi_index[0]
-    for d in range(1, len(dims)):
-        total = total * dims[d] + multi_index[d]
+    total: Any = 0
+    for place, extent in zip(multi_index, dims):  # noqa: B905  the compiler reads this
+        total = total * extent + place
     return total
 
 
