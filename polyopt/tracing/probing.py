@@ -74,8 +74,7 @@ def _run(
         match value:
             case Node(kind=kind):
                 shape = tuple(_number(extent, sizes) for extent in kind.shape)
-                one = kind.dtype.type(0 if kind.dtype.kind in "iu" else 1)
-                return one if shape == () else np.broadcast_to(one, shape)
+                return _stand_in(shape, kind.dtype)
             case Size():
                 return _number(value, sizes)
             case tuple():
@@ -96,6 +95,14 @@ def _run(
             name = getattr(function, "__name__", str(function))
             hint = "check the operands, or convert them first"
             refuse("PO0146", f"`{name}` does not take these operands: {error}", hint=hint)
+
+
+def _stand_in(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> object:
+    """Return an array that functions accept: integers that are subscripts, regular matrices."""
+    if len(shape) >= 2 and dtype.kind in "fc":
+        return np.broadcast_to(np.eye(shape[-2], shape[-1], dtype=dtype), shape)
+    one = dtype.type(0 if dtype.kind in "iu" else 1)
+    return one if shape == () else np.broadcast_to(one, shape)
 
 
 def _number(extent: Extent, sizes: Mapping[str, int]) -> int:

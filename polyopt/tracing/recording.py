@@ -99,8 +99,9 @@ def _elementwise(
 def operator(op: Operator, *operands: object) -> Node:
     """Return the node of a Python operator."""
     if op.text == "@":
+        shape = shapes.matmul(*operands)
         dtype, _ = kinds.element_type(kinds.run(op.function, operands, {}))
-        return make(op, operands, Kind(shapes.matmul(*operands), dtype))
+        return make(op, operands, Kind(shape, dtype))
     shape = shapes.elementwise(*operands)
     ((dtype, weak),) = kinds.elementwise(op.function, operands, {})
     return make(op, operands, Kind(shape, dtype, weak and shape == ()))
