@@ -48,6 +48,10 @@ class ShapeError(ArgumentError):
         self.broadcast = broadcast
 
 
+class OutsideError(ShapeError, IndexError):
+    """A subscript would leave its array."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """A call's values by name: arrays and symbols as the Scop calls them, sizes by parameter."""
@@ -282,7 +286,8 @@ def _check_shapes(
 
 
 def _failed(signature: Signature, check: Check, sizes: Mapping[str, int]) -> ShapeError:
-    return ShapeError(
+    kind = OutsideError if check.code == "PO0170" else ShapeError
+    return kind(
         check.code,
         check.message,
         broadcast=tuple(

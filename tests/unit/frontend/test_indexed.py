@@ -68,6 +68,14 @@ def test_a_cross_section_is_right_in_c(func: Callable[..., object]) -> None:
 
 
 @pytest.mark.toolchain
+def test_an_empty_array_has_no_elements() -> None:
+    kernel = po.kernel(fancy)
+    with pytest.raises(IndexError) as caught:
+        kernel(X[:0], np.array([0]))
+    assert caught.value.code == "PO0170"  # type: ignore[attr-defined]
+
+
+@pytest.mark.toolchain
 def test_nothing_outside_is_written() -> None:
     memory = np.arange(12.0)
     with pytest.raises(IndexError):
