@@ -14,12 +14,11 @@ from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.constants import as_sequence
+from polyopt.frontend.constants import array_or_number, as_sequence
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import ZERO, constant
 from polyopt.frontend.iterating import iterated
 from polyopt.frontend.memory import forced, settled, store
-from polyopt.frontend.operators import operand
 from polyopt.frontend.values import (
     Iterated,
     Known,
@@ -42,7 +41,12 @@ Comprehension = ast.ListComp | ast.GeneratorExp
 
 @dataclass(frozen=True, eq=False)
 class Generated(Iterated):
-    """The items of a comprehension over a range of unknown length."""
+    """The items of a comprehension over a range of unknown length.
+
+    A list has its items when it is made, a generator when they are asked for.
+    """
+
+    is_list: bool = False
 
 
 def comprehension(b: Builder, frame: Frame, node: Comprehension, evaluate: Evaluate) -> Value:
@@ -64,7 +68,7 @@ def comprehension(b: Builder, frame: Frame, node: Comprehension, evaluate: Evalu
         bind_target(inner, first.target, each.item(index))
         return evaluate(b, inner, node.elt)
 
-    return Generated(each.count, item)
+    return Generated(each.count, item, isinstance(node, ast.ListComp))
 
 
 def _items(
@@ -157,7 +161,9 @@ def collected(b: Builder, value: Iterated, kind: DType | None, loc: Loc | None) 
 
 
 def _element(b: Builder, value: Value, loc: Loc | None) -> Tensor:
-    return forced(b, as_tensor(settled(b, operand(value, loc))))
+    if isinstance(value, Iterated):
+        return collected(b, value, None, loc)
+    return forced(b, as_tensor(settled(b, array_or_number(b, value, loc))))
 
 
 def _row(

@@ -68,6 +68,8 @@ def _len(b: Builder, args: Arguments) -> Value:
     match value:
         case Sequence(items=items):
             return Known(len(items))
+        case Iterated(count=length):
+            return Number(b.extent(length), True)
         case Known(value=tuple() | list() | str() as known):
             return Known(len(known))
         case Tensor() if value.rank:

@@ -12,6 +12,7 @@ from collections.abc import Sequence as Items
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.compaction import compacted
 from polyopt.frontend.frames import Frame
+from polyopt.frontend.generating import Generated, collected
 from polyopt.frontend.marks import Binding, Mark
 from polyopt.frontend.memory import EXPENSIVE, is_stable, settled, stored, stored_number
 from polyopt.frontend.pins import learn_result, store_pinned
@@ -54,7 +55,7 @@ def stays_lazy(value: Value) -> bool:
     return has_loads(value.at(tuple(Iter(f"?{d}") for d in range(value.rank))))
 
 
-def kept(b: Builder, name: str, value: Value) -> Value:
+def kept(b: Builder, name: str, value: Value) -> Value:  # noqa: C901  one case per kind
     """Return `value` in a form that later writes cannot change, memory named after `name`."""
     match value:
         case Number():
@@ -74,6 +75,8 @@ def kept(b: Builder, name: str, value: Value) -> Value:
             return Masked(stored(b, tensor, name), stored(b, mask, "mask"), place)
         case Sequence(items=items):
             return Sequence(tuple(kept(b, name, item) for item in items), value.is_list)
+        case Generated(is_list=True):
+            return collected(b, value, None, b.loc)
         case Known() | Range() | Slice() | Iterated() | Method() | Gone():
             return value
 

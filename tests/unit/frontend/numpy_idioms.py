@@ -488,3 +488,48 @@ def appended_backwards(X):
     for i in range(X.shape[0] - 1, -1, -1):
         out.append(X[i].max())
     return (np.array(out), max(out))
+
+
+def listed_before_a_change(X):
+    sums = [X[i].sum() for i in range(X.shape[0])]
+    X[:] = 0
+    return np.array(sums), len(sums), sums[1], sum(sums)
+
+
+def nested_comprehension(X):
+    return np.array([[X[i, j] * j for j in range(X.shape[1])] for i in range(X.shape[0])])
+
+
+def pairs_by_comprehension(x):
+    return np.array([[x[i], x[i] ** 2] for i in range(len(x))])
+
+
+def counted_items(X):
+    return len([0 for _ in range(X.shape[0])]), sum(1 for _ in range(X.shape[0]))
+
+
+def lambdas_capture(X):
+    scale = 2.0
+    act = lambda t: np.maximum(t, 0) * scale  # noqa: E731
+    for _ in range(3):
+        X = act(X) + 1
+        scale = scale * 0.5
+    return X, act(X)
+
+
+def inner_function(X):
+    def smooth(v, w=0.25):
+        out = v.copy()
+        out[1:-1] = w * v[:-2] + (1 - 2 * w) * v[1:-1] + w * v[2:]
+        return out
+
+    return smooth(smooth(X), w=0.1)
+
+
+def quiet(X):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = X / (X - X)
+        ratio[~np.isfinite(ratio)] = 0.0
+    assert X.shape[0] > 1, "rows are needed"
+    assert np.all(X == X)
+    return ratio
