@@ -28,7 +28,7 @@ def knapsack(weight: po.i64["N"], value: po.i64["N"], capacity: int):
 
 def knapsack_numpy(weight: po.i64["N"], value: po.i64["N"], capacity: int):
     best = np.zeros(capacity + 1, dtype=np.int64)
-    for w, v in zip(weight, value):
+    for w, v in zip(weight, value, strict=True):
         best[w:] = np.maximum(best[w:], best[:-w] + v)
     return best
 

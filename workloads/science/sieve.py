@@ -14,19 +14,18 @@ SIZES = {
     "EXTRALARGE": {"N": 10000000},
 }
 OUTPUTS = ("prime", "return")
-DTYPE = np.bool_
-LEAST = {"N": 2}
+DTYPE = np.uint8
 
 
-def sieve(prime: po.bool_["N"]):
+def sieve(prime: po.u8["N"]):
     N = len(prime)
     for i in range(N):
-        prime[i] = i >= 2
+        prime[i] = 1 if i >= 2 else 0
     p = 2
     while p * p < N:
         if prime[p]:
             for m in range(p * p, N, p):
-                prime[m] = False
+                prime[m] = 0
         p += 1
     count = 0
     for i in range(N):
@@ -35,14 +34,14 @@ def sieve(prime: po.bool_["N"]):
     return count
 
 
-def sieve_numpy(prime: po.bool_["N"]):
-    prime[:] = True
-    prime[:2] = False
+def sieve_numpy(prime: po.u8["N"]):
+    prime[:] = 1
+    prime[:2] = 0
     for p in range(2, int(prime.size**0.5) + 1):
         if prime[p]:
-            prime[p * p :: p] = False
+            prime[p * p :: p] = 0
     return np.count_nonzero(prime)
 
 
 def make(N, dtype):
-    return {"prime": np.zeros(N, np.bool_)}
+    return {"prime": np.zeros(N, dtype)}

@@ -56,10 +56,7 @@ def vadv(
                     dcol[i, j, k] = right * divided
             data = 0.0
             for k in range(K - 1, -1, -1):
-                if k == K - 1:
-                    data = dcol[i, j, k]
-                else:
-                    data = dcol[i, j, k] - ccol[i, j, k] * data
+                data = dcol[i, j, k] - (ccol[i, j, k] * data if k < K - 1 else 0.0)
                 utens_stage[i, j, k] = dtr_stage * (data - u_pos[i, j, k])
 
 
