@@ -29,7 +29,7 @@ def hough(edges: po.u8["M,N"], angles: int):
             if edges[y, x] > 128:
                 for t in range(angles):
                     theta = math.pi * t / angles
-                    rho = int(round(x * math.cos(theta) + y * math.sin(theta)))
+                    rho = round(x * math.cos(theta) + y * math.sin(theta))
                     votes[rho + offset, t] += 1
     return votes
 

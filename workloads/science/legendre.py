@@ -1,4 +1,4 @@
-"""legendre: polynomials by their recurrence, and a series of Chebyshev polynomials by Clenshaw's."""
+"""legendre: polynomials by their recurrence, a Chebyshev series by Clenshaw."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def legendre(x: po.f64["N"], c: po.f64["D"]):
 
 def legendre_numpy(x: po.f64["N"], c: po.f64["D"]):
     degree = c.shape[0]
-    P = np.empty((degree + 1,) + x.shape)
+    P = np.empty((degree + 1, *x.shape))
     P[0] = 1
     P[1] = x
     for d in range(1, degree):

@@ -29,7 +29,7 @@ def xorshift_numpy(state: po.u64["S"], n: int):
 
 
 def make(STREAMS, N, dtype):
-    return {"state": (integers(1, 2**40, STREAMS) + 1).astype(np.uint64), "n": N}
+    return {"state": (integers(1, 2**30, STREAMS) + 1).astype(dtype), "n": N}
 
 
 def randomize(arguments, rng):
