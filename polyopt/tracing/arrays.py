@@ -160,6 +160,8 @@ class LazyArray:
         self, ufunc: Callable[..., object], method: str, *inputs: object, **options: object
     ) -> object:
         """Record a ufunc."""
+        if any(map(_is_foreign, inputs)):
+            return NotImplemented
         return record_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(
@@ -170,6 +172,8 @@ class LazyArray:
         options: dict[str, object],
     ) -> object:
         """Record a NumPy function."""
+        if not all(issubclass(kind, LazyArray | np.ndarray) for kind in types):
+            return NotImplemented
         return record(function, *args, **options)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> object:
@@ -421,6 +425,12 @@ def _operator(op: Operator, *values: object) -> Any:  # noqa: ANN401
         if not isinstance(value, _SCALARS):
             return NotImplemented
     return LazyArray(recording.operator(op, *(operand(_array(value)) for value in values)))
+
+
+def _is_foreign(value: object) -> bool:
+    """Whether `value` is an array of another library, which decides for itself."""
+    own = isinstance(value, LazyArray | Size | np.ndarray | np.generic)
+    return not own and hasattr(type(value), "__array_ufunc__")
 
 
 def _array(value: object) -> object:
