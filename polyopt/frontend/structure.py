@@ -153,7 +153,7 @@ class Rewriter:
         loop = _with_body(node, self._jumps(body, flag), [])
         if isinstance(loop, ast.While):
             test = ast.BoolOp(ast.And(), [ast.Name(flag, ast.Load()), loop.test])
-            loop.test = ast.fix_missing_locations(ast.copy_location(test, node.test))
+            loop.test = ast.fix_missing_locations(ast.copy_location(test, loop.test))
         else:
             loop.type_comment = flag
         first = self._for_else(node)
