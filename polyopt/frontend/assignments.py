@@ -121,15 +121,20 @@ def _without_star(
 
 @dataclass(frozen=True, eq=False)
 class Scattered:
-    """The elements of an array that a subscript with index arrays selects."""
+    """The elements of an array that a subscript with index arrays selects.
+
+    `outer`: what must hold of the subscripts of the array itself.
+    """
 
     parts: tuple[Part, ...]
     name: str
+    outer: Pending
 
     def write(self, b: Builder, view: Tensor, value: Value, loc: Loc | None) -> None:
         """`view[parts] = value`."""
         new = as_tensor(operand(value, loc))
-        scatter(b, view, self.parts, self.name, lambda _: new, loc)
+        with self.outer.met(b):
+            scatter(b, view, self.parts, self.name, lambda _: new, loc)
 
     def augment(
         self, b: Builder, view: Tensor, op: ast.operator, value: Value, loc: Loc | None
@@ -143,7 +148,8 @@ class Scattered:
             _refuse_cast(found.dtype, view.dtype, loc)
             return as_tensor(found)
 
-        scatter(b, view, self.parts, self.name, combine, loc)
+        with self.outer.met(b):
+            scatter(b, view, self.parts, self.name, combine, loc)
 
 
 def _items(b: Builder, value: Value, count: int, loc: Loc | None) -> tuple[Value, ...]:
@@ -174,7 +180,8 @@ def _target_view(
 
     `Scattered` when index arrays say which elements of the view are written.
     """
-    base = evaluate(b, frame, target.value)
+    pending = Pending()
+    base = _target_base(b, frame, target.value, pending)
     if not isinstance(base, Tensor) or base.view is None:
         refuse(
             "PO0163", f"assignment into {describe(base)}", frame.loc(target), "write into arrays"
@@ -182,11 +189,24 @@ def _target_view(
     refuse_write(b, base, frame.loc(target))
     parts = parts_of(b, frame, target)
     if len(parts) == 1 and isinstance(parts[0], Mask):  # one of lower rank picks whole rows
-        return base, parts[0].flags, Pending()
-    name, pending = ast.unparse(target.value), Pending()
+        return base, parts[0].flags, pending
+    name = ast.unparse(target.value)
     if is_fancy(parts):
-        return base, None, Scattered(tuple(parts), name)
+        return base, None, Scattered(tuple(parts), name, pending)
     return select_parts(b, base, parts, name, frame.loc(target), pending), None, pending
+
+
+def _target_base(b: Builder, frame: Frame, node: ast.expr, pending: Pending) -> Value:
+    """Return what a target subscripts; the subscripts of `A[i][j] = v` are its own, too."""
+    if not isinstance(node, ast.Subscript):
+        return evaluate(b, frame, node)
+    base = _target_base(b, frame, node.value, pending)
+    if not isinstance(base, Tensor) or base.view is None:
+        return evaluate(b, frame, node)
+    parts = parts_of(b, frame, node)
+    if is_fancy(parts):
+        return evaluate(b, frame, node)
+    return select_parts(b, base, parts, ast.unparse(node.value), frame.loc(node), pending)
 
 
 def write_masked(b: Builder, view: Tensor, mask: Tensor, value: Value, loc: Loc | None) -> None:
@@ -229,7 +249,7 @@ def _augment_masked(
     plain = _under_mask(b, view, mask, value, loc)
     same = isinstance(value, Masked) and plain is value.tensor
     if not same and plain.rank > view.rank - mask.rank:
-        Scattered((Mask(mask),), "the array").augment(b, view, op, plain, loc)
+        Scattered((Mask(mask),), "the array", Pending()).augment(b, view, op, plain, loc)
         return
     new = apply(b, UFUNCS[BINARY[type(op)]], (view, as_value(plain)), loc)
     _refuse_cast(new.dtype, view.dtype, loc)

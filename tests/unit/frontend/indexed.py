@@ -38,6 +38,13 @@ def rows(A, p, out):
         A[p[i], 1:] += 1
 
 
+def chain(A, p, q, m):
+    for i in range(len(p)):
+        A[p[i]][q[i]] += 1.0
+        A[p[i]][q] = A[q[i]][0]
+        A[p[i]][m] = 0.5
+
+
 def flattened(a, n, m):
     out = np.zeros(n * m)
     for i in range(n):
@@ -222,6 +229,7 @@ PROGRAMS: tuple[tuple[Any, ...], ...] = (
     (histogram, np.zeros(5, np.int32), NARROW[0]),
     (chained, X, np.array([1, 4, 0, -2, 3])),
     (rows, A, P, np.zeros((3, 4))),
+    (chain, A, P, Q, FLAGS[:4]),
     (flattened, RNG.random(12), 3, 4),
     (under_a_condition, X, FLAGS, np.zeros(5)),
     (short_circuit, X, np.array([-1, 4, 2]), np.zeros(3)),
@@ -272,4 +280,5 @@ OUTSIDE: tuple[tuple[Any, ...], ...] = (
     (short_circuit, X, np.array([0, 5]), np.zeros(2)),
     (taken, X, A, np.array([0, 5]), Q),
     (knapsack, np.array([-1]), np.array([3]), 4),
+    (chain, A, np.array([0, 5, 0]), Q, FLAGS[:4]),
 )

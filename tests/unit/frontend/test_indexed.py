@@ -22,6 +22,7 @@ from tests.unit.frontend.indexed import (
     A,
     Q,
     X,
+    chain,
     chained,
     fancy,
     gather,
@@ -81,6 +82,10 @@ def test_nothing_outside_is_written() -> None:
     with pytest.raises(IndexError):
         po.kernel(histogram)(memory[4:8], np.array([0, -5, 4, 1, 2**62, -(2**63)]))
     same(memory, np.array([0, 1, 2, 3, 5, 6, 6, 7, 8, 9, 10, 11.0]))
+    matrix = A.copy()
+    with pytest.raises(IndexError):
+        po.kernel(chain)(matrix, np.array([7, 7, 7]), Q, np.ones(4, bool))
+    same(matrix, A)
 
 
 def faults(func: Callable[..., object], *args: object) -> int:
