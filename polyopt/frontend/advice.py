@@ -63,7 +63,6 @@ _METHODS: dict[str, str] = {
     "resize": "use np.zeros of the new size and copy",
     "tofile": "write files outside the kernel",
     "tobytes": "convert outside the kernel",
-    "flat": "use `a.ravel()`, or subscripts in loops",
     "base": "keep the original array under a name of its own",
     "strides": "leave it out: kernels do not see strides",
     "flags": "leave it out: kernels do not see the layout",

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from polyopt.errors import Loc
-from polyopt.frontend import arguments, selection
+from polyopt.frontend import arguments, regrouping, selection
 from polyopt.frontend.advice import builtin_names, did_you_mean, instead_of_attribute
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
@@ -70,7 +70,7 @@ from polyopt.frontend.values import (
     has_loads,
 )
 from polyopt.frontend.variables import bind
-from polyopt.ir.expr import Const, Expr, integer
+from polyopt.ir.expr import Const, Expr, Select, integer
 from polyopt.ir.types import DType
 
 Numeric: TypeAlias = Number | Tensor
@@ -238,7 +238,9 @@ def _masked_attribute(b: Builder, base: Masked, name: str, loc: Loc | None) -> V
             return _array_attribute(b, compacted(b, base), name, loc)
 
 
-ATTRIBUTES = ("shape", "size", "ndim", "dtype", "T", "mT", "real", "imag", "itemsize", "nbytes")
+ATTRIBUTES = (
+    "shape", "size", "ndim", "dtype", "T", "mT", "real", "imag", "flat", "itemsize", "nbytes",
+)  # fmt: skip
 
 
 def _array_attribute(  # noqa: C901  one case per attribute
@@ -262,6 +264,8 @@ def _array_attribute(  # noqa: C901  one case per attribute
         case "mT" if array.rank > 1:
             axes = (*range(array.rank - 2), array.rank - 1, array.rank - 2)
             return permuted(forced(b, array), axes)
+        case "flat":
+            return regrouping.ravel(b, Arguments("ravel", (base,), {}, loc))
         case "itemsize" | "nbytes":
             bytes_ = Known(array.dtype.size)
             if name == "itemsize":
@@ -410,7 +414,7 @@ def truth(b: Builder, value: Value, loc: Loc | None) -> Known | Number:
     if isinstance(found, Tensor):
         hint = "combine arrays with `&`, `|` and `~`, choose with np.where, reduce with np.all"
         refuse("PO0142", "an array has no truth value", loc, hint)
-    condition = cast(found.expr, DType.BOOL)
+    condition = _condition_of(found.expr)
     if condition in (TRUE, FALSE):
         return Known(condition == TRUE)
     return Number(condition, True)
@@ -423,40 +427,65 @@ def _not(value: Known | Number) -> Value:
 
 
 def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
-    """`and`, `or`: later operands are evaluated only where earlier ones leave it open."""
+    """`and`, `or`: one of the operands; later ones are read only where earlier leave it open."""
     is_and = isinstance(node.op, ast.And)
     first, *rest = node.values
-    left = truth(b, evaluate(b, frame, first), frame.loc(first))
+    value = evaluate(b, frame, first)
+    left = truth(b, value, frame.loc(first))
+    if not rest or (isinstance(left, Known) and bool(left.value) != is_and):
+        return value
+    others: ast.expr = ast.BoolOp(node.op, rest) if len(rest) > 1 else rest[0]
+    ast.copy_location(others, rest[0])
     if isinstance(left, Known):
-        if bool(left.value) != is_and:
-            return left
-        return left if not rest else _rest(b, frame, node, rest)
-    if not rest:
-        return left
+        return evaluate(b, frame, others)
     open_where = left.expr if is_and else negated(left.expr)
-    if is_affine(open_where):
-        with b.under((open_where,)):
-            right = _rest(b, frame, node, rest)
-    else:
-        with b.under((), open_where):
-            right = _rest(b, frame, node, rest)
-    if isinstance(right, Known):
-        return left if bool(right.value) == is_and else right
-    assert isinstance(right, Number)
-    if is_affine(left.expr) and has_loads(right.expr):
-        whole = (
-            select(left.expr, right.expr, FALSE) if is_and else select(left.expr, TRUE, right.expr)
-        )
-        return Number(whole, True)
-    joined = both(left.expr, right.expr) if is_and else either(left.expr, right.expr)
-    return Number(joined, True)
+    affine = is_affine(open_where)
+    with b.under((open_where,) if affine else (), TRUE if affine else open_where):
+        other = evaluate(b, frame, others)
+        right = truth(b, other, frame.loc(rest[0]))
+        numbers = (_number_of(b, value, node, frame), _number_of(b, other, node, frame))
+    if all(number is None or number.dtype is DType.BOOL for number in numbers):
+        if isinstance(right, Known):
+            return left if bool(right.value) == is_and else right
+        return Number(_both_or_either(is_and, left.expr, right.expr), True)
+    one, two = numbers
+    if one is None or two is None:
+        hint = "write a conditional expression: `x if x else y`"
+        refuse("PO0161", "operands of `and` or `or` of different kinds", frame.loc(node), hint)
+    kind = common_dtype(((one.dtype, one.weak), (two.dtype, two.weak)), frame.loc(node))
+    kept, read = cast(one.expr, kind), cast(two.expr, kind)
+    chosen = select(left.expr, read, kept) if is_and else select(left.expr, kept, read)
+    return Number(chosen, one.weak and two.weak)
 
 
-def _rest(b: Builder, frame: Frame, node: ast.BoolOp, rest: list[ast.expr]) -> Value:
-    if len(rest) == 1:
-        return truth(b, evaluate(b, frame, rest[0]), frame.loc(rest[0]))
-    inner = ast.BoolOp(node.op, rest)
-    return _bool_op(b, frame, ast.copy_location(inner, node))
+def _number_of(b: Builder, value: Value, node: ast.expr, frame: Frame) -> Number | None:
+    if isinstance(value, Known) and number_of_known(value) is None:
+        return None
+    found = settled(b, operand(value, frame.loc(node)))
+    return found if isinstance(found, Number) else None
+
+
+def number_of_known(value: Known) -> object | None:
+    """Return the Python number that `value` is, if it is one."""
+    known = value.value
+    return known if isinstance(known, bool | int | float | complex | np.generic) else None
+
+
+def _both_or_either(is_and: bool, left: Expr, right: Expr) -> Expr:
+    """Join conditions; one on array elements is read only where an affine one leaves it open."""
+    if is_affine(left) and has_loads(right):
+        return select(left, right, FALSE) if is_and else select(left, TRUE, right)
+    return both(left, right) if is_and else either(left, right)
+
+
+def _condition_of(expr: Expr) -> Expr:
+    """Return an expression as a condition; `x and y` of numbers is a condition of both."""
+    if isinstance(expr, Select) and expr.dtype is not DType.BOOL:
+        if cast(expr.otherwise, DType.BOOL) == expr.condition:
+            return _both_or_either(True, expr.condition, _condition_of(expr.then))
+        if cast(expr.then, DType.BOOL) == expr.condition:
+            return _both_or_either(False, expr.condition, _condition_of(expr.otherwise))
+    return cast(expr, DType.BOOL)
 
 
 def _comparison(b: Builder, frame: Frame, node: ast.Compare) -> Value:
