@@ -89,12 +89,18 @@ def is_none(value: Value) -> bool:
     return isinstance(value, Known) and value.value is None
 
 
+HUGE = 2**62
+"""Integers that decide the shape of the code stay below this."""
+
+
 def known_int(b: Builder, value: Value, what: str, loc: Loc | None) -> int:
     """Return an integer that must be known while compiling."""
     match value:
         case Known(value=bool()):
             pass
         case Known(value=int(found)):
+            if abs(found) >= HUGE:
+                refuse("PO0145", f"{what} of {found} does not fit int64", loc, "use a smaller one")
             return found
         case Known(value=np.integer() as numpy_int):
             return int(numpy_int)

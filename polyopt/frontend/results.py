@@ -34,6 +34,8 @@ def mark_results(b: Builder, value: Value | None, loc: Loc | None) -> Returned:
     match value:
         case None | Known(value=None):
             return Returned((), False)
+        case Sequence(items=()) | Known(value=()):
+            refuse("PO0164", "returning an empty tuple", loc, "leave the `return` out")
         case Sequence(items=items):
             return Returned(tuple(_result(b, item, loc) for item in items), True)
         case _:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import keyword
 import tokenize
-from collections.abc import Callable
 from random import Random
 
 Token = tokenize.TokenInfo

@@ -52,7 +52,7 @@ class Expressions:
         self.known = known
         self.profile = profile
         self.beyond = beyond
-        self.loose = False
+        self.loose = profile == "complex"
         self.unsigned = False
         self.divides = False
         self.helpers: set[str] = set()
@@ -86,6 +86,8 @@ class Expressions:
         if roll < 0.95:
             test = f"{self.number(0)} {rng.choice(('<', '>', '<=', '=='))} {self.number(0)}"
             return f"({self.number(0)} if {test} else {self.number(0)})"
+        if roll < 0.97 and self.profile != "complex":
+            return f"({self.number(0)} {rng.choice(('and', 'or'))} {self.number(0)})"
         divisor = rng.choice(("2", "3", "-3", "5"))
         return f"({self.number(0)} {rng.choice(('//', '%'))} {divisor})"
 

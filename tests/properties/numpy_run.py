@@ -250,6 +250,7 @@ class Interpreted:
     def __call__(self, *args: Any) -> Any:
         """Run the program on the arguments."""
         parameters = Parameters.of(self.kernel.py_func)
+        args = parameters.bind(args, {})
         types = types_of(parameters, args, self.kernel._constants)
         types = self.kernel._settle_types(types, args, self._signature)
         return run_program(self.programs[types], args)
