@@ -20,6 +20,7 @@ from polyopt.frontend.advice import instead_of_function, instead_of_numpy
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.constants import as_sequence, nested
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.library import Written
 from polyopt.frontend.masks import plain
@@ -106,7 +107,31 @@ def _by_rule(
     if not isinstance(rule, Written):
         return rule(b, args)
     said = frame.said or (args.loc, b.text)
+    args = _with_arrays(b, rule.function, args)
     return _inlined(b, frame, rule.function, args, node, said)
+
+
+_ARRAYS = frozenset(
+    ["a", "b", "v", "x", "y", "z", "m", "f", "p", "ary", "arr", "a1", "a2", "weights", "element"]
+)
+"""Parameters of the written functions that take lists as arrays."""
+
+
+def _with_arrays(b: Builder, function: Callable[..., object], args: Arguments) -> Arguments:
+    """Return the arguments with lists made arrays where NumPy would make them ones."""
+    names = list(inspect.signature(function).parameters)
+
+    def ready(name: str, value: Value) -> Value:
+        items = as_sequence(value)
+        if name not in _ARRAYS or not isinstance(items, Sequence):
+            return value
+        return nested(b, items, None, args.loc)
+
+    values = tuple(
+        ready(names[n] if n < len(names) else "", value) for n, value in enumerate(args.values)
+    )
+    keywords = {name: ready(name, value) for name, value in args.keywords.items()}
+    return Arguments(args.name, values, keywords, args.loc)
 
 
 def _is_library(function: object) -> bool:

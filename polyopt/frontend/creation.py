@@ -180,8 +180,8 @@ def converted(value: Tensor, kind: DType, loc: Loc | None) -> Tensor:
 def eye(b: Builder, args: Arguments) -> Value:
     """np.eye and np.identity"""
     rows, columns, diagonal, kind = args.take("N", "M k dtype order device like")[:4]
-    height = extents(b, rows, args.loc)[0]
-    width = height if is_none(columns) else extents(b, columns, args.loc)[0]
+    height = _one_extent(b, rows, args)
+    width = height if is_none(columns) else _one_extent(b, columns, args)
     shift = integer(0) if is_none(diagonal) else size(b, diagonal, "np.eye's k", args.loc)
     found = dtype(kind, args.loc) or DType.FLOAT64
     zero, one = _constant(0, found), _constant(1, found)
@@ -191,6 +191,13 @@ def eye(b: Builder, args: Arguments) -> Value:
         return Select(on_it, one, zero, found)
 
     return Tensor((height, width), found, at, cost=2)
+
+
+def _one_extent(b: Builder, value: Value, args: Arguments) -> Expr:
+    found = extents(b, value, args.loc)
+    if len(found) != 1:
+        refuse("PO0151", f"`{args.name}` of {len(found)} sizes", args.loc, "give one integer")
+    return found[0]
 
 
 def identity(b: Builder, args: Arguments) -> Value:

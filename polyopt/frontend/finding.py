@@ -123,6 +123,8 @@ def compress(b: Builder, args: Arguments) -> Value:
 
 def compressed(b: Builder, args: Arguments) -> Value:
     """ndarray.compress"""
+    if len(args.values) < 2:
+        refuse("PO0151", f"`{args.name}` needs a condition", args.loc)
     value, condition, *rest = args.values
     return compress(b, replace(args, values=(condition, value, *rest)))
 

@@ -108,8 +108,9 @@ def reduced(
         refuse("PO0146", f"`{name}` of complex numbers", loc, "reduce `np.abs(x)` instead")
     identity = _identity(reducer, kind, starts=initial is not None or where is not None)
     if where is not None:
-        if identity is None:
-            refuse("PO0151", f"`{name}` with `where=` needs `initial=`", loc)
+        assert identity is not None
+        if where.rank > value.rank:
+            refuse("PO0140", f"`where=` of `{name}` has more dimensions than the array", loc)
         value = chosen_where(b, value, where, identity, loc)
     if value.merged is not None and initial is None and where is None:
         return _over_merged(b, name, value, gone, keepdims, loc, dtype)

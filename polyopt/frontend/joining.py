@@ -9,6 +9,7 @@ from collections.abc import Callable
 from collections.abc import Sequence as Items
 
 from polyopt.errors import Loc
+from polyopt.frontend import regrouping
 from polyopt.frontend.arguments import (
     Arguments,
     dtype,
@@ -146,6 +147,10 @@ def vstack(b: Builder, args: Arguments) -> Value:
             hint = "use np.stack and reshape"
             refuse("PO0151", "np.vstack of a comprehension of matrices", args.loc, hint)
         return with_unit_axes(rows, (1,)) if rows.rank == 1 else rows
+    if isinstance(arrays, Tensor) and arrays.rank in (1, 2):
+        found = forced(b, arrays)
+        rows = Tensor(found.shape, found.dtype, found.at, cost=found.cost)
+        return with_unit_axes(rows, (1,)) if rows.rank == 1 else rows
     parts = [_vector(part) for part in arrays_of(b, arrays, args)]
     parts = [with_unit_axes(p, (0,)) if p.rank == 1 else p for p in parts]
     return joined(b, parts, 0, args, dtype(kind, args.loc))
@@ -161,6 +166,12 @@ def hstack(b: Builder, args: Arguments) -> Value:
 def column_stack(b: Builder, args: Arguments) -> Value:
     """np.column_stack"""
     (arrays,) = args.take("tup")
+    if isinstance(arrays, Generated):
+        arrays = collected(b, arrays, None, args.loc)
+    if isinstance(arrays, Tensor) and arrays.rank == 2:
+        found = forced(b, arrays)
+        copied = Tensor(found.shape, found.dtype, found.at, cost=found.cost)
+        return permuted(copied, (1, 0))
     parts = [_vector(part) for part in arrays_of(b, arrays, args)]
     parts = [with_unit_axes(p, (1,)) if p.rank == 1 else p for p in parts]
     return joined(b, parts, 1, args)
@@ -177,7 +188,9 @@ def roll(b: Builder, args: Arguments) -> Value:
     axes = known_axes(b, axis, args.loc)
     if axes is None:
         if value.rank != 1:
-            refuse("PO0151", "np.roll without an axis", args.loc, "give the axis")
+            flat = _flat(b, value, args)
+            rolled = roll(b, Arguments(args.name, (flat, shift), {}, args.loc))
+            return regrouping.reshaped(b, tensor(b, rolled, args.loc), value.shape, args.loc)
         axes = (0,)
     given = as_sequence(shift)
     many = given.items if isinstance(given, Sequence) else (given,)
@@ -190,6 +203,14 @@ def roll(b: Builder, args: Arguments) -> Value:
         (along,) = normal_axes((axis_given,), value.rank, args.loc)
         value = _rolled(b, value, by, along, args.loc)
     return Tensor(value.shape, value.dtype, value.at, cost=value.cost)
+
+
+def _flat(b: Builder, value: Tensor, args: Arguments) -> Tensor:
+    """Return all elements as a vector."""
+    if value.rank == 1:
+        return value
+    found = regrouping.ravel(b, Arguments(args.name, (value,), {}, args.loc))
+    return forced(b, tensor(b, found, args.loc))
 
 
 def _rolled(b: Builder, value: Tensor, by: Expr, axis: int, loc: Loc | None) -> Tensor:
@@ -281,9 +302,10 @@ def repeat(b: Builder, args: Arguments) -> Value:
     if value.rank == 0:
         value = with_unit_axes(value, (0,))
     count = known_int(b, repeats, "repeats", args.loc)
-    if count < 0 or (is_none(axis) and value.rank != 1):
-        hint = "give a count and an axis"
-        refuse("PO0151", "np.repeat with these arguments", args.loc, hint)
+    if count < 0:
+        refuse("PO0151", f"np.repeat of {count} times", args.loc, "repeat at least zero times")
+    if is_none(axis):
+        value = _flat(b, value, args)
     along = 0 if is_none(axis) else known_int(b, axis, "an axis", args.loc)
     (along,) = normal_axes((along,), value.rank, args.loc)
     shape = tuple(times(b.extent(e), count) if d == along else e for d, e in enumerate(value.shape))

@@ -128,7 +128,7 @@ _OURS: tuple[Group, ...] = (
         _C,
         """cumsum cumprod cumulative_sum cumulative_prod nancumsum nancumprod diff
         ediff1d gradient trapezoid trapz convolve correlate""",
-        "`cumsum` of more dimensions needs `axis`",
+        "`axis`, `dtype`, `out`; `prepend` and `append` of `diff`",
     ),
     _group(
         "products",

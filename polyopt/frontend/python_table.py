@@ -55,6 +55,14 @@ Rule = Callable[[Builder, Arguments], Value]
 __all__ = ["BUILTINS", "iterated", "rule_of"]
 
 
+def _known(function: Callable[..., object], values: tuple[object, ...], args: Arguments) -> Known:
+    """Return what Python computes of constants."""
+    try:
+        return Known(function(*values))
+    except (TypeError, ValueError, OverflowError) as error:
+        refuse("PO0147", f"`{args.name}`: {error}", args.loc)
+
+
 def _weak(number: Number) -> Number:
     return Number(number.expr, True)
 
@@ -135,7 +143,8 @@ def _extreme(name: str) -> Rule:
             found_items = as_sequence(only)
             values = found_items.items if isinstance(found_items, Sequence) else values
         if all(isinstance(v, Known) for v in values):
-            return Known((min if name == "min" else max)(v.value for v in values))  # type: ignore
+            known = [v.value for v in values if isinstance(v, Known)]
+            return _known(min if name == "min" else max, (known,), args)
         found = [number(b, value, f"an argument of `{name}`", args.loc) for value in values]
         result = found[0]
         for other in found[1:]:
@@ -166,7 +175,7 @@ def _abs(b: Builder, args: Arguments) -> Value:
     """abs"""
     (value,) = args.take("x")
     if isinstance(value, Known):
-        return Known(abs(value.value))  # type: ignore[arg-type]
+        return _known(abs, (value.value,), args)
     found = settled(b, operand(value, args.loc))
     result = apply(b, UFUNCS["absolute"], (found,), args.loc)
     if isinstance(found, Number) and isinstance(result, Number):
@@ -178,7 +187,7 @@ def _int(b: Builder, args: Arguments) -> Value:
     """int: truncation"""
     (value,) = args.take("x")
     if isinstance(value, Known):
-        return Known(int(value.value))  # type: ignore[call-overload]
+        return _known(int, (value.value,), args)
     found = number(b, value, "the argument of int", args.loc)
     if found.dtype.is_complex:
         refuse("PO0144", "int of a complex number", args.loc, "take `.real`")
@@ -189,7 +198,7 @@ def _float(b: Builder, args: Arguments) -> Value:
     """float"""
     (value,) = args.take("x")
     if isinstance(value, Known):
-        return Known(float(value.value))  # type: ignore[arg-type]
+        return _known(float, (value.value,), args)
     found = number(b, value, "the argument of float", args.loc)
     if found.dtype.is_complex:
         refuse("PO0144", "float of a complex number", args.loc, "take `.real`")
@@ -263,7 +272,7 @@ def _complex(b: Builder, args: Arguments) -> Value:
     parts = [Known(0.0) if is_none(v) else v for v in (first, second)]
     if all(isinstance(v, Known) for v in parts):
         values = [v.value for v in parts if isinstance(v, Known)]
-        return Known(complex(*values) if not is_none(second) else complex(values[0]))  # type: ignore[call-overload]
+        return _known(complex, tuple(values if not is_none(second) else values[:1]), args)
     re, im = (number(b, v, "an argument of complex", args.loc) for v in parts)
     if is_none(second):
         return Number(cast(re.expr, DType.COMPLEX128), True)
@@ -278,7 +287,8 @@ def _round(b: Builder, args: Arguments) -> Value:
     """round: to an integer; NumPy's numbers also to digits, as np.round does"""
     value, digits = args.take("number", "ndigits")
     if isinstance(value, Known) and (is_none(digits) or isinstance(digits, Known)):
-        return Known(round(value.value, None if is_none(digits) else digits.value))  # type: ignore
+        places = (digits.value,) if isinstance(digits, Known) and not is_none(digits) else ()
+        return _known(round, (value.value, *places), args)
     found = settled(b, operand(value, args.loc))
     if is_none(digits):
         rounded = apply(b, UFUNCS["rint"], (found,), args.loc)

@@ -106,6 +106,9 @@ def reduction(name: str) -> Rule:
         if args.values and isinstance(args.values[0], Masked):
             return masks.reduction(name, b, args)
         r = request(b, args, _REDUCED[name])
+        if r.where is not None and r.initial is None and name in ("max", "min"):
+            hint = "say what an empty choice gives: `initial=`"
+            refuse("PO0151", f"`{args.name}` with `where=` but no `initial=`", args.loc, hint)
         result = folds.reduced(
             b, name, r.value, r.axes, r.keepdims, args.loc, r.dtype,
             initial=r.initial, where=r.where,
@@ -146,8 +149,10 @@ def std(b: Builder, args: Arguments) -> Value:
     return with_out(b, apply(b, UFUNCS["sqrt"], (result,), args.loc), r.out, args)
 
 
-def with_out(b: Builder, result: Operandish, out: Value, args: Arguments) -> Value:
-    """Store the result into `out=` when it was given."""
+def with_out(
+    b: Builder, result: Operandish, out: Value, args: Arguments, *, widens: bool = False
+) -> Value:
+    """Store the result into `out=` when it was given; only ufuncs fill a wider one."""
     out = as_sequence(out)
     if isinstance(out, Sequence) and len(out.items) == 1:
         out = out.items[0]
@@ -158,6 +163,9 @@ def with_out(b: Builder, result: Operandish, out: Value, args: Arguments) -> Val
         target = stored(b, target, "out")
     if not is_castable(result.dtype, target.dtype, "same_kind"):
         refuse("PO0144", f"{result.dtype} does not go into `out` of {target.dtype}", args.loc)
+    if not widens and target.rank != as_tensor(result).rank:
+        ranks = f"{as_tensor(result).rank} dimensions, `out` has {target.rank}"
+        refuse("PO0140", f"the result of `{args.name}` has {ranks}", args.loc)
     store(b, target, as_tensor(result), args.loc)
     return target
 

@@ -1,7 +1,7 @@
 """Running sums and products, and the place of an extreme: statements along one axis.
 
 In: arguments of cumsum, cumprod, argmax, argmin.  Out: new arrays.
-Refuses: running sums over several axes at once (PO0151).
+Refuses: axes outside the array (PO0153).
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from polyopt.frontend import regrouping
 from polyopt.frontend.arguments import Arguments, dtype, is_none, known_bool, known_int, tensor
 from polyopt.frontend.builder import Builder
-from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import Loop
 from polyopt.frontend.folds import REDUCERS, normal_axes, reduced, summation_dtype, with_unit_axes
 from polyopt.frontend.integers import ONE, ZERO, at_least, plus, times
@@ -45,8 +45,8 @@ def running(name: str, reducer: str) -> Rule:
         if value.rank == 0:
             value = with_unit_axes(value, (0,))
         if is_none(axis) and value.rank > 1:
-            hint = "give the axis, or flatten with `.ravel()` first"
-            refuse("PO0151", f"`{name}` over more than one dimension at once", args.loc, hint)
+            flat = regrouping.ravel(b, Arguments(name, (value,), {}, args.loc))
+            value = forced(b, tensor(b, flat, args.loc))
         along = 0 if is_none(axis) else known_int(b, axis, "an axis", args.loc)
         (along,) = normal_axes((along,), value.rank, args.loc)
         found = dtype(kind, args.loc) or summation_dtype(reducer, value.dtype)

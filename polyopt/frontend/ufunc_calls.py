@@ -69,7 +69,8 @@ def elementwise(op: Elementwise) -> Rule:
                 return result
             _check_cast(b, result, tensor(b, out, args.loc), str(rule_name), args.loc)
             target = tensor(b, out, args.loc)
-            return with_out(b, _converted(b, result, target, args.loc), out, args)
+            plain = _converted(b, result, target, args.loc)
+            return with_out(b, plain, out, args, widens=True)
         return _where(b, result, out, where, str(rule_name), args)
 
     return rule
@@ -119,7 +120,7 @@ def _where(
         lambda p, _: select(*p),
         args.loc,
     )
-    return with_out(b, chosen, out, args)
+    return with_out(b, chosen, out, args, widens=True)
 
 
 def _chosen(parts: tuple[Expr, ...], out: DType) -> Expr:

@@ -87,7 +87,7 @@ def _uneven(into: Any, f: Any, gaps: Any, edge_order: int) -> None:
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """The differences of neighbours, with values put before and after."""
-    inner = np.diff(ary)
+    inner = np.diff(np.ravel(ary))
     ended = inner if to_end is None else np.concatenate((inner, np.atleast_1d(to_end)))
     return ended if to_begin is None else np.concatenate((np.atleast_1d(to_begin), ended))
 
