@@ -15,13 +15,13 @@ from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, source_schedule
 from polyopt.schedule.tree import Band, Tree, bands, children, find_band
-from polyopt.strategy.contraction import contraction
+from polyopt.strategy.contraction import contraction, find_roles
 from polyopt.strategy.fusion import fuse_neighbours
 from polyopt.strategy.order import contiguous_innermost
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.vector import vectorize_innermost
-from polyopt.transforms import Affine, Fusion
+from polyopt.transforms import Affine, Fusion, Separate
 
 BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
 MAX_EXPANSION = 2  # dimensions; as much memory as a matrix
@@ -43,7 +43,12 @@ def auto_schedule(scop: Scop, machine: Machine) -> Schedule:
 def _candidates(source: Schedule, machine: Machine) -> Iterator[Schedule]:
     """Yield schedules to choose from, best first; each is made only when it is asked for."""
     start = _within_budget(source, lambda s: s.attempt(Affine(Fusion.MIN)) or s)
-    yield _improve(start, machine)
+    found = _improve(start, machine)
+    if start is not source and jammed(found) < products(source):
+        unmoved = _improve(source, machine)
+        if jammed(unmoved) > jammed(found):
+            yield unmoved
+    yield found
     if start is not source:
         yield _improve(source, machine)
     yield _within_budget(source, parallelize_outer)
@@ -69,10 +74,31 @@ def _within_budget(schedule: Schedule, stage: Callable[[Schedule], Schedule]) ->
 
 
 def jam_sums(schedule: Schedule, machine: Machine) -> Schedule:
-    """Return `schedule` with the contractions and sums among its outer nests tiled."""
+    """Return `schedule` with contractions and sums tiled: outer nests, and those in time loops."""
     for label in outer_bands(schedule.tree):
+        outer = find_band(schedule.tree, label)
         schedule = contraction(schedule, label, machine) or sums(schedule, label) or schedule
+        if not any(member.coincident for member in outer.members):
+            for inner in [band.label for band in bands(outer.child)]:
+                schedule = contraction(schedule, inner, machine) or schedule
     return schedule
+
+
+def jammed(schedule: Schedule) -> int:
+    """Return how many contractions have been tiled: those with register tiles of two loops."""
+    return sum(
+        isinstance(step, Separate) and len(step.sizes) > 1 and all(step.sizes)
+        for step in schedule.trace
+    )
+
+
+def products(schedule: Schedule) -> int:
+    """Return how many bands are contractions as they stand, 0 when it takes too long to tell."""
+    try:
+        with quota(BUDGET):
+            return sum(find_roles(schedule, b.label) is not None for b in bands(schedule.tree))
+    except BudgetError:
+        return 0
 
 
 def _labels(tree: Tree) -> set[str]:

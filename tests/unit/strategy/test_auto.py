@@ -136,3 +136,27 @@ def test_the_same_in_every_process():
     assert texts[0]
     assert texts[1] == texts[0]
     assert texts[2] == texts[0]
+
+
+RECURRENT = """
+for t in range(T):
+    for i in range(N):
+        for j in range(N):
+            C[i, j] = 0.0
+    for i in range(N):
+        for j in range(N):
+            for k in range(N):
+                C[i, j] += H[i, k] * W[k, j]
+    for i in range(N):
+        for j in range(N):
+            H[i, j] = C[i, j] + X[t, j]
+"""
+
+
+def test_a_product_in_a_time_loop_is_tiled():
+    """The affine scheduler makes rows outermost, where only a vector times a matrix is left."""
+    scop = read(RECURRENT, "H[N, N]; W[N, N]; X[T, N]; C[N, N]", "N T")
+    schedule = auto_schedule(scop, Machine(vector_bytes=8, vector_registers=8, l1=256, l2=512))
+    assert auto.products(source_schedule(scop)) == 1
+    assert auto.jammed(schedule) == 1
+    assert_computes(scop, *schedule.trace)
