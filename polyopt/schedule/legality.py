@@ -53,58 +53,106 @@ class _Pending:
         return bool(self.ordering.is_empty() and self.every.is_empty())
 
 
-def check_legal(scop: Scop, dependences: Dependences, tree: Tree) -> Violation | None:
-    """Return a violation of `tree`, or None: then it runs every instance once, in a legal order."""
+def check_legal(
+    scop: Scop, dependences: Dependences, tree: Tree, proven: Tree | None = None
+) -> Violation | None:
+    """Return a violation of `tree`, or None: then it runs every instance once, in a legal order.
+
+    `proven` is a legal tree of the same Scop.  The verdict on a subtree follows from the subtree
+    and the loops and filters above it; where all of these are the very objects of `proven`, it is
+    known.
+    """
     pending = _Pending(dependences.ordering, dependences.all)
-    return _covers(scop.domain, tree) or _check(tree, pending)
+    return _covers(scop.domain, tree, proven) or _check(tree, pending, proven)
 
 
-def _covers(domain: isl.UnionSet, tree: Tree) -> Violation | None:
+def _covers(domain: isl.UnionSet, tree: Tree, proven: Tree | None) -> Violation | None:
     """Check that the filters of every sequence split their instances: none lost, none twice."""
+    if tree is proven:
+        return None
     match tree:
         case Leaf():
             return None
         case Band():
-            return _covers(domain, tree.child)
+            below = proven.child if isinstance(proven, Band) else None
+            return _covers(domain, tree.child, below)
         case Filter():
-            return _covers(domain.intersect(tree.domain), tree.child)
+            return _covers(domain.intersect(tree.domain), tree.child, _inside(tree, proven))
         case Sequence():
-            rest = domain
-            for part in tree.parts:
-                own = domain.intersect(part.domain)
-                if not own.subtract(rest).is_empty():
-                    return Violation(Fault.LOST, own.subtract(rest).identity(), "")
-                rest = rest.subtract(own)
-                found = _covers(own, part.child)
-                if found is not None:
-                    return found
-            if not rest.is_empty():
-                return Violation(Fault.LOST, rest.identity(), "")
-            return None
+            return _splits(domain, tree, proven)
         case _:
             assert_never(tree)
 
 
-def _check(tree: Tree, pending: _Pending) -> Violation | None:
+def _splits(domain: isl.UnionSet, tree: Sequence, proven: Tree | None) -> Violation | None:
+    known = _same_filters(tree, proven)
+    rest = domain
+    for part in tree.parts:
+        own = domain.intersect(part.domain)
+        if not known:
+            if not own.subtract(rest).is_empty():
+                return Violation(Fault.LOST, own.subtract(rest).identity(), "")
+            rest = rest.subtract(own)
+        found = _covers(own, part.child, _inside(part, proven))
+        if found is not None:
+            return found
+    if not known and not rest.is_empty():
+        return Violation(Fault.LOST, rest.identity(), "")
+    return None
+
+
+def _same_filters(tree: Sequence, proven: Tree | None) -> bool:
+    """Tell whether `proven` is a sequence of the same parts in the same order."""
+    return (
+        isinstance(proven, Sequence)
+        and len(tree.parts) == len(proven.parts)
+        and all(a.domain is b.domain for a, b in zip(tree.parts, proven.parts, strict=True))
+    )
+
+
+def _same_loops(tree: Band, proven: Tree | None) -> Band | None:
+    """Return `proven` if it is a band of the same loops, whatever their kinds."""
+    if not isinstance(proven, Band) or len(tree.members) != len(proven.members):
+        return None
+    pairs = zip(tree.members, proven.members, strict=True)
+    return proven if all(a.schedule is b.schedule for a, b in pairs) else None
+
+
+def _inside(part: Filter, proven: Tree | None) -> Tree | None:
+    """Return what `proven`, a filter or a sequence of them, has for the instances of `part`."""
+    for other in proven.parts if isinstance(proven, Sequence) else (proven,):
+        if isinstance(other, Filter) and other.domain is part.domain:
+            return other.child
+    return None
+
+
+def _check(tree: Tree, pending: _Pending, proven: Tree | None) -> Violation | None:
+    if tree is proven:
+        return None
     match tree:
         case Leaf():
             if pending.every.is_empty():
                 return None
             return Violation(Fault.UNORDERED, pending.every, "")
         case Filter():
-            return _check(tree.child, pending)
+            return _check(tree.child, pending, _inside(tree, proven))
         case Sequence():
-            return _check_sequence(tree, pending)
+            return _check_sequence(tree, pending, proven)
         case Band():
-            rest = pending
-            for member in tree.members:
-                found = _check_member(member, rest)
-                if found is not None:
-                    return found
-                rest = _equal(member, rest)
-            return _check(tree.child, rest)
+            return _check_band(tree, pending, _same_loops(tree, proven))
         case _:
             assert_never(tree)
+
+
+def _check_band(band: Band, pending: _Pending, proven: Band | None) -> Violation | None:
+    rest = pending
+    for position, member in enumerate(band.members):
+        if proven is None or proven.members[position].kind is not member.kind:
+            found = _check_member(member, rest)
+            if found is not None:
+                return found
+        rest = _equal(member, rest)
+    return _check(band.child, rest, None if proven is None else proven.child)
 
 
 def _check_member(member: BandMember, pending: _Pending) -> Violation | None:
@@ -140,22 +188,34 @@ def multi(member: BandMember) -> isl.MultiUnionPwAff:
     return isl.MultiUnionPwAff.from_union_pw_aff(member.schedule)
 
 
-def _check_sequence(tree: Sequence, pending: _Pending) -> Violation | None:
-    earlier: isl.UnionSet | None = None
+def _check_sequence(tree: Sequence, pending: _Pending, proven: Tree | None) -> Violation | None:
+    if not _same_filters(tree, proven):
+        backwards = _backwards(tree, pending)
+        if backwards is not None:
+            return Violation(Fault.REVERSED, backwards, "")
     for part in tree.parts:
-        if earlier is not None:
-            backwards = pending.ordering.intersect_domain(part.domain).intersect_range(earlier)
-            if not backwards.is_empty():
-                return Violation(Fault.REVERSED, backwards, "")
-        earlier = part.domain if earlier is None else earlier.union(part.domain)
-    for part in tree.parts:
+        before = _inside(part, proven)
+        if part.child is before:
+            continue
         inside = _Pending(
             pending.ordering.intersect_domain(part.domain).intersect_range(part.domain),
             pending.every.intersect_domain(part.domain).intersect_range(part.domain),
         )
-        found = None if inside.is_empty else _check(part.child, inside)
+        found = None if inside.is_empty else _check(part.child, inside, before)
         if found is not None:
             return found
+    return None
+
+
+def _backwards(tree: Sequence, pending: _Pending) -> isl.UnionMap | None:
+    """Return pairs of which a later part of the sequence holds the first instance."""
+    earlier: isl.UnionSet | None = None
+    for part in tree.parts:
+        if earlier is not None:
+            found = pending.ordering.intersect_domain(part.domain).intersect_range(earlier)
+            if not found.is_empty():
+                return found
+        earlier = part.domain if earlier is None else earlier.union(part.domain)
     return None
 
 
@@ -190,35 +250,55 @@ def _descend(tree: Tree, pairs: isl.UnionMap, label: str, position: int) -> isl.
             assert_never(tree)
 
 
-def mark_facts(dependences: Dependences, tree: Tree) -> Tree:
-    """Return `tree` with `coincident` and `permutable` of every band computed from dependences."""
-    return _mark(tree, dependences.ordering, dependences.all)
+def mark_facts(dependences: Dependences, tree: Tree, marked: Tree | None = None) -> Tree:
+    """Return `tree` with `coincident` and `permutable` of every band computed from dependences.
+
+    `marked` is a tree that has them; what is the same in both is not computed again.
+    """
+    return _mark(tree, _Pending(dependences.ordering, dependences.all), marked)
 
 
-def _mark(tree: Tree, ordering: isl.UnionMap, every: isl.UnionMap) -> Tree:
+def _mark(tree: Tree, pending: _Pending, marked: Tree | None) -> Tree:
+    if tree is marked:
+        return tree
     match tree:
         case Leaf():
             return tree
         case Filter():
-            own = tree.domain
-            return Filter(
-                own,
-                _mark(
-                    tree.child,
-                    ordering.intersect_domain(own).intersect_range(own),
-                    every.intersect_domain(own).intersect_range(own),
-                ),
-            )
+            return _mark_filter(tree, pending, marked)
         case Sequence():
-            parts = tuple(_mark(part, ordering, every) for part in tree.parts)
-            return Sequence(tuple(part for part in parts if isinstance(part, Filter)))
+            return Sequence(tuple(_mark_filter(part, pending, marked) for part in tree.parts))
         case Band():
-            return _mark_band(tree, ordering, every)
+            same = _same_loops(tree, marked)
+            if same is not None and same.child is tree.child:
+                return _with_facts(tree, same)
+            return _mark_band(tree, pending.ordering, pending.every, same)
         case _:
             assert_never(tree)
 
 
-def _mark_band(band: Band, ordering: isl.UnionMap, every: isl.UnionMap) -> Band:
+def _mark_filter(part: Filter, pending: _Pending, marked: Tree | None) -> Filter:
+    before = _inside(part, marked)
+    if part.child is before:
+        return part
+    own = part.domain
+    inside = _Pending(
+        pending.ordering.intersect_domain(own).intersect_range(own),
+        pending.every.intersect_domain(own).intersect_range(own),
+    )
+    return Filter(own, _mark(part.child, inside, before))
+
+
+def _with_facts(band: Band, same: Band) -> Band:
+    """Return `band` with the facts of a band of the same loops."""
+    members = tuple(
+        BandMember(member.schedule, member.name, known.coincident, member.kind)
+        for member, known in zip(band.members, same.members, strict=True)
+    )
+    return Band(band.label, members, band.child, same.permutable)
+
+
+def _mark_band(band: Band, ordering: isl.UnionMap, every: isl.UnionMap, same: Band | None) -> Band:
     at_entry = ordering
     permutable = True
     members = []
@@ -230,5 +310,6 @@ def _mark_band(band: Band, ordering: isl.UnionMap, every: isl.UnionMap) -> Band:
         members.append(BandMember(member.schedule, member.name, coincident, member.kind))
         every = equal
         ordering = ordering.eq_at_multi_union_pw_aff(function)
-    child = _mark(band.child, ordering, every)
+    below = None if same is None else same.child
+    child = _mark(band.child, _Pending(ordering, every), below)
     return Band(band.label, tuple(members), child, permutable)

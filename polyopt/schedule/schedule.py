@@ -48,10 +48,10 @@ class Schedule:
         tree = self.tree
         for step in steps:
             tree = step.rewrite(tree, self.scop)
-        violation = check_legal(self.scop, self.dependences, tree)
+        violation = check_legal(self.scop, self.dependences, tree, self.tree)
         if violation is not None:
             raise self._refusal(steps, violation)
-        marked = mark_facts(self.dependences, tree)
+        marked = mark_facts(self.dependences, tree, self.tree)
         return replace(self, tree=marked, trace=self.trace + steps)
 
     def attempt(self, *steps: Transform) -> Schedule | None:
@@ -62,9 +62,9 @@ class Schedule:
                 tree = step.rewrite(tree, self.scop)
         except ScheduleError:
             return None
-        if check_legal(self.scop, self.dependences, tree) is not None:
+        if check_legal(self.scop, self.dependences, tree, self.tree) is not None:
             return None
-        marked = mark_facts(self.dependences, tree)
+        marked = mark_facts(self.dependences, tree, self.tree)
         return replace(self, tree=marked, trace=self.trace + steps)
 
     def _refusal(self, steps: tuple[Transform, ...], last: Violation) -> IllegalSchedule:

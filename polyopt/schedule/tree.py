@@ -79,7 +79,9 @@ def children(tree: Tree) -> tuple[Tree, ...]:
 
 
 def with_children(tree: Tree, parts: tuple[Tree, ...]) -> Tree:
-    """Return `tree` with its subtrees replaced."""
+    """Return `tree` with its subtrees replaced; the tree itself where they are the same."""
+    if all(new is old for new, old in zip(parts, children(tree), strict=True)):
+        return tree
     match tree:
         case Band() | Filter():
             return replace(tree, child=parts[0])
