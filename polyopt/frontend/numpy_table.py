@@ -259,7 +259,8 @@ _BY_OBJECT = _objects()
 
 
 def rule_of(function: object) -> Rule | Written | None:
-    """Return the rule of a NumPy function object."""
+    """Return the rule of a NumPy function object, or of one that does the same."""
+    function = getattr(function, "same_as", function)
     found = _BY_OBJECT.get(id(function))
     if found is not None:
         return found[1]

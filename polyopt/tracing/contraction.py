@@ -38,6 +38,9 @@ def einsum(subscripts: str, *operands: object) -> Any:  # noqa: ANN401
     return _compiled(subscripts, form)(*arrays)
 
 
+einsum.same_as = np.einsum  # type: ignore[attr-defined]  # inside of kernels
+
+
 def _array(value: object) -> Any:  # noqa: ANN401
     found = value if isinstance(value, np.ndarray) else array_of(value)
     if found is None and isinstance(value, list | tuple | int | float | complex | np.generic):

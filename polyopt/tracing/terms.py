@@ -311,6 +311,9 @@ def where(condition: object, a: object, b: object) -> Any:  # noqa: ANN401
     return np.where(condition, a, b)  # type: ignore[call-overload]
 
 
+where.same_as = np.where  # type: ignore[attr-defined]  # inside of kernels
+
+
 def parts_of(value: Term) -> Iterator[Term]:
     """Yield a term and all terms inside it."""
     yield value

@@ -108,3 +108,12 @@ def test_einsum_of_concrete_arrays(rng):
     same(po.einsum("ij->j", a.astype("f4")), a.astype("f4").sum(0))
     with pytest.raises(po.PolyoptError, match="3 terms for 2 operands"):
         po.einsum("ij,jk,kl", a, b)
+
+
+def mixed_inside(a, b):
+    return po.where(a > 0.5, 1.0, po.einsum("ij,jk->ik", a, b))
+
+
+def test_einsum_and_where_inside_kernels(rng):
+    a, b = rng.random((3, 3)), rng.random((3, 3))
+    same(po.kernel(mixed_inside)(a, b), np.where(a > 0.5, 1.0, a @ b))
