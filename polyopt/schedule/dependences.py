@@ -8,6 +8,7 @@ keeps every ordered pair that touches one element and feeds the legality check.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
 from functools import cached_property
@@ -118,18 +119,24 @@ class Dependences:
 
 def compute_dependences(scop: Scop) -> Dependences:
     """Return every ordered pair of instances that touch one element, at least one writing."""
-    found: list[Dependence] = []
+    arrays = frozenset(a.name for a in scop.arrays)
+    return Dependences(scop, tuple(ordered_pairs(scop, scop.statements, arrays)))
+
+
+def ordered_pairs(
+    scop: Scop, statements: Sequence[Statement], arrays: frozenset[str]
+) -> Iterator[Dependence]:
+    """Yield the dependences of some of the statements on some of the arrays."""
     order = scop.order
-    faults = unordered(scop)
-    times = {s.name: _times(order, s).intersect_params(scop.context) for s in scop.statements}
-    for source in scop.statements:
-        for target in scop.statements:
-            if _may_conflict(source, target):
+    arrays -= unordered(scop)
+    times = {s.name: _times(order, s).intersect_params(scop.context) for s in statements}
+    for source in statements:
+        for target in statements:
+            if _may_conflict(source, target, arrays):
                 before = times[source.name].lex_lt_map(times[target.name])
                 if not before.is_empty():
                     pairs = _between(source, target, before)
-                    found += [pair for pair in pairs if pair.array not in faults]
-    return Dependences(scop, tuple(found))
+                    yield from (pair for pair in pairs if pair.array in arrays)
 
 
 def unordered(scop: Scop) -> frozenset[str]:
@@ -137,13 +144,13 @@ def unordered(scop: Scop) -> frozenset[str]:
     return frozenset(array.name for array in scop.arrays if array.role is Role.FAULT)
 
 
-def _may_conflict(source: Statement, target: Statement) -> bool:
-    """Tell whether the statements touch an array that one of them writes."""
+def _may_conflict(source: Statement, target: Statement, arrays: frozenset[str]) -> bool:
+    """Tell whether the statements touch one of the arrays, and one of them writes it."""
     first, second = source.write.array, target.write.array
     if first == second:
-        return True
-    return any(a.array == first for a in target.reads) or any(
-        a.array == second for a in source.reads
+        return first in arrays
+    return (first in arrays and any(a.array == first for a in target.reads)) or (
+        second in arrays and any(a.array == second for a in source.reads)
     )
 
 

@@ -30,7 +30,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.isl_ast import bound_expr
 from polyopt.ir.scop import Array, Role, Scop, Statement
-from polyopt.schedule.dependences import compute_dependences, last_writers
+from polyopt.schedule.dependences import last_writers, ordered_pairs
 
 MAX_COST = 12
 
@@ -230,13 +230,11 @@ def _blocks_alone(scop: Scop, array: Array, statements: list[Statement], count: 
     """Tell whether temporaries alone make the `count` outer loops of the statements sequential."""
     own = set(loop_iterators(statements[0], count))
     nest = [s for s in scop.statements if shared_loops([statements[0], s]) >= count]
-    names = {s.name for s in nest}
-    kept = {a.name for a in scop.arrays if a.role is not Role.TEMP}
-    for dependence in compute_dependences(scop).memory:
-        if dependence.array in kept and {dependence.source, dependence.target} <= names:
-            pairs = isl.UnionMap.from_map(dependence.relation)
-            if not _same_iteration(pairs, nest, count):
-                return False
+    kept = frozenset(a.name for a in scop.arrays if a.role is not Role.TEMP)
+    for dependence in ordered_pairs(scop, nest, kept):
+        pairs = isl.UnionMap.from_map(dependence.relation)
+        if not _same_iteration(pairs, nest, count):
+            return False
     return bool(own)
 
 

@@ -44,15 +44,14 @@ class Peel:
         band = find_band(tree, self.band)
         path, domain = path_to(tree, scop, self.band)
         pivots = self._pivots(tree, scop, band).intersect(domain)
-        same = _equal_outside(path, domain)
-        value = isl.MultiUnionPwAff.from_union_pw_aff(band.members[0].schedule)
-        others = same.intersect_range(pivots)
-        if not _is_single(value, same, pivots):
+        if not _is_single(band.members[0], path, pivots):
             raise ScheduleError(
                 "PO0308",
                 f"{self}: the loop's dependences do not all touch one iteration",
                 hint="only a loop that one iteration keeps from being parallel can be peeled",
             )
+        value = isl.MultiUnionPwAff.from_union_pw_aff(band.members[0].schedule)
+        others = _equal_outside(path, domain).intersect_range(pivots)
         before = others.lex_lt_at_multi_union_pw_aff(value).domain()
         after = others.lex_gt_at_multi_union_pw_aff(value).domain()
         at = domain.subtract(before).subtract(after)
@@ -89,12 +88,16 @@ def _equal_outside(path: tuple[BandMember, ...], domain: isl.UnionSet) -> isl.Un
     return every
 
 
-def _is_single(value: isl.MultiUnionPwAff, same: isl.UnionMap, pivots: isl.UnionSet) -> bool:
+def _is_single(member: BandMember, path: tuple[BandMember, ...], pivots: isl.UnionSet) -> bool:
     """Tell whether for each iteration of the loops above the pivots share one value of the loop."""
     if pivots.is_empty():
         return False
-    pairs = same.intersect_domain(pivots).intersect_range(pivots)
-    return bool(pairs.is_subset(pairs.eq_at_multi_union_pw_aff(value)))
+    value = isl.UnionMap.from_union_pw_aff(member.schedule).intersect_domain(pivots)
+    above = isl.UnionMap.from_domain(pivots)
+    for outer in path:
+        one = isl.UnionMap.from_union_pw_aff(outer.schedule).intersect_domain(pivots)
+        above = above.flat_range_product(one)
+    return bool(above.reverse().apply_range(value).is_single_valued())
 
 
 def _renamed(tree: Tree, band: Band, suffix: str) -> Tree:
