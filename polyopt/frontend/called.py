@@ -7,6 +7,7 @@ Refuses: calls whose result's shape or type depends on values (PO0151).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -368,3 +369,18 @@ LIBRARY: dict[str, LibraryRule] = {
     "scipy.linalg.toeplitz": LibraryRule("c r?", "", _toeplitz),
 }
 """Full name -> rule; besides, every other ufunc of NumPy and SciPy is called."""
+
+
+def resolve(full: str) -> object:
+    """Return the object with this name, None when its module was not imported."""
+    package, *parts = full.split(".")
+    found: object = sys.modules.get(package)
+    for count, part in enumerate(parts, start=1):
+        module = sys.modules.get(".".join([package, *parts[:count]]))
+        found = module if module is not None else getattr(found, part, None)
+    return found
+
+
+def called_name(function: object) -> str | None:
+    """Return the full name of a function of the table."""
+    return next((name for name in LIBRARY if resolve(name) is function), None)

@@ -7,7 +7,6 @@ Refuses: arguments that the table does not name, shapes that do not fit (PO0151,
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments, known_int, tensor
 from polyopt.frontend.builder import Builder
-from polyopt.frontend.called import LIBRARY, LibraryRule, Operands
+from polyopt.frontend.called import LIBRARY, LibraryRule, Operands, called_name, resolve
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.compaction import total
 from polyopt.frontend.constants import as_sequence, nested
@@ -68,26 +67,12 @@ class _Call:
 
 def rule_of(function: object) -> Rule | None:
     """Return the rule of a NumPy or SciPy function that is called back for, or None."""
-    name = _name_of(function)
+    name = called_name(function)
     if name is not None:
         return _rule(name, function, LIBRARY[name])
     if isinstance(function, np.ufunc):
         return _ufunc_rule(function)
     return None
-
-
-def resolve(full: str) -> object:
-    """Return the object with this name, None when its module was not imported."""
-    package, *parts = full.split(".")
-    found: object = sys.modules.get(package)
-    for count, part in enumerate(parts, start=1):
-        module = sys.modules.get(".".join([package, *parts[:count]]))
-        found = module if module is not None else getattr(found, part, None)
-    return found
-
-
-def _name_of(function: object) -> str | None:
-    return next((name for name in LIBRARY if resolve(name) is function), None)
 
 
 # -- functions of the table -------------------------------------------------------------------

@@ -17,6 +17,8 @@ from typing import TypeGuard
 
 import numpy as np
 
+from polyopt.frontend.called import called_name
+
 _MAX_PASSES = 12
 _MAX_DEPTH = 6
 _CREATE = (np.zeros, np.ones, np.empty, np.full)
@@ -387,6 +389,10 @@ class _Reader:
                 for argument in node.args:
                     self.integer(argument)
                 return 0
+            case ast.Attribute(attr="at") if len(node.args) > 1:  # np.add.at(a, indices, b)
+                self.array(node.args[0])
+                self.positions(node.args[1])
+                return 0
             case ast.Attribute(value=value, attr=attr):
                 return self.method(node, value, attr)
             case _:
@@ -423,10 +429,28 @@ class _Reader:
                 return self.value(first)
             case [ast.Constant(value=str(text)), *operands] if target is np.einsum:
                 return self.einsum(text, operands)
+            case [first, index, *_] if target is np.take:
+                self.array(first)
+                self.positions(index)
+                return self.value(first)
+            case [first, *_] if target is np.bincount:
+                self.positions(first)
+                return 1
+            case [first, *rest] if (home := called_name(target)) is not None:
+                self.demand(first, 2 if "linalg" in home else 1)
+                for other in rest[:1]:
+                    self.array(other)
+                return self.value(first)
             case _ if inspect.isfunction(callee) and not _is_numpy(callee):
                 return self.inlined(node, callee) if self.depth < _MAX_DEPTH else 0
             case args:
                 return max((self.value(argument) for argument in args), default=0)
+
+    def positions(self, node: ast.expr) -> None:
+        """Learn that `node` is an array of integers, or a tuple of them."""
+        for part in _parts(node):
+            self.array(part)
+            self.integer(part)
 
     def created(self, node: ast.Call) -> int:
         """`np.zeros(shape)`: the parts of the shape are integers, their count is the rank."""

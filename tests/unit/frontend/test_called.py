@@ -12,8 +12,7 @@ import pytest
 import polyopt as po
 from polyopt.errors import FrontendError
 from polyopt.frontend import build
-from polyopt.frontend.called import LIBRARY
-from polyopt.frontend.invoke import resolve
+from polyopt.frontend.called import LIBRARY, resolve
 from polyopt.ir.program import Invoke, all_parts
 from tests.unit.frontend.harness import agree, compiled, same, type_of
 
