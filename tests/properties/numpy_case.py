@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -140,6 +141,14 @@ class KeptCase:
     text: str
     exact: bool
     signed: bool
+
+
+SEPARATOR = "\n# ----\n\n"
+
+
+def kept_cases(path: Path) -> list[KeptCase]:
+    """Return the cases of a file: what `to_text` wrote, with separators."""
+    return [from_text(part) for part in path.read_text("utf-8").split(SEPARATOR) if part.strip()]
 
 
 def from_text(text: str) -> KeptCase:

@@ -60,7 +60,7 @@ class Expressions:
 
     # -- numbers ----------------------------------------------------------------------------------
 
-    def number(self, depth: int = 1) -> str:
+    def number(self, depth: int = 1) -> str:  # noqa: C901  a list of the forms
         """Return an expression that is a number."""
         rng = self.rng
         roll = rng.random()
@@ -201,7 +201,8 @@ class Expressions:
             return f"np.where({self.condition(shape)}, {sides})"
         if roll < 0.85:
             self.unsigned = True
-            return f"np.clip({self.array(shape, depth)}, {self.rng.choice(('-2, 2', '0, 3', '-1, None'))})"
+            bounds = self.rng.choice(("-2, 2", "0, 3", "-1, None"))
+            return f"np.clip({self.array(shape, depth)}, {bounds})"
         return f"{self.condition(shape)} * {self.array(shape, depth)}"
 
     def integer_division(self, shape: Shape, depth: int) -> str:
@@ -354,8 +355,10 @@ class Expressions:
         func = rng.choice(
             ("sum", "sum", "max", "min", "mean", "any", "all", "prod", "argmax", "std", "var")
         )
+        if self.profile == "complex" and func in ("max", "min", "argmax"):
+            func = "sum"
         self.note_reduction(func)
-        if func in ("prod",):
+        if func == "prod":
             value = f"np.clip({name}, -1, 1)"
         if func == "argmax" and keep:
             func = "sum"
@@ -392,10 +395,11 @@ class Expressions:
             return f"np.sum({name} * {rng.choice(other)})"
         if roll < 0.4 and len(shape) == 1:
             other = [n for n, s in self.known.shapes.items() if s == shape]
-            return f"{rng.choice((f'np.dot({name}, {{}})', f'({name} @ {{}})', f'np.inner({name}, {{}})'))}".format(
-                rng.choice(other)
-            )
+            form = rng.choice(("np.dot({}, {})", "({} @ {})", "np.inner({}, {})"))
+            return form.format(name, rng.choice(other))
         func = rng.choice(("sum", "max", "min", "mean", "std", "any", "all", "argmax", "argmin"))
+        if self.profile == "complex" and func in ("max", "min", "argmax", "argmin"):
+            func = "sum"
         self.note_reduction(func)
         return rng.choice((f"np.{func}({name})", f"{name}.{func}()"))
 
@@ -403,7 +407,7 @@ class Expressions:
         op = self.rng.choice(("<", ">", "<=", ">=", "==", "!="))
         return f"{name} {op} {self.number(0)}"
 
-    def product(self, shape: Shape, depth: int) -> str:
+    def product(self, shape: Shape, depth: int) -> str:  # noqa: C901  a list of the forms
         """Return a matrix product, an outer product or an einsum."""
         found: list[str] = []
         shapes = self.known.shapes
@@ -500,19 +504,20 @@ class Expressions:
             return f"np.concatenate(({both[0]}, {both[1]}), axis={axis})"
         part = self.own(piece((size, cut + 2)))
         width = ", ".join("(1, 1)" if d == axis else "(0, 0)" for d in range(len(shape)))
-        if len(shape) == 1:
-            width = rng.choice(("1", "(1, 1)"))
-        else:
-            width = f"({width})"
+        width = rng.choice(("1", "(1, 1)")) if len(shape) == 1 else f"({width})"
         mode = rng.choice(("", "", ', mode="edge"', ', mode="constant"'))
         return f"np.pad({part}, {width}{mode})"
 
     def created(self, shape: Shape, depth: int) -> str:
         rng = self.rng
         last = dim_text(shape[-1])
-        forms = [f"np.arange({last})", f"np.ones({shape_text(shape)})",
-                 f"np.zeros_like({self.own(shape)})", f"np.full({shape_text(shape)}, {self.number(0)})",
-                 f"np.arange({last}) * {self.number(0)}"]  # fmt: skip
+        forms = [
+            f"np.arange({last})",
+            f"np.ones({shape_text(shape)})",
+            f"np.zeros_like({self.own(shape)})",
+            f"np.full({shape_text(shape)}, {self.number(0)})",
+            f"np.arange({last}) * {self.number(0)}",
+        ]
         if len(shape) == 2 and shape[0] == shape[1]:
             forms.append(f"np.eye({last})")
         if self.profile != "int":

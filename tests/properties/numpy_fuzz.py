@@ -12,11 +12,12 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from tests.properties.numpy_case import NumpyCase, to_text
+from tests.properties.numpy_case import SEPARATOR, NumpyCase, to_text
 from tests.properties.numpy_programs import random_program
 from tests.properties.numpy_run import Outcome, Verdict, check
 from tests.properties.random_sources import shrunk_lines
@@ -29,6 +30,16 @@ def verdict_of(case: NumpyCase, directory: Path, seed: int, *, compiled: bool) -
     except Exception as error:
         detail = "".join(traceback.format_exception(error)[-3:])
         return Verdict(Outcome.WRONG, f"traceback {type(error).__name__}", detail)
+
+
+def counted(seeds: Iterable[int], *, beyond: bool) -> Counter[Outcome]:
+    """Return how many of the seeds' programs end how, interpreted only."""
+    outcomes: Counter[Outcome] = Counter()
+    for seed in seeds:
+        case = random_program(Random(seed), beyond=beyond)
+        with tempfile.TemporaryDirectory() as name:
+            outcomes[verdict_of(case, Path(name), seed, compiled=False).outcome] += 1
+    return outcomes
 
 
 def smaller(case: NumpyCase, seed: int, verdict: Verdict, *, compiled: bool) -> NumpyCase:
@@ -58,6 +69,7 @@ def main() -> int:
     parser.add_argument("--beyond", action="store_true", help="index arrays, while, break too")
     parser.add_argument("--show-refused", action="store_true", help="print refused programs")
     parser.add_argument("--no-shrink", action="store_true", help="report programs as drawn")
+    parser.add_argument("--keep", type=Path, default=None, help="append equal programs here")
     parser.add_argument("--out", type=Path, default=None, help="write failing sources here")
     options = parser.parse_args()
     outcomes: Counter[Outcome] = Counter()
@@ -74,6 +86,9 @@ def main() -> int:
         if time.monotonic() - start > 15:
             print(f"seed {seed} took {time.monotonic() - start:.0f} s", flush=True)
         outcomes[verdict.outcome] += 1
+        if options.keep is not None and verdict.outcome is Outcome.EQUAL:
+            with options.keep.open("a", encoding="utf-8") as kept:
+                kept.write(to_text(case, f"seed {seed}") + SEPARATOR)
         if verdict.outcome is Outcome.REFUSED:
             refused[verdict.code] += 1
         if verdict.outcome is Outcome.WRONG or (

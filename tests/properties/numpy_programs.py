@@ -153,6 +153,7 @@ class _Writer:
         self.out = Expressions(rng, self.known, self.profile, beyond)
         self.trial = _Trial(self.arrays, self.scalars)
         self.temps = 0
+        self.returned = ""
         self.lines: list[Line] = []
 
     # -- the whole --------------------------------------------------------------------------------
@@ -203,6 +204,8 @@ class _Writer:
 
     def result(self) -> list[Line]:
         rng = self.rng
+        if self.returned:
+            return [Line(f"return {self.returned}")]
         temps = [n for n in (*self.known.shapes, *self.known.numbers) if n[0] in "tsn" and
                  n != "steps"]  # fmt: skip
         arrays = list(self.known.shapes)
@@ -316,13 +319,8 @@ class _Writer:
         if rng.random() < 0.25:
             part, shape = "", self.known.shapes[name]
         if op in ("//=", "/="):
-            return self.add(
-                (
-                    Line(
-                        f"{name}{part} {op} {rng.choice(('2', '3', 'np.abs(' + name + part + ') + 1'))}"
-                    ),
-                )
-            )
+            divisor = rng.choice(("2", "3", f"np.abs({name}{part}) + 1"))
+            return self.add((Line(f"{name}{part} {op} {divisor}"),))
         if rng.random() < 0.3 and shape and shape == self.known.shapes[name]:
             size, cut = shape[0]
             if size in "NM":
@@ -429,7 +427,7 @@ class _Writer:
         names = [n for n in self.known.shapes if n[0] in "ABC"]
         name = rng.choice(names)
         self.lines.append(Line(f"if {test}:", (Line(f"return {name}"),)))
-        self.result = lambda: [Line(f"return {name}{rng.choice((' * 2', '', ' + 1'))}")]  # type: ignore[method-assign]
+        self.returned = f"{name}{rng.choice((' * 2', '', ' + 1'))}"
         return True
 
     # -- loops ------------------------------------------------------------------------------------
