@@ -19,7 +19,7 @@ from polyopt.frontend.intervals import Interval, interval_of
 from polyopt.frontend.merging import common_groups, expanded, joined, merge
 from polyopt.frontend.narrowing import demand_fit
 from polyopt.frontend.promote import cast
-from polyopt.frontend.shapes import equate, stretched
+from polyopt.frontend.shapes import equate, is_repeated, stretched
 from polyopt.frontend.values import (
     Buffer,
     Fold,
@@ -55,6 +55,11 @@ def store(b: Builder, target: Tensor, value: Tensor, loc: Loc | None) -> None:
         if groups is not None:
             store(b, target.merged.source, expanded(value, groups), loc)
             return
+    _store(b, target, view, value, loc)
+
+
+def _store(b: Builder, target: Tensor, view: View, value: Tensor, loc: Loc | None) -> None:
+    """Store into an array in its own dimensions."""
     shape = target.shape
     if value.fold is not None:
         if _fits_directly(b, target, value):
@@ -68,7 +73,7 @@ def store(b: Builder, target: Tensor, value: Tensor, loc: Loc | None) -> None:
         if extent != ONE:
             shared = equate(b, shape[skip + d], extent, "assignment", loc)
             shape = (*shape[: skip + d], shared, *shape[skip + d + 1 :])
-    if value.merged is not None and value.rank == target.rank:
+    if value.merged is not None and not is_repeated(value.shape, shape):
         _write_merged(b, view, value)
         return
     write_elementwise(b, view, shape, stretched(value, shape))

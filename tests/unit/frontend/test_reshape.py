@@ -98,6 +98,12 @@ def stored(x, out):
     out.reshape(-1)[:] = out.reshape(-1) * 2
 
 
+def broadcast(x, out):
+    rows = x.reshape(-1, x.shape[-1]).sum(axis=1, keepdims=True)
+    out[:] = rows
+    out += rows
+
+
 def with_plain(x, y):
     return x.reshape(-1) + y
 
@@ -136,7 +142,7 @@ CASES = [
     (pool, of(2, 3, 4, 6)), (pool, of(1, 1, 2, 2)),
     (in_place, of(3, 4)), (in_place, of(2, 3, 2)), (in_place_rows, of(2, 3, 4)), (copies, of(3, 4)),
     (elements, of(3, 4)), (elements, of(2, 2, 2)), (stored, of(2, 3, 4), of(3, 8)),
-    (stored, of(2, 3, 4), of(4, 6)), (with_plain, of(3, 4), of(12)),
+    (stored, of(2, 3, 4), of(4, 6)), (with_plain, of(3, 4), of(12)), (broadcast, of(2, 3, 4), of(6, 5)),
     (units, of(3, 4)), (grid, 3, 4), (grid, 0, 3), (elementwise, of(3, 4)),
     (reshaped, of(3, 4), 2, 6), (reshaped, of(0, 4), 0, 7),
 ]  # fmt: skip
