@@ -142,7 +142,8 @@ CASES = [
     (pool, of(2, 3, 4, 6)), (pool, of(1, 1, 2, 2)),
     (in_place, of(3, 4)), (in_place, of(2, 3, 2)), (in_place_rows, of(2, 3, 4)), (copies, of(3, 4)),
     (elements, of(3, 4)), (elements, of(2, 2, 2)), (stored, of(2, 3, 4), of(3, 8)),
-    (stored, of(2, 3, 4), of(4, 6)), (with_plain, of(3, 4), of(12)), (broadcast, of(2, 3, 4), of(6, 5)),
+    (stored, of(2, 3, 4), of(4, 6)), (with_plain, of(3, 4), of(12)),
+    (broadcast, of(2, 3, 4), of(6, 5)),
     (units, of(3, 4)), (grid, 3, 4), (grid, 0, 3), (elementwise, of(3, 4)),
     (reshaped, of(3, 4), 2, 6), (reshaped, of(0, 4), 0, 7),
 ]  # fmt: skip
