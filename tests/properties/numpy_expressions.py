@@ -15,6 +15,29 @@ from tests.properties.numpy_case import Dim, Shape
 IN_HELPERS = ("twice", "mix", "shift", "norm")
 
 
+PHRASES = (
+    "np.sum({0}[::2])", "np.sum({0} > {1})", "({0} != 0).sum()", "{0}[{0} > {1}].size",
+    "len({0}[{0} > {1}])", "np.sum(np.abs({0} - {0}.mean()))", "np.var({0}, ddof=0)",
+    "np.ptp({0})", "np.sum({0}, dtype=np.float64)", "np.linalg.norm({0})", "{0}.ravel()[0]",
+    "np.max(np.abs({0}))", "{0}.reshape(-1).sum()", "np.median({0})", "np.sort({0}, axis=0).max()",
+    "np.any({0} > {1})", "np.all(({0} > -90) & ({0} < 90))", "np.cumsum({0})[-1]",
+    "np.average({0})", "np.nansum({0})", "float(np.sum({0})) / max({0}.size, 1)",
+    "np.where({0} > {1}, {0}, 0).sum()", "np.add.reduce({0}).sum()", "{0}.flatten()[-1]",
+)  # fmt: skip
+VECTOR_PHRASES = (
+    "np.sum({0}[1:] * {0}[:-1])", "np.max(np.abs(np.diff({0})))", "np.sort({0})[-1]",
+    "{0}[np.argmax({0})]", "np.sum({0}[::-1] * {0})", "np.dot({0}, {0})", "sum({0})",
+    "np.trapezoid({0})", "np.convolve({0}, {0}[:2])[0]", "np.prod(np.sign({0}))",
+    "np.interp(0.5, np.arange(len({0})), {0})", "sum([x * 2 for x in {0}])", "max({0})",
+)  # fmt: skip
+MATRIX_PHRASES = (
+    "np.trace({0})", "np.einsum('ij,ij->', {0}, {0})", "np.sum({0}.T @ {0})", "np.diag({0}).sum()",
+    "np.sum({0}.sum(axis=0) ** 2)", "np.max({0}.sum(axis=1))", "np.tril({0}).sum()",
+    "np.sum({0}[:, 0] * {0}[:, -1])", "{0}.mean(axis=0).max()", "np.linalg.norm({0}, axis=1).sum()",
+    "np.sum([row.sum() for row in {0}])", "np.hstack(({0}, {0})).sum()",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class LoopVariable:
     """`low <= name < size - high`."""
@@ -397,11 +420,22 @@ class Expressions:
             other = [n for n, s in self.known.shapes.items() if s == shape]
             form = rng.choice(("np.dot({}, {})", "({} @ {})", "np.inner({}, {})"))
             return form.format(name, rng.choice(other))
+        if roll < 0.6:
+            self.divides = True
+            return self.phrase(name)
         func = rng.choice(("sum", "max", "min", "mean", "std", "any", "all", "argmax", "argmin"))
         if self.profile == "complex" and func in ("max", "min", "argmax", "argmin"):
             func = "sum"
         self.note_reduction(func)
         return rng.choice((f"np.{func}({name})", f"{name}.{func}()"))
+
+    def phrase(self, name: str) -> str:
+        """Return one of the ways people reduce an array to a number."""
+        rank = len(self.known.shapes[name])
+        forms = [*PHRASES, *(VECTOR_PHRASES if rank == 1 else MATRIX_PHRASES if rank == 2 else ())]
+        if self.profile == "complex":
+            forms = ["np.sum({0}[::2])", "np.abs({0}).max()", "np.linalg.norm({0})"]
+        return self.rng.choice(forms).format(name, self.number(0))
 
     def condition_on(self, name: str) -> str:
         op = self.rng.choice(("<", ">", "<=", ">=", "==", "!="))

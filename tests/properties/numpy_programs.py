@@ -47,6 +47,20 @@ DTYPES = {
 }
 PROFILES = ("float",) * 9 + ("int",) * 4 + ("mixed",) * 4 + ("single",) * 2 + ("complex",)
 HELPERS = {
+    "bump": Line("def bump(x, by=1):", (Line("x += by"),)),
+    "smooth": Line(
+        "def smooth(x):",
+        (Line("for i in range(1, len(x)):", (Line("x[i] = x[i] + x[i - 1]"),)), Line("return x")),
+    ),
+    "limit": Line(
+        "def limit(v, most=4):",
+        (
+            Line("if v > most:", (Line("return most"),)),
+            Line("if v < -most:", (Line("return -most"),)),
+            Line("return v"),
+        ),
+    ),
+    "pair": Line("def pair(v, w):", (Line("return v + w, v - w"),)),
     "twice": Line("def twice(x):", (Line("return x + x"),)),
     "mix": Line(
         "def mix(x, y, weight=2):", (Line("z = x * weight"), Line("z = z + y"), Line("return z"))
@@ -195,6 +209,7 @@ class _Writer:
             (4, self.reduction), (5, self.point_loop), (4, self.row_loop), (3, self.time_loop),
             (2, self.carried), (2, self.branch), (2, self.over_items), (1, self.swap),
             (1, self.out_argument), (1, self.early), (2, self.triangle), (1, self.unpacked),
+            (2, self.called),
         ]  # fmt: skip
         if self.beyond:
             rules += [(3, self.scatter), (2, self.while_loop), (2, self.broken_loop)]
@@ -417,6 +432,30 @@ class _Writer:
             for name in (one, two):
                 self.known.numbers[name] = np.asarray(self.trial.space[name]).dtype.kind
         return done
+
+    def called(self) -> bool:
+        """Calls of helpers: in place on a part, of elements in a loop, with two results."""
+        rng = self.rng
+        name = rng.choice([n for n in self.known.shapes if n not in self.known.indices])
+        shape = self.known.shapes[name]
+        kind = rng.choice(("bump", "smooth", "limit", "pair"))
+        self.out.helpers.add(kind)
+        part = rng.choice(("", "[1:]", "[::-1]", "[::2]", "[..., 0]" if len(shape) > 1 else ""))
+        if kind == "bump":
+            return self.add((Line(f"bump({name}{part}{rng.choice(('', ', 2', ', by=3'))})"),))
+        if kind == "smooth":
+            return self.add((Line(f"smooth({name}{part})"),))
+        if kind == "pair":
+            other = rng.choice([n for n, s in self.known.shapes.items() if s == shape])
+            target = f"{name}[...], {other}[...]" if other not in self.known.indices else "_, _"
+            return self.add((Line(f"{target} = pair({name}, {other})"),))
+
+        def body() -> list[Line]:
+            loops = self.known.loops[-len(shape) :]
+            left = f"{name}[{', '.join(loop.name for loop in loops)}]"
+            return [Line(f"{left} = limit({self.out.element()}{rng.choice(('', ', 2'))})")]
+
+        return self.add(tuple(self.nest(shape, body)))
 
     def early(self) -> bool:
         """Return early, the same kind of result as at the end: nothing or one array."""
