@@ -142,8 +142,13 @@ def convert_constant(expr: Const, dtype: DType, loc: Loc | None) -> Const:
     return Const(value, dtype)
 
 
+CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+
+
 def is_castable(source: DType, target: DType, rule: str) -> bool:
     """Whether NumPy casts `source` to `target` under `rule` ("same_kind", "safe", …)."""
+    if rule not in CASTINGS:
+        refuse("PO0151", f"casting {rule!r}", None, f"use one of {', '.join(CASTINGS)}")
     return bool(np.can_cast(source.numpy, target.numpy, casting=rule))  # type: ignore[arg-type]
 
 

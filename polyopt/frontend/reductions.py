@@ -129,12 +129,18 @@ def mean(b: Builder, args: Arguments) -> Value:
 
 def _variance(b: Builder, args: Arguments) -> tuple[Operandish, Request]:
     r = request(b, args, _REDUCED["var"])
+    _refuse_whole_numbers(r.dtype, args)
     given = [r.rest[name] for name in ("ddof", "correction") if not is_none(r.rest[name])]
     less = known_int(b, given[0], "ddof", args.loc) if given else 0
     centre = r.rest["mean"]
     known = None if is_none(centre) else settled(b, operand(centre, args.loc))
     result = folds.variance(b, r.value, r.axes, r.keepdims, less, args.loc, r.dtype, r.where, known)
     return result, r
+
+
+def _refuse_whole_numbers(dtype: DType | None, args: Arguments) -> None:
+    if dtype is not None and not (dtype.is_float or dtype.is_complex):
+        refuse("PO0151", f"`{args.name}` computed in {dtype}", args.loc, "use np.float64")
 
 
 def var(b: Builder, args: Arguments) -> Value:
@@ -201,6 +207,7 @@ def without_nan(name: str) -> Rule:
         if base == "mean":
             result = folds.mean(b, value, r.axes, r.keepdims, loc, r.dtype, flags)
         elif base == "var":
+            _refuse_whole_numbers(r.dtype, args)
             ddof = r.rest["ddof"]
             less = 0 if is_none(ddof) else known_int(b, ddof, "ddof", loc)
             result = folds.variance(b, value, r.axes, r.keepdims, less, loc, r.dtype, flags)

@@ -164,7 +164,10 @@ def block(b: Builder, args: Arguments) -> Value:
     """np.block: nested lists, the innermost along the last dimension"""
     (arrays,) = args.take("arrays")
     depth = _depth(arrays)
-    rank = max(depth, *(part.rank for part in _leaves(b, arrays, args)))
+    leaves = _leaves(b, arrays, args)
+    if not leaves:
+        refuse("PO0151", "np.block of an empty list", args.loc)
+    rank = max(depth, *(part.rank for part in leaves))
     return _block(b, arrays, depth, rank, args)
 
 
