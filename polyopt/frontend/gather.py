@@ -59,11 +59,16 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a subscript stands: what the array and the subscript are called in the source."""
+    """Where a subscript stands: what the array and the subscript are called in the source.
+
+    `hollow` gets what must hold of the array's extents for the element to be read at all; None:
+    the call is refused where a subscript meets an empty array.
+    """
 
     name: str
     text: str
     loc: Loc | None
+    hollow: list[Expr] | None = None
 
 
 def found_position(
@@ -108,12 +113,9 @@ def checked(
 ) -> Expr:
     """Return the position in iterations of `loops`: checked, and inside whatever the subscript."""
     with b.within(loops):
-        nonempty = at_least(extent, ONE)
-        if not b.always(nonempty):
-            message = f"`{place.text}` would leave `{place.name}`, which is empty there"
-            b.demand(nonempty, "PO0170", message, place.loc, "pass an array that is not empty")
+        full = _nonempty(b, extent, place, pending)
         found, low, high = _wrapped(b, index, extent, wraps)
-    conditions = [c for c in (low, high) if c is not None]
+    conditions = [c for c in (full, low, high) if c is not None]
     if not conditions:
         return found
     message = f"`{place.text}` is out of bounds of `{place.name}`, whose extent there is "
@@ -131,6 +133,24 @@ def checked(
         last = Binary(BinaryOp.SUB, extent, integer(1), DType.INT64)
         found = Binary(BinaryOp.MIN, found, last, DType.INT64)
     return found
+
+
+def _nonempty(b: Builder, extent: Expr, place: Place, pending: Pending | None) -> Expr | None:
+    """Return the condition that there are elements, if the kernel has to see to it.
+
+    Where data decides whether the subscript is evaluated at all, it is no matter of the call.
+    """
+    condition = at_least(extent, ONE)
+    if b.always(condition):
+        return None
+    if b.scope.guard != TRUE and pending is not None:
+        return condition
+    if b.scope.guard != TRUE and place.hollow is not None:
+        place.hollow.append(condition)
+        return condition
+    message = f"`{place.text}` would leave `{place.name}`, which is empty there"
+    b.demand(condition, "PO0170", message, place.loc, "pass an array that is not empty")
+    return None
 
 
 def require_below(b: Builder, values: Tensor, count: int, message: str, loc: Loc | None) -> None:

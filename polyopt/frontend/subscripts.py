@@ -37,6 +37,7 @@ from polyopt.frontend.integers import (
     times,
 )
 from polyopt.frontend.marks import dynamic_params
+from polyopt.frontend.promote import cast
 from polyopt.frontend.strides import stepped_cut
 from polyopt.frontend.values import Index, Tensor, iterators, remapped
 from polyopt.ir.expr import CompareOp, Expr, Param, integer, linear, show, walk
@@ -119,6 +120,7 @@ def select_parts(
     """
     full = with_dots(tensor.rank, parts, name, loc)
     held = any(not isinstance(part, At) for part in full)
+    hollow: list[Expr] | None = None if held else []
     dims: list[_Dim] = []
     shape: list[Expr] = []
     for part in full:
@@ -127,7 +129,7 @@ def select_parts(
             case NewAxis():
                 shape.append(ONE)
             case At(index=index, text=text):
-                place = Place(name, text, loc)
+                place = Place(name, text, loc, hollow)
                 dims.append(_Dim(position(b, index, extent, place, pending, held), 0, None))
             case Cut():
                 base, length = cut(b, part, extent, loc)
@@ -148,7 +150,20 @@ def select_parts(
             d.base if d.place is None else plus(d.base, times(index[d.place], d.step)) for d in dims
         )
 
-    return remapped(tensor, tuple(shape), index_map)
+    found = remapped(tensor, tuple(shape), index_map)
+    return _unless_empty(found, hollow) if hollow else found
+
+
+def _unless_empty(element: Tensor, conditions: Sequence[Expr]) -> Tensor:
+    """Return an element that is zero where its array has none."""
+
+    def at(index: Index) -> Expr:
+        found = element.at(index)
+        for condition in conditions:
+            found = select(condition, found, cast(ZERO, element.dtype))
+        return found
+
+    return Tensor((), element.dtype, at, cost=element.cost)
 
 
 def with_dots(rank: int, parts: Sequence[Part], name: str, loc: Loc | None) -> list[Part]:

@@ -66,6 +66,14 @@ def short_circuit(a, j, y):
         y[i] += a[j[i]] if j[i] >= 0 else -1
 
 
+def under_guards(x, i, y):
+    for k in range(len(i)):
+        j = i[k]
+        y[k] = x[j] if 0 <= j < len(x) else -1.0
+        if j >= 0 and j < len(x):
+            x[j] += x[j % len(x)]
+
+
 def fancy(x, idx):
     return x[idx]
 
@@ -233,6 +241,9 @@ PROGRAMS: tuple[tuple[Any, ...], ...] = (
     (flattened, RNG.random(12), 3, 4),
     (under_a_condition, X, FLAGS, np.zeros(5)),
     (short_circuit, X, np.array([-1, 4, 2]), np.zeros(3)),
+    (short_circuit, X[:0], np.array([-1, -4]), np.zeros(2)),
+    (under_guards, X, np.array([1, -3, 9]), np.zeros(3)),
+    (under_guards, X[:0], np.array([1, -3, 9]), np.zeros(3)),
     (fancy, X, IDX),
     (fancy, X, NONE),
     (fancy, X[:0], NONE),
@@ -278,6 +289,7 @@ OUTSIDE: tuple[tuple[Any, ...], ...] = (
     (accumulate, X, A, np.array([0]), np.array([4]), np.ones(1)),
     (under_a_condition, X, np.ones(5, bool), np.zeros(5)),
     (short_circuit, X, np.array([0, 5]), np.zeros(2)),
+    (short_circuit, X[:0], np.array([-1, 0]), np.zeros(2)),
     (taken, X, A, np.array([0, 5]), Q),
     (knapsack, np.array([-1]), np.array([3]), 4),
     (chain, A, np.array([0, 5, 0]), Q, FLAGS[:4]),
