@@ -270,9 +270,9 @@ def _mark(tree: Tree, pending: _Pending, marked: Tree | None) -> Tree:
             return Sequence(tuple(_mark_filter(part, pending, marked) for part in tree.parts))
         case Band():
             same = _same_loops(tree, marked)
-            if same is not None and same.child is tree.child:
-                return _with_facts(tree, same)
-            return _mark_band(tree, pending.ordering, pending.every, same)
+            if same is None:
+                return _mark_band(tree, pending.ordering, pending.every)
+            return _mark_below(tree, pending, same)
         case _:
             assert_never(tree)
 
@@ -289,16 +289,21 @@ def _mark_filter(part: Filter, pending: _Pending, marked: Tree | None) -> Filter
     return Filter(own, _mark(part.child, inside, before))
 
 
-def _with_facts(band: Band, same: Band) -> Band:
-    """Return `band` with the facts of a band of the same loops."""
+def _mark_below(band: Band, pending: _Pending, same: Band) -> Band:
+    """Return `band` with the facts of a band of the same loops, and what is below it marked."""
     members = tuple(
         BandMember(member.schedule, member.name, known.coincident, member.kind)
         for member, known in zip(band.members, same.members, strict=True)
     )
-    return Band(band.label, members, band.child, same.permutable)
+    child = band.child
+    if child is not same.child:
+        for member in members:
+            pending = _equal(member, pending)
+        child = _mark(child, pending, same.child)
+    return Band(band.label, members, child, same.permutable)
 
 
-def _mark_band(band: Band, ordering: isl.UnionMap, every: isl.UnionMap, same: Band | None) -> Band:
+def _mark_band(band: Band, ordering: isl.UnionMap, every: isl.UnionMap) -> Band:
     at_entry = ordering
     permutable = True
     members = []
@@ -310,6 +315,5 @@ def _mark_band(band: Band, ordering: isl.UnionMap, every: isl.UnionMap, same: Ba
         members.append(BandMember(member.schedule, member.name, coincident, member.kind))
         every = equal
         ordering = ordering.eq_at_multi_union_pw_aff(function)
-    below = None if same is None else same.child
-    child = _mark(band.child, _Pending(ordering, every), below)
+    child = _mark(band.child, _Pending(ordering, every), None)
     return Band(band.label, tuple(members), child, permutable)
