@@ -12,6 +12,7 @@ import pytest
 import polyopt as po
 from polyopt.ir.interp import run_program
 from polyopt.ir.scop import Role
+from polyopt.schedule.dependences import compute_dependences
 from tests.checks import assert_same
 from tests.unit.frontend.harness import agree, compiled, same
 from tests.unit.frontend.indexed import (
@@ -147,6 +148,13 @@ def test_a_known_column_stays_exact() -> None:
         assert not access.exact
         relation = access.relation.gist_params(access.relation.params())
         assert_same(relation, places % (statement.name, inside))
+
+
+def test_faults_order_nothing() -> None:
+    dependences = compute_dependences(compiled(gather, X, IDX, np.zeros(6)).scop)
+    assert dependences.memory == ()
+    assert dependences.scheduling.is_empty()
+    assert {d.array for d in compute_dependences(compiled(column, A, IDX).scop).memory} == {"A"}
 
 
 @pytest.mark.toolchain
