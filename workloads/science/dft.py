@@ -17,6 +17,7 @@ SIZES = {
     "EXTRALARGE": {"N": 2000},
 }
 OUTPUTS = ("return",)
+EXACT = False
 DTYPE = np.complex128
 
 

@@ -17,6 +17,7 @@ SIZES = {
     "EXTRALARGE": {"N": 1000, "STEPS": 20},
 }
 OUTPUTS = ("spins", "return")
+EXACT = False
 STEPS = "STEPS"
 DTYPE = np.float64
 
