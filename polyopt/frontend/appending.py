@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import ast
 
+from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import array_or_number
 from polyopt.frontend.domains import Loop, Scope
 from polyopt.frontend.expressions import evaluate
 from polyopt.frontend.frames import Frame
+from polyopt.frontend.growing import HINT, grow, made
 from polyopt.frontend.integers import floordiv, minus
 from polyopt.frontend.memory import settled, store
 from polyopt.frontend.rotation import trips
 from polyopt.frontend.values import (
+    Growing,
+    Number,
     Sequence,
     Tensor,
     Value,
@@ -28,8 +32,6 @@ from polyopt.frontend.values import (
 )
 from polyopt.frontend.variables import kept
 from polyopt.ir.expr import Expr, Iter, integer
-
-HINT = "fill an array by subscripts: out = np.zeros(n), out[i] = value"
 
 
 def appended_name(node: ast.expr) -> str | None:
@@ -48,6 +50,14 @@ def note_list(b: Builder, frame: Frame, targets: list[ast.expr], value: ast.expr
     match targets, value:
         case [ast.Name(id=name)], ast.List() | ast.ListComp() | ast.Call():
             frame.lists[name] = b.scope
+            place = frame.made[name] = frame.place(targets[0], name)
+            found = frame.env.get(name)
+            if place in b.facts.grown and isinstance(found, Sequence):
+                items = [array_or_number(b, item, frame.loc(value)) for item in found.items]
+                frame.env[name] = made(b, name, place, _numbers(b, items, frame.loc(value)))
+        case [ast.Tuple(elts=names)], ast.Tuple(elts=parts) if len(names) == len(parts):
+            for one, part in zip(names, parts, strict=True):
+                note_list(b, frame, [one], part)
         case [ast.Name(id=name)], ast.Name(id=other):
             frame.lists.pop(name, None)
             if isinstance(frame.env.get(other), Sequence):
@@ -63,24 +73,31 @@ def append(b: Builder, frame: Frame, node: ast.Call, name: str) -> bool:
     """Read `name.append(value)`; False when the name is no list."""
     found = frame.env.get(name)
     home = frame.lists.get(name)
-    is_list = isinstance(found, Sequence) and found.is_list
+    is_list = isinstance(found, Growing) or (isinstance(found, Sequence) and found.is_list)
     if not is_list and not (isinstance(found, Tensor) and home is not None):
         return False
     loc = frame.loc(node)
-    if home is None or not isinstance(found, Sequence):
+    if home is None or name not in frame.made:
         refuse("PO0152", f"`{name}` cannot grow here", loc, HINT)
     value = evaluate(b, frame, node.args[0])
-    if _is_same_place(b.scope, home):
+    if isinstance(found, Sequence) and _is_same_place(b.scope, home):
         frame.env[name] = Sequence((*found.items, kept(b, name, value)), True)
         return True
     loop = _turn(b.scope, home)
-    if loop is None or found.items:
-        reason = f"how many items `{name}` has is not known: it grows under a condition"
-        if found.items:
-            reason = f"`{name}` has items before the loop in which it grows"
-        refuse("PO0152", reason, loc, HINT)
+    if loop is None or not isinstance(found, Sequence) or found.items:
+        (item,) = _numbers(b, [array_or_number(b, value, loc)], loc)
+        places = (frame.made[name], frame.place(node, "append"))
+        frame.env[name] = grow(b, name, places, home, item, found) or found
+        return True
     frame.env[name] = _array(b, name, loop, value, node, frame)
     return True
+
+
+def _numbers(b: Builder, items: list[Number | Tensor], loc: Loc | None) -> tuple[Number, ...]:
+    found = [settled(b, item) for item in items]
+    if any(isinstance(item, Tensor) for item in found):
+        refuse("PO0152", "a list of arrays grows by conditions or in several loops", loc, HINT)
+    return tuple(item for item in found if isinstance(item, Number))
 
 
 def _is_same_place(here: Scope, home: Scope) -> bool:

@@ -30,6 +30,7 @@ from polyopt.frontend.fancy import gathered, is_fancy, is_mask_of
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.generating import comprehension, unrolled
 from polyopt.frontend.grids import GridPart, grid
+from polyopt.frontend.growing import as_array
 from polyopt.frontend.integers import (
     FALSE,
     TRUE,
@@ -56,6 +57,7 @@ from polyopt.frontend.subscript_parts import is_tuple, part_of, slice_part, whol
 from polyopt.frontend.subscripts import Mask, Part, select_parts
 from polyopt.frontend.values import (
     Gone,
+    Growing,
     Known,
     Masked,
     Method,
@@ -181,6 +183,8 @@ def lookup(b: Builder, frame: Frame, name: str, loc: Loc | None) -> Value:
     found = frame.env.get(name)
     if isinstance(found, Gone):
         refuse(found.code, found.reason, loc, found.hint)
+    if isinstance(found, Growing):
+        return as_array(b, found, loc)
     if found is not None:
         return found
     if name in frame.locals:

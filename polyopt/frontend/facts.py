@@ -23,6 +23,7 @@ class Facts:
     branches meet.  `stored_conditions`: branches whose condition must be computed once.
     `compacted`: where names are bound to elements under a mask that must lie side by side.
     `bounded`: calls whose result is returned and must be no longer than they say themselves.
+    `grown`: where lists are made that grow, and the room each append needs.
     `computed`: size parameters that a call computes from others (`computed.as_affine`)."""
 
     equal: dict[str, Expr] = field(default_factory=dict)
@@ -39,6 +40,7 @@ class Facts:
     annotations_read: bool = False
     rotations: dict[Place, tuple[tuple[str, ...], int]] = field(default_factory=dict)
     shapes: dict[Place, tuple[Expr, ...]] = field(default_factory=dict)
+    grown: dict[Place, dict[Place, Expr]] = field(default_factory=dict)
     depth: int = 0  # which equations may be solved: 0 size = size, 1 sums, 2 any expression
     deferred: bool = False  # an equation waits for a greater depth
     version: int = 0
@@ -72,6 +74,13 @@ class Facts:
         """Learn that the variable at `place` is an array of this shape."""
         if place not in self.shapes:
             self.shapes[place] = shape
+            self.version += 1
+
+    def set_room(self, place: Place, site: Place, room: Expr) -> None:
+        """Learn that the list made at `place` may get `room` items at `site`."""
+        sites = self.grown.setdefault(place, {})
+        if site not in sites:
+            sites[site] = room
             self.version += 1
 
     def set_rotation(self, place: Place, names: tuple[str, ...], period: int) -> None:

@@ -68,6 +68,7 @@ class Frame:
     awaited: dict[str, Place] = field(default_factory=dict)  # results of loops not yet known
     said: tuple[Loc | None, str] | None = None
     lists: dict[str, Scope] = field(default_factory=dict)  # where lists that may grow were made
+    made: dict[str, Place] = field(default_factory=dict)  # the statements that made them
 
     @property
     def live(self) -> Liveness:

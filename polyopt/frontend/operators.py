@@ -21,6 +21,7 @@ from polyopt.frontend.promote import cast, number_of
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
     Gone,
+    Growing,
     Iterated,
     Known,
     Masked,
@@ -224,7 +225,7 @@ def operand(value: Value, loc: Loc | None) -> Operandish:
         case Masked():
             hint = "use np.where(mask, x, y) with arrays of the full shape"
             refuse("PO0135", f"{describe(value)} have an unknown count", loc, hint)
-        case Sequence() | Range() | Slice() | Iterated() | Method():
+        case Sequence() | Growing() | Range() | Slice() | Iterated() | Method():
             refuse("PO0124", f"{describe(value)} cannot be used as a number or an array", loc)
 
 
@@ -241,7 +242,7 @@ def describe(value: Value) -> str:
             return f"an array of rank {value.rank}"
         case Masked():
             return "elements under a mask"
-        case Sequence():
+        case Sequence() | Growing():
             return "a tuple or list"
         case Range() | Iterated():
             return "a range"

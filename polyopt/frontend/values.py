@@ -156,6 +156,15 @@ class Range:
 
 
 @dataclass(frozen=True, eq=False)
+class Growing:
+    """A list of numbers that grows while the kernel runs: the first `count` places of a buffer."""
+
+    buffer: Buffer
+    count: Load
+    weak: bool
+
+
+@dataclass(frozen=True, eq=False)
 class Slice:
     """`slice(start, stop, step)`; each a number or None."""
 
@@ -191,7 +200,7 @@ class Gone:
 
 Operandish: TypeAlias = Number | Tensor
 Value: TypeAlias = (
-    Number | Tensor | Masked | Sequence | Known | Range | Slice | Iterated | Method | Gone
+    Number | Tensor | Masked | Sequence | Growing | Known | Range | Slice | Iterated | Method | Gone
 )
 
 

@@ -18,6 +18,7 @@ from polyopt.frontend.memory import EXPENSIVE, is_stable, settled, stored, store
 from polyopt.frontend.pins import learn_result, store_pinned
 from polyopt.frontend.values import (
     Gone,
+    Growing,
     Iterated,
     Known,
     Masked,
@@ -77,7 +78,7 @@ def kept(b: Builder, name: str, value: Value) -> Value:  # noqa: C901  one case 
             return Sequence(tuple(kept(b, name, item) for item in items), value.is_list)
         case Generated(is_list=True):
             return collected(b, value, None, b.loc)
-        case Known() | Range() | Slice() | Iterated() | Method() | Gone():
+        case Known() | Growing() | Range() | Slice() | Iterated() | Method() | Gone():
             return value
 
 

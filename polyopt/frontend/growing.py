@@ -1,0 +1,74 @@
+"""Lists whose length only the running kernel knows: a buffer with room for all, and a count.
+
+In: items that are appended under conditions or in several loops.  Out: stores at the count.
+Refuses: items that are arrays, and loops that do not say how often they run (PO0152).
+"""
+
+from __future__ import annotations
+
+from polyopt.errors import Loc
+from polyopt.frontend.builder import Builder
+from polyopt.frontend.codes import refuse
+from polyopt.frontend.computed import as_affine, is_over_params
+from polyopt.frontend.domains import ENDLESS, Scope
+from polyopt.frontend.facts import Place
+from polyopt.frontend.integers import ONE, ZERO, at_least, both, plus, times
+from polyopt.frontend.pins import joined
+from polyopt.frontend.promote import cast
+from polyopt.frontend.rotation import trips
+from polyopt.frontend.values import Growing, Number, Tensor, viewed
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, integer
+from polyopt.ir.types import DType
+
+HINT = "fill an array by subscripts: out = np.zeros(n), out[i] = value"
+
+
+def made(b: Builder, name: str, place: Place, items: tuple[Number, ...]) -> Growing:
+    """Return a list that an earlier reading saw growing, with its first items."""
+    dtype, weak = b.facts.widths[place]
+    room: Expr = integer(len(items))
+    for more in b.facts.grown[place].values():
+        room = plus(room, more)
+    room = b.facts.resolve(room)
+    room = b.dynamic(as_affine(b.facts, room) if is_over_params(room) else room, "room")
+    buffer = b.new_buffer(name, dtype, (room,))
+    count = b.unconditional(f"{name}_count", integer(len(items)), ZERO)
+    for n, item in enumerate(items):
+        b.emit((), Load(buffer.name, (integer(n),), dtype), cast(item.expr, dtype, b.loc))
+    return Growing(buffer, count, weak)
+
+
+def grow(
+    b: Builder, name: str, places: tuple[Place, Place], home: Scope, item: Number, found: object
+) -> Growing | None:
+    """Append `item`; None while earlier readings have not seen the list grow here."""
+    place, site = places
+    kind = b.facts.widths.get(place, (item.dtype, item.weak))
+    b.facts.set_width(place, *joined(kind, (item.dtype, item.weak), b.loc))
+    b.facts.set_room(place, site, _room(b, name, home))
+    if not isinstance(found, Growing):
+        return None
+    dtype = found.buffer.dtype
+    b.emit((), Load(found.buffer.name, (found.count,), dtype), cast(item.expr, dtype, b.loc))
+    b.emit((), found.count, Binary(BinaryOp.ADD, found.count, ONE, DType.INT64))
+    return found
+
+
+def _room(b: Builder, name: str, home: Scope) -> Expr:
+    """Return how many items the loops around may append."""
+    room: Expr = ONE
+    for loop in b.scope.loops[len(home.loops) :]:
+        if loop.upper == ENDLESS:
+            refuse("PO0152", f"how many items `{name}` gets is not known", b.loc, HINT)
+        room = times(room, b.bounded(trips(b, loop)))
+    return room
+
+
+def as_array(b: Builder, value: Growing, loc: Loc | None) -> Tensor:
+    """Return the items that the list has here."""
+    room = value.buffer.shape[0]
+    count = b.bound_here(value.count, "count")
+    inside = both(at_least(count, ZERO), at_least(room, count))
+    b.demand(inside, "PO0152", "a list has no more items than were appended", loc)
+    b.bounds[count] = room
+    return viewed(value.buffer, (count,), lambda index: index)
