@@ -17,9 +17,7 @@ OUTPUTS = ("imgOut",)
 LEAST = {"W": 2, "H": 2}
 
 
-def deriche(  # noqa: C901
-    alpha: po.f64, imgIn: po.f64["W,H"], imgOut: po.f64["W,H"]
-):
+def deriche(alpha: po.f64, imgIn: po.f64["W,H"], imgOut: po.f64["W,H"]):
     W, H = imgIn.shape
     y1 = np.empty_like(imgIn)
     y2 = np.empty_like(imgIn)
