@@ -14,11 +14,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from polyopt.aliasing import with_sharing
 from polyopt.building import Built, build_kernel, compile_stages
 from polyopt.errors import InternalError, PolyoptError, UsageError
 from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
 from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature
-from polyopt.runtime.check import ShapeError, check_call
+from polyopt.runtime.check import OverlapError, ShapeError, check_call
 from polyopt.runtime.library import Loaded
 from polyopt.runtime.threads import warn_forked
 from polyopt.specialize import (
@@ -74,7 +75,7 @@ class CompiledKernel:
         result = loaded.call(*plain)
         if result is NotImplemented:
             bound = check_call(self.signature, plain)
-            result = loaded.call(*_exact(self.signature, plain, bound.symbols))
+            result = loaded.call_apart(*_exact(self.signature, plain, bound.symbols))
         if result is not NotImplemented:
             return restore(result, plain, values)
         raise InternalError("PO0901", "the call wrapper refused a call that fits")
@@ -272,7 +273,10 @@ class Kernel(Generic[_F]):
     def _settle_types(
         self, types: _Types, values: _Values | None, signature_of: Callable[[_Types], Signature]
     ) -> _Types:
-        """Return `types` refined until they fit `values`: values compiled in, dimensions of 1."""
+        """Return `types` refined until they fit `values`.
+
+        Values are compiled in, dimensions of 1 told, arrays seen as parts of one memory.
+        """
         first: PolyoptError | None = None
         while True:
             try:
@@ -292,6 +296,9 @@ class Kernel(Generic[_F]):
                 if refined == types:
                     raise first from None
                 types = refined
+            except OverlapError as error:
+                assert values is not None
+                types = with_sharing(types, values, signature, error)
             except PolyoptError:
                 if first is not None:
                     raise first from None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyopt.errors import ArgumentError
-from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, ScalarType
+from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, PartType, ScalarType
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.runtime.check import integer_range, layouts_of
@@ -135,7 +135,7 @@ def with_ones(
     renewed = list(types)
     for argument, dim in places:
         kind = renewed[argument]
-        assert isinstance(kind, ArrayType)
+        assert isinstance(kind, ArrayType | PartType)
         ones = tuple(one or d == dim for d, one in enumerate(kind.ones))
         renewed[argument] = replace(kind, ones=ones)
     return tuple(renewed)
@@ -189,5 +189,8 @@ def _show(kind: ArgType) -> str:
             return f"{kind.dtype}[{dims}]{layout}"
         case ScalarType():
             return str(kind.dtype)
+        case PartType():
+            dims = ",".join("1" if one else ":" for one in kind.ones)
+            return f"[{dims}] in the memory of argument {kind.part.owner}"
         case ConstType():
             return f"={kind.value!r}"

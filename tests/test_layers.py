@@ -26,12 +26,13 @@ LAYERS: dict[str, set[str]] = {
     "targets": {"errors", "machine", "runtime"},
     "pipeline": {*_COMPILER, "schedule", "transforms", "strategy", "emit", "targets"},
     "specialize": {"errors", "ir", "frontend", "runtime"},
+    "aliasing": {"ir", "frontend", "runtime", "specialize"},
     "building": {
         *_COMPILER, "frontend", "runtime", "targets", "pipeline", "specialize", "emit",
     },
     "api": {
         *_COMPILER, "frontend", "runtime", "schedule", "targets", "pipeline", "specialize",
-        "building",
+        "aliasing", "building",
     },
     "tracing": {"errors", "ir", "frontend", "runtime", "specialize", "api", ""},
     "report": {*_COMPILER, "schedule", "transforms", "strategy"},

@@ -99,7 +99,8 @@ def _plan(source: Source) -> _Plan:
                 assert_never(argument)
     for output in source.signature.outputs:
         buffers[output.array] = len(buffers)
-    every = (*source.signature.sizes, *source.signature.computed)
+    signature = source.signature
+    every = (*signature.sizes, *signature.starts, *signature.computed)
     sizes = {size.param: f"n{k}" for k, size in enumerate(every)}
     return _Plan(buffers, sizes, symbols)
 
@@ -147,6 +148,7 @@ def _run(source: Source, plan: _Plan) -> Iterator[str]:
     yield "        return Py_NewRef(Py_NotImplemented);"
     yield from _take_arguments(signature)
     yield from _bind_sizes(signature)
+    yield from _locate_parts(signature, plan)
     yield from _compute_sizes(signature, plan)
     yield from _judge_sizes(signature, plan)
     yield from _judge_overlap(signature)
@@ -171,7 +173,7 @@ def _take_arguments(signature: Signature) -> Iterator[str]:
             case ScalarArg():
                 kind, size = argument.dtype.kind.value, argument.dtype.size
                 yield f"    {plain_ctype(argument.dtype)} s{number};"
-                facts = f"'{kind}', {size}, &s{number}, state->weak[{numbers}], choosy"
+                facts = f"'{kind}', {size}, &s{number}, state->weak[{numbers}], choosy == DISPATCH"
                 yield f"    if (!take_number(args[{number}], {facts}))"
                 yield "        goto refuse;"
                 numbers += 1
@@ -189,9 +191,10 @@ def _take_arguments(signature: Signature) -> Iterator[str]:
     for number, argument in enumerate(signature.arguments):
         if isinstance(argument, ArrayArg):
             dtype = argument.dtype
+            choosy = "0" if argument.part or argument.before else "choosy == DISPATCH"
             facts = (
                 f"{len(argument.shape)}, '{dtype.kind.value}', {dtype.size}, {alignment(dtype)}, "
-                f"{_LAYOUT[argument.layout]}, {int(argument.written)}, choosy"
+                f"{_LAYOUT[argument.layout]}, {int(argument.written)}, {choosy}"
             )
             yield f"    if (!take_array(args[{number}], state->ndarray, &v[{buffer}], {facts}))"
             yield "        goto refuse;"
@@ -218,6 +221,34 @@ def _bind_sizes(signature: Signature) -> Iterator[str]:
             case _:
                 assert_never(size)
         yield f"    (void)n{number};"
+
+
+def _locate_parts(signature: Signature, plan: _Plan) -> Iterator[str]:
+    """Find out where arguments that share memory lie in their owners."""
+    bound = {(s.argument, s.dim): plan.sizes[s.param] for s in signature.starts}
+    for number, argument in enumerate(signature.arguments):
+        if not isinstance(argument, ArrayArg) or argument.part is None:
+            continue
+        part, own = argument.part, _buffer_of(signature, number)
+        buffer = _buffer_of(signature, part.owner)
+        starts = [
+            "{ 0, 0, 0 }" if s.value is None else f"{{ 1, {int(s.from_end)}, {s.value} }}"
+            for s in part.starts
+        ]
+        yield f"    int64_t at{own}[{max(1, len(starts))}];"
+        yield "    {"
+        axes, steps = (", ".join(map(str, listed)) or "0" for listed in (part.axes, part.steps))
+        yield f"        static const Start starts[] = {{ {', '.join(starts) or '{ 0, 0, 0 }'} }};"
+        yield f"        static const int axes[] = {{ {axes} }};"
+        yield f"        static const int64_t steps[] = {{ {steps} }};"
+        yield f"        if (!locate(&v[{buffer}], &v[{own}], starts, axes, steps, at{own}))"
+        yield "            goto refuse;"
+        yield "    }"
+        for dim in range(len(starts)):
+            if (number, dim) in bound:
+                name = bound[number, dim]
+                yield f"    const int64_t {name} = at{own}[{dim}];"
+                yield f"    (void){name};"
 
 
 def _compute_sizes(signature: Signature, plan: _Plan) -> Iterator[str]:
@@ -249,20 +280,26 @@ def _judge_sizes(signature: Signature, plan: _Plan) -> Iterator[str]:
     for check in signature.checks:
         yield f"    if (!{size_text(check.condition, plan.sizes)})"
         yield "        goto refuse;"
+    for number, argument in enumerate(signature.arguments):
+        if isinstance(argument, ArrayArg) and argument.before:
+            shape = ", ".join(
+                f"(Py_ssize_t){size_text(extent, plan.sizes)}" for extent in argument.around
+            )
+            buffer = _buffer_of(signature, number)
+            yield f"    const Py_ssize_t around{buffer}[] = {{ {shape} }};"
+            yield f"    if (may_nest_badly(&v[{buffer}], around{buffer}))"
+            yield "        goto refuse;"
 
 
 def _judge_overlap(signature: Signature) -> Iterator[str]:
-    arrays = [a for a in signature.arguments if isinstance(a, ArrayArg)]
-    pairs = [
-        (i, j)
-        for i in range(len(arrays))
-        for j in range(i + 1, len(arrays))
-        if arrays[i].written or arrays[j].written
-    ]
+    buffers = {number: _buffer_of(signature, number) for number in range(len(signature.arguments))}
+    pairs = [(buffers[i], buffers[j]) for i, j in signature.separate]
+    if not pairs:
+        return
     for number in sorted({k for pair in pairs for k in pair}):
         yield f"    const Span m{number} = span_of(&v[{number}]);"
     for i, j in pairs:
-        yield f"    if (overlaps(m{i}, m{j}))"
+        yield f"    if (choosy != APART && overlaps(&v[{i}], &v[{j}], m{i}, m{j}))"
         yield "        goto refuse;"
 
 
@@ -327,7 +364,10 @@ def _cut_outputs(signature: Signature, plan: _Plan) -> Iterator[str]:
 def _pass(param: CParam, plan: _Plan, signature: Signature) -> str:
     match param.kind:
         case CParamKind.ARRAY:
-            return f"({plain_ctype(param.dtype)} *)v[{plan.buffers[param.name]}].buf"
+            buffer = plan.buffers[param.name]
+            shift = _shift(signature, param.name, buffer)
+            place = f"((char *)v[{buffer}].buf{shift})" if shift else f"v[{buffer}].buf"
+            return f"({plain_ctype(param.dtype)} *){place}"
         case CParamKind.SIZE:
             return plan.sizes[param.name]
         case CParamKind.STRIDE:
@@ -339,6 +379,14 @@ def _pass(param: CParam, plan: _Plan, signature: Signature) -> str:
             return "library"
         case _:
             assert_never(param.kind)
+
+
+def _shift(signature: Signature, array: str, buffer: int) -> str:
+    """Return the way from an argument to where its array in the Scop begins, in bytes."""
+    found = (a for a in signature.arguments if isinstance(a, ArrayArg) and a.array == array)
+    before = next((argument.before for argument in found), ())
+    steps = ((d, count) for d, count in enumerate(before) if count)
+    return "".join(f" - {count} * v[{buffer}].strides[{d}]" for d, count in steps)
 
 
 def _element_size(signature: Signature, array: str) -> int:

@@ -15,6 +15,7 @@ HEAD = r"""/* CPython call wrapper: checks a call's arguments, then runs the ker
 SUPPORT = r"""
 typedef __int128 wide;
 enum { LAYOUT_C, LAYOUT_ROWS, LAYOUT_STRIDED };
+enum { CALL, DISPATCH, APART };    /* who calls */
 enum { GENERAL_LIMIT = 4096 };    /* elements; larger arrays get the code made for their layout */
 #define SIZE_LIMIT ((int64_t)1 << 48)
 
@@ -76,13 +77,14 @@ static inline int is_empty(const Py_buffer *v)
     return 0;
 }
 
-/* Whether two elements of one array may share a byte (dimensions in order of stride must nest). */
-static inline int may_overlap_itself(const Py_buffer *v)
+/* Whether two elements of an array of this shape in the place of `v` may share a byte
+   (dimensions in order of stride must nest). */
+static inline int may_nest_badly(const Py_buffer *v, const Py_ssize_t *shape)
 {
     Py_ssize_t step[64], extent[64];
     int n = 0;
     for (int d = 0; d < v->ndim; d++) {
-        if (v->shape[d] == 1)
+        if (shape[d] == 1)
             continue;
         Py_ssize_t s = v->strides[d] < 0 ? -v->strides[d] : v->strides[d];
         int at = n++;
@@ -92,7 +94,7 @@ static inline int may_overlap_itself(const Py_buffer *v)
             at--;
         }
         step[at] = s;
-        extent[at] = v->shape[d];
+        extent[at] = shape[d];
     }
     Py_ssize_t reach = v->itemsize;
     for (int k = 0; k < n; k++) {
@@ -102,6 +104,8 @@ static inline int may_overlap_itself(const Py_buffer *v)
     }
     return 0;
 }
+
+static inline int may_overlap_itself(const Py_buffer *v) { return may_nest_badly(v, v->shape); }
 
 typedef struct {
     uintptr_t low, high;
@@ -122,7 +126,91 @@ static inline Span span_of(const Py_buffer *v)
     return (Span){ low, high + (uintptr_t)v->itemsize };
 }
 
-static inline int overlaps(Span a, Span b) { return a.low < b.high && b.low < a.high; }
+/* The bytes of an array modulo `step`: from *low, *length of them, if they fit one step. */
+static inline int residues(const Py_buffer *v, Py_ssize_t step, uintptr_t *low, uintptr_t *length)
+{
+    uintptr_t at = (uintptr_t)v->buf, reach = (uintptr_t)v->itemsize;
+    for (int d = 0; d < v->ndim; d++) {
+        if (v->shape[d] == 1 || v->strides[d] % step == 0)
+            continue;
+        Py_ssize_t r = v->strides[d] * (v->shape[d] - 1);
+        if (r < 0)
+            at += (uintptr_t)r;
+        reach += (uintptr_t)(r < 0 ? -r : r);
+    }
+    *low = at % (uintptr_t)step;
+    *length = reach;
+    return reach <= (uintptr_t)step;
+}
+
+/* Whether two arrays lie side by side in every `step` bytes, so that they share no element. */
+static inline int is_apart(const Py_buffer *a, const Py_buffer *b, Py_ssize_t step)
+{
+    uintptr_t first, length, second, other;
+    step = step < 0 ? -step : step;
+    if (step == 0 || !residues(a, step, &first, &length) || !residues(b, step, &second, &other))
+        return 0;
+    uintptr_t gap = (second + (uintptr_t)step - first) % (uintptr_t)step;
+    return gap >= length && gap + other <= (uintptr_t)step;
+}
+
+/* Whether two arrays may share an element: their spans meet, and no stride tells them apart. */
+static inline int overlaps(const Py_buffer *a, const Py_buffer *b, Span first, Span second)
+{
+    if (first.low >= second.high || second.low >= first.high)
+        return 0;
+    for (int d = 0; d < a->ndim; d++)
+        if (a->shape[d] > 1 && is_apart(a, b, a->strides[d]))
+            return 0;
+    for (int d = 0; d < b->ndim; d++)
+        if (b->shape[d] > 1 && is_apart(a, b, b->strides[d]))
+            return 0;
+    return 1;
+}
+
+typedef struct {
+    int known, from_end;
+    int64_t value;
+} Start;
+
+/* Whether `part` runs in `owner` along the given dimensions, by steps; where it begins. */
+static inline int locate(const Py_buffer *owner, const Py_buffer *part, const Start *given,
+                         const int *axes, const int64_t *steps, int64_t *starts)
+{
+    for (int d = 0; d < owner->ndim; d++)
+        starts[d] = 0;
+    if (is_empty(part))
+        return 1;
+    for (int d = 0; d < part->ndim; d++)
+        if (part->shape[d] > 1
+            && (axes[d] < 0 || part->strides[d] != steps[d] * owner->strides[axes[d]]))
+            return 0;
+    intptr_t rest = (intptr_t)((uintptr_t)part->buf - (uintptr_t)owner->buf);
+    char left[64] = { 0 };
+    for (int d = 0; d < owner->ndim; d++) {
+        if (given[d].known) {
+            starts[d] = given[d].from_end ? owner->shape[d] - 1 - given[d].value : given[d].value;
+            rest -= starts[d] * owner->strides[d];
+        } else
+            left[d] = owner->shape[d] > 1 && owner->strides[d] != 0;
+    }
+    for (;;) {    /* the longest stride first, so that what is left fits the others */
+        int best = -1;
+        Py_ssize_t most = 0;
+        for (int d = 0; d < owner->ndim; d++) {
+            Py_ssize_t stride = owner->strides[d] < 0 ? -owner->strides[d] : owner->strides[d];
+            if (left[d] && stride > most) {
+                best = d;
+                most = stride;
+            }
+        }
+        if (best < 0)
+            return rest == 0;
+        starts[best] = (int64_t)floor_div(rest, owner->strides[best]);
+        rest -= starts[best] * owner->strides[best];
+        left[best] = 0;
+    }
+}
 
 /* Get the buffer of an array argument and judge everything that needs no sizes.
    Only arrays of the type `ndarray` itself; other exporters are converted by the caller. */
@@ -297,12 +385,18 @@ static inline int trim(State *state, PyObject **made, int64_t length, int axis)
 TAIL = r"""
 static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    return run(PyModule_GetState(self), args, nargs, 0);
+    return run(PyModule_GetState(self), args, nargs, CALL);
 }
 
 static PyObject *dispatch(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    return run(PyModule_GetState(self), args, nargs, 1);
+    return run(PyModule_GetState(self), args, nargs, DISPATCH);
+}
+
+/* As `call`, for arrays that are known to share no element with one another. */
+static PyObject *call_apart(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    return run(PyModule_GetState(self), args, nargs, APART);
 }
 
 static void keep(PyObject **place, PyObject *value)
@@ -363,6 +457,7 @@ static PyObject *is_forked(PyObject *self, PyObject *unused)
 
 static PyMethodDef methods[] = {
     { "call", (PyCFunction)(void (*)(void))call, METH_FASTCALL, NULL },
+    { "call_apart", (PyCFunction)(void (*)(void))call_apart, METH_FASTCALL, NULL },
     { "dispatch", (PyCFunction)(void (*)(void))dispatch, METH_FASTCALL, NULL },
     { "configure", configure, METH_VARARGS, NULL },
     { "set_threads", set_threads, METH_O, NULL },

@@ -1,6 +1,6 @@
 """Types of a kernel's arguments, as far as code depends on them; sizes stay symbolic.
 
-In: nothing.  Out: `ArrayType`, `ScalarType`, `ConstType`, hashable; `NeedConstant`.
+In: nothing.  Out: `ArrayType`, `PartType`, `ScalarType`, `ConstType`, hashable; `NeedConstant`.
 """
 
 from __future__ import annotations
@@ -8,18 +8,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from polyopt.ir.source import Layout
+from polyopt.ir.source import Layout, Part
 from polyopt.ir.types import DType
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """A NumPy array; `ones[d]` tells that dimension `d` is known to be 1 (it broadcasts)."""
+    """A NumPy array; `ones[d]` tells that dimension `d` is known to be 1 (it broadcasts).
+
+    `before` is not empty when other arguments share memory with the array without lying inside:
+    the memory begins so many elements before it, in each dimension.
+    """
 
     dtype: DType
     rank: int
     layout: Layout
     ones: tuple[bool, ...]
+    before: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartType:
+    """An array that shares memory with the array that argument number `part.owner` is.
+
+    `whole[d]` tells that dimension `d` is as long as the owner's; `written`: the kernel writes it.
+    """
+
+    part: Part
+    ones: tuple[bool, ...]
+    whole: tuple[bool, ...]
+    written: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +55,7 @@ class ConstType:
     value: object
 
 
-ArgType: TypeAlias = ArrayType | ScalarType | ConstType
+ArgType: TypeAlias = ArrayType | PartType | ScalarType | ConstType
 
 
 class NeedConstant(Exception):

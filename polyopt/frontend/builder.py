@@ -35,7 +35,7 @@ from polyopt.frontend.integers import (
 from polyopt.frontend.intervals import Interval
 from polyopt.frontend.marks import Binding, Mark, Place, Storage, dynamic_name, dynamic_params
 from polyopt.frontend.names import Names
-from polyopt.frontend.values import Buffer, Index, iterators
+from polyopt.frontend.values import Buffer, Index, Tensor, iterators
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -99,6 +99,7 @@ class Builder:
     bounds: dict[Expr, Expr] = field(default_factory=dict)  # dynamic size -> what it never exceeds
     unbounded: dict[Expr, tuple[object, ...]] = field(default_factory=dict)  # -> the call it is of
     library: list[LibraryCall] = field(default_factory=list)
+    given: dict[str, tuple[str, Tensor]] = field(default_factory=dict)  # argument -> array, value
     sizes: list[Expr] = field(default_factory=list)
     required: list[Expr] = field(default_factory=list)  # demanded of every call: at least zero
     size_order: dict[str, int] = field(default_factory=dict)

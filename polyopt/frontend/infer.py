@@ -16,7 +16,7 @@ import numpy as np
 
 from polyopt.errors import Loc, UsageError
 from polyopt.frontend.annotations import SHORT_NAMES, Annotation
-from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, ScalarType
+from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, PartType, ScalarType
 from polyopt.frontend.usage import Usage, function_ast, is_capital, read_usage
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
@@ -189,6 +189,8 @@ def show_type(kind: ArgType) -> str:
         case ArrayType(dtype=dtype, ones=ones):
             dims = ",".join("1" if one else ":" for one in ones)
             return f"{SHORT_NAMES[dtype]}[{dims}]"
+        case PartType(part=part):
+            return f"part of argument {part.owner}"
         case ScalarType(dtype=dtype):
             return SHORT_NAMES[dtype]
         case ConstType(value=value):

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from typing_extensions import assert_never
 
 from polyopt.errors import FrontendError, Loc
 from polyopt.frontend.annotations import Annotation
-from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, ScalarType
+from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, PartType, ScalarType
+from polyopt.frontend.array_arguments import (
+    array_arguments,
+    array_record,
+    known_dims,
+    size_name,
+    start_records,
+)
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.computed import safe
@@ -28,13 +36,12 @@ from polyopt.frontend.pysource import PyFunction, read_function
 from polyopt.frontend.renaming import Renaming
 from polyopt.frontend.results import Returned, mark_results
 from polyopt.frontend.statements import StatementReader
-from polyopt.frontend.values import Buffer, Known, Number, Value, as_value, view_of
+from polyopt.frontend.values import Known, Number, Value, as_value
 from polyopt.ir.expr import Cast, Expr, Param, Symbol, integer, walk
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Role
 from polyopt.ir.source import (
     Argument,
-    ArrayArg,
     Computed,
     ConstArg,
     IntegerOf,
@@ -98,6 +105,7 @@ def _read(
     frame = Frame(function, StatementReader(), callers=(function.origin,))
     b.sizes += [Param(name) for name in facts.computed if is_size(name)]
     _learn_annotations(function, types, facts)
+    array_arguments(b, types)
     for name, kind in types.items():
         frame.env[name] = _argument(b, name, kind, facts)
     value = frame.reader.function(b, frame)
@@ -121,25 +129,10 @@ def _argument(b: Builder, name: str, kind: ArgType, facts: Facts) -> Value:
             symbol = Symbol(b.names.unique(name), dtype)
             b.symbols[name] = symbol.name
             return Number(symbol, kind.weak or dtype is DType.BOOL)
-        case ArrayType():
-            for dim in range(kind.rank):
-                b.size_order[size_name(name, dim)] = len(b.size_order)
-            shape = tuple(
-                integer(1) if one else facts.resolve(Param(size_name(name, dim)))
-                for dim, one in enumerate(kind.ones)
-            )
-            b.sizes += [extent for extent in shape if extent not in b.sizes]
-            buffer = Buffer(b.names.unique(name), kind.dtype, shape, name, kind.layout)
-            b.buffers.append(buffer)
-            whole = view_of(buffer)
-            return whole if kind.rank else as_value(whole)
+        case ArrayType() | PartType():
+            return as_value(b.given[name][1])
         case _:
             assert_never(kind)
-
-
-def size_name(argument: str, dim: int) -> str:
-    """Return the working name of a dimension; `is_size` knows it by the bracket."""
-    return f"{argument}.shape[{dim}]"
 
 
 # -- annotations ------------------------------------------------------------------------------
@@ -153,11 +146,11 @@ def _learn_annotations(function: PyFunction, types: dict[str, ArgType], facts: F
     named: dict[str, Expr] = {name: Param(name) for name in types if _is_size_argument(types[name])}
     late: list[tuple[Expr, ast.expr]] = []
     for name, note in function.annotations.items():
-        kind = types.get(name)
-        if not isinstance(note, Annotation) or note.dims is None or not isinstance(kind, ArrayType):
+        if not isinstance(note, Annotation) or note.dims is None:
             continue
-        for dim, text in enumerate(note.dims[: kind.rank]):
-            if kind.ones[dim]:
+        known = known_dims(types[name])
+        for dim, text in enumerate(note.dims[: len(known)]):
+            if known[dim]:
                 continue
             size = facts.resolve(Param(size_name(name, dim)))
             if text.isidentifier() and text not in named:
@@ -227,8 +220,10 @@ def _program(
     for item in found.items:
         for iterator in item.scope.iters:
             b.names.take(iterator)
+    starts, start_names = start_records(b, types, used)
     made_of = {name: value for name, value in b.facts.computed.items() if name in used}
     sizes, params, symbols = _parameters(b, types, used | params_of(made_of.values()))
+    params |= start_names
     params |= {name: b.names.unique(b.titles.get(name, "size")) for name in made_of}
     b.sizes = [size for size in b.sizes if params_of((size,)) <= params.keys()]
     rename = Renaming({**params, **_dynamic(b, found)}, symbols, b.facts.computed)
@@ -255,6 +250,7 @@ def _program(
         made.faults,
         tuple(b.library),
         tuple(Computed(params[name], rename.expr(safe(e))) for name, e in made_of.items()),
+        starts,
     )
     return Program(
         function.name, made.parts, made.arrays, signature, function.file, function.first_line
@@ -282,9 +278,9 @@ def _parameters(
             if name in used:
                 sizes.append(IntegerOf(params[name], position))
     for position, (name, kind) in enumerate(types.items()):
-        if not isinstance(kind, ArrayType):
+        if not isinstance(kind, ArrayType | PartType):
             continue
-        for dim in range(kind.rank):
+        for dim in range(len(kind.ones)):
             working = size_name(name, dim)
             if working in used:
                 title = b.facts.titles.get(working) or b.titles.get(working) or f"{name}_{dim}"
@@ -310,12 +306,8 @@ def _signature_argument(
             return ScalarArg(name, rename.symbols[name], dtype, False)
         case ScalarType(dtype=dtype):
             return ScalarArg(name, b.symbols[name], dtype, False)
-        case ArrayType():
-            buffer = next(buffer for buffer in b.buffers if buffer.argument == name)
-            shape = tuple(rename.expr(extent) for extent in buffer.shape)
-            return ArrayArg(
-                name, buffer.name, kind.dtype, shape, kind.layout, buffer.name in written,
-                function.argument_loc(name),
-            )  # fmt: skip
+        case ArrayType() | PartType():
+            record = array_record(b, name, kind, rename, b.given[name][0] in written)
+            return replace(record, loc=function.argument_loc(name))
         case _:
             assert_never(kind)

@@ -59,6 +59,9 @@ def _result(b: Builder, value: Value, loc: Loc | None) -> Result:
 def _array(b: Builder, value: Tensor) -> Result:
     if dynamic_params(*value.shape):
         return _counted(b, value)
+    for array, given in b.given.values():
+        if _is_same(value, given):
+            return Result(ResultKind.ARGUMENT, array)
     settled = replace(value, shape=tuple(clipped(extent) for extent in value.shape))
     buffer = is_whole(settled)
     if buffer is not None and buffer.argument is not None:
@@ -70,6 +73,15 @@ def _array(b: Builder, value: Tensor) -> Result:
     buffer.returned = True
     kind = ResultKind.OUTPUT if buffer.shape else ResultKind.SCALAR
     return Result(kind, buffer.name)
+
+
+def _is_same(value: Tensor, given: Tensor) -> bool:
+    """Whether `value` is the view that an argument is."""
+    if value.view is None or given.view is None or value.view.buffer is not given.view.buffer:
+        return False
+    index = tuple(Iter(f"?{d}") for d in range(value.rank))
+    same = value.shape == given.shape and value.rank > 0
+    return same and value.view.index(index) == given.view.index(index)
 
 
 def _counted(b: Builder, value: Tensor) -> Result:

@@ -24,12 +24,44 @@ class Layout(Enum):
     STRIDED = "strided"  # every stride is passed, in elements; negative and zero allowed
 
 
+NO_AXIS = -1
+"""For a dimension of length 1 that runs along no dimension of the owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The subscript at which a part begins in its owner: `value`, counted from either end.
+
+    None: any; the call finds it (`StartOf`).
+    """
+
+    value: int | None
+    from_end: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Where an array argument lies in the memory of argument number `owner`.
+
+    Its element 0 is element `starts` of the owner.  Dimension `d` runs along the owner's dimension
+    `axes[d]`, `steps[d]` elements at a time.
+    """
+
+    owner: int
+    starts: tuple[Start, ...]
+    axes: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayArg:
     """An array the caller passes.
 
     `name` is the argument's name in the user's function, `array` its name in the Scop.  `shape`
     gives each dimension as an expression over size parameters; a call with another is refused.
+    An argument with a `part` has no array of its own.  `before`: the array in the Scop begins so
+    many elements before the argument, in each dimension, because its parts lie around it; `around`
+    is the array's shape then.
     """
 
     name: str
@@ -39,6 +71,9 @@ class ArrayArg:
     layout: Layout
     written: bool
     loc: Loc | None = None
+    part: Part | None = None
+    before: tuple[int, ...] = ()
+    around: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +115,17 @@ class IntegerOf:
 
 
 @dataclass(frozen=True, slots=True)
+class StartOf:
+    """A size parameter: where argument number `argument` begins in dimension `dim` of its owner."""
+
+    param: str
+    argument: int
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
 class Computed:
-    """A size parameter computed by the call: `value` is INT64 over the sizes that arguments give."""
+    """A size parameter computed by the call: `value` is INT64 over the other sizes."""
 
     param: str
     value: Expr
@@ -177,7 +221,7 @@ class Signature:
 
     `arguments` in the order of the user's function.  `returns_tuple` tells `return x` from
     `return x,`; no results means None is returned.  `faults` and `library` are what the kernel can
-    run into and calls; `computed` are sizes made of `sizes`.
+    run into and calls; `computed` are sizes made of `sizes` and `starts`.
     """
 
     name: str
@@ -190,6 +234,22 @@ class Signature:
     faults: tuple[Fault, ...] = ()
     library: tuple[LibraryCall, ...] = ()
     computed: tuple[Computed, ...] = ()
+    starts: tuple[StartOf, ...] = ()
+
+    @property
+    def separate(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of array arguments that must not share elements: one of them is written."""
+        homes = {
+            number: (argument.written, number if argument.part is None else argument.part.owner)
+            for number, argument in enumerate(self.arguments)
+            if isinstance(argument, ArrayArg)
+        }
+        return tuple(
+            (i, j)
+            for i, (first, home) in homes.items()
+            for j, (second, other) in homes.items()
+            if i < j and home != other and (first or second)
+        )
 
 
 @unique

@@ -26,6 +26,7 @@ from polyopt.ir.source import (
     SizeOf,
 )
 from polyopt.ir.types import DType, Kind
+from polyopt.runtime.sharing import address, is_placed, overlaps_itself, share, starts_of
 from polyopt.runtime.values import AnyArray, array_of, dtype_known, native_array, type_name
 
 SIZE_LIMIT = 1 << 48
@@ -87,6 +88,7 @@ def check_call(signature: Signature, values: Sequence[object]) -> Bound:
     for check in signature.checks:
         if not evaluate(check.condition, sizes):
             raise _failed(signature, check, sizes)
+    _check_around(signature, arrays, sizes)
     _check_overlap(signature, arrays)
     return Bound(arrays, symbols, sizes, _output_shapes(signature, sizes))
 
@@ -132,7 +134,8 @@ def _check_memory(argument: ArrayArg, array: AnyArray) -> None:
             loc=loc,
             hint=f"pass a copy: `{name}.copy()`",
         )
-    if argument.written and array.size and _overlaps_itself(array):
+    coincide = overlaps_itself(array.strides, array.shape, item)
+    if argument.written and array.size and coincide:
         raise ArgumentError(
             "PO0212",
             f"elements of `{name}` share memory with each other and the kernel writes it",
@@ -158,17 +161,6 @@ def layouts_of(array: AnyArray) -> tuple[Layout, ...]:
     if array.shape[-1] == 1 or array.strides[-1] == array.itemsize:
         return (Layout.ROWS, Layout.STRIDED)
     return (Layout.STRIDED,)
-
-
-def _overlaps_itself(array: AnyArray) -> bool:
-    """Tell whether dimensions in order of stride fail to nest, so that elements may coincide."""
-    reach = array.itemsize
-    steps = sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1)
-    for step, extent in steps:
-        if step < reach:
-            return True
-        reach += step * (extent - 1)
-    return False
 
 
 def _number(argument: ScalarArg, value: object) -> object:
@@ -247,6 +239,7 @@ def _sizes(
                 sizes[size.param] = value
             case _:
                 assert_never(size)
+    _starts(signature, arrays, sizes)
     for computed in signature.computed:
         sizes[computed.param] = _computed(computed, sizes)
     return sizes
@@ -348,32 +341,95 @@ def _place(signature: Signature, param: str) -> str:
     raise AssertionError(f"no size {param}")
 
 
+def _starts(
+    signature: Signature, arrays: Mapping[str, AnyArray], sizes: dict[str, int]
+) -> None:
+    """Find out where arguments that share memory lie in their owners."""
+    bound = {(s.argument, s.dim): s.param for s in signature.starts}
+    for number, argument in enumerate(signature.arguments):
+        if not isinstance(argument, ArrayArg) or argument.part is None:
+            continue
+        owner = signature.arguments[argument.part.owner]
+        assert isinstance(owner, ArrayArg)
+        found = starts_of(arrays[owner.array], arrays[argument.array], argument.part)
+        if found is None:
+            raise ArgumentError(
+                "PO0209",
+                f"this kernel was compiled for a call where `{argument.name}` lies in the memory "
+                f"of `{owner.name}`",
+                loc=argument.loc,
+                hint="call the kernel itself: it compiles for the arrays it meets",
+            )
+        for dim, start in enumerate(found):
+            if (number, dim) in bound:
+                sizes[bound[number, dim]] = start
+
+
+def _check_around(
+    signature: Signature, arrays: Mapping[str, AnyArray], sizes: Mapping[str, int]
+) -> None:
+    for argument in signature.arguments:
+        if not isinstance(argument, ArrayArg) or not argument.before:
+            continue
+        array = arrays[argument.array]
+        around = [evaluate(extent, sizes) for extent in argument.around]
+        if overlaps_itself(array.strides, around, array.itemsize):
+            raise ArgumentError(
+                "PO0209",
+                f"this kernel was compiled for other arrays around `{argument.name}`",
+                loc=argument.loc,
+                hint="call the kernel itself: it compiles for the arrays it meets",
+            )
+
+
+class OverlapError(ArgumentError):
+    """Arguments share elements that the kernel writes; `pairs` are their positions."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        pairs: tuple[tuple[int, int], ...],
+        loc: Loc | None,
+        notes: tuple[str, ...],
+        hint: str | None,
+    ) -> None:
+        super().__init__("PO0205", message, loc=loc, notes=notes, hint=hint)
+        self.pairs = pairs
+
+
 def _check_overlap(signature: Signature, arrays: Mapping[str, AnyArray]) -> None:
-    listed = [a for a in signature.arguments if isinstance(a, ArrayArg)]
-    spans = [_span(arrays[a.array]) for a in listed]
-    for i, first in enumerate(listed):
-        for j, second in enumerate(listed[i + 1 :], start=i + 1):
-            if not (first.written or second.written):
-                continue
-            if spans[i][0] < spans[j][1] and spans[j][0] < spans[i][1]:
-                written, other = (first, second) if first.written else (second, first)
-                raise ArgumentError(
-                    "PO0205",
-                    f"`{written.name}` is written and its memory overlaps that of `{other.name}`",
-                    loc=written.loc,
-                    hint=f"pass a copy of one of them: `{other.name}.copy()`",
-                )
+    listed = {n: a for n, a in enumerate(signature.arguments) if isinstance(a, ArrayArg)}
+    pairs = tuple(
+        (i, j)
+        for i, j in signature.separate
+        if share(arrays[listed[i].array], arrays[listed[j].array])
+    )
+    if not pairs:
+        return
+    first, second = (listed[number] for number in pairs[0])
+    written, other = (first, second) if first.written else (second, first)
+    one, two = arrays[written.array], arrays[other.array]
+    hint = f"pass a copy of one of them: `{other.name}.copy()`"
+    if is_placed(one, two):
+        hint = f"call the kernel itself: it compiles for arrays that share memory; or {hint}"
+    raise OverlapError(
+        f"`{written.name}` is written and its memory overlaps that of `{other.name}`",
+        pairs=pairs,
+        loc=written.loc,
+        notes=_overlap(written.name, one, other.name, two),
+        hint=hint,
+    )
 
 
-def _span(array: AnyArray) -> tuple[int, int]:
-    """Return the first byte of `array` and the one after its last; nothing for an empty array."""
-    if array.size == 0:
-        return 0, 0
-    low = high = int(array.__array_interface__["data"][0])
-    for stride, extent in zip(array.strides, array.shape, strict=True):
-        reach = stride * (extent - 1)
-        low, high = low + min(reach, 0), high + max(reach, 0)
-    return low, high + array.itemsize
+def _overlap(first: str, one: AnyArray, second: str, two: AnyArray) -> tuple[str, ...]:
+    """Return how two arrays lie in memory, in words."""
+    gap = address(two) - address(one)
+    place = f"{abs(gap)} bytes {'behind' if gap > 0 else 'before'} it" if gap else "there too"
+    return (
+        f"`{first}` is {one.dtype} of shape {one.shape} with strides {one.strides}",
+        f"`{second}` begins {place}: {two.dtype} of shape {two.shape} with strides {two.strides}",
+    )
 
 
 def _output_shapes(

@@ -1,6 +1,6 @@
 """Load a built library and make it callable from Python.
 
-In: a library's path, its `Source`, a thread count.  Out: `Loaded`, four functions.
+In: a library's path, its `Source`, a thread count.  Out: `Loaded`, its functions.
 Refuses: a library that cannot be loaded (PO0503).
 """
 
@@ -30,12 +30,14 @@ class Loaded:
     """A kernel in memory.
 
     `call(*args)` runs it, or returns NotImplemented when something does not fit; `dispatch` also
-    declines large arrays that code for a more regular layout would serve better.  Both raise what
-    the kernel ran into.  `is_forked()`: the process forked, threads must be set before a call.
+    declines large arrays that code for a more regular layout would serve better; `call_apart` takes
+    the caller's word that arrays share no element.  All raise what the kernel ran into.
+    `is_forked()`: the process forked, threads must be set before a call.
     """
 
     call: Callable[..., Any]
     dispatch: Callable[..., Any]
+    call_apart: Callable[..., Any]
     is_forked: Callable[[], bool]
     set_threads: Callable[[int], None]
 
@@ -64,7 +66,9 @@ def load_extension(
         support.library,
         support.trim,
     )
-    return Loaded(module.call, module.dispatch, module.is_forked, module.set_threads)
+    return Loaded(
+        module.call, module.dispatch, module.call_apart, module.is_forked, module.set_threads
+    )
 
 
 def load_foreign(path: Path, source: Source, threads: int) -> Loaded:
@@ -73,7 +77,7 @@ def load_foreign(path: Path, source: Source, threads: int) -> Loaded:
         kernel = ForeignKernel(path, source, threads_at_load(threads) if source.openmp else 1)
     except (OSError, AttributeError) as error:
         raise _not_loadable(path, error) from None
-    return Loaded(kernel.call, kernel.dispatch, kernel.is_forked, kernel.set_threads)
+    return Loaded(kernel.call, kernel.call, kernel.call, kernel.is_forked, kernel.set_threads)
 
 
 def _not_loadable(path: Path, error: Exception) -> ToolchainError:

@@ -40,12 +40,15 @@ from polyopt.ir.source import (
     LibraryCall,
     Operand,
     OutputArray,
+    Part,
     Result,
     ResultKind,
     ScalarArg,
     Signature,
     SizeOf,
     Source,
+    Start,
+    StartOf,
 )
 from polyopt.ir.types import DType
 
@@ -54,7 +57,7 @@ _RECORDS: dict[str, type] = {
     for cls in (
         Loc, ArrayArg, ScalarArg, ConstArg, SizeOf, IntegerOf, OutputArray, Result, Check,
         Computed, Signature, CParam, Source,
-        Fault, LibraryCall, Operand,
+        Fault, LibraryCall, Operand, Part, Start, StartOf,
         Const, Iter, Param, Symbol, Load, Unary, Binary, Compare, Call, Select, Cast,
     )
 }  # fmt: skip

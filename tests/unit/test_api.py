@@ -347,11 +347,8 @@ def test_read_only_and_overlapping():
     with pytest.raises(ArgumentError, match="PO0204"):
         k(A, B, C)
     with pytest.raises(ArgumentError, match="PO0205"):
-        k(A, B, B)
+        k.compile(A, B, np.zeros_like(A))(A, B, B)
     np.testing.assert_array_equal(B, arrays()[1])
-    big = np.zeros(20)
-    with pytest.raises(ArgumentError, match="PO0205"):
-        k(big[:10], big[10:], big[5:15])
     with pytest.raises(ArgumentError, match="PO0212"):
         k(A, B, np.lib.stride_tricks.as_strided(np.zeros(5), (5,), (0,)))
 

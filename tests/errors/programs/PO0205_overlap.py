@@ -10,4 +10,4 @@ def f(a, b):
 
 def act():
     a = np.zeros(10)
-    f(a[1:], a[:-1])
+    f(a[1:], a.view(np.int64)[:-1])
