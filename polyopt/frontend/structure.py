@@ -82,6 +82,8 @@ class Rewriter:
         for node in body:
             if isinstance(node, Loop) and _holds([node], ast.Return):
                 result.append(_with_body(node, self._leaving(node.body), node.orelse))
+                if _is_endless(node):
+                    return [*result, self._final(node)]
                 test = ast.Name(RETURNED, ast.Load())
                 result.append(_placed(ast.If(test, [self._final(node)], []), node))
             elif isinstance(node, ast.If):
@@ -201,6 +203,12 @@ class Rewriter:
             branch = ast.If(node.test, then or [_placed(ast.Pass(), node)], otherwise)
             return [*result, ast.copy_location(branch, node)]
         return result
+
+
+def _is_endless(node: Loop) -> bool:
+    """Whether only a `return` ends the loop."""
+    test = node.test if isinstance(node, ast.While) else None
+    return isinstance(test, ast.Constant) and bool(test.value) and not _breaks(node.body)
 
 
 def _leaves(body: Sequence[ast.stmt]) -> bool:

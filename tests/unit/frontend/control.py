@@ -415,3 +415,15 @@ def two_names_for_one_array(a):
             break
         p = r * 0.5
     return r, p
+
+
+@case(lambda n, rng: (n + 2.5,))
+def returned_from_an_endless_loop(a):
+    x = a
+    n = 0
+    while True:
+        n += 1
+        new = 0.5 * (x + a / x)
+        if abs(new - x) < 1e-12 or n > 60:
+            return new, n
+        x = new
