@@ -99,7 +99,24 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
     outer = (
         f"{label}[0]" if roles.batch and band.members[roles.batch[0]].coincident else f"{tile}[0]"
     )
-    return schedule.attempt(*steps, Parallelize(outer)) or schedule.attempt(*steps)
+    found = schedule.attempt(*steps)
+    if found is None:
+        return None
+    found = found.attempt(*_narrow(f"{box}.rest", sizes)) or found
+    return found.attempt(Parallelize(outer)) or found
+
+
+def _narrow(rest: str, sizes: Sizes) -> list[Transform]:
+    """Return the steps that give leftover columns register tiles one vector wide."""
+    point = f"{rest}.point"
+    return [
+        Interchange(f"{rest}[0]", f"{rest}[2]"),
+        Tile(rest, (sizes.lanes,)),
+        Interchange(f"{point}[0]", f"{point}[2]"),
+        Unroll(f"{point}[1]"),
+        Vectorize(f"{point}[2]"),
+        Separate(f"{rest}.tile", point, (sizes.register_rows, sizes.lanes)),
+    ]
 
 
 def order_steps(label: str, band: Band, order: tuple[int, ...]) -> list[Transform]:
@@ -123,6 +140,7 @@ class Sizes:
     depth: int
     register_rows: int
     register_columns: int
+    lanes: int
 
 
 def _sizes(schedule: Schedule, label: str, machine: Machine) -> Sizes:
@@ -141,7 +159,7 @@ def _sizes(schedule: Schedule, label: str, machine: Machine) -> Sizes:
     depth = _multiple(machine.l1 // 2 // (columns * size), 8, 256)
     row_block = _multiple(machine.l2 // 2 // (depth * size), rows, 96)
     column_block = _multiple(machine.l2 // (depth * size), columns, 1024)
-    return Sizes(row_block, column_block, depth, rows, columns)
+    return Sizes(row_block, column_block, depth, rows, columns, lanes)
 
 
 def _multiple(value: int, of: int, most: int) -> int:
