@@ -22,6 +22,7 @@ from polyopt.frontend.operators import operand
 from polyopt.frontend.promote import cast, common_dtype, number_of
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.values import (
+    Iterated,
     Known,
     Number,
     Operandish,
@@ -152,6 +153,8 @@ def _flat(b: Builder, value: Value, loc: Loc | None) -> list[Operandish]:
 def array_or_number(b: Builder, value: Value, loc: Loc | None) -> Operandish:
     """Return what NumPy makes of an argument: a list is an array."""
     found = as_sequence(value)
+    if isinstance(found, Iterated) and found.as_array is not None:
+        return found.as_array()
     return nested(b, found, None, loc) if isinstance(found, Sequence) else operand(found, loc)
 
 

@@ -68,7 +68,14 @@ def comprehension(b: Builder, frame: Frame, node: Comprehension, evaluate: Evalu
         bind_target(inner, first.target, each.item(index))
         return evaluate(b, inner, node.elt)
 
-    return Generated(each.count, item, isinstance(node, ast.ListComp))
+    if not isinstance(node, ast.ListComp):
+        return Generated(each.count, item)
+    items_alone = Generated(each.count, item, is_list=True)
+
+    def as_array() -> Tensor:
+        return collected(b, items_alone, None, args.loc)
+
+    return Generated(each.count, item, as_array, is_list=True)
 
 
 def _items(

@@ -175,10 +175,14 @@ class Slice:
 
 @dataclass(frozen=True, eq=False)
 class Iterated:
-    """What `for` may run over besides a range: `count` items, item `i` being `item(i)`."""
+    """What `for` may run over besides a range: `count` items, item `i` being `item(i)`.
+
+    `as_array` makes NumPy's array of a list.
+    """
 
     count: Expr
     item: Callable[[Expr], Value]
+    as_array: Callable[[], Tensor] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -162,3 +162,12 @@ def test_return_in_every_turn() -> None:
 def test_arrays_of_two_types_are_refused() -> None:
     with pytest.raises(PolyoptError, match="PO0160"):
         compiled(element_types_differ, VECTOR, 5)
+
+
+def reduced_comprehensions(A, M):
+    largest = np.max([x * 2 for x in A[1:]])
+    return np.sum([row.sum() for row in M]), largest, np.mean([abs(v) for v in A])
+
+
+def test_comprehensions_are_arrays_to_numpy() -> None:
+    agree(reduced_comprehensions, VECTOR, np.arange(12.0).reshape(3, 4))
