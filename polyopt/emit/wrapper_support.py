@@ -181,15 +181,18 @@ static inline int locate(const Py_buffer *owner, const Py_buffer *part, const St
         starts[d] = 0;
     if (is_empty(part))
         return 1;
-    for (int d = 0; d < part->ndim; d++)
+    for (int d = 0; d < part->ndim; d++)    /* strides of dimensions of length 1 mean nothing */
         if (part->shape[d] > 1
-            && (axes[d] < 0 || part->strides[d] != steps[d] * owner->strides[axes[d]]))
+            && (axes[d] < 0 || owner->shape[axes[d]] <= 1
+                || part->strides[d] != steps[d] * owner->strides[axes[d]]))
             return 0;
     intptr_t rest = (intptr_t)((uintptr_t)part->buf - (uintptr_t)owner->buf);
     char left[64] = { 0 };
     for (int d = 0; d < owner->ndim; d++) {
         if (given[d].known) {
             starts[d] = given[d].from_end ? owner->shape[d] - 1 - given[d].value : given[d].value;
+            if (starts[d] != 0 && owner->shape[d] <= 1)
+                return 0;
             rest -= starts[d] * owner->strides[d];
         } else
             left[d] = owner->shape[d] > 1 && owner->strides[d] != 0;

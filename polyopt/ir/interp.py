@@ -268,6 +268,8 @@ def _bind(signature: Signature, args: Sequence[object]) -> tuple[Arrays, dict[st
             case ArrayArg():
                 if not isinstance(value, np.ndarray) or value.dtype != spec.dtype.numpy:
                     raise ArgumentError("PO0202", f"{spec.name} must be an array of {spec.dtype}")
+                if spec.part is not None or spec.before:
+                    raise ArgumentError("PO0209", f"{spec.name} shares memory: not interpreted")
                 arrays[spec.array] = value
             case ScalarArg():
                 symbols[spec.symbol] = spec.dtype.numpy.type(value)

@@ -92,7 +92,7 @@ def placement_beside(owner: AnyArray, part: AnyArray) -> Placement | None:
     if owner.dtype != part.dtype or owner.ndim != part.ndim or not part.size:
         return None
     for s, t, n, m in zip(owner.strides, part.strides, owner.shape, part.shape, strict=True):
-        if s != t and (n > 1 or m > 1):
+        if (s != t and n > 1 and m > 1) or (m > 1 and n == 1):
             return None
     numbers = tuple(range(owner.ndim))
     for starts in _splits(owner, address(part) - address(owner)):
@@ -159,13 +159,13 @@ def _splits(owner: AnyArray, distance: int) -> list[tuple[int, ...]]:
 
 def starts_of(owner: AnyArray, part: AnyArray, spec: Part) -> tuple[int, ...] | None:
     """Return where `part` begins in `owner` if it runs as `spec` says, or None."""
-    starts = [0] * owner.ndim
+    starts, strides = [0] * owner.ndim, _strides(owner)
     if part.size == 0:
         return tuple(starts)
     for axis, step, stride, extent in zip(
         spec.axes, spec.steps, part.strides, part.shape, strict=True
     ):
-        if extent > 1 and (axis == NO_AXIS or stride != step * owner.strides[axis]):
+        if extent > 1 and (axis == NO_AXIS or stride != step * strides[axis]):
             return None
     rest = address(part) - address(owner)
     open_axes = []
@@ -174,12 +174,19 @@ def starts_of(owner: AnyArray, part: AnyArray, spec: Part) -> tuple[int, ...] | 
             open_axes.append(axis)
             continue
         starts[axis] = known_start(start, start.value, owner.shape[axis])
-        rest -= starts[axis] * owner.strides[axis]
-    for axis in sorted(open_axes, key=lambda d: -abs(owner.strides[d])):
-        if owner.shape[axis] > 1 and owner.strides[axis]:
-            starts[axis] = rest // owner.strides[axis]
-            rest -= starts[axis] * owner.strides[axis]
+        if starts[axis] and not strides[axis]:
+            return None
+        rest -= starts[axis] * strides[axis]
+    for axis in sorted(open_axes, key=lambda d: -abs(strides[d])):
+        if strides[axis]:
+            starts[axis] = rest // strides[axis]
+            rest -= starts[axis] * strides[axis]
     return tuple(starts) if rest == 0 else None
+
+
+def _strides(array: AnyArray) -> tuple[int, ...]:
+    """Return the strides, zero where the length is 1: no two things agree on these."""
+    return tuple(s if n > 1 else 0 for s, n in zip(array.strides, array.shape, strict=True))
 
 
 def known_start(start: Start, value: int, extent: int) -> int:
