@@ -26,8 +26,8 @@ CALL: dict[str, Entry] = {
         "pass a copy",
     ),
     "PO0205": Entry(
-        "an array that the kernel writes shares elements with another argument, and the two are not "
-        "parts of one array: other element types, strides that do not match",
+        "an array that the kernel writes shares elements with another argument, and the two are "
+        "not parts of one array: other element types, strides that do not match",
         "kernel(a, a.view(np.int64)); compiled(a, a), compiled for arrays apart",
         "pass a copy of one of them; call the kernel itself, which compiles for arrays that share "
         "memory",
