@@ -17,6 +17,7 @@ from polyopt.frontend.expressions import evaluate
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.growing import HINT, grow, made
 from polyopt.frontend.integers import floordiv, minus
+from polyopt.frontend.lists import as_list
 from polyopt.frontend.memory import settled, store
 from polyopt.frontend.rotation import trips
 from polyopt.frontend.values import (
@@ -126,4 +127,4 @@ def _array(b: Builder, name: str, loop: Loop, value: Value, node: ast.Call, fram
     whole = view_of(b.new_buffer(name, element.dtype, shape))
     row = remapped(whole, element.shape, lambda inner: (place, *inner))
     store(b, row, element, loc)
-    return Tensor(shape, whole.dtype, whole.at, whole.view)
+    return as_list(Tensor(shape, whole.dtype, whole.at, whole.view))

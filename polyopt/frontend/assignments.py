@@ -9,6 +9,7 @@ import ast
 from dataclasses import dataclass
 
 from polyopt.errors import Loc
+from polyopt.frontend import lists
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
@@ -53,7 +54,7 @@ def assign(
     b: Builder, frame: Frame, targets: list[ast.expr], value: ast.expr, node: ast.stmt
 ) -> None:
     """`target = value`, or several targets."""
-    result = evaluate(b, frame, value)
+    result = lists.in_memory(b, frame.function.tree, targets, evaluate(b, frame, value))
     if len(targets) > 1:
         first = targets[0]
         result = kept(b, first.id if isinstance(first, ast.Name) else "tmp", result)
@@ -188,6 +189,8 @@ def _target_view(
         )
     refuse_write(b, base, frame.loc(target))
     parts = parts_of(b, frame, target)
+    if lists.is_list(base):
+        lists.refuse_slices(parts, frame.loc(target))
     if len(parts) == 1 and isinstance(parts[0], Mask):  # one of lower rank picks whole rows
         return base, parts[0].flags, pending
     name = ast.unparse(target.value)
@@ -272,6 +275,7 @@ def _widened(view: Tensor, mask: Tensor, loc: Loc | None) -> Tensor:
 def write(b: Builder, view: Tensor, value: Value, loc: Loc | None) -> None:
     """`view[...] = value`."""
     found = operand(value, loc)
+    lists.widen(b, view, found.dtype, loc)
     if view.rank == 0:
         if isinstance(found, Tensor) and found.fold is not None and found.rank == 0:
             store(b, view, found, loc)
@@ -300,6 +304,7 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
         case ast.Name(id=name):
             current = lookup(b, frame, name, loc)
             value = _unchanged(b, frame, current, node)
+            lists.refuse_growth(current, loc)
             if isinstance(current, Tensor) and current.rank > 0:
                 refuse_write(b, current, loc)
                 _augment_array(b, current, node.op, value, loc)

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from polyopt.errors import Loc
-from polyopt.frontend import arguments, regrouping, selection
+from polyopt.frontend import arguments, lists, regrouping, selection
 from polyopt.frontend.advice import builtin_names, did_you_mean, instead_of_attribute
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
@@ -103,7 +103,11 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
         case ast.Subscript():
             return _subscript(b, frame, node)
         case ast.BinOp(left=left, op=op, right=right):
-            values = beside_arrays(b, evaluate_all(b, frame, (left, right)), loc)
+            found = evaluate_all(b, frame, (left, right))
+            of_lists = lists.operated(b, BINARY.get(type(op), "matmul"), found, loc)
+            if of_lists is not None:
+                return of_lists
+            values = beside_arrays(b, found, loc)
             if isinstance(op, ast.MatMult):
                 sides = tuple(settled(b, operand(value, loc)) for value in values)
                 return matmul(b, sides[0], sides[1], loc)
@@ -114,6 +118,7 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
         case ast.UnaryOp(op=op, operand=inner):
             name = UNARY[type(op)]
             only = evaluate(b, frame, inner)
+            lists.operated(b, name, (only,), loc)
             return through(b, (only,), lambda plain: operate(b, name, plain, loc), loc)
         case ast.BoolOp():
             return _bool_op(b, frame, node)
@@ -301,7 +306,8 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
                 return picked(b, forced(b, base), parts[0].flags, name, loc)
             if is_fancy(parts):
                 return as_value(gathered(b, base, parts, name, loc))
-            return as_value(select_parts(b, forced(b, base), parts, name, loc))
+            part = select_parts(b, forced(b, base), parts, name, loc)
+            return as_value(lists.cut_out(b, part, parts) if lists.is_list(base) else part)
         case Known(value=known) if known is np.r_ or known is np.c_:
             return rows_or_columns(b, _joined_parts(b, frame, node.slice), known is np.c_, loc)
         case Known(value=known) if known is np.mgrid or known is np.ogrid:
@@ -524,6 +530,7 @@ def _compared(b: Builder, op: ast.cmpop, left: Value, right: Value, loc: Loc | N
             return contained(b, left, right, isinstance(op, ast.In), loc)
         case _:
             name = COMPARE[type(op)]
+            lists.operated(b, name, (left, right), loc)
             left, right = beside_arrays(b, (left, right), loc)
             return through(b, (left, right), lambda plain: operate(b, name, plain, loc), loc)
 

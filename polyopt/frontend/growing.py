@@ -32,6 +32,7 @@ def made(b: Builder, name: str, place: Place, items: tuple[Number, ...]) -> Grow
     room = b.facts.resolve(room)
     room = b.dynamic(as_affine(b.facts, room) if is_over_params(room) else room, "room")
     buffer = b.new_buffer(name, dtype, (room,))
+    buffer.is_list = True
     count = b.unconditional(f"{name}_count", integer(len(items)), ZERO)
     for n, item in enumerate(items):
         b.emit((), Load(buffer.name, (integer(n),), dtype), cast(item.expr, dtype, b.loc))
@@ -43,6 +44,8 @@ def grow(
 ) -> Growing | None:
     """Append `item`; None while earlier readings have not seen the list grow here."""
     place, site = places
+    if site in b.facts.grown.get(place, {}) and not isinstance(found, Growing):
+        refuse("PO0152", f"`{name}` cannot grow here", b.loc, HINT)
     kind = b.facts.widths.get(place, (item.dtype, item.weak))
     b.facts.set_width(place, *joined(kind, (item.dtype, item.weak), b.loc))
     b.facts.set_room(place, site, _room(b, name, home))

@@ -39,6 +39,7 @@ from polyopt.frontend.constants import as_sequence, nested
 from polyopt.frontend.folds import with_unit_axes
 from polyopt.frontend.generating import collected
 from polyopt.frontend.library import Written
+from polyopt.frontend.lists import is_list
 from polyopt.frontend.memory import forced
 from polyopt.frontend.reductions import reduction
 from polyopt.frontend.ufuncs import PAIRS, UFUNCS
@@ -68,13 +69,16 @@ def _made(b: Builder, value: Value, kind: Value, args: Arguments) -> Tensor:
     if isinstance(found, Sequence):
         return nested(b, found, dtype(kind, args.loc), args.loc)
     array = forced(b, tensor(b, value, args.loc))
+    if is_list(array):
+        array = Tensor(array.shape, array.dtype, array.at)
     return creation.converted(array, dtype(kind, args.loc) or array.dtype, args.loc)
 
 
 def asarray(b: Builder, args: Arguments) -> Value:
     """np.asarray: the array itself where its type is the one wanted"""
     value, kind, *_ = args.take("a", "dtype order device copy like")
-    if isinstance(value, Tensor) and dtype(kind, args.loc) in (None, value.dtype):
+    wanted = dtype(kind, args.loc)
+    if isinstance(value, Tensor) and not is_list(value) and wanted in (None, value.dtype):
         return value
     return _made(b, value, kind, args)
 

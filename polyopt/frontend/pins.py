@@ -155,6 +155,7 @@ def _pin_array(
     source = value.view.buffer if value.view is not None else None
     copy = stored(b, Tensor(value.shape, dtype, lambda i: cast(value.at(i), dtype)), name)
     assert copy.view is not None
+    copy.view.buffer.is_list = source is not None and source.is_list
     shared = source is not None and (
         own is None or not is_ours or _has_other_names(frame, name, own)
     )

@@ -37,6 +37,7 @@ class Buffer:
     """Storage: an argument (`argument` names it) or an array made by the kernel.
 
     `faults`: the array of faults met, one element for each; its shape is known at the end.
+    `is_list`: it holds the items of a Python list, which was made at `made_at`.
     `length` names the variable that says how many entries of dimension `counted` are returned.
     """
 
@@ -47,6 +48,8 @@ class Buffer:
     layout: Layout = Layout.C
     returned: bool = False
     faults: bool = False
+    is_list: bool = False
+    made_at: tuple[object, ...] | None = None
     length: str | None = None
     counted: int = 0
 

@@ -13,6 +13,7 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.compaction import compacted
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.generating import Generated, collected
+from polyopt.frontend.lists import made
 from polyopt.frontend.marks import Binding, Mark
 from polyopt.frontend.memory import EXPENSIVE, is_stable, settled, stored, stored_number
 from polyopt.frontend.pins import learn_result, store_pinned
@@ -77,7 +78,7 @@ def kept(b: Builder, name: str, value: Value) -> Value:  # noqa: C901  one case 
         case Sequence(items=items):
             return Sequence(tuple(kept(b, name, item) for item in items), value.is_list)
         case Generated(is_list=True):
-            return collected(b, value, None, b.loc)
+            return made(b, lambda kind: collected(b, value, kind, b.loc))
         case Known() | Growing() | Range() | Slice() | Iterated() | Method() | Gone():
             return value
 
