@@ -80,14 +80,18 @@ def jam_sums(schedule: Schedule, machine: Machine) -> Schedule:
         schedule = contraction(schedule, label, machine) or sums(schedule, label) or schedule
         if not any(member.coincident for member in outer.members):
             for inner in [band.label for band in bands(outer.child)]:
-                schedule = contraction(schedule, inner, machine) or schedule
+                found = contraction(schedule, inner, machine) or sums(schedule, inner)
+                schedule = found or schedule
     return schedule
 
 
 def jammed(schedule: Schedule) -> int:
     """Return how many contractions have been tiled: those with register tiles of two loops."""
     return sum(
-        isinstance(step, Separate) and len(step.sizes) > 1 and all(step.sizes)
+        isinstance(step, Separate)
+        and len(step.sizes) > 1
+        and all(step.sizes)
+        and not step.point.endswith(".rest.point")
         for step in schedule.trace
     )
 

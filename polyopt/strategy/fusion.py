@@ -7,6 +7,7 @@ via loop fusion and distribution", 1993.
 
 from __future__ import annotations
 
+from polyopt.ir.expr import Call, walk
 from polyopt.ir.scop import Scop
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree, find_band, statements_of
@@ -53,6 +54,8 @@ def _fuse(schedule: Schedule, first: str, second: str) -> Schedule | None:
         return None
     common = min(len(one.members), len(two.members))
     for count in range(common, 0, -1):
+        if _loses_lanes(schedule, one, two, count):
+            continue
         fused = schedule.attempt(Fuse(first, second, count))
         if fused is None:
             continue
@@ -61,6 +64,28 @@ def _fuse(schedule: Schedule, first: str, second: str) -> Schedule | None:
         if all(j.coincident or not (a.coincident or b.coincident) for j, a, b in parts):
             return fused
     return None
+
+
+def _loses_lanes(schedule: Schedule, one: Band, two: Band, count: int) -> bool:
+    """Tell whether fusing `count` loops takes functions such as exp out of SIMD lanes.
+
+    A nest that has no loop left inside the joint ones runs them one by one, between the other's
+    inner loops.
+    """
+    for nest, other in ((one, two), (two, one)):
+        if _is_used_up(nest, count) and not _is_used_up(other, count) and _calls(schedule, nest):
+            return True
+    return False
+
+
+def _is_used_up(nest: Band, count: int) -> bool:
+    return len(nest.members) == count and isinstance(nest.child, Leaf)
+
+
+def _calls(schedule: Schedule, nest: Band) -> bool:
+    names = statements_of(schedule.scop, nest.members[0].schedule.domain())
+    values = (schedule.scop.statement(name).value for name in names)
+    return any(isinstance(part, Call) for value in values for part in walk(value))
 
 
 def share_data(schedule: Schedule, first: str, second: str) -> bool:
