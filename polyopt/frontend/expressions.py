@@ -570,12 +570,12 @@ def _conditional(b: Builder, frame: Frame, node: ast.IfExp) -> Value:
 
 
 def _kind_of_both(b: Builder, then: Operandish, otherwise: Operandish, loc: Loc | None) -> DType:
-    """Python gives the side as it is; numbers get a type for both, arrays must agree."""
+    """Python gives the side as it is; its own numbers get a type for both, others must agree."""
     kind = common_dtype(((then.dtype, then.weak), (otherwise.dtype, otherwise.weak)), loc)
     sides = (as_tensor(then), as_tensor(otherwise))
     arrays = any(side.rank > 0 for side in sides)
     changed = any(not side.weak and side.dtype is not kind for side in sides)
-    if arrays and (changed or len({side.dtype is DType.BOOL for side in sides}) > 1):
+    if changed or (arrays and len({side.dtype is DType.BOOL for side in sides}) > 1):
         hint = "convert both sides to one type, such as float(x)"
         refuse("PO0161", "the sides of a conditional have different types", loc, hint)
     if sides[0].rank != sides[1].rank:

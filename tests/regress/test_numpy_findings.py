@@ -142,6 +142,15 @@ def test_numbers_of_two_types_in_a_conditional(n: int) -> None:
     agree(either_type, VECTOR, n)
 
 
+def numpy_types_differ(A, n):
+    return A * (np.int64(3) if A[0] > n else np.float32(0.5))
+
+
+def test_numpy_numbers_of_two_types_are_refused() -> None:
+    with pytest.raises(PolyoptError, match="PO0161"):
+        compiled(numpy_types_differ, VECTOR, 0)
+
+
 def element_types_differ(A, n):
     x = A * 2 if n > 0 else A
     if n > 3:
