@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from polyopt.errors import Loc
+from polyopt.frontend import lists
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import array_or_number
@@ -54,14 +55,14 @@ def note_list(b: Builder, frame: Frame, targets: list[ast.expr], value: ast.expr
             place = frame.made[name] = frame.place(targets[0], name)
             found = frame.env.get(name)
             if place in b.facts.grown and isinstance(found, Sequence):
-                items = [array_or_number(b, item, frame.loc(value)) for item in found.items]
-                frame.env[name] = made(b, name, place, _numbers(b, items, frame.loc(value)))
+                first = [array_or_number(b, item, frame.loc(value)) for item in found.items]
+                frame.env[name] = made(b, name, place, _numbers(b, first, frame.loc(value)))
         case [ast.Tuple(elts=names)], ast.Tuple(elts=parts) if len(names) == len(parts):
-            for one, part in zip(names, parts, strict=True):
-                note_list(b, frame, [one], part)
+            for target, item in zip(names, parts, strict=True):
+                note_list(b, frame, [target], item)
         case [ast.Name(id=name)], ast.Name(id=other):
             frame.lists.pop(name, None)
-            if isinstance(frame.env.get(other), Sequence):
+            if isinstance(frame.env.get(other), Sequence | Growing | Tensor):
                 frame.lists.pop(other, None)
         case _:
             for target in targets:
@@ -84,11 +85,15 @@ def append(b: Builder, frame: Frame, node: ast.Call, name: str) -> bool:
     if isinstance(found, Sequence) and _is_same_place(b.scope, home):
         frame.env[name] = Sequence((*found.items, kept(b, name, value)), True)
         return True
+    if isinstance(found, Tensor) and lists.is_list(found) and _is_same_place(b.scope, home):
+        longer = Sequence((kept(b, name, value),), True)
+        frame.env[name] = lists.operated(b, "add", (found, longer), loc) or found
+        return True
     loop = _turn(b.scope, home)
     if loop is None or not isinstance(found, Sequence) or found.items:
         (item,) = _numbers(b, [array_or_number(b, value, loc)], loc)
         places = (frame.made[name], frame.place(node, "append"))
-        frame.env[name] = grow(b, name, places, home, item, found) or found
+        grow(b, name, places, home, item, found)
         return True
     frame.env[name] = _array(b, name, loop, value, node, frame)
     return True

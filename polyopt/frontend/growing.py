@@ -41,8 +41,8 @@ def made(b: Builder, name: str, place: Place, items: tuple[Number, ...]) -> Grow
 
 def grow(
     b: Builder, name: str, places: tuple[Place, Place], home: Scope, item: Number, found: object
-) -> Growing | None:
-    """Append `item`; None while earlier readings have not seen the list grow here."""
+) -> None:
+    """Append `item`, once an earlier reading has seen the list grow here."""
     place, site = places
     if site in b.facts.grown.get(place, {}) and not isinstance(found, Growing):
         refuse("PO0152", f"`{name}` cannot grow here", b.loc, HINT)
@@ -50,11 +50,10 @@ def grow(
     b.facts.set_width(place, *joined(kind, (item.dtype, item.weak), b.loc))
     b.facts.set_room(place, site, _room(b, name, home))
     if not isinstance(found, Growing):
-        return None
+        return
     dtype = found.buffer.dtype
     b.emit((), Load(found.buffer.name, (found.count,), dtype), cast(item.expr, dtype, b.loc))
     b.emit((), found.count, Binary(BinaryOp.ADD, found.count, ONE, DType.INT64))
-    return found
 
 
 def _room(b: Builder, name: str, home: Scope) -> Expr:

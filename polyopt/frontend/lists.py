@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from polyopt.errors import Loc
-from polyopt.frontend.arguments import Arguments, number
+from polyopt.frontend.arguments import Arguments, number, tensor
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import array_or_number, nested
 from polyopt.frontend.integers import clipped, strip_casts
 from polyopt.frontend.joining import joined
-from polyopt.frontend.memory import settled, store, stored
+from polyopt.frontend.memory import forced, settled, store, stored
 from polyopt.frontend.promote import common_pair, is_castable
 from polyopt.frontend.subscripts import Cut, Part, Stepped
 from polyopt.frontend.values import Known, Number, Sequence, Tensor, Value, as_tensor, view_of
-from polyopt.ir.types import DType
+from polyopt.ir.types import DType, Kind
 
 HINT = "make an array of it: np.array(items)"
 
@@ -45,6 +46,28 @@ def made(b: Builder, make: Callable[[DType | None], Tensor]) -> Tensor:
     assert found.view is not None
     found.view.buffer.made_at = place
     return found
+
+
+_OF_PYTHON = {Kind.SIGNED: DType.INT64, Kind.UNSIGNED: DType.INT64, Kind.FLOAT: DType.FLOAT64}
+
+
+def tolist(b: Builder, args: Arguments) -> Value:
+    """ndarray.tolist of a vector"""
+    array = forced(b, tensor(b, args.take("a")[0], args.loc))
+    if array.rank != 1 or array.dtype is DType.UINT64 or array.dtype.is_complex:
+        refuse("PO0152", f"`.tolist` of an array of {array.dtype} of rank {array.rank}", args.loc)
+    return of_items(b, array, _OF_PYTHON.get(array.dtype.kind))
+
+
+def of_items(b: Builder, array: Tensor, least: DType | None = None) -> Tensor:
+    """Return `list(array)`."""
+
+    def make(kind: DType | None) -> Tensor:
+        copy = view_of(b.new_buffer("items", kind or least or array.dtype, array.shape))
+        store(b, copy, array, b.loc)
+        return replace(copy, shape=array.shape)
+
+    return made(b, make)
 
 
 def in_memory(b: Builder, tree: ast.AST, targets: list[ast.expr], value: Value) -> Value:
@@ -104,10 +127,10 @@ def operated(b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None) 
             return as_list(joined(b, parts, 0, args))
         case (
             "multiply",
-            (Tensor() as items, Known(value=int(count)))
-            | (Known(value=int(count)), Tensor() as items),
-        ) if count > 0:
-            return as_list(joined(b, [items] * count, 0, args))
+            (Tensor() as items, Known(value=int(times)))
+            | (Known(value=int(times)), Tensor() as items),
+        ) if times > 0:
+            return as_list(joined(b, [items] * times, 0, args))
         case _:
             refuse("PO0124", "this operator on a list whose items live in memory", loc, HINT)
 

@@ -39,7 +39,7 @@ from polyopt.frontend.constants import as_sequence, nested
 from polyopt.frontend.folds import with_unit_axes
 from polyopt.frontend.generating import collected
 from polyopt.frontend.library import Written
-from polyopt.frontend.lists import is_list
+from polyopt.frontend.lists import is_list, tolist
 from polyopt.frontend.memory import forced
 from polyopt.frontend.reductions import reduction
 from polyopt.frontend.ufuncs import PAIRS, UFUNCS
@@ -239,6 +239,7 @@ METHODS: dict[str, Rule | Written] = {
     "astype": creation.astype,
     "fill": creation.fill,
     "item": creation.item,
+    "tolist": tolist,
     "flatten": regrouping.flatten,
     "conj": FUNCTIONS["conjugate"],
     **indexing.METHODS,

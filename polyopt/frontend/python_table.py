@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from polyopt.frontend import math_table, selection
+from polyopt.frontend import lists, math_table, selection
 from polyopt.frontend.arguments import Arguments, is_none, number
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.closures import Closure
@@ -31,7 +31,7 @@ from polyopt.frontend.integers import (
 from polyopt.frontend.iterating import enumerate_, iterated, reversed_, zip_
 from polyopt.frontend.library import Written
 from polyopt.frontend.masks import count
-from polyopt.frontend.memory import cheap_number, settled
+from polyopt.frontend.memory import cheap_number, forced, settled
 from polyopt.frontend.operators import describe, operand, operate
 from polyopt.frontend.promote import cast, common_dtype
 from polyopt.frontend.strides import step_of, stepped_range
@@ -258,6 +258,8 @@ def _sequence(b: Builder, args: Arguments) -> Value:
     if is_none(value):
         return Sequence((), is_list)
     items = unrolled(b, value, args.loc)
+    if items is None and is_list and isinstance(value, Tensor) and value.rank == 1:
+        return lists.of_items(b, forced(b, value))
     if items is None:
         refuse("PO0147", f"`{args.name}` of {describe(value)}", args.loc, "use the array itself")
     return Sequence(items, is_list)

@@ -122,3 +122,19 @@ def test_what_an_array_would_do_otherwise_is_refused(function):
     with pytest.raises(PolyoptError) as caught:
         compiled(function, X)
     assert caught.value.code == "PO0124"
+
+
+def of_an_array(x):
+    y = list(x)
+    y.append(2.0)
+    z = x.tolist()
+    z[0] = 9.0
+    total = 0.0
+    for v in z:
+        total += v
+    return np.array(y), len(y), np.array(y + z), total
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_lists_of_arrays_elements(size):
+    agree(of_an_array, X[:size])
