@@ -17,6 +17,7 @@ from polyopt.schedule.schedule import Schedule, source_schedule
 from polyopt.schedule.tree import Band, Tree, bands, children, find_band
 from polyopt.strategy.contraction import contraction, find_roles
 from polyopt.strategy.fusion import fuse_neighbours
+from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.order import contiguous_innermost
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
@@ -60,7 +61,8 @@ def _improve(start: Schedule, machine: Machine) -> Schedule:
     summed = _within_budget(ordered, lambda s: jam_sums(s, machine))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
     fused = _within_budget(summed, lambda s: fuse_neighbours(s, done))
-    parallel = _within_budget(fused, parallelize_outer)
+    laned = _within_budget(fused, sink_lanes)
+    parallel = _within_budget(laned, parallelize_outer)
     return _within_budget(parallel, vectorize_innermost)
 
 

@@ -9,6 +9,7 @@ from polyopt.transforms.parallelize import Parallelize
 from polyopt.transforms.peel import Peel
 from polyopt.transforms.reorder import Reorder
 from polyopt.transforms.separate import Separate
+from polyopt.transforms.sink import Sink
 from polyopt.transforms.skew import Skew
 from polyopt.transforms.text import parse_schedule, parse_schedules, parse_steps, show_schedules
 from polyopt.transforms.tile import Tile
@@ -26,6 +27,7 @@ __all__ = [
     "Peel",
     "Reorder",
     "Separate",
+    "Sink",
     "Skew",
     "Tile",
     "Unroll",

@@ -21,6 +21,7 @@ from polyopt.transforms.parallelize import Parallelize
 from polyopt.transforms.peel import Peel
 from polyopt.transforms.reorder import Reorder
 from polyopt.transforms.separate import Separate
+from polyopt.transforms.sink import Sink
 from polyopt.transforms.skew import Skew
 from polyopt.transforms.tile import Tile
 from polyopt.transforms.unroll import Unroll
@@ -68,6 +69,7 @@ STEPS: dict[str, _Step] = {
     "separate": _Step(
         "separate(L0.point, L0.point2, 6, 16)", lambda w: Separate(w[0], w[1], _numbers(w[2:]))
     ),
+    "sink": _Step("sink(i)", lambda w: Sink(*_fixed(1, w))),
     "skew": _Step("skew(i, t, 1)", lambda w: Skew(w[0], w[1], *_numbers(w[2:]))),
     "tile": _Step("tile(L0, 32, 32)", lambda w: Tile(w[0], _numbers(w[1:]))),
     "unroll": _Step("unroll(i)", lambda w: Unroll(*_fixed(1, w))),

@@ -1,0 +1,53 @@
+"""SIMD lanes across independent recurrences.
+
+In: a schedule.  Out: nests whose inner loops all carry dependences, with an independent contiguous
+loop from further out run in strips, innermost.
+"""
+
+from __future__ import annotations
+
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import Band, bands, find_band
+from polyopt.strategy.tiling import outer_bands
+from polyopt.strategy.vector import is_innermost, vector_gain
+from polyopt.transforms import Interchange, Sink, Tile, Vectorize
+
+STRIP = 256  # iterations of the sunk loop that run together: their values stay in L1
+
+
+def sink_lanes(schedule: Schedule) -> Schedule:
+    """Return `schedule` with lanes in nests that have none to offer where they are."""
+    for label in outer_bands(schedule.tree):
+        band = find_band(schedule.tree, label)
+        if is_innermost(band) or _has_lanes(schedule, band):
+            continue
+        for position, member in enumerate(band.members):
+            if member.coincident and (band.permutable or position == 0):
+                found = _sunk(schedule, label, position)
+                if found is not None:
+                    schedule = found
+                    break
+    return schedule
+
+
+def _has_lanes(schedule: Schedule, band: Band) -> bool:
+    """Tell whether some innermost loop below may run in lanes."""
+    return any(
+        member.coincident and vector_gain(schedule, inner.label, position) > 0
+        for inner in bands(band)
+        if is_innermost(inner)
+        for position, member in enumerate(inner.members)
+    )
+
+
+def _sunk(schedule: Schedule, label: str, position: int) -> Schedule | None:
+    """Return `schedule` with the loop sunk and in lanes, or None where that does not help."""
+    before = {band.label for band in bands(schedule.tree)}
+    steps = [Interchange(f"{label}[0]", f"{label}[{position}]")] if position else []
+    sunk = schedule.attempt(*steps, Tile(label, (STRIP,)), Sink(f"{label}.point[0]"))
+    if sunk is None:
+        return None
+    made = [b.label for b in bands(sunk.tree) if b.label not in before and ".lanes" in b.label]
+    if not made or any(vector_gain(sunk, lanes, 0) <= 0 for lanes in made):
+        return None
+    return sunk.attempt(*(Vectorize(f"{lanes}[0]") for lanes in made))

@@ -1,0 +1,89 @@
+"""Sink: make a loop the innermost one around every statement it holds.
+
+In: a loop.  Out: the nest without it, and a band with it around each leaf below.
+Refuses: a loop that is innermost already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from typing_extensions import assert_never
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.scop import Scop
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Leaf,
+    Sequence,
+    Tree,
+    fresh_label,
+    replace_band,
+)
+from polyopt.transforms.reference import loop
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Move `loop` inside all loops and sequences below it, as bands `L0.lanes`, `L0.lanes2`, ….
+
+    Statements that follow each other in one iteration then each run over all iterations of the loop
+    before the next one does (loop distribution and interchange in one step: Allen and Kennedy,
+    "Automatic translation of FORTRAN programs to vector form", 1987).
+
+    >>> from polyopt.schedule.demo import demo
+    >>> print(demo().apply(Sink("i")))
+    for j = j:  [L0[0]]  # carries no dependence
+      for i = i:  [L0.lanes[0]]  # carries no dependence
+        S0: A1[i, j] = A0[i, j]
+    """
+
+    loop: str
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the changed tree; raises `ScheduleError` PO0301, PO0302, PO0306."""
+        found = loop(tree, self.loop, str(self))
+        position = found.position or 0
+        taken: set[str] = set()
+
+        def place(below: Tree, member: BandMember) -> Tree:
+            match below:
+                case Leaf():
+                    return Band(self._label(tree, found.label, taken), (member,), below)
+                case Band():
+                    return replace(below, child=place(below.child, member))
+                case Filter():
+                    return Filter(below.domain, place(below.child, _within(member, below)))
+                case Sequence():
+                    parts = (place(part, member) for part in below.parts)
+                    return Sequence(tuple(part for part in parts if isinstance(part, Filter)))
+                case _:
+                    assert_never(below)
+
+        def change(band: Band) -> Tree:
+            rest = (*band.members[:position], *band.members[position + 1 :])
+            if isinstance(band.child, Leaf) and position == len(rest):
+                message = f"{self}: the loop is innermost already"
+                raise ScheduleError("PO0306", message, hint="leave the step out")
+            below = place(band.child, band.members[position])
+            return Band(band.label, rest, below) if rest else below
+
+        return replace_band(tree, found.label, change)
+
+    def _label(self, tree: Tree, band: str, taken: set[str]) -> str:
+        wish, number = f"{band}.lanes", 1
+        label = fresh_label(tree, wish)
+        while label in taken:
+            number += 1
+            label = fresh_label(tree, f"{wish}{number}")
+        taken.add(label)
+        return label
+
+    def __str__(self) -> str:
+        return f"sink({self.loop})"
+
+
+def _within(member: BandMember, part: Filter) -> BandMember:
+    return replace(member, schedule=member.schedule.intersect_domain(part.domain))
