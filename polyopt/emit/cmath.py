@@ -49,7 +49,7 @@ def call_text(call: Call, operand: DType, args: tuple[str, ...]) -> str:
     if func in _TESTS or func is MathFunc.SIGNBIT:
         return f"({func.value}({args[0]}) != 0)"
     suffix = "f" if operand is DType.FLOAT32 else ""
-    return f"{func.value}{suffix}({', '.join(args)})"
+    return f"{func.c_name}{suffix}({', '.join(args)})"
 
 
 def _integer_call(call: Call, args: tuple[str, ...]) -> str:

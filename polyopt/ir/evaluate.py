@@ -294,7 +294,7 @@ def _call(expr: Call) -> Thunk:
     elif operand.is_complex:
         func = getattr(np, _NUMPY_NAMES.get(expr.func, expr.func.value))
     else:
-        func = _by_lane(_library(expr.func.value, operand, len(args)), operand)
+        func = _by_lane(_library(expr.func.c_name, operand, len(args)), operand)
     return lambda frame: func(*(arg(frame) for arg in args))
 
 

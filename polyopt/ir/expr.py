@@ -110,6 +110,13 @@ class MathFunc(Enum):
     LOGB = "logb"
     GCD = "gcd"  # of integers, never negative
     POPCOUNT = "popcount"  # of an unsigned integer; dtype is UINT8
+    PYTHON_EXP = "python_exp"  # to the last bit as Python's math module, by the C library
+    PYTHON_TANH = "python_tanh"
+
+    @property
+    def c_name(self) -> str:
+        """The name for double in the C library."""
+        return self.value.removeprefix("python_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -516,7 +523,7 @@ def _show(expr: Expr, outer: int) -> str:  # noqa: C901 - one case per kind
                 f"{_show(expr.left, 1)} {expr.op.value} {_show(expr.right, 1)}", outer > 0
             )
         case Call():
-            return f"{expr.func.value}({', '.join(show(a) for a in expr.args)})"
+            return f"{expr.func.c_name}({', '.join(show(a) for a in expr.args)})"
         case Select():
             text = f"{_show(expr.then, 1)} if {show(expr.condition)} else {show(expr.otherwise)}"
             return _paren(text, outer > 0)

@@ -18,7 +18,8 @@ LAZY: dict[str, Entry] = {
     "PO0803": Entry(
         "a size known only at a call is needed as a number while it is recorded",
         'x = po.tensor("x", po.f64["N"]); np.zeros(x.shape[0])',
-        "keep the size in the computation: `x / n`, `np.full((n,), 0.0, like=x)`; or declare a number",
+        "keep the size in the computation: `x / n`, `np.full((n,), 0.0, like=x)`; "
+        "or declare a number",
     ),
     "PO0804": Entry(
         "a store into a lazy array that shares its elements with others in use",

@@ -2,4 +2,4 @@ TYPES = "f64[:]"
 
 
 def f(a):
-    return a.tolist()
+    return a.tofile("x.bin")
