@@ -20,10 +20,11 @@ from polyopt.frontend.integers import TRUE, ZERO, both, is_affine, negated, sele
 from polyopt.frontend.liveness import assigned
 from polyopt.frontend.memory import is_stable, stored_number
 from polyopt.frontend.operators import describe
+from polyopt.frontend.perhaps import unset
 from polyopt.frontend.pins import joined, pin_names, unpin
 from polyopt.frontend.promote import cast, number_of
 from polyopt.frontend.rotation import settle_watches
-from polyopt.frontend.values import Gone, Known, Number, Tensor, Value, iterators
+from polyopt.frontend.values import Gone, Known, Number, Perhaps, Tensor, Value, iterators
 from polyopt.ir.expr import Expr, loads
 
 
@@ -164,9 +165,8 @@ def _merged(
     left: Value | None,
     right: Value | None,
 ) -> Value:
-    unset = Gone("PO0125", f"`{name}` is set in one branch only", "assign it before the `if` too")
-    if left is None or right is None or isinstance(left, Gone) or isinstance(right, Gone):
-        return unset
+    if left is None or right is None or isinstance(left, Gone | Perhaps) or _is_absent(right):
+        return unset(name, None if frame.calls else frame.place(node, name), left, right)
     loc = frame.loc(node)
     if isinstance(left, Known) and isinstance(right, Known) and _is_equal(left, right):
         return left
@@ -181,6 +181,10 @@ def _merged(
     b.facts.set_width(place, dtype, weak)
     b.facts.add(b.facts.merged, place)
     return Number(cast(ZERO, dtype), weak)  # the next reading has the variable
+
+
+def _is_absent(value: Value) -> bool:
+    return isinstance(value, Gone | Perhaps)
 
 
 def _is_equal(left: Known, right: Known) -> bool:

@@ -48,6 +48,7 @@ from polyopt.frontend.membership import contained
 from polyopt.frontend.memory import buffers_read, forced, settled
 from polyopt.frontend.numpy_table import METHODS
 from polyopt.frontend.operators import BINARY, COMPARE, UNARY, describe, operand, operate
+from polyopt.frontend.perhaps import learn, value_of
 from polyopt.frontend.products import matmul
 from polyopt.frontend.promote import cast, common_dtype
 from polyopt.frontend.reshaping import permuted, transposed
@@ -63,6 +64,7 @@ from polyopt.frontend.values import (
     Method,
     Number,
     Operandish,
+    Perhaps,
     Sequence,
     Slice,
     Tensor,
@@ -187,7 +189,9 @@ def lookup(b: Builder, frame: Frame, name: str, loc: Loc | None) -> Value:
     """Return what a name stands for: local, global or builtin."""
     found = frame.env.get(name)
     if isinstance(found, Gone):
-        refuse(found.code, found.reason, loc, found.hint)
+        return learn(b, found, loc)
+    if isinstance(found, Perhaps):
+        return value_of(b, name, found, loc)
     if isinstance(found, Growing):
         return as_array(b, found, loc)
     if found is not None:

@@ -20,7 +20,8 @@ Place: TypeAlias = tuple[object, ...]  # call sites, line, column, name
 class Facts:
     """`equal`: size parameters that are expressions over others.  `widths`: dtype and weakness of
     variables kept in memory across iterations or branches.  `merged`: names that need memory where
-    branches meet.  `stored_conditions`: branches whose condition must be computed once.
+    branches meet; `partial`: those that a branch may leave unset.
+    `stored_conditions`: branches whose condition must be computed once.
     `compacted`: where names are bound to elements under a mask that must lie side by side.
     `bounded`: calls whose result is returned and must be no longer than they say themselves.
     `grown`: where lists are made that grow, and the room each append needs.
@@ -29,6 +30,7 @@ class Facts:
     equal: dict[str, Expr] = field(default_factory=dict)
     widths: dict[Place, tuple[DType, bool]] = field(default_factory=dict)
     merged: set[Place] = field(default_factory=set)
+    partial: set[Place] = field(default_factory=set)
     stored_conditions: set[Place] = field(default_factory=set)
     compacted: set[Place] = field(default_factory=set)
     bounded: set[Place] = field(default_factory=set)

@@ -15,6 +15,7 @@ from polyopt.frontend.facts import Place
 from polyopt.frontend.liveness import Liveness
 from polyopt.frontend.pysource import PyFunction
 from polyopt.frontend.values import Buffer, Index, Value
+from polyopt.ir.expr import Load
 
 if TYPE_CHECKING:
     from polyopt.frontend.builder import Builder
@@ -40,6 +41,7 @@ class Pin:
     shape: Index
     source: Buffer | None = None  # the array it was copied from, if that has other names
     start: int = 0  # drafts before it
+    flag: Load | None = None  # of a number that may have no value yet
 
 
 @dataclass(frozen=True, eq=False)

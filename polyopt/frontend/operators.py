@@ -28,6 +28,7 @@ from polyopt.frontend.values import (
     Method,
     Number,
     Operandish,
+    Perhaps,
     Range,
     Sequence,
     Slice,
@@ -225,7 +226,7 @@ def operand(value: Value, loc: Loc | None) -> Operandish:
         case Masked():
             hint = "use np.where(mask, x, y) with arrays of the full shape"
             refuse("PO0135", f"{describe(value)} have an unknown count", loc, hint)
-        case Sequence() | Growing() | Range() | Slice() | Iterated() | Method():
+        case Sequence() | Growing() | Range() | Slice() | Iterated() | Method() | Perhaps():
             refuse("PO0124", f"{describe(value)} cannot be used as a number or an array", loc)
 
 
@@ -236,8 +237,8 @@ def describe(value: Value) -> str:
             kind = type(known).__name__
             article = "an" if kind[0] in "aeiou" else "a"
             return f"{known!r}" if isinstance(known, str | type(None)) else f"{article} {kind}"
-        case Number():
-            return f"a number of {value.dtype}"
+        case Number(dtype=dtype) | Perhaps(dtype=dtype):
+            return f"a number of {dtype}"
         case Tensor():
             return f"an array of rank {value.rank}"
         case Masked():

@@ -13,12 +13,13 @@ from collections.abc import Sequence as Items
 from dataclasses import replace
 
 from polyopt.errors import Loc
-from polyopt.frontend.builder import Builder
+from polyopt.frontend.builder import Builder, Draft
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.domains import Scope
 from polyopt.frontend.elements import store_element
 from polyopt.frontend.facts import Place
 from polyopt.frontend.frames import Frame, Pin, Watch
-from polyopt.frontend.integers import clipped
+from polyopt.frontend.integers import FALSE, TRUE, clipped
 from polyopt.frontend.memory import is_whole, settled, store, stored
 from polyopt.frontend.operators import describe, operand
 from polyopt.frontend.promote import Operand, cast, common_pair, number_of
@@ -29,6 +30,7 @@ from polyopt.frontend.values import (
     Gone,
     Known,
     Number,
+    Perhaps,
     Sequence,
     Tensor,
     Value,
@@ -37,7 +39,7 @@ from polyopt.frontend.values import (
     iterators,
     view_of,
 )
-from polyopt.ir.expr import Load
+from polyopt.ir.expr import Load, integer
 from polyopt.ir.types import DType, Kind
 
 _HINT = "write into the array with `name[:] = ...`, or start from a `.copy()`"
@@ -57,7 +59,9 @@ def pin_names(
         if name in frame.pins or name in frame.watched:
             continue  # an outer loop or branch already takes care of it
         pin: Pin | None = None
-        if value is not None and not isinstance(value, Gone):
+        if isinstance(value, Perhaps):
+            pin = Pin(value.buffer, value.weak, value.place, (), flag=value.flag)
+        elif value is not None and not isinstance(value, Gone):
             pin = _pin(b, frame, name, value, node)
             if pin is None:
                 frame.watched[name] = Watch(value, frame.place(node, name))
@@ -108,6 +112,8 @@ def learn_result(b: Builder, place: Place, value: Value, loc: Loc | None) -> Non
 
 def pinned_value(pin: Pin) -> Value:
     """Return what the name stands for while it is pinned."""
+    if pin.flag is not None:
+        return Perhaps(pin.buffer, pin.weak, pin.flag, pin.place)
     value = as_value(replace(view_of(pin.buffer), shape=pin.shape))
     return Number(value.expr, pin.weak) if isinstance(value, Number) else value
 
@@ -115,7 +121,19 @@ def pinned_value(pin: Pin) -> Value:
 def _unset(b: Builder, frame: Frame, name: str, place: Place) -> Pin:
     dtype, weak = b.facts.widths[place]
     shape = b.facts.shapes.get(place, ())
-    return Pin(b.new_buffer(name, dtype, shape), weak, place, shape)
+    buffer = b.new_buffer(name, dtype, shape)
+    flag = _flag_of(b, buffer) if place in b.facts.partial else None
+    return Pin(buffer, weak, place, shape, flag=flag)
+
+
+def _flag_of(b: Builder, buffer: Buffer) -> Load:
+    """Return a flag for a variable, lowered before everything else."""
+    flag = Load(b.new_buffer(f"{buffer.name}_is_set", DType.BOOL, ()).name, (), DType.BOOL)
+    zero = cast(FALSE, buffer.dtype)
+    for target, value in ((flag, FALSE), (Load(buffer.name, (), buffer.dtype), zero)):
+        order = (integer(-1), integer(len(b.drafts)))
+        b.drafts.append(Draft(Scope(order=order), target, value, None, b.loc, b.text))
+    return flag
 
 
 def _pin(b: Builder, frame: Frame, name: str, value: Value, node: ast.stmt) -> Pin | None:
@@ -205,6 +223,8 @@ def store_pinned(b: Builder, frame: Frame, name: str, value: Value, loc: Loc | N
         number = settled(b, found)
         assert isinstance(number, Number)
         store_element(b, Load(pin.buffer.name, (), dtype), cast(number.expr, dtype, loc))
+        if pin.flag is not None:
+            b.emit((), pin.flag, TRUE)
         return
     array = as_tensor(found)
     for mine, other in zip(pin.shape, array.shape, strict=True):

@@ -196,6 +196,21 @@ class Method:
     name: str
 
 
+@dataclass(frozen=True, eq=False)
+class Perhaps:
+    """A number that is there where `flag` holds."""
+
+    buffer: Buffer
+    weak: bool
+    flag: Load
+    place: tuple[object, ...]
+
+    @property
+    def dtype(self) -> DType:
+        """The element type it is computed in."""
+        return self.buffer.dtype
+
+
 @dataclass(frozen=True, slots=True)
 class Gone:
     """A name without a usable value."""
@@ -203,11 +218,24 @@ class Gone:
     code: str
     reason: str
     hint: str
+    partial: tuple[tuple[object, ...], ...] = ()  # the branches that set it, one of which may not
+    kind: tuple[DType, bool] | None = None
 
 
 Operandish: TypeAlias = Number | Tensor
 Value: TypeAlias = (
-    Number | Tensor | Masked | Sequence | Growing | Known | Range | Slice | Iterated | Method | Gone
+    Number
+    | Tensor
+    | Masked
+    | Sequence
+    | Growing
+    | Known
+    | Range
+    | Slice
+    | Iterated
+    | Method
+    | Perhaps
+    | Gone
 )
 
 

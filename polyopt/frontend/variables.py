@@ -25,6 +25,7 @@ from polyopt.frontend.values import (
     Masked,
     Method,
     Number,
+    Perhaps,
     Range,
     Sequence,
     Slice,
@@ -79,7 +80,7 @@ def kept(b: Builder, name: str, value: Value) -> Value:  # noqa: C901  one case 
             return Sequence(tuple(kept(b, name, item) for item in items), value.is_list)
         case Generated(is_list=True):
             return made(b, lambda kind: collected(b, value, kind, b.loc))
-        case Known() | Growing() | Range() | Slice() | Iterated() | Method() | Gone():
+        case Known() | Growing() | Range() | Slice() | Iterated() | Method() | Perhaps() | Gone():
             return value
 
 

@@ -224,7 +224,7 @@ def text_as_element(A):
 
 def set_in_one_branch(A):
     if A[0] > 0:
-        y = 1.0
+        y = A * 2.0
     return y
 
 

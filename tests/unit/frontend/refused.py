@@ -114,7 +114,7 @@ def none_as_number(A):
 def set_in_one_branch(A):
     """PO0125: return y"""
     if A[0] > 0:
-        y = 1.0
+        y = A * 2.0
     return y
 
 
