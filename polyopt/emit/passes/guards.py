@@ -1,8 +1,8 @@
-"""Guards: conditions on a loop's iterator become its bounds, other index conditions leave the loop.
+"""Guards: conditions on a loop's iterator become its bounds, conditions it cannot change leave it.
 
 In: loops around conditions.  Out: the same instances; VECTOR loops, whose iterations do not depend
 on each other, are split first so that each part has bounds of its own.
-Leaves: conditions on data, conditions that are no bound, loops with locals.
+Leaves: conditions on data that the loop changes or walks through, loops with locals.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from polyopt.emit.passes.rewriting import bottom_up
+from polyopt.emit.regions import declared_names, nodes, written_arrays
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -21,6 +22,7 @@ from polyopt.ir.expr import (
     Linear,
     Load,
     Symbol,
+    VectorLoad,
     add,
     from_linear,
     integer,
@@ -29,7 +31,7 @@ from polyopt.ir.expr import (
     sub,
     walk,
 )
-from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, LoopKind, Node
+from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, LoopKind, Node, SetLocal
 from polyopt.ir.types import DType
 
 
@@ -69,10 +71,10 @@ def _tightened(loop: For) -> Body:
     outside: list[Expr] = []
     inside: list[Expr] = []
     for condition in _conjuncts(guard):
-        if not _mentions(condition, loop.iter):
+        if _is_fixed(condition, loop):
             outside.append(condition)
             continue
-        bounds = _bounds(condition, loop)
+        bounds = _bounds(condition, loop) if _is_index(condition) else None
         if bounds is None:
             inside.append(condition)
         else:
@@ -84,12 +86,33 @@ def _tightened(loop: For) -> Body:
 
 
 def _common_guard(body: Body) -> Expr | None:
-    """Return the index condition that guards the whole of `body`."""
+    """Return the condition that guards the whole of `body`."""
     guards = {node.condition for node in body if isinstance(node, If) and not node.otherwise}
     if len(guards) != 1 or not all(isinstance(n, If) and not n.otherwise for n in body):
         return None
-    guard = guards.pop()
-    return guard if _is_index(guard) else None
+    return guards.pop()
+
+
+def _is_fixed(condition: Expr, loop: For) -> bool:
+    """Tell whether a condition has one value for the whole loop, and may be read before it.
+
+    Of data only variables are read early: an element might not be there when nothing runs.
+    """
+    changed = written_arrays(loop.body) | declared_names(loop.body)
+    changed |= {node.name for node in nodes(loop.body) if isinstance(node, SetLocal)}
+    for part in walk(condition):
+        match part:
+            case Iter(name=name) if name == loop.iter:
+                return False
+            case Symbol(name=name) if name in changed:
+                return False
+            case Load(array=array, index=index) if index or array in changed:
+                return False
+            case VectorLoad():
+                return False
+            case _:
+                pass
+    return True
 
 
 def _is_index(condition: Expr) -> bool:
