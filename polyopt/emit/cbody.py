@@ -22,7 +22,7 @@ from polyopt.emit.lanes import is_contiguous, vectorized
 from polyopt.emit.literals import literal
 from polyopt.emit.localize import zero
 from polyopt.emit.names import c_identifier
-from polyopt.emit.openmp import parallel_pragma, simd_pragma
+from polyopt.emit.openmp import is_small, parallel_pragma, simd_pragma
 from polyopt.emit.regions import Free, free_names, is_settled, nodes, written_arrays
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
@@ -254,7 +254,7 @@ class BodyEmitter:
         """Print a loop whose upper bound may be read again at every iteration."""
         printer = replace(self.printer, ranges=self.printer.ranges.inside(loop))
         inner = replace(self, printer=printer, is_repeated=True)
-        if loop.kind is LoopKind.PARALLEL and not self.is_parallel:
+        if loop.kind is LoopKind.PARALLEL and not self.is_parallel and not is_small(loop):
             return self._parallel(loop, replace(inner, is_parallel=True))
         if loop.kind is LoopKind.VECTOR and loop.lanes > 1:
             return self._explicit(loop)

@@ -48,12 +48,18 @@ CHUNK = 32  # iterations of unknown, short length handed out at once
 ENOUGH_WORK = 30_000  # assignments; fewer cost less than waking the threads
 
 
+def is_small(loop: For) -> bool:
+    """Tell whether a parallel loop never has enough work for threads."""
+    amount = work(loop)
+    return isinstance(amount, Const) and int(amount.value.real) <= ENOUGH_WORK
+
+
 def parallel_pragma(loop: For, printer: ExprPrinter, *, simd: bool = False) -> str:
     """Return the pragma that shares the iterations of `loop` among threads, if there are enough."""
     amount = work(loop)
     condition = f" if (parallel : {printer.text(amount)} > {ENOUGH_WORK})"
     if isinstance(amount, Const):
-        condition = "" if int(amount.value.real) > ENOUGH_WORK else " if (parallel : 0)"
+        condition = ""
     if not simd:
         condition = condition.replace("parallel : ", "")
     how = _sharing(loop)

@@ -203,6 +203,16 @@ class Builder:
         self.emit((), target, value)
         return target
 
+    @contextmanager
+    def unguarded(self, really: bool) -> Iterator[None]:
+        """Everything inside happens whether or not the guard holds, if that is `really` wanted."""
+        scope = self.scope
+        self.scope = replace(scope, guard=TRUE) if really else scope
+        try:
+            yield
+        finally:
+            self.scope = scope
+
     # -- storage --------------------------------------------------------------------------------
 
     def new_buffer(self, name: str, dtype: DType, shape: Index) -> Buffer:

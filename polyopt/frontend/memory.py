@@ -141,7 +141,7 @@ def stored(b: Builder, value: Tensor, name: str = "tmp") -> Tensor:
     if value.undefined:
         return replace(view_of(buffer), shape=value.shape)
     if value.fold is not None:
-        emit_fold(b, value.fold, view, value.shape)
+        emit_fold(b, value.fold, view, value.shape, fresh=True)
     else:
         loops, index = b.fresh_loops(value.shape)
         b.emit(loops, _load(view, index), cast(value.at(index), buffer.dtype, b.loc))
@@ -238,14 +238,19 @@ def _fits_directly(b: Builder, target: Tensor, value: Tensor) -> bool:
     return not overlaps(b, loops, written, term)
 
 
-def emit_fold(b: Builder, fold: Fold, view: View, shape: Index) -> None:
-    """Emit the statements that compute a reduction into `view`."""
+def emit_fold(b: Builder, fold: Fold, view: View, shape: Index, *, fresh: bool = False) -> None:
+    """Emit the statements that compute a reduction into `view`.
+
+    `fresh` memory gets its first value whatever the guard says, so that it is private wherever the
+    reduction is.
+    """
     rank = len(shape)
     loops, index = b.fresh_loops(shape)
     target = _load(view, index)
     zeros = (integer(0),) * len(fold.extents)
     start: Expr = fold.identity if fold.identity is not None else fold.term(index, zeros)
-    b.emit(loops, target, cast(start, fold.dtype, b.loc))
+    with b.unguarded(fresh and fold.identity is not None):
+        b.emit(loops, target, cast(start, fold.dtype, b.loc))
     if fold.identity is None and all(extent == ONE for extent in fold.extents):
         return
     outer, index = b.fresh_loops((*shape, *fold.extents))
