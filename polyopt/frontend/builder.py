@@ -112,6 +112,7 @@ class Builder:
     position: int = 0
     loc: Loc | None = None
     text: str = ""
+    asks_written: bool = False  # the reading depends on which arguments are written
 
     # -- places ---------------------------------------------------------------------------------
 

@@ -43,6 +43,7 @@ class Facts:
     rotations: dict[Place, tuple[tuple[str, ...], int]] = field(default_factory=dict)
     shapes: dict[Place, tuple[Expr, ...]] = field(default_factory=dict)
     grown: dict[Place, dict[Place, Expr]] = field(default_factory=dict)
+    written: frozenset[str] | None = None  # arguments, once somebody asked
     depth: int = 0  # which equations may be solved: 0 size = size, 1 sums, 2 any expression
     deferred: bool = False  # an equation waits for a greater depth
     version: int = 0
@@ -65,6 +66,12 @@ class Facts:
     def expanded(self, expr: Expr) -> Expr:
         """Return `expr` with computed sizes replaced by what they are computed from."""
         return rewrite(expr, lambda e: self.computed.get(e.name) if isinstance(e, Param) else None)
+
+    def set_written(self, arguments: frozenset[str]) -> None:
+        """Learn which arguments the function writes."""
+        if self.written is None or not arguments <= self.written:
+            self.written = arguments | (self.written or frozenset())
+            self.version += 1
 
     def set_width(self, place: Place, dtype: DType, weak: bool) -> None:
         """Learn that the variable at `place` is computed in `dtype`."""

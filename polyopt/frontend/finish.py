@@ -95,6 +95,13 @@ def _all_exprs(draft: Draft) -> list[Expr]:
     return [*scope_exprs(draft.scope), draft.scope.guard, draft.target, draft.value]
 
 
+def written_by(b: Builder) -> frozenset[str]:
+    """Return the buffers that statements and library calls write."""
+    calls = (mark.what for mark in b.marks if isinstance(mark.what, Invocation))
+    made = {name for call in calls for name in call.outputs}
+    return frozenset(made | {draft.target.array for draft in b.drafts})
+
+
 def draft_loads(draft: Draft) -> tuple[Load, ...]:
     """Return what a draft reads, to know whether its loops go on too."""
     going = (loop.going for loop in draft.scope.loops if loop.going is not None)

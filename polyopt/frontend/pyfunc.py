@@ -28,7 +28,7 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.computed import safe
 from polyopt.frontend.domains import params_of
 from polyopt.frontend.facts import Facts
-from polyopt.frontend.finish import Alive, alive, finish, isl_params
+from polyopt.frontend.finish import Alive, alive, finish, isl_params, written_by
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import clipped, floordiv, is_size, minus, plus, times
 from polyopt.frontend.marks import Binding, title_of
@@ -109,7 +109,12 @@ def _read(
     for name, kind in types.items():
         frame.env[name] = _argument(b, name, kind, facts)
     value = frame.reader.function(b, frame)
-    return b, mark_results(b, value, b.loc)
+    returned = mark_results(b, value, b.loc)
+    if b.asks_written:
+        names = written_by(b)
+        found = (x.argument for x in b.buffers if x.argument and x.name in names)
+        facts.set_written(frozenset(found))
+    return b, returned
 
 
 def _names_in(function: PyFunction) -> frozenset[str]:

@@ -75,13 +75,24 @@ def kept(b: Builder, name: str, value: Value) -> Value:  # noqa: C901  one case 
             place = (name, b.loc)
             if place in b.facts.compacted:
                 return compacted(b, value, name)
-            return Masked(stored(b, tensor, name), stored(b, mask, "mask"), place)
+            whole = tensor if _is_never_written(b, tensor) else stored(b, tensor, name)
+            return Masked(whole, stored(b, mask, "mask"), place)
         case Sequence(items=items):
             return Sequence(tuple(kept(b, name, item) for item in items), value.is_list)
         case Generated(is_list=True):
             return made(b, lambda kind: collected(b, value, kind, b.loc))
         case Known() | Growing() | Range() | Slice() | Iterated() | Method() | Perhaps() | Gone():
             return value
+
+
+def _is_never_written(b: Builder, value: Tensor) -> bool:
+    """Whether `value` is elements of an argument that no reading saw written."""
+    b.asks_written = True
+    written = b.facts.written
+    buffer = value.view.buffer if value.view is not None else None
+    if buffer is None or buffer.argument is None or written is None:
+        return False
+    return buffer.argument not in written
 
 
 # -- the end of a loop ------------------------------------------------------------------------
