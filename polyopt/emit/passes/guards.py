@@ -82,7 +82,16 @@ def _tightened(loop: For) -> Body:
     if inside:
         body = (If(_joined(inside), body),)
     result: Node = replace(loop, body=body)
-    return (If(_joined(outside), (result,)),) if outside else (result,)
+    return _before(outside, loop, result) if outside else (result,)
+
+
+def _before(outside: list[Expr], loop: For, result: Node) -> Body:
+    """Return the loop under the conditions; an element is read only if an iteration would."""
+    node = If(_joined(outside), (result,))
+    reads = (p for c in outside for p in walk(c) if isinstance(p, Load) and p.index)
+    if next(reads, None) is None:
+        return (node,)
+    return (If(Compare(CompareOp.LT, loop.lower, loop.upper), (node,)),)
 
 
 def _common_guard(body: Body) -> Expr | None:
@@ -96,7 +105,7 @@ def _common_guard(body: Body) -> Expr | None:
 def _is_fixed(condition: Expr, loop: For) -> bool:
     """Tell whether a condition has one value for the whole loop, and may be read before it.
 
-    Of data only variables are read early: an element might not be there when nothing runs.
+    Elements are read early only where the loop runs at all: see `_before`.
     """
     changed = written_arrays(loop.body) | declared_names(loop.body)
     changed |= {node.name for node in nodes(loop.body) if isinstance(node, SetLocal)}
@@ -106,7 +115,7 @@ def _is_fixed(condition: Expr, loop: For) -> bool:
                 return False
             case Symbol(name=name) if name in changed:
                 return False
-            case Load(array=array, index=index) if index or array in changed:
+            case Load(array=array) if array in changed:
                 return False
             case VectorLoad():
                 return False

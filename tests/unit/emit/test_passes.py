@@ -22,6 +22,7 @@ from polyopt.ir.expr import (
     CompareOp,
     Const,
     Iter,
+    Load,
     Param,
     Symbol,
     UnaryOp,
@@ -30,7 +31,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.expr import Unary as UnaryExpr
 from polyopt.ir.loops import Assign, Declare, For, If, LoopKind, SetLocal, show_body
-from polyopt.ir.scop import Role
+from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
@@ -497,3 +498,34 @@ def test_operands_that_the_body_writes_are_not_shared():
     done = share_operands(unroll(vectorize(fn, WIDE)))
     assert "_v" not in shown(done)
     assert_same(done, {"T": 3}, other=fn)
+
+
+def guarded_loop(condition, target):
+    """for i in range(N): if condition: target = 1.0"""
+    body = (If(condition, (Assign(target, Const(1.0, F64)),)),)
+    return For("i", integer(0), Param("N"), 1, LoopKind.SEQUENTIAL, body)
+
+
+@pytest.mark.parametrize("index", [(), (Param("N"),)])
+def test_a_condition_on_data_that_the_loop_leaves_alone_moves_out(index):
+    flag = Load("flag", index, DType.BOOL)
+    loop = guarded_loop(flag, Load("A", (Iter("i"),), F64))
+    arrays = (
+        Array("A", F64, (Param("N"),), Role.INOUT),
+        Array("flag", DType.BOOL, index, Role.INPUT),
+    )
+    (outer,) = hoist_guards(function("f", arrays, ["N"], loop)).body
+    assert isinstance(outer, If)
+    if index:  # an element is read only where an iteration would read it
+        assert outer.condition == Compare(CompareOp.LT, integer(0), Param("N"))
+        (outer,) = outer.then
+    assert outer.condition == flag
+    assert isinstance(outer.then[0], For)
+
+
+def test_a_condition_that_the_loop_changes_stays():
+    flag = Load("A", (), F64)
+    loop = guarded_loop(Compare(CompareOp.GT, flag, Const(0.0, F64)), flag)
+    arrays = (Array("A", F64, (), Role.INOUT),)
+    (found,) = hoist_guards(function("f", arrays, ["N"], loop)).body
+    assert found == loop
