@@ -112,7 +112,11 @@ def instance_of(statement: Statement, instance: tuple[Expr, ...]) -> Body:
     values = dict(zip(statement.iters, instance, strict=True))
     target = place(statement.target, values)
     assert isinstance(target, Load)
-    assign = Assign(target, place(statement.value, values), statement.name, instance)
+    name = statement.name
+    if statement.origin is not None:
+        name = statement.origin.statement
+        instance = tuple(simplified(part, values) for part in statement.origin.instance)
+    assign = Assign(target, place(statement.value, values), name, instance)
     if statement.guard is None:
         return (assign,)
     return (If(place(statement.guard, values), (assign,)),)

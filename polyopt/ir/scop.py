@@ -76,6 +76,17 @@ class Reduction:
     reassociable: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The source's statement, and its instance over `iters`, whose value an instance computes.
+
+    `statement` "" is a copy or another instance that the source does not have.
+    """
+
+    statement: str
+    instance: tuple[Expr, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Statement:
     """`target = value`, once for every instance in `domain`.
@@ -83,7 +94,7 @@ class Statement:
     `iters` name the domain's dimensions, outermost first.  `order` is the instance's position in
     the source's execution as a vector over iterators: constants for textual positions, `i` or `-i`
     for loops (`(0, i, 1, j, 0)`).  `guard` (BOOL, may read arrays) makes the write conditional.
-    `text` is the source line.
+    `text` is the source line.  `origin` is None for a statement of the source itself.
     """
 
     name: str
@@ -96,6 +107,7 @@ class Statement:
     text: str
     reduction: Reduction | None = None
     guard: Expr | None = None
+    origin: Origin | None = None
 
     @cached_property
     def write(self) -> Access:
