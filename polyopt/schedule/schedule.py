@@ -12,12 +12,11 @@ from typing import Protocol
 from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import Dependences, compute_dependences
-from polyopt.schedule.legality import Fault, Violation, check_legal, mark_facts
+from polyopt.schedule.legality import Violation, check_legal, mark_facts
 from polyopt.schedule.privatize import privatize
-from polyopt.schedule.repair import advice
+from polyopt.schedule.refusal import refusal
 from polyopt.schedule.source import source_tree
 from polyopt.schedule.tree import Tree, show_tree
-from polyopt.schedule.witness import Witness, describe, find_witness
 
 
 class Transform(Protocol):
@@ -83,32 +82,6 @@ class Schedule:
     def text(self) -> str:
         """The steps in the schedule language, one a line; replays on the source's schedule."""
         return ";\n".join(str(step) for step in self.trace)
-
-
-def refusal(
-    scop: Scop, dependences: Dependences, tree: Tree, step: Transform, violation: Violation
-) -> IllegalSchedule:
-    """Return the error that refuses `step` on `tree`, with its witness and advice that works."""
-    if violation.fault is Fault.LOST:
-        raise AssertionError(f"{step} loses instances: {violation.pairs}")
-    witness: Witness = find_witness(scop, dependences, violation)
-    target = scop.statement(witness.target[0])
-    loop = f" at loop `{violation.loop}`" if violation.loop else ""
-    match violation.fault:
-        case Fault.CONCURRENT:
-            code, reason = "PO0312", f"the loop `{violation.loop}` carries a dependence"
-        case Fault.REVERSED:
-            code, reason = "PO0311", f"it reverses a dependence{loop}"
-        case Fault.UNORDERED | Fault.LOST:
-            code, reason = "PO0313", "it leaves dependent iterations without an order"
-    return IllegalSchedule(
-        code,
-        f"{step} is not legal: {reason}",
-        witness=witness,
-        loc=target.loc,
-        notes=describe(witness, scop),
-        hint=advice(scop, dependences, tree, lambda old: step.rewrite(old, scop), violation.fault),
-    )
 
 
 def source_schedule(scop: Scop) -> Schedule:
