@@ -1,0 +1,100 @@
+"""What was proven of a kernel: claims, each with its subject and the formula that was decided.
+
+In: the verdicts of the checks.  Out: immutable records, and plain data for a JSON file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, unique
+
+FORMAT = 1
+
+
+@unique
+class ClaimKind(Enum):
+    """What a claim says about the loops that are printed."""
+
+    INSTANCES = "instances"  # exactly the source's instances run, each as often as it should
+    VALUES = "values"  # a statement computes the source's expression
+    ORDER = "order"  # every read gets the value of the source's producer
+    STORAGE = "storage"  # a value moved to other storage is the source's value when it is read
+    CONCURRENCY = "concurrency"  # nothing conflicts between parallel iterations or lanes
+    BOUNDS = "bounds"  # accesses lie inside their arrays
+    WIDTH = "width"  # index arithmetic fits its C type
+    CONTROL = "control"  # the control around static parts is the source's
+
+
+@unique
+class Verdict(Enum):
+    """The outcome of a check."""
+
+    PROVEN = "proven"
+    REFUTED = "refuted"  # there are sizes at which the claim is false
+    OPEN = "open"  # not decided: over budget, or beyond what the checks understand
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim for all sizes: about `subject` (a statement, an array, a loop).
+
+    `formula` is what was decided, as isl text or in words; `reason` says why it is not proven.
+    """
+
+    kind: ClaimKind
+    subject: str
+    verdict: Verdict
+    formula: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """All claims about one kernel, in the order they were decided."""
+
+    function: str
+    claims: tuple[Claim, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """PROVEN when every claim is; REFUTED as soon as one is refuted."""
+        found = {claim.verdict for claim in self.claims}
+        for verdict in (Verdict.REFUTED, Verdict.OPEN):
+            if verdict in found:
+                return verdict
+        return Verdict.PROVEN
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the kernel may run."""
+        return self.verdict is Verdict.PROVEN
+
+    @property
+    def faults(self) -> tuple[Claim, ...]:
+        """The claims that are not proven."""
+        return tuple(claim for claim in self.claims if claim.verdict is not Verdict.PROVEN)
+
+    def to_record(self) -> dict[str, object]:
+        """Return the certificate as plain data."""
+        return {
+            "format": FORMAT,
+            "function": self.function,
+            "verdict": self.verdict.value,
+            "claims": [
+                {
+                    "kind": claim.kind.value,
+                    "subject": claim.subject,
+                    "verdict": claim.verdict.value,
+                    "formula": claim.formula,
+                    "reason": claim.reason,
+                }
+                for claim in self.claims
+            ],
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.function}: {self.verdict.value}, {len(self.claims)} claims"]
+        for claim in self.claims:
+            why = f" ({claim.reason})" if claim.reason else ""
+            lines.append(f"{claim.kind.value} of {claim.subject}: {claim.verdict.value}{why}")
+        return "\n".join(lines)
