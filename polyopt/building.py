@@ -25,7 +25,7 @@ from polyopt.runtime.store import Entry, open_store
 from polyopt.runtime.threads import thread_count
 from polyopt.runtime.toolchain import Compiler, find_compiler, processor_features
 from polyopt.specialize import weak_flags
-from polyopt.targets import Options, detect_machine
+from polyopt.targets import Options, detect_machine, seconds_to_compile
 
 if TYPE_CHECKING:
     from polyopt.pipeline import Compilation
@@ -91,12 +91,16 @@ def compile_stages(
 ) -> Compilation:
     """Run the front end and the pipeline; no compiler and no cache are involved."""
     from polyopt.frontend import build
+    from polyopt.ir.budget import Budget
     from polyopt.pipeline import compile_program
 
+    budget = Budget(seconds_to_compile(options))
     start = time.perf_counter()
-    program = build(function, types)
-    seconds = time.perf_counter() - start
-    stages = compile_program(program, options, machine or detect_machine())
+    with budget.running():
+        with budget.share("frontend"):
+            program = build(function, types)
+        seconds = time.perf_counter() - start
+        stages = compile_program(program, options, machine or detect_machine(), budget=budget)
     stages.timings["frontend"] = seconds
     return stages
 
@@ -146,6 +150,7 @@ def _key(
         "function": text,
         "types": [repr(kind) for kind in types],
         "options": repr(options),
+        "seconds": seconds_to_compile(options),
         "machine": repr(machine),
         "compiler": [list(compiler.command), compiler.identity, list(compiler.machine)],
         "processor": list(processor_features()),
@@ -185,5 +190,3 @@ def _recall(entry: Entry) -> _Known | None:
         return _Known(source, entry.text("schedule.txt"), entry.text("library.key"))
     except (RecordError, KeyError, ValueError):
         return None
-
-

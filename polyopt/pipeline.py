@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from polyopt.emit import emit_c, optimize_loops
 from polyopt.emit.lower import lower
 from polyopt.errors import BudgetError, ScheduleError
-from polyopt.ir.affine import quota
+from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, query
 from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node, While
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Scop
@@ -24,7 +24,7 @@ from polyopt.machine import Machine
 from polyopt.schedule import Schedule, source_schedule
 from polyopt.schedule.regions import settle_regions
 from polyopt.strategy import auto_schedule
-from polyopt.targets import Options
+from polyopt.targets import Options, seconds_to_compile
 from polyopt.transforms import parse_schedules, show_schedules
 
 LOWER_BUDGET = 10_000_000
@@ -36,13 +36,18 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, eq=False)
 class Compilation:
-    """What each stage made; `timings` in seconds by the stage's name."""
+    """What each stage made; `timings` in seconds by the stage's name.
+
+    `dropped` names what the budget did not suffice for, `costs` what each kind of question took.
+    """
 
     program: Program
     schedules: tuple[Schedule, ...]
     loops: LoopFunction
     source: Source
     timings: dict[str, float]
+    dropped: tuple[Dropped, ...] = ()
+    costs: dict[str, Cost] = field(default_factory=dict)
 
     @property
     def schedule(self) -> Schedule:
@@ -56,40 +61,73 @@ class Compilation:
 
 
 def compile_program(
-    program: Program, options: Options, machine: Machine, after_stage: AfterStage | None = None
+    program: Program,
+    options: Options,
+    machine: Machine,
+    after_stage: AfterStage | None = None,
+    budget: Budget | None = None,
 ) -> Compilation:
-    """Schedule, lower and emit `program`."""
-    target = machine_for(options, machine)
+    """Schedule, lower and emit `program` within the time that `budget` leaves.
+
+    What takes too long is left out, and named in `dropped`; raises `BudgetError` where nothing is
+    left that would be code.
+    """
+    meter = budget or Budget(seconds_to_compile(options))
+    with meter.running():
+        return _compile(program, options, machine_for(options, machine), after_stage, meter)
+
+
+def _compile(
+    program: Program,
+    options: Options,
+    target: Machine,
+    after_stage: AfterStage | None,
+    budget: Budget,
+) -> Compilation:
     timings: dict[str, float] = {}
 
     def stage(name: str, make: Callable[[], _Value]) -> _Value:
         start = time.perf_counter()
-        value = make()
-        timings[name] = timings.get(name, 0.0) + time.perf_counter() - start
+        try:
+            with budget.share(name):
+                value = make()
+        finally:
+            timings[name] = timings.get(name, 0.0) + time.perf_counter() - start
         if after_stage is not None:
             after_stage(name, value)
         return value
 
     settled = program
     if not program.is_static:
-        settled = stage("regions", lambda: settle_regions(program))
+        settled = stage("regions", lambda: _settled(program))
     schedules = stage("schedule", lambda: choose_schedules(settled, options, target))
     try:
         lowered = stage("lower", lambda: bounded_lower(schedules, settled))
-    except BudgetError:
+    except BudgetError as error:
         if options.schedule is not None:
             raise
+        note_dropped("the automatic schedule", error)
         schedules = stage("schedule", lambda: tuple(map(source_schedule, settled.scops)))
         lowered = stage("lower", lambda: bounded_lower(schedules, settled))
     wanted = sequential(lowered) if options.threads == 1 else lowered
     loops = stage("optimize", lambda: optimize_loops(wanted, target, options.fp.value))
     source = stage("emit", lambda: emit_c(loops))
-    return Compilation(settled, schedules, loops, source, timings)
+    dropped = tuple(dict.fromkeys(budget.dropped))
+    return Compilation(settled, schedules, loops, source, timings, dropped, budget.costs)
+
+
+def _settled(program: Program) -> Program:
+    """Return `program` with its regions judged, or as it is when that takes too long."""
+    try:
+        return settle_regions(program)
+    except BudgetError as error:
+        note_dropped("parallel regions", error)
+        return program
 
 
 def bounded_lower(schedules: Sequence[Schedule], program: Program) -> LoopFunction:
     """Return the loops of `schedules`; raises `BudgetError` when making them takes too long."""
-    with quota(LOWER_BUDGET):
+    with query("making loops", LOWER_BUDGET):
         return lower(schedules, program)
 
 

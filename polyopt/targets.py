@@ -20,7 +20,10 @@ from polyopt.machine import Machine
 from polyopt.runtime.threads import available_cores
 from polyopt.runtime.toolchain import processor_features
 
-__all__ = ["FpMode", "Machine", "Options", "detect_machine"]
+__all__ = ["FpMode", "Machine", "Options", "detect_machine", "seconds_to_compile"]
+
+SECONDS = 60.0  # that a compilation may take when nothing else is said
+LEAST_SECONDS, MOST_SECONDS = 0.1, 86_400.0
 
 
 @unique
@@ -38,12 +41,14 @@ class Options:
 
     `threads`: None means all cores at run time; 1 emits sequential code.
     `schedule`: None chooses automatically, "source" keeps the source's order, else a schedule text.
+    `budget`: seconds that compiling may take; None means POLYOPT_BUDGET, or 60.
     """
 
     fp: FpMode = FpMode.STRICT
     threads: int | None = None
     schedule: str | None = None
     compiler: str | None = None
+    budget: float | None = None
 
     def changed(self, values: Mapping[str, object]) -> Options:
         """Return the options with `values` replaced; raises `UsageError` for what is not one."""
@@ -58,6 +63,8 @@ class Options:
                     options = replace(options, schedule=_schedule(value))
                 case "compiler":
                     options = replace(options, compiler=_compiler(value))
+                case "budget":
+                    options = replace(options, budget=_budget(value))
                 case _:
                     raise _unknown(name)
         return options
@@ -98,7 +105,7 @@ def _schedule(value: object) -> str | None:
     raise UsageError(
         "PO0222",
         f"option `schedule` is a {type(value).__name__}",
-        hint="use None, \"source\", a text like \"tile(L0, 32, 32)\" or a Schedule",
+        hint='use None, "source", a text like "tile(L0, 32, 32)" or a Schedule',
     )
 
 
@@ -108,6 +115,33 @@ def _compiler(value: object) -> str | None:
     raise UsageError(
         "PO0222", f"option `compiler` is {value!r}", hint="use a program's name, such as `gcc`"
     )
+
+
+def _budget(value: object) -> float | None:
+    if value is None or (type(value) in (int, float) and LEAST_SECONDS <= value <= MOST_SECONDS):  # type: ignore[operator]
+        return value  # type: ignore[return-value]
+    raise UsageError(
+        "PO0222",
+        f"option `budget` is {value!r}",
+        hint=f"use a number of seconds from {LEAST_SECONDS} to {MOST_SECONDS:.0f}",
+    )
+
+
+def seconds_to_compile(options: Options) -> float:
+    """Return how many seconds compiling may take: the option, POLYOPT_BUDGET, or the default."""
+    if options.budget is not None:
+        return options.budget
+    text = os.environ.get("POLYOPT_BUDGET")
+    if not text:
+        return SECONDS
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
+        hint = f"use a number of seconds from {LEAST_SECONDS} to {MOST_SECONDS:.0f}"
+        raise UsageError("PO0224", f"POLYOPT_BUDGET is `{text}`", hint=hint)
+    return seconds
 
 
 def detect_machine() -> Machine:

@@ -6,12 +6,12 @@ Refuses: an expression that is not quasi-affine (`NotAffine`, which says which p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import islpy as isl
 
-from polyopt.errors import BudgetError
+from polyopt.ir.budget import query
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -39,24 +39,9 @@ class NotAffine(Exception):
         self.reason = reason
 
 
-@contextmanager
-def quota(operations: int) -> Iterator[None]:
+def quota(operations: int) -> AbstractContextManager[None]:
     """Limit isl to `operations` steps inside the block; more raise `BudgetError` PO0701."""
-    context = isl.DEFAULT_CONTEXT
-    before = context.get_max_operations()
-    context.set_max_operations(operations)
-    context.reset_operations()
-    try:
-        yield
-    except isl.Error as error:
-        if "maximal number of operations" in str(error):
-            raise BudgetError(
-                "PO0701", f"an isl query needed over {operations} operations"
-            ) from None
-        raise
-    finally:
-        context.set_max_operations(before)
-        context.reset_operations()
+    return query("an isl query", operations)
 
 
 def set_space(params: Sequence[str], name: str, iters: Sequence[str]) -> isl.Space:

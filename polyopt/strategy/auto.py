@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from polyopt.errors import BudgetError
-from polyopt.ir.affine import quota
+from polyopt.ir.budget import note_dropped, query
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
@@ -43,7 +43,8 @@ def auto_schedule(scop: Scop, machine: Machine) -> Schedule:
 
 def _candidates(source: Schedule, machine: Machine) -> Iterator[Schedule]:
     """Yield schedules to choose from, best first; each is made only when it is asked for."""
-    start = _within_budget(source, lambda s: s.attempt(Affine(Fusion.MIN)) or s)
+    affine = Affine(Fusion.MIN)
+    start = _within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
     found = _improve(start, machine)
     if start is not source and jammed(found) < products(source):
         unmoved = _improve(source, machine)
@@ -52,26 +53,29 @@ def _candidates(source: Schedule, machine: Machine) -> Iterator[Schedule]:
     yield found
     if start is not source:
         yield _improve(source, machine)
-    yield _within_budget(source, parallelize_outer)
+    yield _within_budget("parallel loops", source, parallelize_outer)
 
 
 def _improve(start: Schedule, machine: Machine) -> Schedule:
     """Return `start` fused, tiled, parallel outside and in SIMD lanes inside."""
-    ordered = _within_budget(start, contiguous_innermost)
-    summed = _within_budget(ordered, lambda s: jam_sums(s, machine))
+    ordered = _within_budget("the order of loops", start, contiguous_innermost)
+    summed = _within_budget("tiles of sums", ordered, lambda s: jam_sums(s, machine))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
-    fused = _within_budget(summed, lambda s: fuse_neighbours(s, done))
-    laned = _within_budget(fused, sink_lanes)
-    parallel = _within_budget(laned, parallelize_outer)
-    return _within_budget(parallel, vectorize_innermost)
+    fused = _within_budget("fused nests", summed, lambda s: fuse_neighbours(s, done))
+    laned = _within_budget("sunk loops", fused, sink_lanes)
+    parallel = _within_budget("parallel loops", laned, parallelize_outer)
+    return _within_budget("SIMD lanes", parallel, vectorize_innermost)
 
 
-def _within_budget(schedule: Schedule, stage: Callable[[Schedule], Schedule]) -> Schedule:
+def _within_budget(
+    what: str, schedule: Schedule, stage: Callable[[Schedule], Schedule]
+) -> Schedule:
     """Return what a stage makes of the schedule, or the schedule when the stage takes too long."""
     try:
-        with quota(BUDGET):
+        with query(what, BUDGET):
             return stage(schedule)
-    except BudgetError:
+    except BudgetError as error:
+        note_dropped(what, error)
         return schedule
 
 
@@ -101,7 +105,7 @@ def jammed(schedule: Schedule) -> int:
 def products(schedule: Schedule) -> int:
     """Return how many bands are contractions as they stand, 0 when it takes too long to tell."""
     try:
-        with quota(BUDGET):
+        with query("tiles of sums", BUDGET):
             return sum(find_roles(schedule, b.label) is not None for b in bands(schedule.tree))
     except BudgetError:
         return 0

@@ -14,7 +14,7 @@ from enum import Enum, unique
 import islpy as isl
 
 from polyopt.errors import BudgetError, ScheduleError
-from polyopt.ir.affine import quota
+from polyopt.ir.budget import exceeds_limit, query
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import compute_dependences
 from polyopt.schedule.isl_bridge import from_isl
@@ -70,9 +70,11 @@ class Affine:
             .set_proximity(order)
         )
         try:
-            with scheduler_options(self.fusion), quota(BUDGET):
+            with scheduler_options(self.fusion), query("the affine scheduler", BUDGET):
                 schedule = constraints.compute_schedule()
         except isl.Error as error:
+            if exceeds_limit(error):
+                raise
             reason = str(error).partition(" in /")[0].rpartition(": ")[2]
             raise ScheduleError(
                 "PO0307",

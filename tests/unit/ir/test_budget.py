@@ -1,0 +1,156 @@
+"""Budgets: blocks that end in time, queries that end at a number of operations."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import islpy as isl
+import pytest
+
+from polyopt.errors import BudgetError, InternalError
+from polyopt.ir import budget as budgets
+from polyopt.ir.budget import Budget, checkpoint, current, note_dropped, query
+
+HARD = isl.Set("[N] -> { [a, b, c] : 7a + 11b + 13c = N and 0 <= a, b, c <= N }")
+"""A set whose smallest point takes isl hundreds of operations."""
+
+
+@pytest.fixture(autouse=True)
+def _leaves_isl_unlimited():
+    yield
+    assert isl.DEFAULT_CONTEXT.get_max_operations() == 0
+    assert current() is None
+
+
+def spin() -> None:
+    """Loop until a budget ends it."""
+    while True:
+        checkpoint()
+
+
+def points(number: int, *, asking: bool = False) -> None:
+    """Find the smallest point again and again."""
+    for _ in range(number):
+        HARD.lexmin()
+        if asking:
+            checkpoint()
+
+
+def point_after(seconds: float, operations: int) -> None:
+    """Find the smallest point in a query of its own."""
+    time.sleep(seconds)
+    with query("inner", operations):
+        HARD.lexmin()
+
+
+def test_a_query_is_limited_and_says_which_it_was():
+    with pytest.raises(BudgetError) as refused, query("the smallest point", 10):
+        HARD.lexmin()
+    assert refused.value.code == "PO0701"
+    assert refused.value.message == "the smallest point needed over 10 operations of isl"
+    assert not HARD.lexmin().is_empty()
+
+
+def test_time_ends_a_loop_that_asks():
+    start = time.monotonic()
+    with pytest.raises(BudgetError) as refused, Budget(0.05).running():
+        spin()
+    assert time.monotonic() - start < 0.5
+    assert refused.value.code == "PO0703"
+    assert refused.value.message == "no time is left for compilation: a compilation has 0.05 s"
+
+
+def test_a_share_leaves_time_for_what_follows():
+    budget = Budget(0.4)
+    with budget.running():
+        with pytest.raises(BudgetError) as refused, budget.share("schedule"):
+            spin()
+        assert "no time is left for schedule" in refused.value.message
+        assert 0.1 < budget.remaining < 0.21
+        checkpoint()
+
+
+def test_what_starts_after_the_end_does_not_run():
+    with pytest.raises(BudgetError) as refused, Budget(0.01).running():
+        point_after(0.02, 10**6)
+    assert refused.value.code == "PO0703"
+
+
+def test_time_that_is_left_limits_isl(monkeypatch):
+    monkeypatch.setattr(budgets, "SLOWEST", 10)
+    with pytest.raises(BudgetError) as refused, Budget(1.0).running(), query("hasty", 10**6):
+        HARD.lexmin()
+    assert refused.value.code == "PO0703"
+
+
+def test_a_checkpoint_renews_what_isl_may_use(monkeypatch):
+    monkeypatch.setattr(budgets, "SLOWEST", 2000)
+    with Budget(60.0).running():
+        points(10, asking=True)
+        with pytest.raises(BudgetError), query("many"):
+            points(100)
+
+
+def test_a_query_with_a_number_counts_across_checkpoints():
+    with pytest.raises(BudgetError) as refused, Budget(60.0).running(), query("counted", 3000):
+        points(1000, asking=True)
+    assert refused.value.code == "PO0701"
+
+
+def test_an_inner_query_leaves_the_outer_one_its_limit():
+    with query("outer", 20):
+        point_after(0, 10**6)
+        with pytest.raises(isl.Error):
+            HARD.lexmin()
+
+
+def test_other_failures_of_isl_are_errors_of_ours():
+    with pytest.raises(InternalError) as refused, Budget(5.0).running(), query("mixed"):
+        isl.Set("{ [a] : }").intersect(isl.Set("{ [a, b] : }"))
+    assert refused.value.code == "PO0905"
+    assert refused.value.message == "isl failed in isl_set_intersect: spaces don't match"
+
+
+def test_a_limit_that_isl_reports_as_something_else_is_a_limit():
+    with pytest.raises(isl.Error, match="syntax error"):
+        isl.Set("{ [a : }")
+    with pytest.raises(BudgetError) as refused, query("reading", 5):
+        isl.Set("{ [a] : 0 <= a <= 10 }")
+    assert refused.value.code == "PO0701"
+
+
+def test_costs_and_what_was_dropped_are_kept():
+    budget = Budget(60.0)
+    note_dropped("nothing", BudgetError("PO0701", "no budget runs here"))
+    with budget.running():
+        for operations in (10**6, 10):
+            try:
+                with query("points", operations):
+                    HARD.lexmin()
+            except BudgetError as error:
+                note_dropped("a point", error)
+    assert (budget.costs["points"].calls, budget.costs["points"].exceeded) == (2, 1)
+    assert [(d.what, d.reason) for d in budget.dropped] == [
+        ("a point", "points needed over 10 operations of isl")
+    ]
+
+
+def test_compilations_in_threads_do_not_mix_their_limits():
+    faults: list[BaseException] = []
+
+    def work(operations: int) -> None:
+        try:
+            for _ in range(30):
+                with Budget(60.0).running(), query("one", operations):
+                    HARD.lexmin()
+                    time.sleep(0.001)
+        except BaseException as error:
+            faults.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in (10**5, 10**6, 10**7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []
