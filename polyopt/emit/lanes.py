@@ -118,13 +118,20 @@ class _Vectorizer:
                 vector = self.load(target)
                 if not isinstance(vector, VectorLoad):
                     raise NotVector
-                return replace(node, target=vector, value=self.value(node.value))
+                value = self.value(node.value)
+                return replace(node, target=vector, value=value, steps=self.steps(node))
             case Declare():
-                return replace(node, lanes=self.lanes, value=self.value(node.value))
+                value = self.value(node.value)
+                return replace(node, lanes=self.lanes, value=value, steps=self.steps(node))
             case SetLocal() if node.name in self.own:
-                return replace(node, lanes=self.lanes, value=self.value(node.value))
+                value = self.value(node.value)
+                return replace(node, lanes=self.lanes, value=value, steps=self.steps(node))
             case _:
                 raise NotVector
+
+    def steps(self, node: Assign | Declare | SetLocal) -> tuple[int, ...]:
+        """Return how far the statement's instance moves from lane to lane."""
+        return tuple(self.coefficient(part) for part in node.instance)
 
     def value(self, expr: Expr) -> Expr:
         """Return `expr` for all lanes."""

@@ -99,10 +99,11 @@ def map_node(node: Node, rule: Rule) -> Node:
             instance = tuple(rewrite(part, rule) for part in node.instance)
             if isinstance(target, Symbol):
                 return SetLocal(
-                    target.name, target.dtype, target.lanes, value, node.statement, instance
-                )
+                    target.name, target.dtype, target.lanes, value, node.statement, instance,
+                    node.steps,
+                )  # fmt: skip
             assert isinstance(target, Load | VectorLoad)
-            return Assign(target, value, node.statement, instance)
+            return replace(node, target=target, value=value, instance=instance)
         case Declare() | SetLocal():
             instance = tuple(rewrite(part, rule) for part in node.instance)
             return replace(node, value=rewrite(node.value, rule), instance=instance)

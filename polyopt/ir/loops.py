@@ -62,20 +62,21 @@ class Assign:
     """`target = value`: instance `instance` of statement `statement` of the Scop.
 
     Statements without a Scop counterpart (copies, spills of accumulators) have `statement` "".
-    A `VectorLoad` as target stores all lanes.
+    A `VectorLoad` as target stores all lanes; lane `l` is instance `instance + l * steps`.
     """
 
     target: Load | VectorLoad
     value: Expr
     statement: str = ""
     instance: tuple[Expr, ...] = ()
+    steps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Declare:
     """Declare the local `name` (a `Symbol` in expressions) and set it to `value`.
 
-    `statement` and `instance` as in `Assign`.
+    `statement`, `instance` and `steps` as in `Assign`.
     """
 
     name: str
@@ -84,11 +85,12 @@ class Declare:
     value: Expr
     statement: str = ""
     instance: tuple[Expr, ...] = ()
+    steps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SetLocal:
-    """`name = value` for a local declared before; `statement` and `instance` as in `Assign`."""
+    """`name = value` for a local declared before; what it runs as in `Assign`."""
 
     name: str
     dtype: DType
@@ -96,6 +98,7 @@ class SetLocal:
     value: Expr
     statement: str = ""
     instance: tuple[Expr, ...] = ()
+    steps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,12 +66,15 @@ def _collected(loop: For, arrays: frozenset[str], names: Names) -> Body:
             body.append(node)
             continue
         condition, assign = fault
-        if assign not in flags:
+        noted = replace(assign, statement="", instance=())
+        if noted not in flags:
             dtype = DType.INT64 if _is_wide(condition) else DType.INT32
-            flags[assign] = Symbol(names.fresh("bad"), dtype)
-        flag = flags[assign]
+            flags[noted] = Symbol(names.fresh("bad"), dtype)
+        flag = flags[noted]
         value = Binary(BinaryOp.OR, flag, Cast(condition, flag.dtype), flag.dtype)
-        body.append(SetLocal(flag.name, flag.dtype, 1, value))
+        body.append(
+            SetLocal(flag.name, flag.dtype, 1, value, assign.statement, assign.instance)
+        )
     if not flags:
         return (loop,)
     before = tuple(Declare(f.name, f.dtype, 1, Const(0, f.dtype)) for f in flags.values())
@@ -91,7 +94,7 @@ def _fault(node: Node, arrays: frozenset[str]) -> tuple[Expr, Assign] | None:
         case If(condition=condition, then=(Assign(target=Load() as target) as assign,)):
             fixed = all(isinstance(index, Const) for index in target.index)
             if target.array in arrays and fixed and not node.otherwise:
-                return condition, replace(assign, statement="", instance=())
+                return condition, assign
             return None
         case _:
             return None
