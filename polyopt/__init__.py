@@ -22,6 +22,7 @@ _HOMES = {
         "bool_", "c64", "c128", "f32", "f64",
         "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64",
     ),
+    "polyopt.frontend.markers": ("parallel", "prange"),
     "polyopt.frontend.argtypes": ("ArrayType", "ConstType", "ScalarType"),
     "polyopt.schedule": ("Schedule", "Witness"),
     "polyopt.tracing.arrays": ("LazyArray", "lazy", "tensor"),
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         u64,
     )
     from polyopt.frontend.argtypes import ArrayType, ConstType, ScalarType
+    from polyopt.frontend.markers import parallel, prange
     from polyopt.runtime.notices import CacheWarning, ForkWarning, PolyoptWarning
     from polyopt.schedule import Schedule, Witness
     from polyopt.targets import FpMode, Machine, Options, detect_machine
@@ -147,6 +149,8 @@ __all__ = [
     "indices",
     "kernel",
     "lazy",
+    "parallel",
+    "prange",
     "tensor",
     "u8",
     "u16",

@@ -6,10 +6,11 @@ In: loops and conditions over iterators and parameters.  Out: domains, and answe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
+from polyopt.errors import Loc
 from polyopt.frontend.integers import TRUE, constant, minus
 from polyopt.ir.affine import condition_set, param_space, set_space
 from polyopt.ir.expr import (
@@ -36,6 +37,7 @@ class Loop:
 
     `going` (BOOL, an element of a 0-d array) is read before every iteration: the loop ends when it
     is false.  A loop with `going` is no part of a domain: it runs around static control parts.
+    `loc`: where the source has the loop.
     """
 
     iter: str
@@ -43,6 +45,7 @@ class Loop:
     upper: Expr
     step: int = 1
     going: Load | None = None
+    loc: Loc | None = field(default=None, compare=False)
 
     @property
     def time(self) -> Expr:

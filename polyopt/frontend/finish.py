@@ -245,6 +245,7 @@ def _statement(name: str, draft: Draft, piece: Piece) -> Statement:
         text=draft.text,
         reduction=draft.reduction,
         guard=guard,
+        loops=tuple(loop.loc for loop in draft.scope.loops),
     )
 
 

@@ -44,12 +44,12 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
     later = frame.live.after[node]
     name = _iterator_name(b, node.target)
     if isinstance(iterable, Range):
-        loop = Loop(name, iterable.start, iterable.stop, iterable.step)
+        loop = Loop(name, iterable.start, iterable.stop, iterable.step, loc=frame.loc(node))
         source = Iterated(ZERO, lambda i: Number(i, True))
     else:
         args = Arguments("for", (), {}, frame.loc(node.iter))
         source = iterated(b, iterable, args)
-        loop = Loop(name, ZERO, source.count)
+        loop = Loop(name, ZERO, source.count, loc=frame.loc(node))
     touched = assigned(node.body) - assigned([node.target])
     unbound = [n for n in touched if n in later and n not in frame.env and not is_result(n)]
     if unbound:
@@ -99,7 +99,7 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
     if not isinstance(test, Known):
         going = b.unconditional("going", test.expr, FALSE)
         name = _iterator_name(b, ast.Name("turn"))
-        with b.repeat(Loop(name, ZERO, ENDLESS, 1, going)):
+        with b.repeat(Loop(name, ZERO, ENDLESS, 1, going, loc)):
             frame.reader.block(b, frame, node.body)
             again = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
             b.emit((), going, again.expr if isinstance(again, Number) else FALSE)

@@ -30,6 +30,7 @@ from polyopt.frontend.integers import (
 )
 from polyopt.frontend.iterating import enumerate_, iterated, reversed_, zip_
 from polyopt.frontend.library import Written
+from polyopt.frontend.markers import is_prange, parallel
 from polyopt.frontend.masks import count
 from polyopt.frontend.memory import cheap_number, forced, settled
 from polyopt.frontend.operators import describe, operand, operate
@@ -103,6 +104,12 @@ def _range(b: Builder, args: Arguments) -> Value:
         refuse("PO0132", "a range with step zero", args.loc)
     end = _bound(b, stop, args)
     return Range(start, end, by) if isinstance(by, int) else stepped_range(b, start, end, by)
+
+
+def _marked(b: Builder, args: Arguments) -> Value:
+    """parallel"""
+    (value,) = args.take("iterable")
+    return value
 
 
 def _slice(b: Builder, args: Arguments) -> Value:
@@ -390,7 +397,7 @@ _RULES: list[tuple[object, Rule]] = [
     (builtins.complex, _complex), (builtins.round, _round), (builtins.divmod, _divmod),
     (builtins.any, _any_or_all("any")), (builtins.all, _any_or_all("all")),
     (builtins.isinstance, _isinstance), (builtins.callable, _callable),
-    (builtins.hasattr, _hasattr),
+    (builtins.hasattr, _hasattr), (parallel, _marked),
 ]  # fmt: skip
 BUILTINS = sorted(str(getattr(function, "__name__", "")) for function, _ in _RULES)
 _BY_OBJECT: dict[int, Rule | Written] = {
@@ -401,4 +408,6 @@ _BY_OBJECT: dict[int, Rule | Written] = {
 
 def rule_of(function: object) -> Rule | Written | None:
     """Return the rule of a builtin or math function."""
+    if is_prange(function):
+        return _range
     return _BY_OBJECT.get(id(function))

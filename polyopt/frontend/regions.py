@@ -148,6 +148,7 @@ class Former:
             loop.going,
             body,
             label=f"R{depth}",
+            loc=loop.loc,
         )
 
 

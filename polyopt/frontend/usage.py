@@ -18,6 +18,7 @@ from typing import TypeGuard
 import numpy as np
 
 from polyopt.frontend.called import called_name
+from polyopt.frontend.markers import marked_bounds
 
 _MAX_PASSES = 12
 _MAX_DEPTH = 6
@@ -176,14 +177,14 @@ class _Reader:
 
     def loop(self, node: ast.For) -> None:
         """`for i in range(…)`: the iterator and what the bounds are made of are integers."""
-        match node.iter:
-            case ast.Call(func=ast.Name(id="range"), args=args):
-                for argument in args:
-                    self.integer(argument)
-                if isinstance(node.target, ast.Name):
-                    self.usage.integers.add(node.target.id)
-            case _:
-                self.value(node.iter)
+        bounds, is_range = marked_bounds(node.iter, lambda name: resolve(name, self.names))
+        if not is_range:
+            self.value(node.iter)
+            return
+        for argument in bounds:
+            self.integer(argument)
+        if isinstance(node.target, ast.Name):
+            self.usage.integers.add(node.target.id)
 
     def update(self, node: ast.AugAssign) -> None:
         """`C *= beta`: in place, so a name in capitals is an array."""

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from typing_extensions import assert_never
 
+from polyopt.errors import Loc
 from polyopt.ir.expr import Expr, Load, show
 from polyopt.ir.scop import Array, Scop
 from polyopt.ir.source import Signature
@@ -67,6 +68,7 @@ class Repeat:
     label: str = ""
     parallel: bool = False
     private: tuple[str, ...] = ()
+    loc: Loc | None = None
 
 
 @dataclass(frozen=True, slots=True)

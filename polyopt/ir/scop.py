@@ -95,6 +95,7 @@ class Statement:
     the source's execution as a vector over iterators: constants for textual positions, `i` or `-i`
     for loops (`(0, i, 1, j, 0)`).  `guard` (BOOL, may read arrays) makes the write conditional.
     `text` is the source line.  `origin` is None for a statement of the source itself.
+    `loops`: where the source has the loops of `iters`; None for a loop it does not write.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Statement:
     reduction: Reduction | None = None
     guard: Expr | None = None
     origin: Origin | None = None
+    loops: tuple[Loc | None, ...] = ()
 
     @cached_property
     def write(self) -> Access:
