@@ -17,13 +17,14 @@ LAYERS: dict[str, set[str]] = {
     "machine": set(),
     "ir": {"errors"},
     "frontend": {"errors", "ir"},
-    "schedule": _COMPILER,
-    "transforms": {*_COMPILER, "schedule"},
+    "schedulefile": {"errors"},
+    "schedule": {*_COMPILER, "schedulefile"},
+    "transforms": {*_COMPILER, "schedule", "schedulefile"},
     "emit": {*_COMPILER, "schedule"},
     "proof": {"errors", "ir"},
     "runtime": {"errors", "ir", ""},  # the package itself: its version and place
     "strategy": {*_COMPILER, "schedule", "transforms"},
-    "targets": {"errors", "machine", "runtime"},
+    "targets": {"errors", "machine", "runtime", "schedulefile"},
     "pipeline": {*_COMPILER, "schedule", "transforms", "strategy", "emit", "targets"},
     "specialize": {"errors", "ir", "frontend", "runtime"},
     "aliasing": {"ir", "frontend", "runtime", "specialize"},
@@ -31,13 +32,13 @@ LAYERS: dict[str, set[str]] = {
         *_COMPILER, "frontend", "runtime", "targets", "pipeline", "specialize", "emit",
     },
     "api": {
-        *_COMPILER, "frontend", "runtime", "schedule", "targets", "pipeline", "specialize",
+        *_COMPILER, "schedulefile", "transforms", "frontend", "runtime", "schedule", "targets", "pipeline", "specialize",
         "aliasing", "building",
     },
     "tracing": {"errors", "ir", "frontend", "runtime", "specialize", "api", ""},
     "report": {*_COMPILER, "schedule", "transforms", "strategy"},
     "cli": {
-        *_COMPILER, "", "frontend", "schedule", "transforms", "targets", "pipeline", "runtime",
+        *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline", "runtime",
         "report", "api",
     },
 }  # fmt: skip

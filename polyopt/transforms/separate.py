@@ -13,6 +13,7 @@ import islpy as isl
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
+from polyopt.schedule.sizes import Size, value_of
 from polyopt.schedule.tree import (
     Band,
     BandMember,
@@ -27,6 +28,7 @@ from polyopt.schedule.tree import (
     path_to,
     replace_band,
 )
+from polyopt.schedulefile import MAX_SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +62,22 @@ class Separate:
 
     band: str
     point: str
-    sizes: tuple[int, ...]
+    sizes: tuple[Size, ...]
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the split tree; raises `ScheduleError` PO0301, PO0303, PO0304."""
         top, point = find_band(tree, self.band), find_band(tree, self.point)
-        if len(self.sizes) > len(point.members) or not any(self.sizes):
+        sizes = tuple(map(value_of, self.sizes))
+        if len(sizes) > len(point.members) or not any(sizes):
             raise ScheduleError("PO0303", f"{self}: one size per loop of {self.point} is needed")
-        if any(size < 0 for size in self.sizes):
+        if any(size < 0 for size in sizes):
             raise ScheduleError("PO0303", f"{self}: a tile size must not be negative")
+        if any(size > MAX_SIZE for size in sizes):
+            raise ScheduleError("PO0303", f"{self}: a tile size must be at most {MAX_SIZE}")
         if all(band is not point for band in bands(top)):
             raise ScheduleError("PO0304", f"{self}: {self.point} is not inside {self.band}")
         path, domain = path_to(tree, scop, self.point)
-        full = full_tiles((*path, *point.members), self.sizes, domain)
+        full = full_tiles((*path, *point.members), sizes, domain)
         rest = domain.subtract(full)
         copy = map_bands(top, lambda band: _plain(tree, band))
         split = Sequence((Filter(full, top), Filter(rest, copy)))

@@ -1,18 +1,20 @@
 """The schedule language: `tile(L0, 32, 32); parallelize(L0.tile[0])`.
 
-In: text.  Out: transformation records, whose `str` prints the same text.
+In: text.  Out: transformation records, whose `str` prints the same text; schedules after them.
 Refuses: unknown steps and malformed arguments, with the place in the text.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from polyopt.errors import ScheduleError
+from polyopt.errors import IllegalSchedule, Loc, ScheduleError
 from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.sizes import show_steps
+from polyopt.schedulefile import NOWHERE, Call, Let, nearest, read_items
 from polyopt.transforms.affine import Affine, Fusion
+from polyopt.transforms.arguments import Arguments
 from polyopt.transforms.cut import Cut
 from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.fuse import Fuse
@@ -33,95 +35,125 @@ class _Step:
     """How one step is written: an example, and the function that makes the record."""
 
     example: str
-    make: Callable[[list[str]], Transform]
+    make: Callable[[Arguments], Transform]
 
 
-def _numbers(words: list[str]) -> tuple[int, ...]:
-    for word in words:
-        if not _NUMBER.match(word):
-            raise ValueError(f"`{word}` is not a whole number")
-    return tuple(int(word) for word in words)
+def _affine(a: Arguments) -> Affine:
+    a.count(1)
+    return Affine(a.choice(0, Fusion))
 
 
-def _fixed(count: int, words: list[str]) -> list[str]:
-    if len(words) != count:
-        needed = "1 argument is needed" if count == 1 else f"{count} arguments are needed"
-        given = "1 was given" if len(words) == 1 else f"{len(words)} were given"
-        raise ValueError(f"{needed}, {given}")
-    return words
+def _cut(a: Arguments) -> Cut:
+    a.count(2)
+    return Cut(a.name(0), a.number(1))
 
 
-def _fusion(word: str) -> Fusion:
-    if word not in {fusion.value for fusion in Fusion}:
-        raise ValueError(f"`{word}` is neither {' nor '.join(f.value for f in Fusion)}")
-    return Fusion(word)
+def _distribute(a: Arguments) -> Distribute:
+    a.count(1, 2)
+    return Distribute(a.name(0), *a.numbers(1))
+
+
+def _fuse(a: Arguments) -> Fuse:
+    a.count(2, 3)
+    return Fuse(a.name(0), a.name(1), *a.numbers(2))
+
+
+def _reorder(a: Arguments) -> Reorder:
+    a.at_least(2)
+    return Reorder(a.name(0), a.numbers(1))
+
+
+def _separate(a: Arguments) -> Separate:
+    a.at_least(3)
+    return Separate(a.name(0), a.name(1), a.sizes(2))
+
+
+def _skew(a: Arguments) -> Skew:
+    a.count(2, 3)
+    return Skew(a.name(0), a.name(1), *a.numbers(2))
+
+
+def _tile(a: Arguments) -> Tile:
+    a.at_least(2)
+    return Tile(a.name(0), a.sizes(1))
 
 
 STEPS: dict[str, _Step] = {
-    "affine": _Step("affine(max)", lambda w: Affine(_fusion(_fixed(1, w)[0]))),
-    "cut": _Step("cut(L0, 1)", lambda w: Cut(w[0], *_numbers(_fixed(2, w)[1:]))),
-    "distribute": _Step("distribute(L0, 1)", lambda w: Distribute(w[0], *_numbers(w[1:]))),
-    "fuse": _Step("fuse(L0, L1)", lambda w: Fuse(w[0], w[1], *_numbers(w[2:]))),
-    "interchange": _Step("interchange(i, j)", lambda w: Interchange(*_fixed(2, w))),
-    "parallelize": _Step("parallelize(i)", lambda w: Parallelize(*_fixed(1, w))),
-    "peel": _Step("peel(L0)", lambda w: Peel(*_fixed(1, w))),
-    "reorder": _Step("reorder(L0, 1, 0)", lambda w: Reorder(w[0], _numbers(w[1:]))),
-    "separate": _Step(
-        "separate(L0.point, L0.point2, 6, 16)", lambda w: Separate(w[0], w[1], _numbers(w[2:]))
-    ),
-    "sink": _Step("sink(i)", lambda w: Sink(*_fixed(1, w))),
-    "skew": _Step("skew(i, t, 1)", lambda w: Skew(w[0], w[1], *_numbers(w[2:]))),
-    "tile": _Step("tile(L0, 32, 32)", lambda w: Tile(w[0], _numbers(w[1:]))),
-    "unroll": _Step("unroll(i)", lambda w: Unroll(*_fixed(1, w))),
-    "vectorize": _Step("vectorize(j)", lambda w: Vectorize(*_fixed(1, w))),
+    "affine": _Step("affine(max)", _affine),
+    "cut": _Step("cut(L0, 1)", _cut),
+    "distribute": _Step("distribute(L0, 1)", _distribute),
+    "fuse": _Step("fuse(L0, L1)", _fuse),
+    "interchange": _Step("interchange(i, j)", lambda a: Interchange(*a.names(2))),
+    "parallelize": _Step("parallelize(i)", lambda a: Parallelize(*a.names(1))),
+    "peel": _Step("peel(L0)", lambda a: Peel(*a.names(1))),
+    "reorder": _Step("reorder(L0, 1, 0)", _reorder),
+    "separate": _Step("separate(L0.point, L0.point2, 6, 16)", _separate),
+    "sink": _Step("sink(i)", lambda a: Sink(*a.names(1))),
+    "skew": _Step("skew(i, t, 1)", _skew),
+    "tile": _Step("tile(L0, 32, 32)", _tile),
+    "unroll": _Step("unroll(i)", lambda a: Unroll(*a.names(1))),
+    "vectorize": _Step("vectorize(j)", lambda a: Vectorize(*a.names(1))),
 }
 
-_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(([^()]*)\)\s*")
-_PART = re.compile(r"\s*part\s*\(\s*(\d{1,9})\s*\)\s*")
-_NUMBER = re.compile(r"-?[0-9]{1,18}\Z")
-_WORD = re.compile(r"[\w.\[\]-]+\Z")
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A step of a text: the static control part it is for, and its place."""
+
+    step: Transform
+    part: int
+    loc: Loc
+
+
+def read_steps(text: str) -> tuple[Placed, ...]:
+    """Return the steps written in `text` with their places.
+
+    Raises `ScheduleError` PO0321 (syntax), PO0322 (unknown step), PO0323 (arguments), PO0326 (a
+    size without a value), PO0329 (version, length).
+    """
+    lets: dict[str, int] = {}
+    found: list[Placed] = []
+    part = 0
+    for item in read_items(text):
+        match item:
+            case Let():
+                lets[item.name] = item.value
+            case Call(name="part"):
+                part = _part(Arguments(item, lets, "part(1)"))
+            case Call():
+                found.append(Placed(_step(item, lets), part, item.loc))
+    return tuple(found)
 
 
 def parse_steps(text: str) -> tuple[Transform, ...]:
     """Return the steps written in `text`, separated by `;` or line ends; `#` starts a comment.
 
-    Raises `ScheduleError` PO0321 (syntax), PO0322 (unknown step), PO0323 (arguments).
+    Raises as `read_steps` does, and `ScheduleError` PO0324 for steps of another part than 0.
     """
-    found: list[Transform] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        for piece in line.partition("#")[0].split(";"):
-            if piece.strip():
-                found.append(_parse(piece, number))
-    return tuple(found)
+    placed = read_steps(text)
+    for one in placed:
+        if one.part:
+            raise _no_part(one, 1)
+    return tuple(one.step for one in placed)
 
 
-def _parse(piece: str, line: int) -> Transform:
-    match = _CALL.fullmatch(piece)
-    where = f"schedule line {line}"
-    if match is None:
-        raise ScheduleError(
-            "PO0321",
-            f"{where}: `{piece.strip()}` is not a step",
-            hint="write steps as name(argument, …), separated by `;`",
-        )
-    name, arguments = match.group(1), match.group(2)
-    step = STEPS.get(name)
-    if step is None:
-        raise ScheduleError(
-            "PO0322", f"{where}: there is no step `{name}`", hint=f"steps: {', '.join(STEPS)}"
-        )
-    words = [word.strip() for word in arguments.split(",")] if arguments.strip() else []
-    try:
-        if not all(_WORD.match(word) for word in words):
-            raise ValueError("an argument is neither a name nor a number")
-        return step.make(words)
-    except (ValueError, TypeError, IndexError) as error:
-        reason = str(error) if isinstance(error, ValueError) else "wrong number of arguments"
-        raise ScheduleError(
-            "PO0323",
-            f"{where}: `{piece.strip()}`: {reason}",
-            hint=f"for example {step.example}",
-        ) from None
+def _part(arguments: Arguments) -> int:
+    arguments.count(1)
+    number = arguments.number(0)
+    if number < 0:
+        raise arguments.wrong("parts are numbered from 0")
+    return number
+
+
+def _step(call: Call, lets: dict[str, int]) -> Transform:
+    known = STEPS.get(call.name)
+    if known is not None:
+        return known.make(Arguments(call, dict(lets), known.example))
+    near = nearest(call.name, STEPS)
+    hint = f"steps: {', '.join(STEPS)}"
+    if near is not None:
+        hint = f"did you mean `{near}`? {hint}"
+    raise ScheduleError("PO0322", f"there is no step `{call.name}`", loc=call.loc, hint=hint)
 
 
 def parse_schedule(schedule: Schedule, text: str) -> Schedule:
@@ -129,9 +161,7 @@ def parse_schedule(schedule: Schedule, text: str) -> Schedule:
 
     Raises as `Schedule.apply` and `parse_steps` do.
     """
-    for step in parse_steps(text):
-        schedule = schedule.apply(step)
-    return schedule
+    return parse_schedules((schedule,), text)[0]
 
 
 def parse_schedules(schedules: tuple[Schedule, ...], text: str) -> tuple[Schedule, ...]:
@@ -140,32 +170,49 @@ def parse_schedules(schedules: tuple[Schedule, ...], text: str) -> tuple[Schedul
     `part(2)` says that the steps after it are for the part number 2; they begin with part 0.
     Raises as `parse_schedule` does, and `ScheduleError` PO0324 for a part that is not there.
     """
-    texts = [""] * len(schedules)
-    current = 0
-    for line in text.splitlines():
-        for piece in line.partition("#")[0].split(";"):
-            chosen = _PART.fullmatch(piece)
-            if chosen is None:
-                texts[current] += f"{piece};"
-                continue
-            current = int(chosen.group(1))
-            if current >= len(schedules):
-                raise ScheduleError(
-                    "PO0324",
-                    f"`{piece.strip()}`: the program has {len(schedules)} static control parts",
-                    hint=f"parts are numbered from 0 to {len(schedules) - 1}",
-                )
-        texts[current] += "\n"
-    pairs = zip(schedules, texts, strict=True)
-    return tuple(parse_schedule(schedule, steps) for schedule, steps in pairs)
+    placed = read_steps(text)
+    for one in placed:
+        if one.part >= len(schedules):
+            raise _no_part(one, len(schedules))
+    result = list(schedules)
+    for one in placed:
+        result[one.part] = apply_placed(result[one.part], one, len(placed) > 1)
+    return tuple(result)
 
 
-def show_schedules(schedules: tuple[Schedule, ...]) -> str:
+def apply_placed(schedule: Schedule, placed: Placed, several: bool = True) -> Schedule:
+    """Return the schedule after a step of a text; errors tell the step's place."""
+    try:
+        return schedule.apply(placed.step)
+    except ScheduleError as error:
+        if several or placed.loc.file != NOWHERE:
+            if isinstance(error, IllegalSchedule):
+                error.notes = (*error.notes, f"the step is asked for at {placed.loc}")
+            else:
+                error.loc = error.loc or placed.loc
+        raise
+
+
+def _no_part(placed: Placed, count: int) -> ScheduleError:
+    if count == 1:
+        hint = "leave `part(…)` out: the program is one static control part, number 0"
+    else:
+        hint = f"parts are numbered from 0 to {count - 1}"
+    parts = "1 static control part" if count == 1 else f"{count} static control parts"
+    return ScheduleError(
+        "PO0324",
+        f"`{placed.step}` is for part {placed.part}: the program has {parts}",
+        loc=placed.loc,
+        hint=hint,
+    )
+
+
+def show_schedules(schedules: Sequence[Schedule]) -> str:
     """Return the text that `parse_schedules` reads."""
     if len(schedules) == 1:
         return schedules[0].text
     shown = (
-        f"part({number});\n{schedule.text}"
+        f"part({number});\n{show_steps(schedule.trace)}"
         for number, schedule in enumerate(schedules)
         if schedule.trace
     )

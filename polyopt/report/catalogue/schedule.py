@@ -65,6 +65,11 @@ SCHEDULE: dict[str, Entry] = {
         "a schedule that maps a producer and its consumer to the same time",
         "keep the loop that orders them",
     ),
+    "PO0314": Entry(
+        "a step would not run every iteration of the program exactly once",
+        "a step of your own whose `rewrite` drops a part of a sequence",
+        "mend the step; steps of polyopt never do this",
+    ),
     "PO0321": Entry(
         "the text is not a schedule step",
         "tile L0 32",
@@ -83,5 +88,20 @@ SCHEDULE: dict[str, Entry] = {
         "a program with while loops or dynamic sizes has several schedules, not one",
         "k.compile(...).schedule, where `schedules` is meant",
         "use `schedules`; in a schedule's text, `part(1)` says which part the steps are for",
+    ),
+    "PO0326": Entry(
+        "a size that a schedule names has no value, or one that is no whole number in range",
+        "tile(L0, T), without `let T = 32`",
+        "give it a value: `let T = 32` in the text, `with_schedule(text, T=32)`, `--set T=32`",
+    ),
+    "PO0327": Entry(
+        "an amount in a step is not an affine function of the program's sizes",
+        "shift(i, N * M); split(i, K), where the program has no size K",
+        "write sums of sizes and whole numbers, as `2*N - 1`; the message lists the sizes",
+    ),
+    "PO0329": Entry(
+        "the text is not a schedule that this version reads: another version, too long, no text",
+        "polyopt-schedule 7",
+        "begin the file with `polyopt-schedule 1`, or leave the line out",
     ),
 }

@@ -6,6 +6,8 @@ import pytest
 
 from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.schedule import source_schedule
+from polyopt.schedule.sizes import Named
+from polyopt.schedulefile import with_sizes
 from polyopt.transforms import (
     Affine,
     Cut,
@@ -98,66 +100,124 @@ def test_text_is_proven_not_trusted():
 
 
 REFUSED = [
-    ("tile L0", "PO0321", "schedule line 1: `tile L0` is not a step"),
-    ("tile(L0, 4", "PO0321", "schedule line 1: `tile(L0, 4` is not a step"),
-    ("tile(L0, (4))", "PO0321", "schedule line 1: `tile(L0, (4))` is not a step"),
-    ("unroll(i) unroll(j)", "PO0321", "schedule line 1: `unroll(i) unroll(j)` is not a step"),
-    ("unroll(i)\n\nrotate(i)", "PO0322", "schedule line 3: there is no step `rotate`"),
-    ("Tile(L0, 4)", "PO0322", "schedule line 1: there is no step `Tile`"),
-    ("tile(L0, x)", "PO0323", "schedule line 1: `tile(L0, x)`: `x` is not a whole number"),
-    ("tile(L0, 1.5)", "PO0323", "schedule line 1: `tile(L0, 1.5)`: `1.5` is not a whole number"),
-    ("tile(L0, 1_0)", "PO0323", "schedule line 1: `tile(L0, 1_0)`: `1_0` is not a whole number"),
-    ("tile()", "PO0323", "schedule line 1: `tile()`: wrong number of arguments"),
+    ("tile L0", "PO0321", "1:1", "`tile L0` is not a step"),
+    ("tile(L0, 4", "PO0321", "1:1", "`tile(L0, 4` is not a step"),
+    ("tile(L0, 4))", "PO0321", "1:1", "`tile(L0, 4))` is not a step"),
+    ("unroll(i) unroll(j)", "PO0321", "1:1", "`unroll(i) unroll(j)` is not a step"),
+    ("unroll(i);  unroll(i;j)", "PO0321", "1:13", "`unroll(i` is not a step"),
+    ("let T", "PO0321", "1:1", "`let T` is not a step"),
+    ("let 3 = 3", "PO0321", "1:1", "`let 3 = 3` is not a step"),
+    ("unroll(i)\n\n  rotate(i)", "PO0322", "3:3", "there is no step `rotate`"),
+    ("Tile(L0, 4)", "PO0322", "1:1", "there is no step `Tile`"),
+    ("tile(L0, (4))", "PO0323", "1:10", "`tile(L0, (4))`: `(4)` is not a whole number"),
+    ("tile(L0, 1.5)", "PO0323", "1:10", "`tile(L0, 1.5)`: `1.5` is not a whole number"),
+    ("tile(L0, 1_0)", "PO0323", "1:10", "`tile(L0, 1_0)`: `1_0` is not a whole number"),
     (
-        "interchange(i)",
+        "tile(L0,   2147483648)",
         "PO0323",
-        "schedule line 1: `interchange(i)`: 2 arguments are needed, 1 was given",
+        "1:12",
+        "`tile(L0,   2147483648)`: 2147483648 is too large: 2147483647 is the largest number",
     ),
+    ("tile()", "PO0323", "1:1", "`tile()`: at least 2 arguments are needed, 0 were given"),
+    ("interchange(i)", "PO0323", "1:1", "`interchange(i)`: 2 arguments are needed, 1 was given"),
     (
         "parallelize(i, j)",
         "PO0323",
-        "schedule line 1: `parallelize(i, j)`: 1 argument is needed, 2 were given",
+        "1:1",
+        "`parallelize(i, j)`: 1 argument is needed, 2 were given",
     ),
-    ("cut(L0)", "PO0323", "schedule line 1: `cut(L0)`: 2 arguments are needed, 1 was given"),
-    ("fuse(L0)", "PO0323", "schedule line 1: `fuse(L0)`: wrong number of arguments"),
+    ("cut(L0)", "PO0323", "1:1", "`cut(L0)`: 2 arguments are needed, 1 was given"),
+    ("fuse(L0)", "PO0323", "1:1", "`fuse(L0)`: 2 to 3 arguments are needed, 1 was given"),
     (
         "distribute(L0, 1, 2)",
         "PO0323",
-        "schedule line 1: `distribute(L0, 1, 2)`: wrong number of arguments",
+        "1:1",
+        "`distribute(L0, 1, 2)`: 1 to 2 arguments are needed, 3 were given",
     ),
     (
         "skew(i, j, 1, 2)",
         "PO0323",
-        "schedule line 1: `skew(i, j, 1, 2)`: wrong number of arguments",
+        "1:1",
+        "`skew(i, j, 1, 2)`: 2 to 3 arguments are needed, 4 were given",
     ),
-    ("affine(most)", "PO0323", "schedule line 1: `affine(most)`: `most` is neither max nor min"),
+    ("affine(most)", "PO0323", "1:8", "`affine(most)`: `most` is neither max nor min"),
+    ("tile(L0,, 4)", "PO0323", "1:9", "`tile(L0,, 4)`: `` is not a whole number"),
+    ("unroll('i')", "PO0323", "1:8", "`unroll('i')`: `'i'` is not a name"),
+    ("tile(L0, x)", "PO0326", "1:10", "`tile(L0, x)`: the size `x` has no value"),
+    ("tile(L0, x); let x = 3", "PO0326", "1:10", "`tile(L0, x)`: the size `x` has no value"),
+    ("let x = 99999999999", "PO0326", "1:1", "the size `x` is 99999999999"),
     (
-        "tile(L0,, 4)",
-        "PO0323",
-        "schedule line 1: `tile(L0,, 4)`: an argument is neither a name nor a number",
+        "polyopt-schedule 2",
+        "PO0329",
+        "1:1",
+        "`polyopt-schedule 2`: this version of polyopt does not read it",
     ),
     (
-        "unroll(i;j)",
-        "PO0321",
-        "schedule line 1: `unroll(i` is not a step",
+        "unroll(i)\npolyopt-schedule 1",
+        "PO0329",
+        "2:1",
+        "`polyopt-schedule 1` stands inside a schedule",
     ),
-    (
-        "unroll('i')",
-        "PO0323",
-        "schedule line 1: `unroll('i')`: an argument is neither a name nor a number",
-    ),
+    ("unroll(i); part(3); unroll(i)", "PO0324", "1:21", None),
+    ("part(x)", "PO0323", "1:6", "`part(x)`: `x` is not a whole number"),
+    ("part(-1)", "PO0323", "1:1", "`part(-1)`: parts are numbered from 0"),
 ]
 
 
-@pytest.mark.parametrize(("text", "code", "message"), REFUSED)
-def test_refusals(text, code, message):
+@pytest.mark.parametrize(("text", "code", "place", "message"), REFUSED)
+def test_refusals(text, code, place, message):
     with pytest.raises(ScheduleError) as refused:
         parse_steps(text)
-    assert (refused.value.code, refused.value.message) == (code, message)
+    error = refused.value
+    assert (error.code, str(error.loc)) == (code, f"<schedule>:{place}")
+    assert message is None or error.message == message
+    assert error.hint is not None
+
+
+def test_names_that_are_nearly_right():
+    with pytest.raises(ScheduleError) as refused:
+        parse_steps("paralellize(i)")
     assert refused.value.hint is not None
+    assert refused.value.hint.startswith("did you mean `parallelize`? steps: affine, ")
 
 
-@pytest.mark.parametrize("digits", ["²", "9" * 5000])
+def test_named_sizes():
+    (step,) = parse_steps("let T = 32; tile(L0, T, 8, T)")
+    assert step == Tile("L0", (Named("T", 32), 8, Named("T", 32)))
+    assert str(step) == "tile(L0, T, 8, T)"
+    text = "let T = 4;\ntile(L0, T, T);\nlet T = 2;\ntile(L0.point, T)"
+    schedule = parse_schedule(source_schedule(scops.gemm()), text)
+    assert schedule.text == text
+    plain = parse_schedule(source_schedule(scops.gemm()), "tile(L0, 4, 4); tile(L0.point, 2)")
+    assert str(schedule) == str(plain)
+
+
+def test_values_given_with_a_text():
+    text = "polyopt-schedule 1\n# sizes\nlet T = 32; tile(L0, T, U)\nlet T = 16\ntile(L1, T)"
+    assert with_sizes(text, {}) == text
+    assert with_sizes(text, {"T": 5, "U": 6}) == (
+        "polyopt-schedule 1\n# sizes\nlet U = 6; let T = 5; tile(L0, T, U)\nlet T = 5\ntile(L1, T)"
+    )
+    for sizes, hint in (({"t": 5}, "did you mean"), ({"X": 1}, "a size is a name")):
+        with pytest.raises(ScheduleError) as refused:
+            with_sizes(text, sizes)
+        assert refused.value.code == "PO0326"
+        assert refused.value.hint is not None
+        assert refused.value.hint.startswith(hint)
+    for value in (2**31, "8", 1.0, True, None):
+        with pytest.raises(ScheduleError) as refused:
+            with_sizes(text, {"T": value})
+        assert refused.value.code == "PO0326"
+
+
+def test_a_text_that_is_too_long():
+    for text in ("#" * 1_000_001, ";".join(["unroll(i)"] * 10_001)):
+        with pytest.raises(ScheduleError) as refused:
+            parse_steps(text)
+        assert refused.value.code == "PO0329"
+
+
+@pytest.mark.parametrize("digits", ["²2", "9" * 5000, "--1", "-"])
 def test_odd_digits(digits):
     with pytest.raises(ScheduleError) as refused:
         parse_steps(f"tile(L0, {digits})")
