@@ -22,6 +22,7 @@ LAYERS: dict[str, set[str]] = {
     "transforms": {*_COMPILER, "schedule", "schedulefile"},
     "emit": {*_COMPILER, "schedule"},
     "proof": {"errors", "ir"},
+    "numerics": {"errors", "ir"},
     "runtime": {"errors", "ir", ""},  # the package itself: its version and place
     "strategy": {*_COMPILER, "schedule", "transforms"},
     "targets": {"errors", "machine", "runtime", "schedulefile"},

@@ -1,0 +1,492 @@
+"""Running error analysis: a kernel's loops, extended to compute a bound beside every inexact value.
+
+In: loops in the source's order, before any pass; what is inexact in them.  Out: the same loops with
+arrays of bounds, one element for each element (Higham, "Accuracy and Stability of Numerical
+Algorithms", 2002, section 3.3).  Bounds hold between any two orders of an open reduction.
+Refuses: vectors and PARALLEL loops, which only passes make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from typing_extensions import assert_never
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    Param,
+    Symbol,
+    children,
+    integer,
+    walk,
+    with_children,
+)
+from polyopt.ir.loops import (
+    AllocateArray,
+    Assign,
+    Body,
+    Break,
+    CallLibrary,
+    Comment,
+    Declare,
+    DeclareArray,
+    Fail,
+    For,
+    If,
+    LoopFunction,
+    LoopKind,
+    Node,
+    SetLocal,
+    While,
+)
+from polyopt.ir.scop import Array, Role
+from polyopt.ir.types import DType
+from polyopt.numerics.flow import Flow
+from polyopt.numerics.propagate import Operand, apart, error_of, unknown
+from polyopt.numerics.reals import (
+    INFINITY,
+    ONE,
+    REAL,
+    ZERO,
+    larger,
+    less,
+    number,
+    pick,
+    plus,
+    roundings,
+    size,
+    times,
+    unit,
+)
+
+LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the extended loops call the bounds of arrays and locals.
+
+    `error` bounds the value, `terms` counts the terms of an open sum, `mass` sums their magnitudes.
+    `lost` is a 0-d array: infinite once inexact data decided what is computed where no bound can
+    follow.
+    """
+
+    prefix: str
+
+    @property
+    def lost(self) -> str:
+        return f"{self.prefix}_{LOST}"
+
+    def error(self, name: str) -> str:
+        return f"{self.prefix}_error_{name}"
+
+    def terms(self, name: str) -> str:
+        return f"{self.prefix}_terms_{name}"
+
+    def mass(self, name: str) -> str:
+        return f"{self.prefix}_mass_{name}"
+
+    def temporary(self, number: int) -> str:
+        return f"{self.prefix}_{number}"
+
+
+@dataclass(frozen=True, eq=False)
+class Extended:
+    """The extended loops; `sums` are the arrays and locals that open sums accumulate in."""
+
+    function: LoopFunction
+    names: Names
+    sums: frozenset[str]
+
+
+def with_bounds(fn: LoopFunction, found: Flow, reordered: frozenset[str]) -> Extended:
+    """Return `fn` with a bound beside every value that `found` calls inexact.
+
+    `reordered` are the statements whose sums run in an unknown order.
+    """
+    names = Names(_prefix(fn))
+    sums = frozenset(_sums(fn.body, reordered))
+    extender = _Extender(fn, found, reordered, names, sums)
+    body = (Assign(Load(names.lost, (), REAL), ZERO), *extender.body(fn.body))
+    arrays = [*fn.arrays, Array(names.lost, REAL, (), Role.OUTPUT)]
+    for array in fn.arrays:
+        arrays += extender.companions(array)
+    function = replace(fn, arrays=tuple(arrays), body=body, reassociable=frozenset())
+    return Extended(function, names, sums)
+
+
+def _prefix(fn: LoopFunction) -> str:
+    """Return the beginning of names that `fn` does not use."""
+    used = {array.name for array in fn.arrays} | set(fn.params) | {fn.name}
+    used |= {getattr(argument, "symbol", "") for argument in fn.signature.arguments}
+    used |= set(_declared(fn.body))
+    prefix = "bound"
+    while any(name.startswith(prefix) for name in used):
+        prefix += "s"
+    return prefix
+
+
+def _declared(body: Body) -> Iterator[str]:
+    for node in body:
+        match node:
+            case For():
+                yield node.iter
+                yield from _declared(node.body)
+            case While():
+                yield from _declared(node.body)
+            case If():
+                yield from _declared(node.then)
+                yield from _declared(node.otherwise)
+            case Declare():
+                yield node.name
+            case DeclareArray() | AllocateArray():
+                yield node.array.name
+            case _:
+                pass
+
+
+def _sums(body: Body, reordered: frozenset[str]) -> Iterator[str]:
+    """Yield what the open sums of `body` accumulate in."""
+    for node in body:
+        match node:
+            case Assign() if node.statement in reordered and _is_sum(node.value, node.target):
+                yield node.target.array
+            case SetLocal() if node.statement in reordered:
+                if _is_sum(node.value, Symbol(node.name, node.dtype, node.lanes)):
+                    yield node.name
+            case For() | While():
+                yield from _sums(node.body, reordered)
+            case If():
+                yield from _sums(node.then, reordered)
+                yield from _sums(node.otherwise, reordered)
+            case _:
+                pass
+
+
+def _is_sum(value: Expr, target: Expr) -> bool:
+    return (
+        isinstance(value, Binary)
+        and value.op in (BinaryOp.ADD, BinaryOp.SUB)
+        and value.left == target
+    )
+
+
+@dataclass(slots=True)
+class _Extender:
+    fn: LoopFunction
+    found: Flow
+    reordered: frozenset[str]
+    names: Names
+    sums: frozenset[str]
+    count: int = 0
+    pending: list[Node] = field(default_factory=list)
+
+    # -- nodes --------------------------------------------------------------------------------
+
+    def body(self, body: Body) -> Body:
+        result: list[Node] = []
+        for node in body:
+            result += self.node(node)
+        return tuple(result)
+
+    def node(self, node: Node) -> Body:  # noqa: C901 - one case per node
+        match node:
+            case Assign(target=Load() as target):
+                return self.assign(node, target, None)
+            case SetLocal():
+                return self.assign(node, Symbol(node.name, node.dtype), None)
+            case Declare():
+                return self.declare(node)
+            case If():
+                return self.branch(node)
+            case While():
+                check = self.check(node.condition)
+                return (*check, replace(node, body=(*self.body(node.body), *self.again(node))))
+            case For():
+                return self.loop(node)
+            case DeclareArray():
+                return (node, *map(DeclareArray, self.companions(node.array)))
+            case AllocateArray():
+                return (node, *map(AllocateArray, self.companions(node.array)))
+            case CallLibrary():
+                return self.library(node)
+            case Break() | Fail() | Comment():
+                return (node,)
+            case Assign():
+                raise AssertionError("vectors are made by passes")
+            case _:
+                assert_never(node)
+
+    def companions(self, array: Array) -> list[Array]:
+        """Return the arrays of bounds of `array`, which live where it does."""
+        if not self.found.is_inexact(array.name):
+            return []
+        made = [Array(self.names.error(array.name), REAL, array.shape, array.role)]
+        if array.name in self.sums:
+            role = Role.TEMP if array.role is Role.OUTPUT else array.role
+            for name in (self.names.terms(array.name), self.names.mass(array.name)):
+                made.append(Array(name, REAL, array.shape, role))
+        return made
+
+    def declare(self, node: Declare) -> Body:
+        if not self.found.is_inexact(node.name):
+            return (node,)
+        value, before = self.evaluated(node.value)
+        kinds = [Declare(self.names.error(node.name), REAL, 1, value.error)]
+        if node.name in self.sums:
+            kinds.append(Declare(self.names.terms(node.name), REAL, 1, ZERO))
+            kinds.append(Declare(self.names.mass(node.name), REAL, 1, size(value.value)))
+        return (*before, *kinds, replace(node, value=value.value))
+
+    def loop(self, node: For) -> Body:
+        assert node.kind is not LoopKind.PARALLEL
+        assert not node.reductions
+        checks = (*self.check(node.lower), *self.check(node.upper))
+        kind = LoopKind.SEQUENTIAL
+        return (*checks, replace(node, kind=kind, body=self.body(node.body)))
+
+    def again(self, node: While) -> Body:
+        return self.check(node.condition)
+
+    def check(self, condition: Expr) -> Body:
+        """Return the nodes that note when `condition` depends on the error of a value."""
+        if not self.found.reaches(condition):
+            return ()
+        value, before = self.evaluated(condition)
+        return (*before, *self.lose(value.error))
+
+    def lose(self, error: Expr) -> Body:
+        lost = Load(self.names.lost, (), REAL)
+        return (Assign(lost, larger(lost, unknown(error))),) if error != ZERO else ()
+
+    # -- conditions ---------------------------------------------------------------------------
+
+    def branch(self, node: If) -> Body:
+        """Return a branch; where the condition is uncertain, what it assigns is."""
+        if not self.found.reaches(node.condition):
+            then, otherwise = self.body(node.then), self.body(node.otherwise)
+            return (replace(node, then=then, otherwise=otherwise),)
+        condition, before = self.evaluated(node.condition)
+        match node.then, node.otherwise:
+            case (Assign(target=Load() as target) as single,), () if self.is_placed(target):
+                return (*before, *self.assign(single, target, condition))
+            case (SetLocal() as single,), ():
+                local = Symbol(single.name, single.dtype)
+                return (*before, *self.assign(single, local, condition))
+            case _:
+                then, otherwise = self.body(node.then), self.body(node.otherwise)
+                inner = replace(node, condition=condition.value, then=then, otherwise=otherwise)
+                return (*before, *self.lose(condition.error), inner)
+
+    def is_placed(self, target: Load) -> bool:
+        """Tell whether the element exists whether or not the branch is taken."""
+        fault = any(a.name == target.array and a.role is Role.FAULT for a in self.fn.arrays)
+        parts = (part for index in target.index for part in walk(index))
+        return not fault and not any(isinstance(part, Load | Symbol) for part in parts)
+
+    # -- assignments --------------------------------------------------------------------------
+
+    def assign(
+        self, node: Assign | SetLocal, target: Load | Symbol, condition: Operand | None
+    ) -> Body:
+        name = target.array if isinstance(target, Load) else target.name
+        if not self.found.is_inexact(name):
+            assert condition is None
+            return (node,)
+        is_sum = node.statement in self.reordered and _is_sum(node.value, target)
+        if is_sum:
+            assert isinstance(node.value, Binary)
+            return self.sum(node, node.value, target, condition)
+        value, before = self.evaluated(node.value)
+        lost: Body = ()
+        if isinstance(target, Load):
+            index, extra = self.evaluated_index(target.index)
+            before, lost = (*before, *extra), self.lose(index)
+        old = Operand(target, self.companion(self.names.error(name), target))
+        kept: list[Node] = []
+        error = value.error
+        if condition is not None:
+            error = pick(condition.value, value.error, old.error)
+            if condition.error != ZERO:
+                error = pick(less(ZERO, condition.error), apart(value, old), error)
+        kept.append(self.store(self.names.error(name), target, error))
+        if name in self.sums:
+            for companion, new in (
+                (self.names.terms(name), ZERO),
+                (self.names.mass(name), size(value.value)),
+            ):
+                if condition is not None:
+                    new = pick(condition.value, new, self.companion(companion, target))
+                kept.append(self.store(companion, target, new))
+        write: Node = replace(node, value=value.value)
+        if condition is not None:
+            write = If(condition.value, (write,))
+        return (*before, *lost, *kept, write)
+
+    def sum(
+        self, node: Assign | SetLocal, value: Binary, target: Load | Symbol, when: Operand | None
+    ) -> Body:
+        """Extend one step of an open sum.
+
+        Any order of n terms is within n roundings of the sum of magnitudes, and so is the
+        reference's: the bound grows to `2 * n * u * sum(|terms|)`, besides the terms' own errors.
+        """
+        name = target.array if isinstance(target, Load) else target.name
+        term, before = self.evaluated(value.right)
+        new_total = Binary(value.op, target, term.value, value.dtype)
+        total, sized = self.temporary(new_total), size(term.value)
+        error, terms, mass = (
+            self.companion(kind(name), target)
+            for kind in (self.names.error, self.names.terms, self.names.mass)
+        )
+        own = term.error
+        if _may_fuse(value.right):  # one side may round product and sum once
+            own = plus(own, roundings(term.value, value.dtype, 2))
+        more = plus(mass, times(plus(terms, ONE), sized))
+        rounding = times(number(2 * unit(value.dtype) * _parts(value.dtype)), more)
+        grown = plus(error, own, rounding)
+        updates = [
+            (self.names.error(name), grown, error),
+            (self.names.terms(name), plus(terms, ONE), terms),
+            (self.names.mass(name), plus(mass, sized), mass),
+        ]
+        kept: list[Node] = []
+        saved: list[tuple[str, Expr]] = []
+        for companion, new, old in updates:
+            if when is not None:
+                chosen = pick(when.value, new, old)
+                if when.error != ZERO and companion == self.names.error(name):
+                    chosen = pick(less(ZERO, when.error), plus(grown, sized), chosen)
+                new = chosen
+            saved.append((companion, self.temporary(new).value))
+        kept += [self.store(companion, target, new) for companion, new in saved]
+        write: Node = replace(node, value=total.value)
+        if when is not None:
+            write = If(when.value, (write,))
+        return (*before, *self.taken(), *kept, write)
+
+    def companion(self, name: str, target: Load | Symbol) -> Expr:
+        match target:
+            case Load():
+                return Load(name, target.index, REAL)
+            case Symbol():
+                return Symbol(name, REAL)
+            case _:
+                assert_never(target)
+
+    def store(self, name: str, target: Load | Symbol, value: Expr) -> Node:
+        match target:
+            case Load():
+                return Assign(Load(name, target.index, REAL), value)
+            case Symbol():
+                return SetLocal(name, REAL, 1, value)
+            case _:
+                assert_never(target)
+
+    # -- library ------------------------------------------------------------------------------
+
+    def library(self, node: CallLibrary) -> Body:
+        """A library function of exact arrays is the reference's own; of others nothing is known."""
+        doubtful = [array for array in node.inputs if self.found.is_inexact(array.name)]
+        results = [array for array in node.outputs if self.found.is_inexact(array.name)]
+        if not results:
+            return (node,)
+        self.count += 1
+        worst = self.names.temporary(self.count)
+        total = Symbol(worst, REAL)
+        nodes: list[Node] = [Declare(worst, REAL, 1, ZERO)]
+        for array in doubtful:
+            nodes += self.over_all(
+                array,
+                lambda i, a=array: SetLocal(
+                    worst, REAL, 1, larger(total, Load(self.names.error(a.name), i, REAL))
+                ),
+            )
+        for array in results:
+            nodes += self.over_all(
+                array,
+                lambda i, a=array: Assign(Load(self.names.error(a.name), i, REAL), unknown(total)),
+            )
+        return (*nodes, node)
+
+    def over_all(self, array: Array, inner: object) -> Body:
+        """Return loops over the elements of `array`."""
+        names = []
+        for _ in array.shape:
+            self.count += 1
+            names.append(self.names.temporary(self.count))
+        body: Node = inner(tuple(map(Iter, names)))  # type: ignore[operator]
+        for name, extent in reversed(list(zip(names, array.shape, strict=True))):
+            body = For(name, integer(0), extent, 1, LoopKind.SEQUENTIAL, (body,))
+        return (body,)
+
+    # -- expressions --------------------------------------------------------------------------
+
+    def evaluated(self, expr: Expr) -> tuple[Operand, Body]:
+        """Return the value and bound of `expr`, and the nodes that must run before."""
+        operand = self.operand(expr)
+        return operand, self.taken()
+
+    def evaluated_index(self, index: tuple[Expr, ...]) -> tuple[Expr, Body]:
+        errors = [self.operand(part).error for part in index if self.found.reaches(part)]
+        return plus(*errors), self.taken()
+
+    def taken(self) -> Body:
+        nodes, self.pending = tuple(self.pending), []
+        return nodes
+
+    def temporary(self, value: Expr, error: Expr = ZERO) -> Operand:
+        """Return `value` as a local."""
+        if isinstance(value, Const | Iter | Param | Symbol):
+            return Operand(value, error)
+        self.count += 1
+        name = self.names.temporary(self.count)
+        self.pending.append(Declare(name, value.dtype, 1, value))
+        return Operand(Symbol(name, value.dtype), error)
+
+    def operand(self, expr: Expr) -> Operand:
+        """Return the value of `expr`, without operations where it is inexact, and its bound."""
+        if not self.found.reaches(expr):
+            return Operand(expr, ZERO)
+        match expr:
+            case Symbol():
+                return Operand(expr, Symbol(self.names.error(expr.name), REAL))
+            case Iter():
+                return Operand(expr, ZERO)
+            case Load():
+                error: Expr = ZERO
+                if self.found.is_inexact(expr.array):
+                    error = Load(self.names.error(expr.array), expr.index, REAL)
+                doubtful = [i for i in expr.index if self.found.reaches(i)]
+                moved = plus(*(self.operand(i).error for i in doubtful))
+                if moved != ZERO:
+                    error = pick(less(ZERO, moved), INFINITY, error)
+                return self.noted(expr, error)
+            case _:
+                parts = tuple(self.simple(child) for child in children(expr))
+                result = self.temporary(with_children(expr, tuple(p.value for p in parts)))
+                return self.noted(result.value, error_of(expr, parts, result.value))
+
+    def simple(self, expr: Expr) -> Operand:
+        """Return an operand whose value is no operation."""
+        operand = self.operand(expr)
+        return self.temporary(operand.value, operand.error)
+
+    def noted(self, value: Expr, error: Expr) -> Operand:
+        """Return the operand with value and bound as locals."""
+        return Operand(self.temporary(value).value, self.temporary(error).value)
+
+
+def _may_fuse(term: Expr) -> bool:
+    return any(isinstance(p, Binary) and p.op is BinaryOp.MUL for p in walk(term))
+
+
+def _parts(dtype: DType) -> float:
+    """Complex sums round two parts."""
+    return 2.0 if dtype.is_complex else 1.0
