@@ -106,7 +106,10 @@ class ScheduleError(PolyoptError):
 
 
 class IllegalSchedule(ScheduleError):
-    """A schedule step would change the program's result; carries the witness."""
+    """A schedule step would change the program's result; carries the witness.
+
+    `repair` is a `polyopt.schedule.Repair`: steps that are legal instead, or None.
+    """
 
     def __init__(
         self,
@@ -114,12 +117,14 @@ class IllegalSchedule(ScheduleError):
         message: str,
         *,
         witness: object,
+        repair: object = None,
         loc: Loc | None = None,
         notes: tuple[str, ...] = (),
         hint: str | None = None,
     ) -> None:
         super().__init__(code, message, loc=loc, notes=notes, hint=hint)
         self.witness = witness
+        self.repair = repair
 
 
 class EmitError(PolyoptError):

@@ -17,8 +17,9 @@ from polyopt.ir.scop import Scop
 from polyopt.report.fusion import explain_fusion
 from polyopt.schedule import Dependence, Schedule
 from polyopt.schedule.legality import Fault, Violation, carried_pairs
+from polyopt.schedule.telling import describe
 from polyopt.schedule.tree import Band, BandMember, bands, path_to, statements_of
-from polyopt.schedule.witness import describe, find_witness
+from polyopt.schedule.witness import find_witness
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ import islpy as isl
 
 from polyopt.errors import BudgetError, IllegalSchedule, ScheduleError
 from polyopt.schedule import Schedule
+from polyopt.schedule.telling import example
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree, statements_of
-from polyopt.schedule.witness import Witness, describe
+from polyopt.schedule.witness import Witness
 from polyopt.transforms import Fuse
 
 _MAX_PAIRS = 12
@@ -71,7 +72,7 @@ def _apart(schedule: Schedule, left: Band, right: Band) -> list[str]:
     except IllegalSchedule as refusal:
         lines = [head + "fusing them would break a dependence"]
         if isinstance(refusal.witness, Witness):
-            lines.append(f"    {describe(refusal.witness, schedule.scop)[0]}")
+            lines.append(f"    {example(refusal.witness, schedule.scop)}")
         return lines
     except BudgetError:
         return [head + "whether they may be fused could not be decided within the budget"]

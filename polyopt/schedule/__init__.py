@@ -6,6 +6,7 @@ from polyopt.schedule.dependences import (
     Dependences,
     compute_dependences,
 )
+from polyopt.schedule.repair import Repair, RepairKind
 from polyopt.schedule.schedule import Schedule, Transform, source_schedule
 from polyopt.schedule.witness import Witness
 
@@ -13,6 +14,8 @@ __all__ = [
     "Dependence",
     "DependenceKind",
     "Dependences",
+    "Repair",
+    "RepairKind",
     "Schedule",
     "Transform",
     "Witness",

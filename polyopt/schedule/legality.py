@@ -16,7 +16,7 @@ from typing_extensions import assert_never
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import Dependences
-from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree
+from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree, bands
 
 
 @unique
@@ -31,11 +31,16 @@ class Fault(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Violation:
-    """Dependent instance pairs that a schedule breaks; `loop` names the loop where it happens."""
+    """Dependent instance pairs that a schedule breaks; `loop` names the loop where it happens.
+
+    `level` is the position of that loop, or sequence, in the time vectors of the tree.  The pairs
+    of a LOST violation are single instances, each with itself.
+    """
 
     fault: Fault
     pairs: isl.UnionMap
     loop: str
+    level: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +68,7 @@ def check_legal(
     known.
     """
     pending = _Pending(dependences.ordering, dependences.all)
-    return _covers(scop.domain, tree, proven) or _check(tree, pending, proven)
+    return _covers(scop.domain, tree, proven) or _check(tree, pending, proven, 0)
 
 
 def _covers(domain: isl.UnionSet, tree: Tree, proven: Tree | None) -> Violation | None:
@@ -126,40 +131,41 @@ def _inside(part: Filter, proven: Tree | None) -> Tree | None:
     return None
 
 
-def _check(tree: Tree, pending: _Pending, proven: Tree | None) -> Violation | None:
+def _check(tree: Tree, pending: _Pending, proven: Tree | None, level: int) -> Violation | None:
     if tree is proven:
         return None
     match tree:
         case Leaf():
             if pending.every.is_empty():
                 return None
-            return Violation(Fault.UNORDERED, pending.every, "")
+            return Violation(Fault.UNORDERED, pending.every, "", level)
         case Filter():
-            return _check(tree.child, pending, _inside(tree, proven))
+            return _check(tree.child, pending, _inside(tree, proven), level)
         case Sequence():
-            return _check_sequence(tree, pending, proven)
+            return _check_sequence(tree, pending, proven, level)
         case Band():
-            return _check_band(tree, pending, _same_loops(tree, proven))
+            return _check_band(tree, pending, _same_loops(tree, proven), level)
         case _:
             assert_never(tree)
 
 
-def _check_band(band: Band, pending: _Pending, proven: Band | None) -> Violation | None:
+def _check_band(band: Band, pending: _Pending, proven: Band | None, level: int) -> Violation | None:
     rest = pending
     for position, member in enumerate(band.members):
         if proven is None or proven.members[position].kind is not member.kind:
-            found = _check_member(member, rest)
+            found = _check_member(member, rest, level + position)
             if found is not None:
                 return found
         rest = _equal(member, rest)
-    return _check(band.child, rest, None if proven is None else proven.child)
+    below = None if proven is None else proven.child
+    return _check(band.child, rest, below, level + len(band.members))
 
 
-def _check_member(member: BandMember, pending: _Pending) -> Violation | None:
+def _check_member(member: BandMember, pending: _Pending, level: int) -> Violation | None:
     function = multi(member)
     backwards = pending.ordering.lex_gt_at_multi_union_pw_aff(function)
     if not backwards.is_empty():
-        return Violation(Fault.REVERSED, backwards, member.name)
+        return Violation(Fault.REVERSED, backwards, member.name, level)
     match member.kind:
         case LoopKind.SEQUENTIAL | LoopKind.UNROLL:
             return None
@@ -172,7 +178,7 @@ def _check_member(member: BandMember, pending: _Pending) -> Violation | None:
     carried = together.subtract(together.eq_at_multi_union_pw_aff(function))
     if carried.is_empty():
         return None
-    return Violation(Fault.CONCURRENT, carried, member.name)
+    return Violation(Fault.CONCURRENT, carried, member.name, level)
 
 
 def _equal(member: BandMember, pending: _Pending) -> _Pending:
@@ -188,11 +194,13 @@ def multi(member: BandMember) -> isl.MultiUnionPwAff:
     return isl.MultiUnionPwAff.from_union_pw_aff(member.schedule)
 
 
-def _check_sequence(tree: Sequence, pending: _Pending, proven: Tree | None) -> Violation | None:
+def _check_sequence(
+    tree: Sequence, pending: _Pending, proven: Tree | None, level: int
+) -> Violation | None:
     if not _same_filters(tree, proven):
         backwards = _backwards(tree, pending)
         if backwards is not None:
-            return Violation(Fault.REVERSED, backwards, "")
+            return Violation(Fault.REVERSED, backwards, "", level)
     for part in tree.parts:
         before = _inside(part, proven)
         if part.child is before:
@@ -201,7 +209,7 @@ def _check_sequence(tree: Sequence, pending: _Pending, proven: Tree | None) -> V
             pending.ordering.intersect_domain(part.domain).intersect_range(part.domain),
             pending.every.intersect_domain(part.domain).intersect_range(part.domain),
         )
-        found = None if inside.is_empty else _check(part.child, inside, before)
+        found = None if inside.is_empty else _check(part.child, inside, before, level + 1)
         if found is not None:
             return found
     return None
@@ -246,6 +254,32 @@ def _descend(tree: Tree, pairs: isl.UnionMap, label: str, position: int) -> isl.
                     return pairs.subtract(equal)
                 pairs = equal
             return _descend(tree.child, pairs, label, position)
+        case _:
+            assert_never(tree)
+
+
+def pairs_reaching(pairs: isl.UnionMap, tree: Tree, label: str) -> isl.UnionMap:
+    """Return those of `pairs` that no loop or sequence above band `label` separates."""
+    found = _reach(tree, pairs, label)
+    return found if found is not None else pairs.empty(pairs.get_space())
+
+
+def _reach(tree: Tree, pairs: isl.UnionMap, label: str) -> isl.UnionMap | None:
+    match tree:
+        case Leaf():
+            return None
+        case Filter():
+            inside = pairs.intersect_domain(tree.domain).intersect_range(tree.domain)
+            return _reach(tree.child, inside, label)
+        case Sequence():
+            parts = (part for part in tree.parts if any(b.label == label for b in bands(part)))
+            return next((_reach(part, pairs, label) for part in parts), None)
+        case Band():
+            if tree.label == label:
+                return pairs
+            for member in tree.members:
+                pairs = pairs.eq_at_multi_union_pw_aff(multi(member))
+            return _reach(tree.child, pairs, label)
         case _:
             assert_never(tree)
 

@@ -1,52 +1,76 @@
 """The error that refuses a step: its code, its witness, and what to do instead.
 
-In: the tree before the step, the step, the violation the judge found.  Out: an `IllegalSchedule`.
+In: where the step was refused, the tree it makes.  Out: an `IllegalSchedule`.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+from typing_extensions import assert_never
 
 from polyopt.errors import IllegalSchedule
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.legality import Fault, Violation
-from polyopt.schedule.repair import advice
+from polyopt.schedule.repair import Refused, find_repair
+from polyopt.schedule.telling import describe
 from polyopt.schedule.tree import Tree
-from polyopt.schedule.witness import Witness, describe, find_witness
+from polyopt.schedule.witness import find_witness
 
-
-class Rewrite(Protocol):
-    """What a refusal needs of a step: the tree it makes, and its text."""
-
-    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
-        """Return the changed tree."""
-
-    def __str__(self) -> str:
-        """Return the step in the schedule language."""
+if TYPE_CHECKING:
+    from polyopt.schedule.schedule import Transform
 
 
 def refusal(
-    scop: Scop, dependences: Dependences, tree: Tree, step: Rewrite, violation: Violation
+    refused: Refused, step: Transform, scop: Scop, dependences: Dependences, tree: Tree
 ) -> IllegalSchedule:
-    """Return the error that refuses `step` on `tree`, with its witness and advice that works."""
-    if violation.fault is Fault.LOST:
-        raise AssertionError(f"{step} loses instances: {violation.pairs}")
-    witness: Witness = find_witness(scop, dependences, violation)
+    """Return the error that refuses `step`, with its witness and a repair that works.
+
+    `tree`, over `scop`, is what the step makes; `dependences` are those of `scop`.
+    """
+    violation = refused.violation
+    witness = find_witness(scop, dependences, violation, tree)
+    repair = find_repair(refused, step)
     target = scop.statement(witness.target[0])
-    loop = f" at loop `{violation.loop}`" if violation.loop else ""
-    match violation.fault:
-        case Fault.CONCURRENT:
-            code, reason = "PO0312", f"the loop `{violation.loop}` carries a dependence"
-        case Fault.REVERSED:
-            code, reason = "PO0311", f"it reverses a dependence{loop}"
-        case Fault.UNORDERED | Fault.LOST:
-            code, reason = "PO0313", "it leaves dependent iterations without an order"
+    code, reason = _reason(violation)
     return IllegalSchedule(
         code,
         f"{step} is not legal: {reason}",
         witness=witness,
+        repair=repair,
         loc=target.loc,
-        notes=describe(witness, scop),
-        hint=advice(scop, dependences, tree, lambda old: step.rewrite(old, scop), violation.fault),
+        notes=describe(witness, scop, str(step)),
+        hint=_hint(violation) if repair is None else str(repair),
     )
+
+
+def _reason(violation: Violation) -> tuple[str, str]:
+    """Return the code of a violation and what it means."""
+    match violation.fault:
+        case Fault.CONCURRENT:
+            return "PO0312", f"the loop `{violation.loop}` carries a dependence"
+        case Fault.REVERSED:
+            loop = f" at loop `{violation.loop}`" if violation.loop else ""
+            return "PO0311", f"it reverses a dependence{loop}"
+        case Fault.UNORDERED:
+            return "PO0313", "it leaves dependent iterations without an order"
+        case Fault.LOST:
+            return "PO0314", "an iteration would not run exactly once"
+        case _:
+            assert_never(violation.fault)
+
+
+def _hint(violation: Violation) -> str:
+    """Return what to do where no repair was found."""
+    match violation.fault:
+        case Fault.CONCURRENT:
+            return f"keep `{violation.loop}` in order: no step that was tried makes it parallel"
+        case Fault.REVERSED:
+            return "leave the step out: no step that was tried makes it legal"
+        case Fault.UNORDERED:
+            return "keep the loop that orders the two"
+        case Fault.LOST:
+            return "this is a mistake of the step, not of the program; please report it"
+        case _:
+            assert_never(violation.fault)

@@ -1,73 +1,108 @@
 """What to do instead of a refused step: the cheapest change that was checked to make it legal.
 
-In: the tree before the step, the step.  Out: one line of advice, or None when nothing was found.
+In: the refused step and where it was refused; the step itself offers repairs, cheapest first.
+Out: the first `Repair` that the judge accepts, or None.  Bounded in isl operations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, unique
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import islpy as isl
 
-from polyopt.errors import ScheduleError
+from polyopt.errors import BudgetError
+from polyopt.ir.affine import quota
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import Dependences
-from polyopt.schedule.legality import Fault, check_legal, mark_facts
-from polyopt.schedule.tree import Band, Tree, bands, replace_band
+from polyopt.schedule.legality import Violation, pairs_reaching
+from polyopt.schedule.tree import Tree
 
-MAX_FACTOR = 2
+if TYPE_CHECKING:
+    from polyopt.schedule.schedule import Schedule, Transform
+
+BUDGET = 5_000_000
+"""isl operations for all candidates together: about a second."""
+
+MAX_CANDIDATES = 24
 
 
-def advice(
-    scop: Scop, dependences: Dependences, tree: Tree, rewrite: Callable[[Tree], Tree], fault: Fault
-) -> str | None:
-    """Return a hint that works: a skew that makes the step legal, or loops that can be parallel."""
-    if fault is Fault.CONCURRENT:
-        free = [
-            f"{member.name} ({band.label}[{position}])"
-            for band in bands(mark_facts(dependences, tree))
-            for position, member in enumerate(band.members)
-            if member.coincident
-        ]
-        if free:
-            return f"loops that carry no dependence here: {', '.join(free)}"
-    for text, skewed in (*_skews(tree), *_wavefronts(tree)):
-        try:
-            changed = rewrite(skewed)
-        except ScheduleError:
-            continue
-        if check_legal(scop, dependences, changed) is not None:
-            continue
-        if check_legal(scop, dependences, skewed) is None:
-            return f"legal after {text}"
-    if fault is Fault.CONCURRENT:
-        return "no loop here is free of dependences; keep it sequential"
+@unique
+class RepairKind(Enum):
+    """What a repair does, in the words of its hint."""
+
+    OTHER_LOOP = "another loop is legal"
+    FEWER = "fewer loops are legal"
+    REORDER = "legal with the parts in another order"
+    REVERSE = "legal with a loop reversed"
+    SHIFT = "legal after a shift"
+    SKEW = "legal after a skew"
+    INTERCHANGE = "legal after an interchange"
+    DISTRIBUTE = "legal after splitting the loop's body"
+    PRIVATISE = "legal with a copy of its own for every iteration"
+    REDUCTION = "legal as a reduction"
+    RESCHEDULE = "legal in the order of the affine scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Steps to apply instead of the refused one; the judge accepted them."""
+
+    kind: RepairKind
+    steps: tuple[Transform, ...]
+
+    @property
+    def text(self) -> str:
+        """The steps in the schedule language, on one line."""
+        return "; ".join(map(str, self.steps))
+
+    def __str__(self) -> str:
+        return f"{self.kind.value}: {self.text}"
+
+
+@dataclass(frozen=True, eq=False)
+class Refused:
+    """Where a step was refused: the schedule it was applied to, after the steps `done`.
+
+    `tree`, `scop` and `dependences` are those before the step.
+    """
+
+    schedule: Schedule
+    done: tuple[Transform, ...]
+    scop: Scop
+    dependences: Dependences
+    tree: Tree
+    violation: Violation
+
+    def ordering(self, label: str) -> isl.UnionMap:
+        """Return the pairs that band `label` has to keep in order."""
+        return pairs_reaching(self.dependences.ordering, self.tree, label)
+
+    def every(self, label: str) -> isl.UnionMap:
+        """Return the pairs that may not run together in band `label`."""
+        return pairs_reaching(self.dependences.all, self.tree, label)
+
+
+@runtime_checkable
+class Mendable(Protocol):
+    """A step that knows what could be done instead of it."""
+
+    def repairs(self, refused: Refused) -> Iterator[Repair]:
+        """Yield what might be legal instead, cheapest first."""
+
+
+def find_repair(refused: Refused, step: Transform) -> Repair | None:
+    """Return the first repair that the step offers and the judge accepts, or None."""
+    if not isinstance(step, Mendable):
+        return None
+    try:
+        with quota(BUDGET):
+            for repair in islice(step.repairs(refused), MAX_CANDIDATES):
+                if refused.schedule.attempt(*refused.done, *repair.steps) is not None:
+                    return repair
+    except BudgetError:
+        return None
     return None
-
-
-def _skews(tree: Tree) -> Iterator[tuple[str, Tree]]:
-    """Yield every tree with one loop skewed by an outer loop of its band, small factors first."""
-    for factor in range(1, MAX_FACTOR + 1):
-        for band in bands(tree):
-            for inner in range(1, len(band.members)):
-                for outer in range(inner):
-                    text = f"skew({band.label}[{inner}], {band.label}[{outer}], {factor})"
-                    yield text, _skewed(tree, band, inner, outer, factor)
-
-
-def _wavefronts(tree: Tree) -> Iterator[tuple[str, Tree]]:
-    """Yield every tree with one loop skewed by an inner loop of its band."""
-    for band in bands(tree):
-        for outer in range(len(band.members)):
-            for inner in range(outer + 1, len(band.members)):
-                text = f"skew({band.label}[{outer}], {band.label}[{inner}], 1)"
-                yield text, _skewed(tree, band, outer, inner, 1)
-
-
-def _skewed(tree: Tree, band: Band, loop: int, by: int, factor: int) -> Tree:
-    added = band.members[by].schedule.scale_val(isl.Val(factor))
-    member = band.members[loop]
-    members = list(band.members)
-    members[loop] = replace(member, schedule=member.schedule.add(added))
-    return replace_band(tree, band.label, lambda b: replace(b, members=tuple(members)))

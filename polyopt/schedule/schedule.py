@@ -11,10 +11,13 @@ from typing import Protocol
 
 from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.ir.scop import Scop
+from polyopt.schedule.data import DataStep, renewed
 from polyopt.schedule.dependences import Dependences, compute_dependences
 from polyopt.schedule.legality import Violation, check_legal, mark_facts
 from polyopt.schedule.privatize import privatize
 from polyopt.schedule.refusal import refusal
+from polyopt.schedule.repair import Refused
+from polyopt.schedule.sizes import show_steps
 from polyopt.schedule.source import source_tree
 from polyopt.schedule.tree import Tree, show_tree
 
@@ -41,9 +44,14 @@ class Schedule:
     def apply(self, *steps: Transform) -> Schedule:
         """Return the schedule after `steps`, proven legal.
 
-        Only the last tree is judged: what happens in between never runs.  Raises `IllegalSchedule`
-        naming the step that breaks a dependence, `ScheduleError` for a step that does not fit.
+        Only the last tree is judged, and those that a data step starts from and makes: what happens
+        in between never runs.  Raises `IllegalSchedule` naming the step that breaks a dependence,
+        `ScheduleError` for a step that does not fit.
         """
+        for number, step in enumerate(steps):
+            if isinstance(step, DataStep):
+                before = self.apply(*steps[:number])
+                return before.renew(step).apply(*steps[number + 1 :])
         tree = self.tree
         for step in steps:
             tree = step.rewrite(tree, self.scop)
@@ -55,6 +63,11 @@ class Schedule:
 
     def attempt(self, *steps: Transform) -> Schedule | None:
         """Return the schedule after `steps`, or None when they are not legal or do not fit."""
+        if any(isinstance(step, DataStep) for step in steps):
+            try:
+                return self.apply(*steps)
+            except ScheduleError:
+                return None
         tree = self.tree
         try:
             for step in steps:
@@ -66,13 +79,26 @@ class Schedule:
         marked = mark_facts(self.dependences, tree, self.tree)
         return replace(self, tree=marked, trace=self.trace + steps)
 
+    def renew(self, step: DataStep) -> Schedule:
+        """Return the schedule after a step that changes data; raises as `apply` does."""
+        scop, tree = renewed(step, self.tree, self.scop)
+        dependences = compute_dependences(scop)
+        violation = check_legal(scop, dependences, tree)
+        if violation is not None:
+            refused = Refused(self, (), scop, dependences, tree, violation)
+            raise refusal(refused, step, scop, dependences, tree)
+        return Schedule(scop, dependences, mark_facts(dependences, tree), (*self.trace, step))
+
     def _refusal(self, steps: tuple[Transform, ...], last: Violation) -> IllegalSchedule:
         tree = self.tree
-        for step in steps:
+        for number, step in enumerate(steps):
             before, tree = tree, step.rewrite(tree, self.scop)
             violation = check_legal(self.scop, self.dependences, tree)
             if violation is not None:
-                return refusal(self.scop, self.dependences, before, step, violation)
+                refused = Refused(
+                    self, steps[:number], self.scop, self.dependences, before, violation
+                )
+                return refusal(refused, step, self.scop, self.dependences, tree)
         raise AssertionError(f"the steps together break {last.pairs}, no single one does")
 
     def __str__(self) -> str:
@@ -81,7 +107,7 @@ class Schedule:
     @property
     def text(self) -> str:
         """The steps in the schedule language, one a line; replays on the source's schedule."""
-        return ";\n".join(str(step) for step in self.trace)
+        return show_steps(self.trace)
 
 
 def source_schedule(scop: Scop) -> Schedule:

@@ -211,8 +211,12 @@ def constant_map(domain: isl.UnionSet, value: int) -> isl.UnionMap:
 
 def time_map(tree: Tree, scop: Scop) -> isl.UnionMap:
     """Return `{ instance -> time vector }`, all vectors of length `depth(tree)` (at least 1)."""
-    length = max(1, depth(tree))
-    return _time(tree, scop.domain, length)
+    return time_of(tree, scop.domain)
+
+
+def time_of(tree: Tree, domain: isl.UnionSet) -> isl.UnionMap:
+    """Return `{ instance -> time vector }` for the instances of `domain` that `tree` runs."""
+    return _time(tree, domain, max(1, depth(tree)))
 
 
 def _time(tree: Tree, domain: isl.UnionSet, length: int) -> isl.UnionMap:

@@ -1,20 +1,29 @@
 """Why a schedule is refused: two concrete iterations, the cell they share, the smallest sizes.
 
-In: the violated pairs.  Out: a `Witness`, the smallest pair at the smallest sizes.
+In: the violated pairs, the refused tree.  Out: a `Witness`: the smallest pair at the smallest
+sizes, and what the refused order does to values.  A lost instance is a witness of one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from polyopt.errors import Loc
-from polyopt.ir.affine import param_names
+from polyopt.errors import BudgetError
+from polyopt.ir.affine import param_names, quota
 from polyopt.ir.expr import evaluate, show
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.schedule.dependences import Dependence, DependenceKind, Dependences
 from polyopt.schedule.legality import Fault, Violation
+from polyopt.schedule.replay import Disorder, Replay, replay
+from polyopt.schedule.tree import Tree
+
+BUDGET = 3_000_000
+"""isl operations for the smallest pair, and for replaying it: under a second each."""
+
+LOST = "lost"
+"""The `kind` of the witness of an instance that does not run exactly once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +31,9 @@ class Witness:
     """Two instances that a schedule would run in the wrong order, or together.
 
     `source` runs first in the program, `target` later; each is (statement name, iteration).
-    `cell` is the subscript of the element of `array` both touch, `params` the sizes.
+    `cell` is the subscript of the element of `array` both touch, `params` the sizes.  `exact` is
+    False for a may-dependence, `because` is the subscript that makes it one.  `kind` "lost": the
+    one instance does not run exactly once.
     """
 
     kind: str
@@ -33,16 +44,31 @@ class Witness:
     params: tuple[tuple[str, int], ...]
     fault: Fault
     exact: bool
+    because: str = ""
+    replay: Replay | None = None
 
 
-def find_witness(scop: Scop, dependences: Dependences, violation: Violation) -> Witness:
-    """Return the smallest pair of `violation`; every violation has one."""
+def find_witness(
+    scop: Scop, dependences: Dependences, violation: Violation, tree: Tree | None = None
+) -> Witness:
+    """Return the smallest pair of `violation`; every violation has one.
+
+    With the refused `tree` the witness holds what its order does to values.
+    """
+    if violation.fault is Fault.LOST:
+        found = _lost(scop, violation)
+    else:
+        found = _pair(scop, dependences, violation)
+    return found if tree is None else replace(found, replay=_replayed(scop, found, violation, tree))
+
+
+def _pair(scop: Scop, dependences: Dependences, violation: Violation) -> Witness:
     best: tuple[tuple[int, ...], Witness] | None = None
     for dependence in dependences.memory:
         pairs = violation.pairs.intersect(isl.UnionMap.from_map(dependence.relation))
         if pairs.is_empty():
             continue
-        params, source, target = smallest_pair(isl.Map.from_union_map(pairs), scop)
+        params, source, target = _small_pair(isl.Map.from_union_map(pairs), scop)
         cell = _cell(scop, dependence, params, source, target)
         witness = Witness(
             dependence.kind.value,
@@ -53,6 +79,7 @@ def find_witness(scop: Scop, dependences: Dependences, violation: Violation) -> 
             tuple(params.items()),
             violation.fault,
             dependence.exact,
+            "" if dependence.exact else _inexact(scop, dependence),
         )
         sizes = params.values()
         size = (sum(map(abs, sizes)), -sum(sizes), *source, *target)
@@ -60,6 +87,62 @@ def find_witness(scop: Scop, dependences: Dependences, violation: Violation) -> 
             best = (size, witness)
     assert best is not None, "a violation holds at least one dependent pair"
     return best[1]
+
+
+def _lost(scop: Scop, violation: Violation) -> Witness:
+    """Return the smallest instance that would not run exactly once."""
+    found: list[tuple[tuple[int, ...], Witness]] = []
+    for statement in scop.statements:
+        own = violation.pairs.intersect_domain(isl.UnionSet.from_set(statement.domain))
+        if own.is_empty():
+            continue
+        params, point, _ = _small_pair(isl.Map.from_union_map(own), scop)
+        instance = (statement.name, point)
+        cell = _cell_of(statement.write, statement, point, params)
+        sizes = tuple(params.items())
+        array = statement.target.array
+        witness = Witness(LOST, array, cell, instance, instance, sizes, violation.fault, True)
+        found.append(((sum(map(abs, params.values())), *point), witness))
+    assert found, "a violation holds at least one instance"
+    return min(found, key=lambda item: item[0])[1]
+
+
+def _replayed(scop: Scop, witness: Witness, violation: Violation, tree: Tree) -> Replay:
+    swap = None
+    if witness.fault is Fault.CONCURRENT:
+        swap = (violation.level, witness.source, witness.target)
+    disorder = Disorder(tree, swap, ties=witness.fault is Fault.UNORDERED)
+    try:
+        with quota(BUDGET):
+            return replay(scop, dict(witness.params), disorder)
+    except BudgetError:
+        return Replay(0, None, "finding the refused order takes too long")
+
+
+def _small_pair(
+    pairs: isl.Map, scop: Scop
+) -> tuple[dict[str, int], tuple[int, ...], tuple[int, ...]]:
+    """Return the smallest pair, or any pair where the smallest takes too long to find."""
+    try:
+        with quota(BUDGET):
+            return smallest_pair(pairs, scop)
+    except BudgetError:
+        return any_pair(pairs, scop)
+
+
+def any_pair(pairs: isl.Map, scop: Scop) -> tuple[dict[str, int], tuple[int, ...], tuple[int, ...]]:
+    """Return (parameter values, source, target) of the pair that isl finds first."""
+    inside = pairs.intersect_params(scop.context)
+    sources, names = inside.dim(isl.dim_type.in_), param_names(inside)
+    flat = inside.wrap().flatten()
+    flat = flat.move_dims(isl.dim_type.set, 0, isl.dim_type.param, 0, len(names))
+    point = flat.sample_point()
+    values = [
+        int(point.get_coordinate_val(isl.dim_type.set, position).to_python())
+        for position in range(flat.dim(isl.dim_type.set))
+    ]
+    rest = tuple(values[len(names) :])
+    return dict(zip(names, values, strict=False)), rest[:sources], rest[sources:]
 
 
 def smallest_pair(
@@ -143,44 +226,11 @@ def _cell_of(
     return tuple(evaluate(index, env) for index in access.index)
 
 
-_VERBS = {"flow": ("writes", "reads"), "anti": ("reads", "writes"), "output": ("writes", "writes")}
-_FAULTS = {
-    Fault.REVERSED: "the second would run before the first",
-    Fault.UNORDERED: "nothing would order the two",
-    Fault.CONCURRENT: "the two would run at the same time",
-    Fault.LOST: "one would not run exactly once",
-}
-
-
-def describe(witness: Witness, scop: Scop) -> tuple[str, ...]:
-    """Return the witness as lines for a person: the example, what goes wrong, both source lines."""
-    first, second = scop.statement(witness.source[0]), scop.statement(witness.target[0])
-    sizes = ", ".join(f"{name}={value}" for name, value in witness.params)
-    cell = f"{witness.array}{_subscript(witness)}"
-    verbs = _VERBS[witness.kind]
-    may = "" if witness.exact else " (a may-dependence: the subscript is not affine)"
-    example = (
-        f"example{': ' + sizes if sizes else ''}: "
-        f"{_iteration(first, witness.source[1])} {verbs[0]} {cell}, "
-        f"then {_iteration(second, witness.target[1])} {verbs[1]} it; {_FAULTS[witness.fault]}"
-    )
-    kind = f"kind: {witness.kind} dependence on {witness.array}, {first.name} -> {second.name}{may}"
-    return (example, kind, *dict.fromkeys((_line(first), _line(second))))
-
-
-def _subscript(witness: Witness) -> str:
-    if witness.cell is None:
-        return "[…]"
-    return f"[{', '.join(map(str, witness.cell))}]" if witness.cell else ""
-
-
-def _iteration(statement: Statement, instance: tuple[int, ...]) -> str:
-    values = ", ".join(f"{n}={v}" for n, v in zip(statement.iters, instance, strict=True))
-    return f"iteration ({values})" if values else f"statement {statement.name}"
-
-
-def _line(statement: Statement) -> str:
-    place: Loc | None = statement.loc
-    where = f"line {place.line}" if place is not None else statement.name
-    text = statement.text or f"{show(statement.target)} = {show(statement.value)}"
-    return f"{where}: {text}"
+def _inexact(scop: Scop, dependence: Dependence) -> str:
+    """Return the access whose subscript is not affine."""
+    for name in (dependence.source, dependence.target):
+        statement = scop.statement(name)
+        for access in (statement.write, *statement.reads):
+            if access.array == dependence.array and not access.exact:
+                return f"{access.array}[{', '.join(map(show, access.index))}]"
+    raise AssertionError(f"every access of {dependence} is exact")

@@ -5,10 +5,12 @@ In: a band over a sequence.  Out: the sequence of bands.  Refuses: a band with o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
+from polyopt.schedule.repair import Refused, Repair, RepairKind
 from polyopt.schedule.tree import (
     Band,
     BandMember,
@@ -19,6 +21,7 @@ from polyopt.schedule.tree import (
     fresh_label,
     replace_band,
 )
+from polyopt.transforms.reorder import Reorder, orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,15 @@ class Distribute:
         split = Sequence(tuple(parts))
         result: Tree = Band(band.label, outer, split) if outer else split
         return replace_band(tree, band.label, lambda _: result)
+
+    def repairs(self, refused: Refused) -> Iterator[Repair]:
+        """Yield what might be legal instead, cheapest first."""
+        body = find_band(refused.tree, self.band).child
+        if isinstance(body, Sequence):
+            for order in orders(len(body.parts)):
+                yield Repair(RepairKind.REORDER, (Reorder(self.band, order), self))
+        for fewer in range(self.count - 1, 0, -1):
+            yield Repair(RepairKind.FEWER, (replace(self, count=fewer),))
 
     def __str__(self) -> str:
         return f"distribute({self.band}{f', {self.count}' if self.count else ''})"

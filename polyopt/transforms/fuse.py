@@ -6,10 +6,12 @@ Refuses: bands that are not adjacent parts of one sequence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
+from polyopt.schedule.repair import Refused, Repair, RepairKind
 from polyopt.schedule.tree import (
     Band,
     BandMember,
@@ -21,6 +23,7 @@ from polyopt.schedule.tree import (
     fresh_label,
     with_children,
 )
+from polyopt.transforms.skew import Skew
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,15 @@ class Fuse:
     @staticmethod
     def _is(part: Filter, label: str) -> bool:
         return isinstance(part.child, Band) and part.child.label == label
+
+    def repairs(self, refused: Refused) -> Iterator[Repair]:
+        """Yield what might be legal instead, cheapest first."""
+        common = self.count or len(find_band(refused.tree, self.first).members)
+        for fewer in range(common - 1, 0, -1):
+            yield Repair(RepairKind.FEWER, (replace(self, count=fewer),))
+        if len(find_band(refused.tree, self.second).members) > 1:
+            late = Skew(f"{self.second}[0]", f"{self.second}[1]")
+            yield Repair(RepairKind.SKEW, (late, self))
 
     def __str__(self) -> str:
         count = f", {self.count}" if self.count else ""

@@ -6,11 +6,14 @@ Refuses: loops of different bands.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
+from polyopt.schedule.repair import Refused, Repair
 from polyopt.schedule.tree import Band, Tree, replace_band
+from polyopt.transforms.mending import skewed_first
 from polyopt.transforms.reference import loop
 
 
@@ -45,6 +48,12 @@ class Interchange:
             return Band(band.label, tuple(members), band.child)
 
         return replace_band(tree, a.label, change)
+
+    def repairs(self, refused: Refused) -> Iterator[Repair]:
+        """Yield what might be legal instead, cheapest first."""
+        places = [loop(refused.tree, name, str(self)) for name in (self.first, self.second)]
+        last = max(place.position or 0 for place in places)
+        yield from skewed_first(refused, places[0].label, last + 1, self)
 
     def __str__(self) -> str:
         return f"interchange({self.first}, {self.second})"

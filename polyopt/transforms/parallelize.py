@@ -5,12 +5,15 @@ In: a loop.  Out: the same tree with the loop marked; the judge decides whether 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
+from polyopt.schedule.repair import Refused, Repair
 from polyopt.schedule.tree import Tree
-from polyopt.transforms.reference import change_loop
+from polyopt.transforms.mending_parallel import marked_instead
+from polyopt.transforms.reference import change_loop, loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,11 @@ class Parallelize:
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the tree with the loop marked; raises `ScheduleError` PO0301 to PO0303."""
         return change_loop(tree, self.loop, str(self), lambda m: replace(m, kind=LoopKind.PARALLEL))
+
+    def repairs(self, refused: Refused) -> Iterator[Repair]:
+        """Yield what might be legal instead, cheapest first."""
+        found = loop(refused.tree, self.loop, str(self))
+        yield from marked_instead(refused, found, Parallelize)
 
     def __str__(self) -> str:
         return f"parallelize({self.loop})"

@@ -6,11 +6,16 @@ Refuses: a body that is no sequence, something that is no permutation of its par
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
+from polyopt.schedule.repair import Refused, Repair, RepairKind
 from polyopt.schedule.tree import Band, Sequence, Tree, find_band, replace_band
+
+MAX_PARTS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,5 +43,21 @@ class Reorder:
 
         return replace_band(tree, self.band, change)
 
+    def repairs(self, refused: Refused) -> Iterator[Repair]:
+        """Yield what might be legal instead, cheapest first."""
+        for order in orders(len(self.order)):
+            if order != self.order:
+                yield Repair(RepairKind.REORDER, (replace(self, order=order),))
+
     def __str__(self) -> str:
         return f"reorder({self.band}, {', '.join(map(str, self.order))})"
+
+
+def orders(count: int) -> Iterator[tuple[int, ...]]:
+    """Yield the orders of `count` parts but their own, those that move few parts first."""
+    own = tuple(range(count))
+    if count <= MAX_PARTS:
+        found = (order for order in permutations(own) if order != own)
+        yield from sorted(
+            found, key=lambda order: sum(a != b for a, b in zip(order, own, strict=True))
+        )

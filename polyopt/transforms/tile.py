@@ -6,13 +6,16 @@ Refuses: more sizes than loops, sizes under 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
+from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.sizes import Size, value_of
 from polyopt.schedule.tree import (
     Band,
     BandMember,
@@ -21,6 +24,8 @@ from polyopt.schedule.tree import (
     fresh_label,
     replace_band,
 )
+from polyopt.schedulefile import MAX_SIZE
+from polyopt.transforms.mending import skewed_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ class Tile:
     """
 
     band: str
-    sizes: tuple[int, ...]
+    sizes: tuple[Size, ...]
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the tiled tree; raises `ScheduleError` PO0301, PO0303."""
@@ -52,13 +57,12 @@ class Tile:
                 f"{len(self.sizes)} sizes were given",
                 hint="give at most one size per loop",
             )
-        if any(size < 1 for size in self.sizes):
-            raise ScheduleError("PO0303", f"{self}: a tile size must be at least 1")
+        sizes = tile_sizes(self.sizes, str(self))
         outer = fresh_label(tree, f"{self.band}.tile")
         inner = fresh_label(tree, f"{self.band}.point")
         tiles = tuple(
-            BandMember(_tile_index(member.schedule, size), f"{member.name}_tile")
-            for member, size in zip(band.members, self.sizes, strict=False)
+            BandMember(tile_index(member.schedule, size), f"{member.name}_tile")
+            for member, size in zip(band.members, sizes, strict=False)
         )
         points = tuple(
             BandMember(m.schedule, m.name, kind=m.kind if m.kind is LoopKind.UNROLL else _SEQ)
@@ -70,6 +74,13 @@ class Tile:
 
         return replace_band(tree, band.label, change)
 
+    def repairs(self, refused: Refused) -> Iterator[Repair]:
+        """Yield what might be legal instead, cheapest first."""
+        count = len(self.sizes)
+        yield from skewed_first(refused, self.band, count, self)
+        for fewer in range(count - 1, 0, -1):
+            yield Repair(RepairKind.FEWER, (replace(self, sizes=self.sizes[:fewer]),))
+
     def __str__(self) -> str:
         return f"tile({self.band}, {', '.join(map(str, self.sizes))})"
 
@@ -77,5 +88,16 @@ class Tile:
 _SEQ = LoopKind.SEQUENTIAL
 
 
-def _tile_index(schedule: isl.UnionPwAff, size: int) -> isl.UnionPwAff:
+def tile_sizes(sizes: tuple[Size, ...], step: str) -> tuple[int, ...]:
+    """Return the sizes as numbers; raises `ScheduleError` PO0303 for one out of range."""
+    for size in map(value_of, sizes):
+        if size < 1:
+            raise ScheduleError("PO0303", f"{step}: a tile size must be at least 1")
+        if size > MAX_SIZE:
+            raise ScheduleError("PO0303", f"{step}: a tile size must be at most {MAX_SIZE}")
+    return tuple(map(value_of, sizes))
+
+
+def tile_index(schedule: isl.UnionPwAff, size: int) -> isl.UnionPwAff:
+    """Return the number of the tile that a loop's value lies in."""
     return schedule.scale_down_val(isl.Val(size)).floor()

@@ -99,6 +99,16 @@ SCHEDULE: dict[str, Entry] = {
         "shift(i, N * M); split(i, K), where the program has no size K",
         "write sums of sizes and whole numbers, as `2*N - 1`; the message lists the sizes",
     ),
+    "PO0338": Entry(
+        "a loop around parts whose sizes are found on the way is not proven parallel",
+        "for i in po.prange(n):\n    for k in range(start[i], start[i + 1]):\n        y[row[k]] += 1.0",
+        "let each iteration write elements of its own: subscripts that are sums of loop variables",
+    ),
+    "PO0339": Entry(
+        "what is said of a loop cannot be judged: the program has no single loop for it",
+        "for axis in po.parallel((0, 1)):",
+        "say it of a loop over a range; loops over tuples are written out",
+    ),
     "PO0329": Entry(
         "the text is not a schedule that this version reads: another version, too long, no text",
         "polyopt-schedule 7",

@@ -6,8 +6,7 @@ import pytest
 
 from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.schedule import source_schedule
-from polyopt.schedule.legality import Fault
-from polyopt.schedule.repair import advice
+from polyopt.schedule.repair import Repair
 from polyopt.transforms import (
     Interchange,
     Parallelize,
@@ -75,34 +74,23 @@ def test_attempt_says_no_without_raising():
         (scops.gemm, Parallelize("k")),
     ],
 )
-def test_advice_works(make, step):
-    """A hint that names a skew makes the step legal; one that names loops names free ones."""
+def test_repairs_work(make, step):
+    """A repair's text parses to its steps; they are legal and compute the same."""
     schedule = source_schedule(make())
     with pytest.raises(IllegalSchedule) as refused:
         schedule.apply(step)
-    hint = refused.value.hint
-    assert hint is not None
-    head, _, rest = hint.partition(": ")
-    if hint.startswith("legal after "):
-        assert_computes(make(), *parse_steps(hint.removeprefix("legal after ")), step)
-    else:
-        assert head == "loops that carry no dependence here"
-        for loop in rest.split(", "):
-            schedule.apply(Parallelize(loop.partition("(")[2].rstrip(")")))
+    repair = refused.value.repair
+    assert isinstance(repair, Repair)
+    assert refused.value.hint == str(repair)
+    assert parse_steps(repair.text) == repair.steps
+    assert_computes(make(), *repair.steps)
 
 
-def test_no_advice_where_there_is_none():
-    schedule = source_schedule(scops.ahead())
-    assert (
-        advice(
-            schedule.scop,
-            schedule.dependences,
-            schedule.tree,
-            lambda tree: tree,
-            Fault.REVERSED,
-        )
-        is None
-    )
+def test_no_repair_where_there_is_none():
+    with pytest.raises(IllegalSchedule) as refused:
+        source_schedule(scops.prefix()).apply(Parallelize("i"))
+    assert refused.value.repair is None
+    assert refused.value.hint is not None
 
 
 def test_a_replayed_text_is_judged_step_by_step():

@@ -24,9 +24,11 @@ def test_rendered_whole():
         "  --> demo.py:3:5\n"
         "   = note: example: N=3: iteration (i=1) writes A[1], then iteration (i=2) reads it; "
         "the two would run at the same time\n"
+        "   = note: values: A[2] is 12.0 in the source's order, 11.0 if the two run in the other "
+        "order\n"
         "   = note: kind: flow dependence on A, S0 -> S0\n"
-        "   = note: line 3: A[i] = A[i] + A[i - 1]\n"
-        "   = help: no loop here is free of dependences; keep it sequential"
+        "   = note: demo.py:3:5: A[i] = A[i] + A[i - 1]\n"
+        "   = help: keep `i` in order: no step that was tried makes it parallel"
     )
 
 
@@ -35,9 +37,10 @@ def test_both_lines_are_named():
     assert error.notes == (
         "example: N=2: iteration (i=1) writes B[1], then iteration (j=0) reads it; "
         "the second would run before the first",
+        "values: C[0] is 4.0 in the source's order, 9.0 after fuse(L0, L1)",
         "kind: flow dependence on B, S0 -> S1",
-        "line 3: B[i] = A[i]",
-        "line 5: C[j] = B[j + 1]",
+        "demo.py:3:5: B[i] = A[i]",
+        "demo.py:5:5: C[j] = B[j + 1]",
     )
     assert error.loc is not None
     assert error.loc.line == 5

@@ -1,0 +1,90 @@
+"""Repairs of a loop that cannot run in parallel or in lanes: other loops, wavefronts, split bodies.
+
+In: where a mark was refused, and how another loop is marked.  Out: `Repair` candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from polyopt.schedule.legality import Fault
+from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.schedule import Transform
+from polyopt.schedule.tree import LoopRef, Sequence, Tree, bands, find_band
+from polyopt.transforms.affine import Affine, Fusion
+from polyopt.transforms.distribute import Distribute
+from polyopt.transforms.mending import name_of, wavefront
+
+Mark = Callable[[str], Transform]
+
+
+def marked_instead(refused: Refused, loop: LoopRef, mark: Mark) -> Iterator[Repair]:
+    """Yield what can be parallel, or in lanes, where `loop` cannot."""
+    assert loop.position is not None
+    tree = refused.tree
+    if refused.violation.fault is not Fault.CONCURRENT:
+        return
+    for label, position in _others(tree, loop):
+        yield Repair(RepairKind.OTHER_LOOP, (mark(name_of(tree, label, position)),))
+    yield from _split(refused, loop, mark)
+    yield from _wavefronts(refused, loop, mark)
+    yield from _rescheduled(refused, mark)
+
+
+def _others(tree: Tree, loop: LoopRef) -> Iterator[tuple[str, int]]:
+    """Yield the other loops of the same nest: those of the band, those inside, those around."""
+    own = find_band(tree, loop.label)
+    inside = [band.label for band in bands(own.child)]
+    around = [
+        band.label
+        for band in bands(tree)
+        if band is not own and any(inner is own for inner in bands(band))
+    ]
+    for label in (loop.label, *inside, *reversed(around)):
+        for position in range(len(find_band(tree, label).members)):
+            if LoopRef(label, position) != loop:
+                yield label, position
+
+
+def _split(refused: Refused, loop: LoopRef, mark: Mark) -> Iterator[Repair]:
+    """Yield the loop's body split into loops of their own, each marked that can be."""
+    band = find_band(refused.tree, loop.label)
+    assert loop.position is not None
+    if not isinstance(band.child, Sequence):
+        return
+    count = len(band.members) - loop.position
+    step = Distribute(band.label, count)
+    after = step.rewrite(refused.tree, refused.scop)
+    known = {b.label for b in bands(refused.tree)}
+    fresh = [b.label for b in bands(after) if b.label not in known]
+    every = tuple(mark(name_of(after, label, 0)) for label in fresh)
+    yield Repair(RepairKind.DISTRIBUTE, (step, *every))
+    for one in every:
+        yield Repair(RepairKind.DISTRIBUTE, (step, one))
+
+
+def _wavefronts(refused: Refused, loop: LoopRef, mark: Mark) -> Iterator[Repair]:
+    """Yield the wavefronts of the loop's band, and of the bands around it."""
+    tree = refused.tree
+    band = find_band(tree, loop.label)
+    wanted = loop.position or 1
+    for inner in dict.fromkeys((wanted, *range(1, len(band.members)))):
+        if inner < len(band.members):
+            steps = wavefront(refused, loop.label, inner)
+            if steps is not None:
+                name = name_of(tree, loop.label, inner)
+                yield Repair(RepairKind.SKEW, (*steps, mark(name)))
+
+
+def _rescheduled(refused: Refused, mark: Mark) -> Iterator[Repair]:
+    """Yield the affine scheduler's order with its outermost free loop marked."""
+    step = Affine(Fusion.MIN)
+    found = refused.schedule.attempt(*refused.done, step)
+    if found is None:
+        return
+    for band in bands(found.tree):
+        for position, member in enumerate(band.members):
+            if member.coincident:
+                name = name_of(found.tree, band.label, position)
+                yield Repair(RepairKind.RESCHEDULE, (step, mark(name)))
+                return
