@@ -57,7 +57,7 @@ def lower(schedules: Schedule | Sequence[Schedule], program: Program) -> LoopFun
     made = [lower_scop(next(waiting), _names(program)) for _ in program.scops]
     bound = _bound_names(program.parts)
     local = {name for scop in made for name in scop.local} | _private(program.parts)
-    arrays = _arrays(program, [s.scop for s in schedules], local)
+    arrays = _arrays(program, made, local)
     body = _Assembly(program, iter(made), bound).body(program.parts)
     return LoopFunction(
         program.name,
@@ -85,12 +85,12 @@ def _params(program: Program) -> tuple[str, ...]:
     return tuple(size.param for size in (*signature.sizes, *signature.computed))
 
 
-def _arrays(program: Program, scops: Sequence[Scop], local: set[str]) -> list[Array]:
+def _arrays(program: Program, made: Sequence[Lowered], local: set[str]) -> list[Array]:
     """Return the arrays that are storage of the function; schedules may have changed them."""
     if program.is_static:
-        return [array for array in scops[0].arrays if array.name not in local]
+        return list(made[0].arrays)
     renewed: dict[str, Array] = {array.name: array for array in program.arrays}
-    for scop in scops:
+    for scop in made:
         for array in scop.arrays:
             if array.name not in renewed or array.role is Role.TEMP:
                 renewed[array.name] = array

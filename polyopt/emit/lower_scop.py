@@ -12,6 +12,7 @@ from typing_extensions import assert_never
 
 from polyopt.emit.localize import localize
 from polyopt.emit.reindex import reindex
+from polyopt.emit.shrink import shrink
 from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, normalize, rewrite, substitute, walk
 from polyopt.ir.isl_ast import (
     AstBody,
@@ -35,13 +36,15 @@ from polyopt.schedule.tree import depth
 class Lowered:
     """The loops of one static control part.
 
-    `local` arrays are declared in them, `expanded` ones are temporaries that need memory.
+    `local` arrays are declared in them, `expanded` ones are temporaries that need memory; `arrays`
+    are all but the local ones.
     """
 
     body: Body
     local: frozenset[str]
     reassociable: frozenset[str]
     expanded: tuple[Array, ...]
+    arrays: tuple[Array, ...]
 
 
 def lower_scop(schedule: Schedule, names: frozenset[str]) -> Lowered:
@@ -53,10 +56,12 @@ def lower_scop(schedule: Schedule, names: frozenset[str]) -> Lowered:
     loops = ast_body(ast, frozenset(scop.params))
     taken = names | {array.name for array in scop.arrays} | set(scop.params)
     body = _Lowering(scop, marked, taken).body(loops, {})
-    body, local = localize(reindex(body), scop.arrays, contraction_loops(scop, schedule.tree))
+    homes = contraction_loops(scop, schedule.tree)
+    body, local = localize(reindex(body), scop.arrays, homes)
+    body, arrays = shrink(body, tuple(a for a in scop.arrays if a.name not in local), homes)
     reassociable = frozenset(s.name for s in scop.statements if s.is_reassociable)
-    expanded = tuple(a for a in scop.arrays if a.role is Role.TEMP and a.name not in local)
-    return Lowered(body, frozenset(local), reassociable, expanded)
+    expanded = tuple(a for a in arrays if a.role is Role.TEMP)
+    return Lowered(body, frozenset(local), reassociable, expanded, arrays)
 
 
 class _Lowering:

@@ -227,3 +227,12 @@ def bound_expr(value: isl.PwAff, params: frozenset[str]) -> Expr:
         return integer(0)
     build = isl.AstBuild.from_context(value.domain().params())
     return expression(build.expr_from_pw_aff(value), params)
+
+
+def affine_expr(value: isl.PwAff, iters: tuple[str, ...], params: tuple[str, ...]) -> Expr:
+    """Return a function of a statement's instances as an expression over its iterators."""
+    ids = isl.IdList.alloc(isl.DEFAULT_CONTEXT, len(iters))
+    for name in iters:
+        ids = ids.add(isl.Id(name))
+    space = value.domain().get_space()
+    return bound_expr(value.bind_domain(isl.MultiId.from_id_list(space, ids)), frozenset(params))

@@ -16,15 +16,21 @@ from polyopt.schedulefile import NOWHERE, Call, Let, nearest, read_items
 from polyopt.transforms.affine import Affine, Fusion
 from polyopt.transforms.arguments import Arguments
 from polyopt.transforms.cut import Cut
+from polyopt.transforms.diamond import Diamond
 from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.interchange import Interchange
+from polyopt.transforms.pack import Pack
 from polyopt.transforms.parallelize import Parallelize
 from polyopt.transforms.peel import Peel
 from polyopt.transforms.reorder import Reorder
+from polyopt.transforms.reverse import Reverse
 from polyopt.transforms.separate import Separate
+from polyopt.transforms.shift import Shift
 from polyopt.transforms.sink import Sink
 from polyopt.transforms.skew import Skew
+from polyopt.transforms.split import Split
+from polyopt.transforms.strip import Strip
 from polyopt.transforms.tile import Tile
 from polyopt.transforms.unroll import Unroll
 from polyopt.transforms.vectorize import Vectorize
@@ -48,6 +54,11 @@ def _cut(a: Arguments) -> Cut:
     return Cut(a.name(0), a.number(1))
 
 
+def _diamond(a: Arguments) -> Diamond:
+    a.at_least(2)
+    return Diamond(a.name(0), a.sizes(1))
+
+
 def _distribute(a: Arguments) -> Distribute:
     a.count(1, 2)
     return Distribute(a.name(0), *a.numbers(1))
@@ -68,9 +79,25 @@ def _separate(a: Arguments) -> Separate:
     return Separate(a.name(0), a.name(1), a.sizes(2))
 
 
+def _shift(a: Arguments) -> Shift:
+    a.count(2, 3)
+    statement = a.name(1) if len(a.call.words) == 3 else ""
+    return Shift(a.name(0), a.amount(len(a.call.words) - 1), statement)
+
+
 def _skew(a: Arguments) -> Skew:
     a.count(2, 3)
     return Skew(a.name(0), a.name(1), *a.numbers(2))
+
+
+def _split(a: Arguments) -> Split:
+    a.count(2)
+    return Split(a.name(0), a.amount(1))
+
+
+def _strip(a: Arguments) -> Strip:
+    a.count(2)
+    return Strip(a.name(0), a.size(1))
 
 
 def _tile(a: Arguments) -> Tile:
@@ -81,15 +108,21 @@ def _tile(a: Arguments) -> Tile:
 STEPS: dict[str, _Step] = {
     "affine": _Step("affine(max)", _affine),
     "cut": _Step("cut(L0, 1)", _cut),
+    "diamond": _Step("diamond(L0, 32)", _diamond),
     "distribute": _Step("distribute(L0, 1)", _distribute),
     "fuse": _Step("fuse(L0, L1)", _fuse),
     "interchange": _Step("interchange(i, j)", lambda a: Interchange(*a.names(2))),
+    "pack": _Step("pack(B, k_tile)", lambda a: Pack(*a.names(2))),
     "parallelize": _Step("parallelize(i)", lambda a: Parallelize(*a.names(1))),
     "peel": _Step("peel(L0)", lambda a: Peel(*a.names(1))),
     "reorder": _Step("reorder(L0, 1, 0)", _reorder),
+    "reverse": _Step("reverse(i)", lambda a: Reverse(*a.names(1))),
     "separate": _Step("separate(L0.point, L0.point2, 6, 16)", _separate),
+    "shift": _Step("shift(i, S1, 1)", _shift),
     "sink": _Step("sink(i)", lambda a: Sink(*a.names(1))),
     "skew": _Step("skew(i, t, 1)", _skew),
+    "split": _Step("split(i, N - 1)", _split),
+    "strip": _Step("strip(i, 32)", _strip),
     "tile": _Step("tile(L0, 32, 32)", _tile),
     "unroll": _Step("unroll(i)", lambda a: Unroll(*a.names(1))),
     "vectorize": _Step("vectorize(j)", lambda a: Vectorize(*a.names(1))),

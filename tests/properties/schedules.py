@@ -5,6 +5,7 @@ In: a Scop (hash semantics make every order visible), a seed.  Out: nothing, or 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
@@ -15,9 +16,10 @@ import numpy as np
 from polyopt.emit.lower import lower
 from polyopt.errors import BudgetError, IllegalSchedule, ScheduleError
 from polyopt.ir.affine import quota
-from polyopt.ir.interp import Trace, points, run_loops, run_scop
+from polyopt.ir.expr import evaluate
+from polyopt.ir.interp import Instance, Trace, points, run_loops, run_scop
 from polyopt.ir.loops import LoopFunction, LoopKind
-from polyopt.ir.scop import Scop
+from polyopt.ir.scop import Scop, Statement
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform, source_schedule
 from polyopt.schedule.tree import Band, Sequence, Tree, bands, children, time_map
@@ -138,25 +140,38 @@ def check_schedule(
         before = random_arrays(scop.arrays, params, 7)
         want = copied(before)
         run_scop(scop, want, params)
-        instances = {
-            (s.name, p) for s in schedule.scop.statements for p in points(s.domain, params)
-        }
-        if len(instances) > limit:
+        instances = Counter(
+            _source_instance(s, p, params)
+            for s in schedule.scop.statements
+            if s.origin is None or s.origin.statement
+            for p in points(s.domain, params)
+        )
+        if instances.total() > limit:
             continue
         broken = judge_tree(schedule.scop, params, schedule.tree)
         assert not broken, f"accepted at {params}: {broken[:2]}\n{schedule}"
         compare(want, before, lambda a, p=params: run_scop(schedule.scop, a, p, order=times))
         trace: Trace = []
         compare(want, before, lambda a, p=params, t=trace: run_loops(loops, a, p, trace=t))
-        assert len(trace) == len(set(trace)), f"an instance runs twice at {params}"
-        executed = set(trace)
-        guarded = {s.name for s in schedule.scop.statements if s.guard is not None}
-        assert executed <= instances, sorted(executed - instances)[:3]
-        missing = {i for i in instances - executed if i[0] not in guarded}
+        executed = Counter(instance for instance in trace if instance[0])
+        guarded = {s.name for s in scop.statements if s.guard is not None}
+        assert executed <= instances, sorted((executed - instances).items())[:3]
+        missing = [i for i in instances - executed if i[0] not in guarded]
         assert not missing, f"instances never run at {params}: {sorted(missing)[:3]}"
         compare(want, before, lambda a, p=params: run_loops(loops, a, p, shuffle=rng))
         for execute in executes:
             compare(want, before, lambda a, p=params, e=execute: e(loops, a, p))
+
+
+def _source_instance(
+    statement: Statement, point: tuple[int, ...], params: dict[str, int]
+) -> Instance:
+    """Return the instance of the source that an instance of a rewritten Scop computes again."""
+    if statement.origin is None:
+        return statement.name, point
+    env = params | dict(zip(statement.iters, point, strict=True))
+    own = tuple(evaluate(part, env) for part in statement.origin.instance)
+    return statement.origin.statement, own
 
 
 def copied(arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:

@@ -70,6 +70,13 @@ SCHEDULE: dict[str, Entry] = {
         "a step of your own whose `rewrite` drops a part of a sequence",
         "mend the step; steps of polyopt never do this",
     ),
+    "PO0316": Entry(
+        "after a step that changes where values are kept, a read would get the value of another "
+        "iteration, or none",
+        "expand(s, i) on s = s + x[i]; contract(T, 1) where two rows of T are needed",
+        "see the read in the message, what it needs and what it would get; name fewer loops, give "
+        "more cells, or copy the array in and out with `pack`",
+    ),
     "PO0321": Entry(
         "the text is not a schedule step",
         "tile L0 32",
@@ -113,5 +120,30 @@ SCHEDULE: dict[str, Entry] = {
         "the text is not a schedule that this version reads: another version, too long, no text",
         "polyopt-schedule 7",
         "begin the file with `polyopt-schedule 1`, or leave the line out",
+    ),
+    "PO0331": Entry(
+        "a step that changes where values are kept names no array that it can change",
+        "pack(Z, i), where nothing in loop i touches an array Z; layout(x, 1, 0) on an argument",
+        "name an array that the loop uses; an argument keeps its place, `pack` makes a copy of it",
+    ),
+    "PO0332": Entry(
+        "nothing bounds what one iteration of a loop touches of an array",
+        "pack(A, i) where a subscript has no bounds",
+        "choose a loop further inside, or tile the loops first",
+    ),
+    "PO0333": Entry(
+        "a statement is no reduction that may be computed in parts",
+        "rfactor(S0, k) on c = 0.5 * c + x[k]",
+        "write the reduction as `np.sum`, `@` or `+=`; the message says what stands in the way",
+    ),
+    "PO0334": Entry(
+        "values cannot be computed again where they are needed",
+        "recompute(T, i) where each element of T is made from the one before",
+        "store the values, or choose a loop that all their producers fit in",
+    ),
+    "PO0335": Entry(
+        "the arguments of a step do not fit the dimensions of the array",
+        "layout(T, 0) on an array of two dimensions; contract(T, 2, 2, 2)",
+        "name every dimension once, from 0 on; give one size per dimension, 0 to keep it",
     ),
 }

@@ -1,0 +1,119 @@
+"""Shrink: let iterations that follow each other keep a temporary in the same memory.
+
+In: a lowered body and, per temporary, the loop its values live in.  Out: the body with the
+dimensions of large temporaries left out that only tell such iterations apart, and the arrays so.
+Iterations that run at the same time keep memory of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from polyopt.emit.nodes import expressions, map_node, nested
+from polyopt.emit.regions import whole_arrays
+from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, linear, rewrite, walk
+from polyopt.ir.loops import Body, For, LoopKind, Node
+from polyopt.ir.scop import Array
+
+_TOGETHER = (LoopKind.PARALLEL, LoopKind.VECTOR)
+
+
+def shrink(
+    body: Body, arrays: tuple[Array, ...], homes: dict[str, str]
+) -> tuple[Body, tuple[Array, ...]]:
+    """Return the body and the arrays, those with a home as small as one iteration needs."""
+    result: list[Array] = []
+    for array in arrays:
+        home = homes.get(array.name)
+        dropped = _dropped(body, array, home) if home is not None and array.shape else frozenset()
+        if not dropped:
+            result.append(array)
+            continue
+        kept = tuple(d for d in range(len(array.shape)) if d not in dropped)
+        body = tuple(_without(node, array.name, kept) for node in body)
+        result.append(replace(array, shape=tuple(array.shape[d] for d in kept)))
+    return body, tuple(result)
+
+
+def _without(node: Node, array: str, kept: tuple[int, ...]) -> Node:
+    def rule(part: Expr) -> Expr | None:
+        if isinstance(part, Load | VectorLoad) and part.array == array:
+            return replace(part, index=tuple(rewrite(part.index[d], rule) for d in kept))
+        return None
+
+    return map_node(node, rule)
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """An access: its subscripts, the number of the home's execution, loops around the home."""
+
+    index: tuple[Expr, ...]
+    home: int
+    around: tuple[For, ...]
+    inside: frozenset[str]
+
+
+def _dropped(body: Body, array: Array, home: str) -> frozenset[int]:
+    """Return the dimensions that are one value in every iteration of the loop called `home`."""
+    if any(array.name in whole_arrays(node) for node in body):
+        return frozenset()
+    uses = list(_uses(body, array.name, home, (), None, frozenset()))
+    if not uses or any(use.home == 0 for use in uses):
+        return frozenset()
+    fixed = {d for d in range(len(array.shape)) if _is_fixed(d, uses)}
+    together = {f.iter for use in uses for f in use.around if f.kind in _TOGETHER}
+    apart = {d for d in fixed if any(_tells(use.index[d], together) for use in uses)}
+    for use in uses:
+        here = {f.iter for f in use.around if f.kind in _TOGETHER}
+        told = {name for d in apart for name in here if _is_plain(use.index[d], name)}
+        if here - told:
+            return frozenset()
+    return frozenset(fixed - apart)
+
+
+def _is_fixed(dim: int, uses: list[_Use]) -> bool:
+    by_home: dict[int, Expr] = {}
+    for use in uses:
+        index = use.index[dim]
+        if by_home.setdefault(use.home, index) != index or _tells(index, use.inside):
+            return False
+        if any(isinstance(part, Load) for part in walk(index)):
+            return False
+    return True
+
+
+def _tells(index: Expr, names: frozenset[str] | set[str]) -> bool:
+    return any(isinstance(part, Iter) and part.name in names for part in walk(index))
+
+
+def _is_plain(index: Expr, name: str) -> bool:
+    """Tell whether a subscript is the iterator and a constant."""
+    return linear(index).terms == ((Iter(name), 1),)
+
+
+def _uses(
+    body: Body,
+    array: str,
+    home: str,
+    around: tuple[For, ...],
+    found: tuple[int, tuple[For, ...]] | None,
+    inside: frozenset[str],
+) -> Iterator[_Use]:
+    for node in body:
+        for expr in expressions(node):
+            for part in walk(expr):
+                if isinstance(part, Load | VectorLoad) and part.array == array:
+                    number, loops = found or (0, around)
+                    yield _Use(part.index, number, loops, inside)
+        for inner in nested(node):
+            if isinstance(node, For):
+                if found is not None:
+                    yield from _uses(inner, array, home, around, found, inside | {node.iter})
+                    continue
+                outer = (*around, node)
+                here = (id(node), outer) if node.label == home else None
+                yield from _uses(inner, array, home, outer, here, inside)
+            else:
+                yield from _uses(inner, array, home, around, found, inside)

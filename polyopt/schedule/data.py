@@ -1,0 +1,188 @@
+"""Steps that change where values are kept, and what proves them.
+
+In: a proven schedule's Scop and tree, a step.  Out: an equal Scop and the tree that runs it.
+Refuses: a step after which a read would get another value, with that read as the witness (PO0316).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from polyopt.errors import IllegalSchedule, Loc
+from polyopt.ir.affine import quota
+from polyopt.ir.expr import show
+from polyopt.ir.scop import Origin, Scop, Statement
+from polyopt.schedule.dataflow import Difference, first_difference
+from polyopt.schedule.rebase import rebased
+from polyopt.schedule.tree import Tree
+from polyopt.schedule.witness import smallest_pair
+
+BUDGET = 10_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Renewal:
+    """What a data step makes: a Scop and its tree.
+
+    `same` says for each statement that the old Scop does not have, or has with other iterators,
+    what it stands for there; `copies` are statements that only move values.  For the arrays in
+    `apart` the step itself has shown that what is read of them is right.
+    """
+
+    scop: Scop
+    tree: Tree
+    same: Mapping[str, Origin] = field(default_factory=dict)
+    copies: frozenset[str] = frozenset()
+    apart: frozenset[str] = frozenset()
+
+
+class DataStep(ABC):
+    """One step that changes arrays, accesses and copies, and the tree with them."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+        """Return the changed program; raises `ScheduleError` when the step does not fit it."""
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the tree alone, over the instances of the changed program."""
+        return self.renew(tree, scop).tree
+
+    def hint(self, difference: Difference, scop: Scop) -> str | None:
+        """Return what to do instead of a step that is refused for `difference`."""
+        del difference, scop
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ValueWitness:
+    """A read that would get another value.
+
+    `read` is (statement, iteration), or None at the end of the part; it reads `array` and needs
+    what `wanted` wrote, but would get what `found` wrote (None: no instance of the part).
+    """
+
+    array: str
+    read: tuple[str, tuple[int, ...]] | None
+    cell: tuple[int, ...] | None
+    wanted: tuple[str, tuple[int, ...]] | None
+    found: tuple[str, tuple[int, ...]] | None
+    params: tuple[tuple[str, int], ...]
+
+
+def renewed(step: DataStep, tree: Tree, scop: Scop) -> tuple[Scop, Tree]:
+    """Return the Scop, in the order of its tree, and the tree after `step`.
+
+    Raises `IllegalSchedule` PO0316, `ScheduleError`, `BudgetError`.
+    """
+    with quota(BUDGET):
+        made = step.renew(tree, scop)
+        new = rebased(made.scop, made.tree)
+        old = rebased(scop, tree)
+        difference = first_difference(old, new, made.same, made.copies, made.apart)
+        if difference is not None:
+            raise _refusal(step, old, new, difference)
+    return new, made.tree
+
+
+def _refusal(step: DataStep, old: Scop, new: Scop, difference: Difference) -> IllegalSchedule:
+    witness = _witness(old, new, difference)
+    reader = None if witness.read is None else new.statement(witness.read[0])
+    loc: Loc | None = None if reader is None else reader.loc
+    what = "a read would get another value" if reader else "another value would be left"
+    return IllegalSchedule(
+        "PO0316",
+        f"{step} is not legal: {what}",
+        witness=witness,
+        loc=loc,
+        notes=_describe(witness, old, reader),
+        hint=step.hint(difference, old),
+    )
+
+
+def _witness(old: Scop, new: Scop, difference: Difference) -> ValueWitness:
+    """Return the smallest read that differs, with what it should get and what it would get."""
+    lost, found = difference.lost, difference.found
+    reads = (lost if not lost.is_empty() else found).range()
+    if reads.is_empty():
+        one = difference.old_initial.subtract(difference.new_initial)
+        other = difference.new_initial.subtract(difference.old_initial)
+        reads = (one if not one.is_empty() else other).domain()
+    read_set = isl.Set.from_union_set(_one_space(reads))
+    pairs = isl.Map.from_domain_and_range(read_set, read_set)
+    pairs = pairs.intersect(isl.Map.identity(pairs.get_space()))
+    params, point, _ = smallest_pair(pairs, new)
+    here = _fixed(read_set, params, point)
+    wanted, got = _writer(lost, here), _writer(found, here)
+    cell = point if difference.at_end else None
+    read = None if difference.at_end else (difference.statement, point)
+    items = tuple(params.items())
+    return ValueWitness(difference.array, read, cell, wanted, got, items)
+
+
+def _one_space(values: isl.UnionSet) -> isl.UnionSet:
+    found: list[isl.Set] = []
+    values.foreach_set(found.append)
+    return isl.UnionSet.from_set(found[0])
+
+
+def _fixed(value: isl.Set, params: Mapping[str, int], point: tuple[int, ...]) -> isl.UnionSet:
+    for name, size in params.items():
+        position = value.find_dim_by_name(isl.dim_type.param, name)
+        value = value.fix_val(isl.dim_type.param, position, isl.Val(size))
+    for position, coordinate in enumerate(point):
+        value = value.fix_val(isl.dim_type.set, position, isl.Val(coordinate))
+    return isl.UnionSet.from_set(value)
+
+
+def _writer(pairs: isl.UnionMap, read: isl.UnionSet) -> tuple[str, tuple[int, ...]] | None:
+    """Return one write of the pairs that the fixed read gets its value from."""
+    writes: list[isl.Set] = []
+    pairs.intersect_range(read).domain().foreach_set(writes.append)
+    for one in sorted(writes, key=lambda part: str(part.get_tuple_name())):
+        point = one.sample_point()
+        if not point.is_void():
+            count = one.dim(isl.dim_type.set)
+            values = (point.get_coordinate_val(isl.dim_type.set, n) for n in range(count))
+            return str(one.get_tuple_name()), tuple(int(v.to_python()) for v in values)
+    return None
+
+
+def _describe(witness: ValueWitness, scop: Scop, reader: Statement | None) -> tuple[str, ...]:
+    sizes = ", ".join(f"{name}={value}" for name, value in witness.params)
+    start = f"example{': ' + sizes if sizes else ''}: "
+    if witness.read is None or reader is None:
+        cell = f"[{', '.join(map(str, witness.cell or ()))}]"
+        who = f"at the end {witness.array}{cell if witness.cell else ''} holds"
+    else:
+        who = f"{_iteration(reader, witness.read[1])} reads of {witness.array}"
+    wanted = f"what {_instance(scop, witness.wanted)} wrote"
+    if witness.wanted is None:
+        wanted = "a value from before"
+    found = f"it would be what {_instance(scop, witness.found)} wrote"
+    if witness.found is None:
+        found = "it would be a value that nothing here wrote"
+    names = [w[0] for w in (witness.wanted, witness.found) if w is not None]
+    statements = [scop.statement(name) for name in names]
+    if reader is not None:
+        statements.append(reader)
+    return (f"{start}{who} {wanted}; {found}", *dict.fromkeys(map(_line, statements)))
+
+
+def _instance(scop: Scop, instance: tuple[str, tuple[int, ...]] | None) -> str:
+    return "" if instance is None else _iteration(scop.statement(instance[0]), instance[1])
+
+
+def _iteration(statement: Statement, point: tuple[int, ...]) -> str:
+    values = ", ".join(f"{n}={v}" for n, v in zip(statement.iters, point, strict=True))
+    return f"iteration ({values}) of {statement.name}" if values else f"{statement.name}"
+
+
+def _line(statement: Statement) -> str:
+    where = f"line {statement.loc.line}" if statement.loc is not None else statement.name
+    return f"{where}: {statement.text or show(statement.target)}"

@@ -1,0 +1,317 @@
+"""Where every value comes from, compared between a program and its rewriting.
+
+In: two Scops in the order in which they run; which instance of the old one each instance of the new
+one stands for.  Out: None when every read, and every array at the end, gets the value of the same
+instance as before, through all copies; else one read that does not (Feautrier, "Dataflow analysis
+of array and scalar references", 1991).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyopt.errors import BudgetError
+from polyopt.ir.affine import index_map
+from polyopt.ir.expr import Expr, Iter, Load, normalize, rewrite, substitute
+from polyopt.ir.scop import AccessKind, Origin, Role, Scop, Statement
+from polyopt.ir.types import DType
+
+MAX_COPIES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """Where reads get their values: `writers` is write -> read, `initial` read -> element.
+
+    `initial` holds the reads that may find an element as it was before the part.
+    """
+
+    writers: isl.UnionMap
+    initial: isl.UnionMap
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """Reads that get other values: `lost` is write -> read as before, `found` as it would be.
+
+    Reads are instances of the new Scop or, after `at_end`, elements of an array; writes are
+    instances of the old one.  `old_initial` and `new_initial` are the reads of what was there.
+    """
+
+    statement: str
+    array: str
+    lost: isl.UnionMap
+    found: isl.UnionMap
+    old_initial: isl.UnionMap
+    new_initial: isl.UnionMap
+
+    @property
+    def at_end(self) -> bool:
+        """The values are those that leave the part."""
+        return not self.statement
+
+
+def first_difference(
+    old: Scop,
+    new: Scop,
+    same: Mapping[str, Origin],
+    copies: frozenset[str],
+    apart: frozenset[str] = frozenset(),
+) -> Difference | None:
+    """Return a read of `new` that gets another value than in `old`, or None.
+
+    `same` says what the statements of `new` that are not in `old` stand for; `copies` are those
+    that only move values.  Values of the arrays in `apart` are not compared.
+    """
+    before, after = _Flow(old), _Flow(new)
+    instances = _instances(old, new, same, copies)
+    through = after.copies(copies)
+    for statement in new.statements:
+        if statement.name in copies:
+            continue
+        own = old.statement(_origin(statement, same).statement)
+        _assert_same_rule(own, statement, _origin(statement, same))
+        to_old = isl.UnionMap.from_map(instances[statement.name])
+        for number, (was, read) in enumerate(zip(own.reads, statement.reads, strict=True)):
+            if was.array in apart or read.array in apart:
+                continue
+            wanted = _pulled(before.of_read(own, number), to_old)
+            got = _resolved(after.of_read(statement, number), through)
+            difference = _compare(wanted, _renamed(got, instances), old, new)
+            if difference is not None:
+                return replace(difference, statement=statement.name, array=was.array)
+    return _at_end(before, after, instances, through, apart)
+
+
+def _at_end(
+    before: _Flow,
+    after: _Flow,
+    instances: Mapping[str, isl.Map],
+    through: Sources,
+    apart: frozenset[str],
+) -> Difference | None:
+    for array in before.scop.arrays:
+        if array.role in (Role.TEMP, Role.FAULT) or array.name in apart:
+            continue
+        elements = before.written(array.name).union(after.written(array.name))
+        if elements.is_empty():
+            continue
+        wanted = before.at_end(array.name, elements)
+        got = _resolved(after.at_end(array.name, elements), through)
+        found = _compare(wanted, _renamed(got, instances), before.scop, after.scop)
+        if found is not None:
+            return replace(found, array=array.name)
+    return None
+
+
+def _compare(wanted: Sources, got: Sources, old: Scop, new: Scop) -> Difference | None:
+    lost = wanted.writers.subtract(got.writers)
+    found = got.writers.subtract(wanted.writers)
+    defined, undefined = _split(wanted.initial, old)
+    defined_now, undefined_now = _split(got.initial, new)
+    kept = defined.is_subset(defined_now) and defined_now.is_subset(defined)
+    if lost.is_empty() and found.is_empty() and kept:
+        if undefined_now.domain().is_subset(undefined.domain()):
+            return None
+        return Difference("", "", wanted.writers, found, defined, undefined_now)
+    return Difference("", "", lost, found, defined, got.initial)
+
+
+def _split(initial: isl.UnionMap, scop: Scop) -> tuple[isl.UnionMap, isl.UnionMap]:
+    """Return the reads of what an array held before, and those of temporaries never written."""
+    empty = isl.UnionMap.empty(initial.get_space())
+    parts = [empty, empty]
+    known = {a.name for a in scop.arrays if a.role is not Role.TEMP}
+
+    def sort(part: isl.Map) -> None:
+        place = 0 if part.get_tuple_name(isl.dim_type.out) in known else 1
+        parts[place] = parts[place].union(isl.UnionMap.from_map(part))
+
+    initial.foreach_map(sort)
+    return parts[0], parts[1]
+
+
+class _Flow:
+    """The sources of a Scop's reads, computed as they are asked for."""
+
+    def __init__(self, scop: Scop) -> None:
+        self.scop = scop
+        self.order = _after(scop.order.intersect_params(scop.context), 0)
+        empty = isl.UnionMap.empty(scop.context.get_space())
+        self.musts: dict[str, isl.UnionMap] = {}
+        self.mays: dict[str, isl.UnionMap] = {}
+        for statement in scop.statements:
+            write = statement.write
+            kinds = self.musts if write.kind is AccessKind.MUST_WRITE else self.mays
+            inside = isl.UnionMap.from_map(write.relation.intersect_params(scop.context))
+            kinds[write.array] = kinds.get(write.array, empty).union(inside)
+        self.empty = empty
+
+    def written(self, array: str) -> isl.UnionSet:
+        """Return the elements of an array that may be written."""
+        every = self.musts.get(array, self.empty).union(self.mays.get(array, self.empty))
+        return every.range()
+
+    def of_read(self, statement: Statement, number: int) -> Sources:
+        """Return where a read of a statement gets its values."""
+        access = statement.reads[number]
+        inside = access.relation.intersect_params(self.scop.context)
+        return self._sources(isl.UnionMap.from_map(inside), access.array, self.order)
+
+    def at_end(self, array: str, elements: isl.UnionSet) -> Sources:
+        """Return the last writes of an array's elements; the readers are the elements."""
+        order = self.order.union(_last(elements, _length(self.order)))
+        return self._sources(elements.identity(), array, order)
+
+    def copies(self, names: frozenset[str]) -> Sources:
+        """Return where statements that only move values get them."""
+        writers, initial = self.empty, self.empty
+        for statement in self.scop.statements:
+            if statement.name in names:
+                for number in range(len(statement.reads)):
+                    own = self.of_read(statement, number)
+                    writers = writers.union(own.writers)
+                    initial = initial.union(own.initial)
+        return Sources(writers, initial)
+
+    def _sources(self, sink: isl.UnionMap, array: str, order: isl.UnionMap) -> Sources:
+        must, may = self.musts.get(array, self.empty), self.mays.get(array, self.empty)
+        info = isl.UnionAccessInfo.from_sink(sink)
+        info = info.set_must_source(must).set_may_source(may).set_schedule_map(order)
+        try:
+            flow = info.compute_flow()
+            return Sources(flow.get_may_dependence(), flow.get_may_no_source())
+        except isl.Error as error:
+            if "maximal number of operations" in str(error):
+                raise
+        return _unhidden(sink, must, may, order)
+
+
+def _unhidden(
+    sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap, order: isl.UnionMap
+) -> Sources:
+    """Return what `compute_flow` means, for the loops with steps on which it fails."""
+
+    def ordered(pairs: isl.UnionMap) -> isl.UnionMap:
+        return pairs.intersect(order.lex_lt_union_map(order))
+
+    sources = must.union(may)
+    pairs = ordered(sources.apply_range(sink.reverse()))
+    later = ordered(must.apply_range(sink.reverse()))
+    hidden = ordered(sources.apply_range(must.reverse())).apply_range(later)
+    return Sources(pairs.subtract(hidden), sink.subtract_domain(later.range()))
+
+
+def _after(order: isl.UnionMap, first: int) -> isl.UnionMap:
+    """Return the times with a leading dimension `first`."""
+    point = isl.UnionMap.from_domain_and_range(order.domain(), _point((first,), order.get_space()))
+    return point.flat_range_product(order)
+
+
+def _last(elements: isl.UnionSet, length: int) -> isl.UnionMap:
+    point = _point((1, *[0] * (length - 1)), elements.get_space())
+    return isl.UnionMap.from_domain_and_range(elements, point)
+
+
+def _point(values: tuple[int, ...], space: isl.Space) -> isl.UnionSet:
+    line = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(values)).align_params(space)
+    point = isl.Set.universe(line)
+    for position, value in enumerate(values):
+        point = point.fix_val(isl.dim_type.set, position, isl.Val(value))
+    return isl.UnionSet.from_set(point)
+
+
+def _length(order: isl.UnionMap) -> int:
+    lengths = {1}
+    order.foreach_map(lambda part: lengths.add(part.dim(isl.dim_type.out)))
+    return max(lengths)
+
+
+def _resolved(sources: Sources, copies: Sources) -> Sources:
+    """Return the sources with every copy replaced by what it copies."""
+    made = copies.writers.range().union(copies.initial.domain())
+    writers, initial = sources.writers, sources.initial
+    done = writers.subtract_domain(made)
+    moved = writers.intersect_domain(made)  # copy -> read
+    for _ in range(MAX_COPIES):
+        if moved.is_empty():
+            return Sources(done, initial)
+        initial = initial.union(moved.reverse().apply_range(copies.initial))
+        moved = copies.writers.apply_range(moved)
+        done = done.union(moved.subtract_domain(made))
+        moved = moved.intersect_domain(made)
+    raise BudgetError("PO0701", f"a value passes through more than {MAX_COPIES} copies")
+
+
+def _renamed(sources: Sources, instances: Mapping[str, isl.Map]) -> Sources:
+    """Return the sources with writes as instances of the old Scop."""
+    to_old = isl.UnionMap.empty(sources.writers.get_space())
+    for one in instances.values():
+        to_old = to_old.union(isl.UnionMap.from_map(one))
+    return Sources(to_old.reverse().apply_range(sources.writers), sources.initial)
+
+
+def _pulled(sources: Sources, to_old: isl.UnionMap) -> Sources:
+    """Return the sources with reads as instances of the new Scop."""
+    back = to_old.reverse()
+    return Sources(sources.writers.apply_range(back), to_old.apply_range(sources.initial))
+
+
+def _instances(
+    old: Scop, new: Scop, same: Mapping[str, Origin], copies: frozenset[str]
+) -> dict[str, isl.Map]:
+    """Return for each statement of `new` that computes: its instance -> that of `old`."""
+    found = {}
+    for statement in new.statements:
+        if statement.name in copies:
+            continue
+        origin = _origin(statement, same)
+        domain = statement.domain.intersect_params(new.context)
+        one = index_map(domain, origin.statement, origin.instance)
+        whole = old.statement(origin.statement).domain
+        assert one.range().is_subset(whole), f"{statement.name} is no part of {origin.statement}"
+        found[statement.name] = one
+    return found
+
+
+def _origin(statement: Statement, same: Mapping[str, Origin]) -> Origin:
+    own = Origin(statement.name, tuple(map(Iter, statement.iters)))
+    return same.get(statement.name, own)
+
+
+def _assert_same_rule(old: Statement, new: Statement, origin: Origin) -> None:
+    values = dict(zip(old.iters, origin.instance, strict=True))
+    for was, now in zip(_rules(old), _rules(new), strict=True):
+        assert _bare(substitute(was, values)) == _bare(now), f"{new.name} is not {old.name}"
+
+
+def _rules(statement: Statement) -> Iterator[Expr]:
+    yield statement.value
+    if statement.guard is not None:
+        yield statement.guard
+
+
+def _bare(expr: Expr) -> Expr:
+    """Return `expr` without what it reads, sums collected."""
+
+    def rule(part: Expr) -> Expr | None:
+        if isinstance(part, Load):
+            return Load("", (), part.dtype)
+        return None
+
+    bare = rewrite(expr, rule)
+    return normalize(bare) if bare.dtype is DType.INT64 else bare
+
+
+def values_from_before(scop: Scop, array: str) -> isl.UnionSet:
+    """Return the elements of `array` that a read may find as they were before the part."""
+    flow = _Flow(scop)
+    found = isl.UnionSet.empty(scop.context.get_space())
+    for statement in scop.statements:
+        for number, read in enumerate(statement.reads):
+            if read.array == array:
+                found = found.union(flow.of_read(statement, number).initial.range())
+    return found

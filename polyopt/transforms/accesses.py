@@ -1,0 +1,56 @@
+"""What a step does to the accesses of one array.
+
+In: statements, an array.  Out: which statements touch it; statements that access something else.
+Refuses: a name that is no array of the program (PO0331).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.expr import Expr, Load, rewrite
+from polyopt.ir.scop import Array, Role, Scop, Statement
+
+
+def find_array(scop: Scop, name: str, step: str, roles: Collection[Role] = tuple(Role)) -> Array:
+    """Return the array called `name` if it has one of the roles; raises `ScheduleError` PO0331."""
+    known = [a for a in scop.arrays if a.role is not Role.FAULT]
+    found = [a for a in known if a.name == name]
+    if not found:
+        names = ", ".join(a.name for a in known if a.role in roles)
+        raise ScheduleError(
+            "PO0331", f"{step}: there is no array `{name}`", hint=f"arrays: {names or 'none'}"
+        )
+    if found[0].role not in roles:
+        what = {Role.TEMP: "a temporary", Role.INPUT: "only read", Role.OUTPUT: "a result"}
+        raise ScheduleError(
+            "PO0331",
+            f"{step}: {name} is {what.get(found[0].role, 'an argument')}: its place is the caller's",
+            hint=f"`pack({name}, LOOP)` makes a copy that the step can change",
+        )
+    return found[0]
+
+
+def touching(scop: Scop, array: str) -> tuple[str, ...]:
+    """Return the names of the statements that read or write the array."""
+    return tuple(
+        s.name for s in scop.statements if any(a.array == array for a in (s.write, *s.reads))
+    )
+
+
+def redirected(
+    statement: Statement, array: str, place: Callable[[tuple[Expr, ...]], Load]
+) -> Statement:
+    """Return the statement with each access of `array[index]` replaced by `place(index)`."""
+
+    def rule(part: Expr) -> Expr | None:
+        if isinstance(part, Load) and part.array == array:
+            return place(tuple(rewrite(i, rule) for i in part.index))
+        return None
+
+    target = rewrite(statement.target, rule)
+    assert isinstance(target, Load)
+    guard = None if statement.guard is None else rewrite(statement.guard, rule)
+    return replace(statement, target=target, value=rewrite(statement.value, rule), guard=guard)

@@ -1,0 +1,443 @@
+"""The instances below one loop of a tree, and new statements among them.
+
+In: a Scop, its tree, a loop.  Out: the same program in which chosen statements have an iterator for
+every loop around them; the tree with nests of new statements at the begin or end of an iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import islpy as isl
+from typing_extensions import assert_never
+
+from polyopt.ir.affine import index_map, pw_aff, set_space
+from polyopt.ir.expr import Expr, Iter
+from polyopt.ir.scop import Origin, Scop, Statement
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Leaf,
+    LoopRef,
+    Sequence,
+    Tree,
+    find_band,
+    fresh_label,
+    path_to,
+    statement_function,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A loop's iterations: `loops` are the loops around and the loop itself, outermost first.
+
+    `values` gives, for each statement that was entered, the value of every loop in `loops` as an
+    expression over its iterators; `same` what it stands for in the Scop before.
+    """
+
+    scop: Scop
+    tree: Tree
+    label: str
+    position: int
+    loops: tuple[str, ...]
+    values: Mapping[str, tuple[Expr, ...]]
+    same: Mapping[str, Origin]
+
+    def map_loops(self, name: str) -> isl.Map:
+        """Return { instance of an entered statement -> [values of the loops] }."""
+        domain = self.scop.statement(name).domain.intersect_params(self.scop.context)
+        return index_map(domain, "", self.values[name])
+
+
+def enter(scop: Scop, tree: Tree, ref: LoopRef, chosen: Iterable[str]) -> Region:
+    """Return the region of loop `ref`, the `chosen` statements' instances in it set apart."""
+    assert ref.position is not None
+    path, domain = path_to(tree, scop, ref.label)
+    members = (*path, *find_band(tree, ref.label).members[: ref.position + 1])
+    entered = []
+    for name in chosen:
+        one = _Entry.of(scop, scop.statement(name), members, domain)
+        if one is not None:
+            entered.append(one)
+    statements: list[Statement] = []
+    taken = {s.name for s in scop.statements}
+    by_name = {e.old.name: e for e in entered}
+    moves: list[_Entry] = []
+    for statement in scop.statements:
+        entry = by_name.get(statement.name)
+        if entry is None:
+            statements.append(statement)
+            continue
+        if entry.rest is not None:
+            statements.append(replace(statement, domain=entry.rest))
+            entry = entry.named(fresh_name(f"{statement.name}_in", taken))
+        taken.add(entry.name)
+        statements.append(entry.statement)
+        moves.append(entry)
+    changed = [move for move in moves if move.changed]
+    tree = _moved(tree, scop, members, changed) if changed else tree
+    return Region(
+        replace(scop, statements=tuple(statements)),
+        tree,
+        ref.label,
+        ref.position,
+        tuple(member.name for member in members),
+        {m.name: m.values for m in moves},
+        {m.name: m.origin for m in moves if m.changed},
+    )
+
+
+def fresh_name(wish: str, taken: Iterable[str]) -> str:
+    """Return `wish`, numbered if it is taken."""
+    names = set(taken)
+    if wish not in names:
+        return wish
+    return next(f"{wish}{n}" for n in range(2, len(names) + 3) if f"{wish}{n}" not in names)
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """A statement's instances inside: `fresh` are the iterators added in front of its own."""
+
+    old: Statement
+    name: str
+    fresh: tuple[str, ...]
+    values: tuple[Expr, ...]
+    domain: isl.Set
+    rest: isl.Set | None
+
+    @staticmethod
+    def of(
+        scop: Scop, statement: Statement, members: tuple[BandMember, ...], domain: isl.UnionSet
+    ) -> _Entry | None:
+        """Return the entry of a statement, or None when none of its instances is inside."""
+        inside = domain.intersect(isl.UnionSet.from_set(statement.domain))
+        own = inside.intersect_params(scop.context)
+        if own.is_empty():
+            return None
+        part = isl.Set.from_union_set(inside).coalesce()
+        missing = statement.domain.intersect_params(scop.context).subtract(part)
+        rest = None if missing.is_empty() else statement.domain.subtract(part).coalesce()
+        functions = [
+            statement_function(m, scop, statement.name).intersect_domain(part) for m in members
+        ]
+        taken = {*statement.iters, *scop.params}
+        fresh: list[str] = []
+        values: list[Expr] = []
+        added: list[isl.PwAff] = []
+        for member, function in zip(members, functions, strict=True):
+            known = _iterator_of(statement, part, function)
+            if known is None:
+                known = fresh_name(member.name, taken)
+                taken.add(known)
+                fresh.append(known)
+                added.append(function)
+            values.append(Iter(known))
+        if rest is None and not fresh:
+            part = statement.domain
+        extended = _extended(scop.params, statement, tuple(fresh), part, added)
+        name, iterators = statement.name, tuple(fresh)
+        return _Entry(statement, name, iterators, tuple(values), extended, rest)
+
+    @property
+    def changed(self) -> bool:
+        """The statement has other instances than before."""
+        return bool(self.fresh) or self.rest is not None
+
+    def named(self, name: str) -> _Entry:
+        """Return the entry under another name."""
+        domain = self.domain.set_tuple_name(name)
+        return replace(self, name=name, domain=domain)
+
+    @property
+    def origin(self) -> Origin:
+        """What an instance stands for."""
+        return Origin(self.old.name, tuple(map(Iter, self.old.iters)))
+
+    @property
+    def statement(self) -> Statement:
+        """The statement with its new iterators."""
+        if not self.changed:
+            return self.old
+        return replace(
+            self.old,
+            name=self.name,
+            iters=(*self.fresh, *self.old.iters),
+            domain=self.domain,
+            origin=self.old.origin or self.origin,
+        )
+
+    @property
+    def projection(self) -> isl.UnionPwMultiAff:
+        """new instance -> old instance."""
+        instances = index_map(self.domain, self.old.name, tuple(map(Iter, self.old.iters)))
+        return isl.UnionPwMultiAff.from_pw_multi_aff(isl.PwMultiAff.from_map(instances))
+
+
+def _iterator_of(statement: Statement, domain: isl.Set, function: isl.PwAff) -> str | None:
+    """Return the iterator that a loop's value is on the whole domain, if it is one."""
+    for name in statement.iters:
+        value = pw_aff(Iter(name), statement.domain.get_space()).intersect_domain(domain)
+        if value.is_equal(function):
+            return name
+    return None
+
+
+def _extended(
+    params: tuple[str, ...],
+    statement: Statement,
+    fresh: tuple[str, ...],
+    part: isl.Set,
+    functions: list[isl.PwAff],
+) -> isl.Set:
+    """Return the domain with an iterator in front for each function, equal to it."""
+    if not fresh:
+        return part
+    space = set_space(params, statement.name, (*fresh, *statement.iters))
+    own = index_map(isl.Set.universe(space), statement.name, tuple(map(Iter, statement.iters)))
+    projection = isl.PwMultiAff.from_map(own)
+    domain = own.intersect_range(part).domain()
+    for name, function in zip(fresh, functions, strict=True):
+        value = function.pullback_pw_multi_aff(projection)
+        domain = domain.intersect(pw_aff(Iter(name), space).eq_set(value))
+    return domain.coalesce()
+
+
+def _moved(tree: Tree, scop: Scop, members: tuple[BandMember, ...], moves: list[_Entry]) -> Tree:
+    """Return the tree over the instances as they are called now."""
+    levels = {id(member): level for level, member in enumerate(members)}
+    return _Moving(_parts(scop, moves), levels, moves).walk(tree)
+
+
+def _parts(scop: Scop, moves: list[_Entry]) -> isl.UnionPwMultiAff:
+    """Return { instance as it is called now -> instance before }."""
+    gone = {move.old.name for move in moves if move.rest is None}
+    parts = isl.UnionPwMultiAff.empty(scop.context.get_space())
+    for statement in scop.statements:
+        if statement.name not in gone:
+            universe = isl.Set.universe(statement.domain.get_space())
+            one = isl.PwMultiAff.from_map(universe.identity())
+            parts = parts.union_add(isl.UnionPwMultiAff.from_pw_multi_aff(one))
+    for move in moves:
+        parts = parts.union_add(move.projection)
+    return parts
+
+
+@dataclass(frozen=True, eq=False)
+class _Moving:
+    """Rebuilds a tree over renamed instances; `levels` numbers the loops around the moved ones."""
+
+    parts: isl.UnionPwMultiAff
+    levels: Mapping[int, int]
+    moves: list[_Entry]
+
+    def walk(self, node: Tree) -> Tree:
+        """Return the subtree, rebuilt."""
+        match node:
+            case Leaf():
+                return node
+            case Band():
+                members = tuple(map(self._member, node.members))
+                return replace(node, members=members, child=self.walk(node.child))
+            case Filter():
+                return self._filter(node)
+            case Sequence():
+                return Sequence(tuple(map(self._filter, node.parts)))
+            case _:
+                assert_never(node)
+
+    def _filter(self, part: Filter) -> Filter:
+        domain = part.domain.preimage_union_pw_multi_aff(self.parts).coalesce()
+        return Filter(domain, self.walk(part.child))
+
+    def _member(self, member: BandMember) -> BandMember:
+        schedule = member.schedule.pullback_union_pw_multi_aff(self.parts)
+        level = self.levels.get(id(member))
+        if level is not None:
+            for move in self.moves:
+                schedule = _set_value(schedule, move.statement, move.values[level])
+        return replace(member, schedule=schedule)
+
+
+def _set_value(schedule: isl.UnionPwAff, statement: Statement, value: Expr) -> isl.UnionPwAff:
+    function = pw_aff(value, statement.domain.get_space()).intersect_domain(statement.domain)
+    universe = isl.UnionSet.from_set(isl.Set.universe(statement.domain.get_space()))
+    kept = schedule.subtract_domain(universe)
+    return kept.union_add(isl.UnionPwAff.from_pw_aff(function))
+
+
+# -- new statements ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """New statements that run in `tree`; their first iterators are the loops around, in order."""
+
+    statements: tuple[Statement, ...]
+    tree: Tree
+
+    @property
+    def domain(self) -> isl.UnionSet:
+        """All its instances."""
+        result = isl.UnionSet.from_set(self.statements[0].domain)
+        for statement in self.statements[1:]:
+            result = result.union(isl.UnionSet.from_set(statement.domain))
+        return result
+
+
+def loop_nest(
+    tree: Tree, label: str, statement: Statement, first: int, names: tuple[str, ...]
+) -> Tree:
+    """Return loops over the statement's iterators from number `first` on, called `names`."""
+    if first == len(statement.iters):
+        return Leaf()
+    space = statement.domain.get_space()
+    members = tuple(
+        BandMember(
+            isl.UnionPwAff.from_pw_aff(
+                pw_aff(Iter(iterator), space).intersect_domain(statement.domain)
+            ),
+            name,
+        )
+        for iterator, name in zip(statement.iters[first:], names, strict=True)
+    )
+    return Band(fresh_label(tree, label), members, Leaf())
+
+
+def place(region: Region, before: tuple[Nest, ...], after: tuple[Nest, ...]) -> Tree:
+    """Return the region's tree with nests at the begin and the end of every iteration."""
+    nests = (*before, *after)
+    if not nests:
+        return region.tree
+    label, position = region.label, region.position
+    inner = fresh_label(region.tree, f"{label}.inner")
+
+    def change(band: Band) -> Tree:
+        rest: Tree = band.child
+        if position + 1 < len(band.members):
+            rest = Band(inner, band.members[position + 1 :], band.child)
+        if isinstance(rest, Sequence):
+            middle = rest.parts
+        else:
+            middle = (Filter(_below(region, label), rest),)
+        parts = (
+            *(Filter(n.domain, n.tree) for n in before),
+            *middle,
+            *(Filter(n.domain, n.tree) for n in after),
+        )
+        return Band(band.label, band.members[: position + 1], Sequence(parts))
+
+    changed = _Opening(label, nests, len(region.loops), change).open(region.tree, 0)
+    assert changed is not None
+    return changed
+
+
+def place_around(region: Region, before: tuple[Nest, ...], after: tuple[Nest, ...]) -> Tree:
+    """Return the region's tree with nests before and after the region's loop.
+
+    The loops around are all of the region's but the last.
+    """
+    nests = (*before, *after)
+    if not nests:
+        return region.tree
+    label, position = region.label, region.position
+    inner = fresh_label(region.tree, f"{label}.inner") if position else label
+
+    def change(band: Band) -> Tree:
+        rest = Band(inner, band.members[position:], band.child)
+        parts = (
+            *(Filter(n.domain, n.tree) for n in before),
+            Filter(_below(region, label), rest),
+            *(Filter(n.domain, n.tree) for n in after),
+        )
+        body = Sequence(parts)
+        return Band(band.label, band.members[:position], body) if position else body
+
+    changed = _Opening(label, nests, len(region.loops) - 1, change).open(region.tree, 0)
+    assert changed is not None
+    return _flat(changed)
+
+
+def _flat(tree: Tree) -> Tree:
+    """Return the tree with sequences directly inside sequences joined to them."""
+    match tree:
+        case Leaf():
+            return tree
+        case Band():
+            return replace(tree, child=_flat(tree.child))
+        case Filter():
+            return Filter(tree.domain, _flat(tree.child))
+        case Sequence():
+            parts: list[Filter] = []
+            for part in tree.parts:
+                child = _flat(part.child)
+                if isinstance(child, Sequence):
+                    parts += (Filter(p.domain.intersect(part.domain), p.child) for p in child.parts)
+                else:
+                    parts.append(Filter(part.domain, child))
+            return Sequence(tuple(parts))
+        case _:
+            assert_never(tree)
+
+
+def _below(region: Region, label: str) -> isl.UnionSet:
+    return path_to(region.tree, region.scop, label)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Opening:
+    """Opens the loops and filters above band `label` to new instances, and changes the band.
+
+    The first `depth` iterators of the new statements are the values of the loops.
+    """
+
+    label: str
+    nests: tuple[Nest, ...]
+    depth: int
+    change: Callable[[Band], Tree]
+
+    def open(self, tree: Tree, level: int) -> Tree | None:
+        """Return the tree, `level` loops below the root; None where the band is not inside."""
+        match tree:
+            case Leaf():
+                return None
+            case Filter():
+                return self._filter(tree, level)
+            case Sequence():
+                return self._sequence(tree, level)
+            case Band():
+                if tree.label == self.label:
+                    return self.change(self._band(tree, level))
+                below = self.open(tree.child, level + len(tree.members))
+                return None if below is None else replace(self._band(tree, level), child=below)
+            case _:
+                assert_never(tree)
+
+    def _filter(self, part: Filter, level: int) -> Filter | None:
+        below = self.open(part.child, level)
+        if below is None:
+            return None
+        domain = part.domain
+        for nest in self.nests:
+            domain = domain.union(nest.domain)
+        return Filter(domain, below)
+
+    def _sequence(self, tree: Sequence, level: int) -> Sequence | None:
+        for position, part in enumerate(tree.parts):
+            opened = self._filter(part, level)
+            if opened is not None:
+                return Sequence((*tree.parts[:position], opened, *tree.parts[position + 1 :]))
+        return None
+
+    def _band(self, band: Band, level: int) -> Band:
+        members = []
+        for number, member in enumerate(band.members, start=level):
+            schedule = member.schedule
+            for statement in (s for nest in self.nests for s in nest.statements):
+                if number < self.depth:
+                    schedule = _set_value(schedule, statement, Iter(statement.iters[number]))
+            members.append(replace(member, schedule=schedule))
+        return replace(band, members=tuple(members))
