@@ -37,6 +37,7 @@ from polyopt.targets import Options
 if TYPE_CHECKING:
     from polyopt.ir.loops import LoopFunction
     from polyopt.ir.program import Program
+    from polyopt.numerics import NumericsContract
     from polyopt.pipeline import Compilation
     from polyopt.schedule import Schedule
 
@@ -136,6 +137,27 @@ class CompiledKernel:
     def loops(self) -> LoopFunction:
         """The loop AST that was printed."""
         return self.stages.loops
+
+    @property
+    def numerics(self) -> NumericsContract:
+        """What each output may differ by from the Python function's, and why."""
+        from polyopt.numerics import numerics_contract
+
+        return numerics_contract(self.loops, self.program)
+
+    def error_bounds(self, *args: object, **kwargs: object) -> dict[str, Any]:
+        """Return how far each element may lie from the Python function's, for such a call.
+
+        Keys are written arguments and "return" or "return[0]"; exact outputs are not among them.
+        Arguments stay untouched.
+        """
+        from polyopt.bounding import bounds_of
+        from polyopt.numerics.classify import outputs_of
+
+        values = plain_values(Parameters.of(self.py_func).bind(args, kwargs))
+        errors = bounds_of(self.program, values, self.options.compiler).errors
+        named = outputs_of(self.program.signature)
+        return {name: errors[array] for name, array, _ in named if array in errors}
 
     def __repr__(self) -> str:
         names = tuple(argument.name for argument in self.signature.arguments)
@@ -249,9 +271,7 @@ class Kernel(Generic[_F]):
         """Return the same function with the steps of `schedule`, which are proven again."""
         return self.with_options(schedule=schedule)
 
-    def _example(
-        self, args: _Values, kwargs: dict[str, object]
-    ) -> tuple[_Types, _Values | None]:
+    def _example(self, args: _Values, kwargs: dict[str, object]) -> tuple[_Types, _Values | None]:
         """Return types for `compile`: of values, as given, or inferred when there are none."""
         if not args and not kwargs and self._parameters.names:
             from polyopt.frontend.infer import infer_types

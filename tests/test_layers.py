@@ -24,23 +24,28 @@ LAYERS: dict[str, set[str]] = {
     "proof": {"errors", "ir"},
     "numerics": {"errors", "ir"},
     "runtime": {"errors", "ir", ""},  # the package itself: its version and place
+    "racecheck": {"errors", "ir", "runtime", ""},
     "strategy": {*_COMPILER, "schedule", "transforms"},
     "targets": {"errors", "machine", "runtime", "schedulefile"},
     "pipeline": {*_COMPILER, "schedule", "transforms", "strategy", "emit", "targets"},
+    "artefact": {"errors", "ir", "emit", "proof"},
     "specialize": {"errors", "ir", "frontend", "runtime"},
     "aliasing": {"ir", "frontend", "runtime", "specialize"},
     "building": {
-        *_COMPILER, "frontend", "runtime", "targets", "pipeline", "specialize", "emit",
+        *_COMPILER, "frontend", "runtime", "targets", "pipeline", "specialize", "emit", "artefact",
+    },
+    "bounding": {
+        *_COMPILER, "emit", "schedule", "runtime", "pipeline", "numerics",
     },
     "api": {
-        *_COMPILER, "schedulefile", "transforms", "frontend", "runtime", "schedule", "targets", "pipeline", "specialize",
+        *_COMPILER, "numerics", "bounding", "schedulefile", "transforms", "frontend", "runtime", "schedule", "targets", "pipeline", "specialize",
         "aliasing", "building",
     },
     "tracing": {"errors", "ir", "frontend", "runtime", "specialize", "api", ""},
     "report": {*_COMPILER, "schedule", "transforms", "strategy"},
     "cli": {
         *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline", "runtime",
-        "report", "api",
+        "report", "api", "artefact", "numerics", "bounding",
     },
 }  # fmt: skip
 RUNTIME_IR = {"source", "expr", "types", "library"}

@@ -7,6 +7,7 @@ or the rule behind a code.  Needs no C compiler.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import click
 
@@ -47,17 +48,24 @@ def command(
     if re.fullmatch(r"(?i)PO\d{1,6}", target):
         _explain_code(target.upper(), as_json)
         return
-    from polyopt.report.explain import explain, show_sections
+    from polyopt.numerics import numerics_contract
+    from polyopt.numerics.contract import show_contract
+    from polyopt.report.explain import Section, explain, show_sections
 
     steps = schedule_text(schedule)
     prepared = prepare(target, types, parse_sizes(sizes))
     options = make_options(fp, threads, steps, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
     timings = {"frontend": prepared.seconds, **compilation.timings} if timing else None
-    sections = explain(prepared.program, compilation.schedules, timings)
+    contract = numerics_contract(compilation.loops, compilation.program)
     program = prepared.program
+    found = explain(program, compilation.schedules, timings)
+    last = len(found) - (timings is not None)
+    numerics = Section("numerics", show_contract(contract))
+    sections = (*found[:last], numerics, *found[last:])
     if as_json:
-        facts = {section.title: list(section.lines) for section in sections}
+        facts: dict[str, Any] = {section.title: list(section.lines) for section in sections}
+        facts["numerics"] = contract.to_record()
         result_json({"function": prepared.target.name, **facts})
         return
     result(show_sections(f"{program.name} ({prepared.target.path}:{program.line})", sections))

@@ -32,8 +32,8 @@ from polyopt.cli.typespec import parse_sizes
 from polyopt.errors import KernelFault, PolyoptError, UsageError
 
 if TYPE_CHECKING:
-    from polyopt.cli.compare import Comparison
     from polyopt.ir.program import Program
+    from polyopt.numerics.compare import Comparison
 
 
 @click.command("run")
@@ -157,27 +157,13 @@ def _check(
 ) -> tuple[_Timed, list[Comparison]]:
     import numpy as np
 
-    from polyopt.cli.compare import compare, count_terms, largest_input
+    from polyopt.cli.compare import judge
 
     with np.errstate(all="ignore"):
         reference = run.repeat(func, 1)
     got = outcome(program, timed.arguments, timed.returned)
     want = outcome(program, reference.arguments, reference.returned)
-    scale, terms = largest_input(run.values), count_terms(program, _sizes(program, run.values))
-    return reference, [compare(name, got[name], want[name], scale, terms) for name in got]
-
-
-def _sizes(program: Program, values: Sequence[Any]) -> dict[str, int]:
-    from polyopt.ir.expr import evaluate
-    from polyopt.ir.source import SizeOf
-
-    found = {}
-    for size in program.signature.sizes:
-        value = values[size.argument]
-        found[size.param] = int(value.shape[size.dim] if isinstance(size, SizeOf) else value)
-    for computed in program.signature.computed:
-        found[computed.param] = evaluate(computed.value, found)
-    return found
+    return reference, judge(program, run.values, got, want)
 
 
 def _save(path: Path, arrays: dict[str, Any]) -> None:
@@ -211,10 +197,7 @@ def _print(
     if check is not None:
         reference, comparisons = check
         record["reference_seconds"] = reference.seconds[0]
-        record["comparisons"] = [
-            {"name": c.name, "bitwise": c.bitwise, "error": c.error, "bound": c.bound}
-            for c in comparisons
-        ]
+        record["comparisons"] = [comparison.to_record() for comparison in comparisons]
         ratio = reference.seconds[0] / max(median(timed.seconds), 1e-9)
         lines.append(f"  python    {show_seconds(reference.seconds[0])}   speed-up {ratio:.3g}")
         lines += [f"  check     {_verdict(c)}" for c in comparisons]
@@ -225,9 +208,15 @@ def _print(
 
 
 def _verdict(comparison: Comparison) -> str:
+    name = comparison.name
     if comparison.bitwise:
-        return f"{comparison.name}: bitwise equal"
-    return f"{comparison.name}: largest error {comparison.error:.2g}, bound {comparison.bound:.2g}"
+        return f"{name}: bitwise equal" + (", as it must be" if comparison.is_exact else "")
+    text = (
+        f"{name}: largest error {comparison.error:.2g}, at most {comparison.used:.1%} of its bound"
+    )
+    if comparison.unbounded:
+        text += f"; no bound for {comparison.unbounded} of {comparison.elements} elements"
+    return text
 
 
 def _describe(value: object) -> str:

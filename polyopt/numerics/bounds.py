@@ -29,7 +29,7 @@ Call: TypeAlias = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Absolute bounds by the outputs' names; an output without one is exact.
+    """Absolute bounds by the outputs' arrays; an array without one is exact.
 
     Infinite where inexact data decided what was computed, or a function amplifies without limit.
     """
@@ -47,7 +47,7 @@ class Analysis:
     program: Program
     function: LoopFunction
     extended: Extended
-    inexact: tuple[tuple[str, str], ...]
+    inexact: tuple[str, ...]
 
     def arguments(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return copies of `args`, and the arrays of bounds of those that are written."""
@@ -72,13 +72,13 @@ class Analysis:
         lost = float(found[self.extended.names.lost][()])
         lengths = {o.array: o.length for o in signature.outputs if o.length is not None}
         errors = {}
-        for name, array in self.inexact:
+        for array in self.inexact:
             bound = np.array(found[self.extended.names.error(array)], dtype=np.float64)
             length = found.get(self.extended.names.error(lengths.get(array) or ""))
             if lost > 0 or (length is not None and length > 0):
                 bound = np.full_like(bound, np.inf)
             bound[np.isnan(bound)] = np.inf
-            errors[name] = bound
+            errors[array] = bound
         return Bounds(errors)
 
 
@@ -90,9 +90,8 @@ def analyse(program: Program, source_loops: LoopFunction) -> Analysis:
     signature = _signature(program.signature, extended)
     function = replace(extended.function, signature=signature)
     arrays = {a.name: a for a in (*program.arrays, *function.arrays) if a.role is not Role.TEMP}
-    inexact = tuple(
-        (name, array) for name, array, _ in outputs_of(program.signature) if found.is_inexact(array)
-    )
+    results = dict.fromkeys(array for _, array, _ in outputs_of(program.signature))
+    inexact = tuple(array for array in results if found.is_inexact(array))
     extended_program = replace(program, arrays=tuple(arrays.values()), signature=signature)
     return Analysis(extended_program, function, extended, inexact)
 

@@ -1,0 +1,118 @@
+"""Bounds on a call's rounding errors, by the slow interpreter or by compiled code.
+
+In: a Program, a call's arguments.  Out: `Bounds`.
+Small calls are interpreted; large ones run the same loops as C, in the source's order and without
+any of the passes whose results are judged by them.
+Refuses: what the front end's program runs into, as the kernel does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from polyopt.emit import emit_c
+from polyopt.emit.lower import lower
+from polyopt.emit.wrapper import wrapper_source
+from polyopt.errors import ToolchainError
+from polyopt.ir.expr import evaluate
+from polyopt.ir.interp import bind_sizes
+from polyopt.ir.loops import Body, For, If, LoopFunction, While
+from polyopt.ir.program import Program
+from polyopt.ir.source import ScalarArg
+from polyopt.numerics.bounds import Analysis, Bounds, analyse, error_bounds
+from polyopt.pipeline import sequential
+from polyopt.runtime import build as builder
+from polyopt.runtime.check import check_call
+from polyopt.runtime.library import load_extension, load_foreign
+from polyopt.runtime.store import open_store
+from polyopt.runtime.toolchain import find_compiler
+from polyopt.schedule import source_schedule
+
+INTERPRETED = 20_000
+"""Statements that the interpreter is asked to run; more are compiled."""
+
+UNKNOWN_COUNT = 16
+"""Iterations that a loop is taken to have whose bounds only data tells."""
+
+
+def source_loops(program: Program) -> LoopFunction:
+    """Return the loops of `program` in the source's order, no pass applied."""
+    return sequential(lower(tuple(map(source_schedule, program.scops)), program))
+
+
+def analysis_of(program: Program) -> Analysis:
+    """Return the program extended by its bounds."""
+    return analyse(program, source_loops(program))
+
+
+def bounds_of(program: Program, args: Sequence[Any], compiler: str | None = None) -> Bounds:
+    """Return the bounds of the results of calling `program` with `args`, which stay untouched."""
+    analysis = analysis_of(program)
+    if not analysis.inexact:
+        return Bounds({})
+    sizes = bind_sizes(program.signature, args)
+    if work(analysis.function.body, sizes) <= INTERPRETED:
+        return error_bounds(analysis, args)
+    with _compiled(analysis.function, compiler) as call:
+        return error_bounds(analysis, args, call)
+
+
+@contextlib.contextmanager
+def _compiled(function: LoopFunction, compiler: str | None) -> Iterator[Callable[..., Any]]:
+    source = emit_c(function)
+    store = open_store()
+    found = find_compiler(store, compiler)
+    foreign = builder.python_headers() is None
+    wrapper = None if foreign else wrapper_source(source)
+    texts = builder.Texts(source.entry, source.text, wrapper, source.openmp, source.contract)
+    key = builder.library_key(texts, found)
+    with builder.library(store, found, texts, key) as path:
+        if foreign:
+            loaded = load_foreign(path, source, 1)
+        else:
+            numbers = [a for a in source.signature.arguments if isinstance(a, ScalarArg)]
+            weak = (False,) * len(numbers)
+            loaded = load_extension(path, source.signature, weak, source.openmp, 1)
+
+        def call(*values: object) -> Any:  # noqa: ANN401
+            symbols = check_call(source.signature, values).symbols
+            exact = [
+                symbols[a.symbol] if isinstance(a, ScalarArg) else value
+                for a, value in zip(source.signature.arguments, values, strict=True)
+            ]
+            result = loaded.call_apart(*exact)
+            if result is NotImplemented:
+                raise ToolchainError("PO0503", "the code that computes bounds refuses the call")
+            return result
+
+        yield call
+
+
+def work(body: Body, sizes: Mapping[str, int]) -> int:
+    """Return about how many statements a body runs, from a few iterations of every loop."""
+    total = 0
+    for node in body:
+        match node:
+            case For():
+                total += _loop_work(node, sizes)
+            case While():
+                total += UNKNOWN_COUNT * work(node.body, sizes)
+            case If():
+                total += max(work(node.then, sizes), work(node.otherwise, sizes))
+            case _:
+                total += 1
+    return total
+
+
+def _loop_work(node: For, sizes: Mapping[str, int]) -> int:
+    try:
+        values = range(evaluate(node.lower, sizes), evaluate(node.upper, sizes), node.step)
+    except (KeyError, TypeError):
+        return UNKNOWN_COUNT * work(node.body, {**sizes, node.iter: 0})
+    if not values:
+        return 0
+    picked = {values[0], values[len(values) // 2], values[-1]}
+    inside = sum(work(node.body, {**sizes, node.iter: value}) for value in picked)
+    return len(values) * inside // len(picked)
