@@ -142,4 +142,4 @@ def _worst(
     place = np.unravel_index(int(np.argmax(np.where(wrong, share, -1.0))), left.shape)
     index = tuple(int(i) for i in place)
     got, want = left[index], right[index]
-    return Difference(index, repr(got), repr(want), float(bound[index]))
+    return Difference(index, str(got), str(want), float(bound[index]))
