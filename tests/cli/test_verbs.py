@@ -278,7 +278,8 @@ def test_explain_tells_why_loops_are_not_parallel(polyopt, demo):
     titles = [line for line in outcome.out.splitlines() if line and not line.startswith(" ")]
     assert titles[0] == "blur (demo.py:15)"
     assert titles[1:] == [
-        "arrays", "statements", "dependences", "steps", "loop nest", "fusion", "loops", "timings",
+        "arrays", "statements", "dependences", "steps", "loop nest", "fusion", "loops",
+        "numerics", "timings",
     ]  # fmt: skip
     assert "  L0[0] i (S0): in order, because it carries a dependence\n" in outcome.out
     assert "  flow   u: S0 -> S0, distance (1)\n" in outcome.out
