@@ -25,6 +25,7 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     integer,
+    linear,
     normalize,
     rewrite,
     show,
@@ -35,6 +36,7 @@ from polyopt.schedule.sizes import Named
 from polyopt.schedulefile import MAX_SIZE, nearest
 
 MAX_LENGTH = 200
+_HINT = "use sums of sizes and whole numbers, as `2*N - 1`"
 
 _BINARY: dict[type[ast.operator], BinaryOp] = {
     ast.Add: BinaryOp.ADD,
@@ -128,11 +130,6 @@ def _check(expr: Expr, text: str) -> None:
             raise ValueError(f"`{text}` holds a number over {MAX_SIZE}")
 
 
-def show_amount(amount: Distance) -> str:
-    """Return the amount's text."""
-    return str(amount)
-
-
 def expression(amount: Distance) -> Expr:
     """Return the amount as an expression over sizes."""
     match amount:
@@ -144,25 +141,37 @@ def expression(amount: Distance) -> Expr:
             assert_never(amount)
 
 
-def size_function(amount: Distance, space: isl.Space, step: str) -> isl.PwAff:
-    """Return the amount as a function on the set `space`; raises `ScheduleError` PO0327."""
+def names_in(amount: Distance) -> tuple[str, ...]:
+    """Return the names that stand for sizes or loops of the program."""
+    found = (part.name for part in walk(expression(amount)) if isinstance(part, Param))
+    return tuple(dict.fromkeys(found))
+
+
+def check_sum(amount: Distance, step: str) -> None:
+    """Raise `ScheduleError` PO0327 for an amount that is no sum of sizes and numbers."""
+    for atom, _ in linear(expression(amount)).terms:
+        if not isinstance(atom, Param):
+            raise ScheduleError("PO0327", f"{step}: {show(atom)} is no size", hint=_HINT)
+
+
+def size_function(
+    amount: Distance, space: isl.Space, step: str, loops: tuple[str, ...] = ()
+) -> isl.PwAff:
+    """Return the amount as a function on the set `space`; raises `ScheduleError` PO0327.
+
+    `loops` are parameters of `space` that stand for loops.
+    """
     expr = expression(amount)
-    known = [
-        space.get_dim_name(isl.dim_type.param, n) for n in range(space.dim(isl.dim_type.param))
-    ]
-    return _function(expr, space, step, [name for name in known if name is not None])
-
-
-def _function(expr: Expr, space: isl.Space, step: str, known: list[str]) -> isl.PwAff:
+    count = space.dim(isl.dim_type.param)
+    found = (space.get_dim_name(isl.dim_type.param, position) for position in range(count))
+    known = [name for name in found if name is not None]
     for part in walk(expr):
         if isinstance(part, Param) and part.name not in known:
-            raise unknown_size(part.name, step, known)
+            raise unknown_size(part.name, step, [name for name in known if name not in loops])
     try:
         return pw_aff(expr, space)
     except NotAffine as error:
-        raise ScheduleError(
-            "PO0327", f"{step}: {error}", hint="use sums of sizes and whole numbers, as `2*N - 1`"
-        ) from None
+        raise ScheduleError("PO0327", f"{step}: {error}", hint=_HINT) from None
 
 
 def unknown_size(name: str, step: str, known: list[str]) -> ScheduleError:

@@ -6,7 +6,7 @@ from polyopt.report.catalogue.entry import Entry
 
 SCHEDULE: dict[str, Entry] = {
     "PO0301": Entry(
-        "no loop or band has this name",
+        "no loop, band or statement has this name",
         "parallelize(q)",
         "name an iterator (`i`), a band (`L0`) or a loop of it (`L0[1]`); the message lists them",
     ),
@@ -108,13 +108,21 @@ SCHEDULE: dict[str, Entry] = {
     ),
     "PO0338": Entry(
         "a loop around parts whose sizes are found on the way is not proven parallel",
-        "for i in po.prange(n):\n    for k in range(start[i], start[i + 1]):\n        y[row[k]] += 1.0",
+        "for i in po.prange(n):\n"
+        "    for k in range(start[i], start[i + 1]):\n"
+        "        y[row[k]] += 1.0",
         "let each iteration write elements of its own: subscripts that are sums of loop variables",
     ),
     "PO0339": Entry(
         "what is said of a loop cannot be judged: the program has no single loop for it",
         "for axis in po.parallel((0, 1)):",
         "say it of a loop over a range; loops over tuples are written out",
+    ),
+    "PO0328": Entry(
+        "a nest cannot be tiled by diamonds: its dependences leave no two hyperplanes across time "
+        "and the first space loop that all of them cross forwards",
+        "diamond(L0, 32) on an update in place",
+        "tile the band and run its tiles as a wavefront: tile, skew, parallelize",
     ),
     "PO0329": Entry(
         "the text is not a schedule that this version reads: another version, too long, no text",
