@@ -66,7 +66,7 @@ def first_difference(
     `same` says what the statements of `new` that are not in `old` stand for; `copies` are those
     that only move values.  Values of the arrays in `apart` are not compared.
     """
-    before, after = _Flow(old), _Flow(new)
+    before, after = Flow(old), Flow(new)
     instances = _instances(old, new, same, copies)
     through = after.copies(copies)
     for statement in new.statements:
@@ -87,8 +87,8 @@ def first_difference(
 
 
 def _at_end(
-    before: _Flow,
-    after: _Flow,
+    before: Flow,
+    after: Flow,
     instances: Mapping[str, isl.Map],
     through: Sources,
     apart: frozenset[str],
@@ -134,7 +134,7 @@ def _split(initial: isl.UnionMap, scop: Scop) -> tuple[isl.UnionMap, isl.UnionMa
     return parts[0], parts[1]
 
 
-class _Flow:
+class Flow:
     """The sources of a Scop's reads, computed as they are asked for."""
 
     def __init__(self, scop: Scop) -> None:
@@ -308,7 +308,7 @@ def _bare(expr: Expr) -> Expr:
 
 def values_from_before(scop: Scop, array: str) -> isl.UnionSet:
     """Return the elements of `array` that a read may find as they were before the part."""
-    flow = _Flow(scop)
+    flow = Flow(scop)
     found = isl.UnionSet.empty(scop.context.get_space())
     for statement in scop.statements:
         for number, read in enumerate(statement.reads):

@@ -41,16 +41,24 @@ def touching(scop: Scop, array: str) -> tuple[str, ...]:
 
 
 def redirected(
-    statement: Statement, array: str, place: Callable[[tuple[Expr, ...]], Load]
+    statement: Statement,
+    array: str,
+    place: Callable[[tuple[Expr, ...]], Load],
+    kept: Collection[Load] = (),
 ) -> Statement:
-    """Return the statement with each access of `array[index]` replaced by `place(index)`."""
+    """Return the statement with each access of `array[index]` replaced by `place(index)`.
+
+    Reads in `kept` stay as they are.
+    """
 
     def rule(part: Expr) -> Expr | None:
-        if isinstance(part, Load) and part.array == array:
+        if isinstance(part, Load) and part.array == array and part not in kept:
             return place(tuple(rewrite(i, rule) for i in part.index))
         return None
 
-    target = rewrite(statement.target, rule)
-    assert isinstance(target, Load)
+    index = tuple(rewrite(i, rule) for i in statement.target.index)
+    target = place(index) if statement.target.array == array else statement.target
+    if statement.target.array != array:
+        target = replace(target, index=index)
     guard = None if statement.guard is None else rewrite(statement.guard, rule)
     return replace(statement, target=target, value=rewrite(statement.value, rule), guard=guard)

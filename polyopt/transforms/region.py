@@ -23,6 +23,7 @@ from polyopt.schedule.tree import (
     LoopRef,
     Sequence,
     Tree,
+    children,
     find_band,
     fresh_label,
     path_to,
@@ -88,6 +89,28 @@ def enter(scop: Scop, tree: Tree, ref: LoopRef, chosen: Iterable[str]) -> Region
         {m.name: m.values for m in moves},
         {m.name: m.origin for m in moves if m.changed},
     )
+
+
+def levels(tree: Tree, ref: LoopRef) -> tuple[LoopRef, ...]:
+    """Return the loops from the outermost to `ref`, which is the last."""
+    assert ref.position is not None
+    above = _above(tree, ref.label)
+    assert above is not None
+    own = (LoopRef(ref.label, position) for position in range(ref.position + 1))
+    return (*above, *own)
+
+
+def _above(tree: Tree, label: str) -> tuple[LoopRef, ...] | None:
+    if isinstance(tree, Band) and tree.label == label:
+        return ()
+    for child in children(tree):
+        found = _above(child, label)
+        if found is not None:
+            own: tuple[LoopRef, ...] = ()
+            if isinstance(tree, Band):
+                own = tuple(LoopRef(tree.label, n) for n in range(len(tree.members)))
+            return (*own, *found)
+    return None
 
 
 def fresh_name(wish: str, taken: Iterable[str]) -> str:

@@ -1,0 +1,243 @@
+"""Expand: give every iteration of some loops its own copy of a variable or an array.
+
+In: an array that is written, loops.  Out: the program in which each iteration has its own cells;
+what is read after the loops is copied out of the last iteration that wrote it.
+Refuses: an array that the loops do not write, a read that needs another iteration's value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.affine import index_map, set_space
+from polyopt.ir.expr import Expr, Iter, Load, show
+from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
+from polyopt.schedule.data import DataStep, Renewal
+from polyopt.schedule.dataflow import Difference, Flow
+from polyopt.schedule.rebase import rebased
+from polyopt.schedule.tree import LoopRef, Tree
+from polyopt.transforms.accesses import find_array, redirected, touching
+from polyopt.transforms.footprint import Side, ranges, shifted
+from polyopt.transforms.reference import loop
+from polyopt.transforms.region import (
+    Nest,
+    Region,
+    enter,
+    fresh_name,
+    levels,
+    loop_nest,
+    place_around,
+)
+
+_WRITTEN = (Role.TEMP, Role.INOUT, Role.OUTPUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Expand(DataStep):
+    """Give each iteration of `loops` its own copy of `array`: privatisation (Feautrier, "Array
+    expansion", 1988; Li, "Array privatization for parallel execution of loops", 1992).
+
+    Every read in the loops has to need a value of the same iteration, or one from before the loops.
+    """
+
+    array: str
+    loops: tuple[str, ...]
+
+    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+        """Return the changed program.
+
+        Raises `ScheduleError` PO0301, PO0302, PO0303, PO0331, PO0332.
+        """
+        array = find_array(scop, self.array, str(self), _WRITTEN)
+        path, chosen = self._path(tree)
+        region = enter(scop, tree, path[-1], touching(scop, self.array))
+        inside = [region.scop.statement(name) for name in region.values]
+        if all(s.target.array != array.name for s in inside):
+            raise ScheduleError(
+                "PO0331",
+                f"{self}: nothing inside the loops writes {array.name}",
+                hint="name a temporary that each iteration computes for itself",
+            )
+        private = _Private.of(region, array, chosen, str(self))
+        flow = Flow(rebased(region.scop, region.tree))
+        made = private.redirected(flow)
+        around = _outside(region, path, chosen[0])
+        copies = private.copies(flow, chosen[0])
+        nests = tuple(_nest(around, copy) for copy in copies)
+        placed = place_around(replace(around, scop=made), (), nests)
+        new = replace(made, statements=(*made.statements, *copies))
+        return Renewal(new, placed, region.same, frozenset(s.name for s in copies))
+
+    def _path(self, tree: Tree) -> tuple[tuple[LoopRef, ...], tuple[int, ...]]:
+        """Return the loops around the innermost one named, and the numbers of those named."""
+        if not self.loops:
+            raise ScheduleError("PO0303", f"{self}: at least one loop is needed")
+        refs = [loop(tree, name, str(self)) for name in self.loops]
+        path = max((levels(tree, ref) for ref in refs), key=len)
+        for name, ref in zip(self.loops, refs, strict=True):
+            if ref not in path:
+                raise ScheduleError(
+                    "PO0303",
+                    f"{self}: {name} is not around {path[-1]}",
+                    hint="name loops of one nest",
+                )
+        return path, tuple(sorted({path.index(ref) for ref in refs}))
+
+    def hint(self, difference: Difference, scop: Scop) -> str | None:
+        """Return what to do for a value that crosses iterations."""
+        del scop
+        if difference.at_end:
+            return f"leave the step out: conditions decide which iteration's {self.array} is left"
+        return (
+            f"leave the step out: {self.array} carries a value into the iteration; "
+            f"a sum may be split with `rfactor`"
+        )
+
+    def __str__(self) -> str:
+        return f"expand({', '.join((self.array, *self.loops))})"
+
+
+def _outside(region: Region, path: tuple[LoopRef, ...], first: int) -> Region:
+    """Return the region of the outermost of the named loops."""
+    ref = path[first]
+    assert ref.position is not None
+    loops = region.loops[: first + 1]
+    return replace(region, label=ref.label, position=ref.position, loops=loops)
+
+
+def _nest(around: Region, copy: Statement) -> Nest:
+    first = len(around.loops) - 1
+    names = copy.iters[first:]
+    return Nest((copy,), loop_nest(around.tree, copy.name, copy, first, names))
+
+
+@dataclass(frozen=True, eq=False)
+class _Private:
+    """The array with a copy per iteration of the loops numbered `chosen`."""
+
+    region: Region
+    source: Array
+    array: Array
+    chosen: tuple[int, ...]
+    sides: tuple[Side, ...]
+
+    @staticmethod
+    def of(region: Region, source: Array, chosen: tuple[int, ...], step: str) -> _Private:
+        scop = region.scop
+        values: isl.Set | None = None
+        for name in region.values:
+            domain = scop.statement(name).domain.intersect_params(scop.context)
+            own = index_map(domain, "", [region.values[name][n] for n in chosen]).range()
+            values = own if values is None else values.union(own)
+        assert values is not None
+        sides = ranges(values.coalesce(), scop.params, step)
+        name = source.name
+        everything = set(touching(scop, name)) <= set(region.values)
+        if source.role is not Role.TEMP or not everything:
+            name = fresh_name(f"{name}_own", {a.name for a in scop.arrays} | set(scop.params))
+        shape = (*(side.extent for side in sides), *source.shape)
+        array = Array(name, source.dtype, shape, Role.TEMP)
+        return _Private(region, source, array, chosen, sides)
+
+    def cell(self, values: tuple[Expr, ...], index: tuple[Expr, ...]) -> Load:
+        """Return the cell for an element in an iteration of the chosen loops."""
+        outer = (shifted(v, side) for v, side in zip(values, self.sides, strict=True))
+        return Load(self.array.name, (*outer, *index), self.array.dtype)
+
+    def redirected(self, flow: Flow) -> Scop:
+        """Return the Scop whose iterations use their own cells; reads from before stay."""
+        scop = self.region.scop
+        statements = []
+        for statement in scop.statements:
+            values = self.region.values.get(statement.name)
+            if values is not None:
+                own = tuple(values[n] for n in self.chosen)
+
+                def place(index: tuple[Expr, ...], own: tuple[Expr, ...] = own) -> Load:
+                    return self.cell(own, index)
+
+                kept = self._from_before(statement, flow)
+                statement = redirected(statement, self.source.name, place, kept)
+            statements.append(statement)
+        arrays = tuple(a for a in scop.arrays if a.name != self.array.name)
+        return replace(scop, arrays=(*arrays, self.array), statements=tuple(statements))
+
+    def _from_before(self, statement: Statement, flow: Flow) -> frozenset[Load]:
+        """Return the reads that no instance inside writes for."""
+        found: dict[Load, bool] = {}
+        for number, read in enumerate(statement.reads):
+            if read.array == self.source.name:
+                load = Load(read.array, read.index, self.source.dtype)
+                writers = flow.of_read(statement, number).writers
+                outer = writers.intersect_domain(self._inside()).is_empty()
+                found[load] = found.get(load, True) and outer
+        if self.array.name == self.source.name:
+            return frozenset()
+        return frozenset(load for load, outer in found.items() if outer)
+
+    def _inside(self) -> isl.UnionSet:
+        result = isl.UnionSet.empty(self.region.scop.context.get_space())
+        for name in self.region.values:
+            result = result.union(isl.UnionSet.from_set(self.region.scop.statement(name).domain))
+        return result
+
+    def copies(self, flow: Flow, first: int) -> list[Statement]:
+        """Return the statements that copy out what is read after the loops.
+
+        Their iterators are the loops outside number `first`, the chosen loops, the subscripts.
+        """
+        if self.array.name == self.source.name:
+            return []
+        cells = self._leaving(flow, first)
+        if cells is None:
+            return []
+        scop = self.region.scop
+        loops = self.region.loops
+        names: list[str] = []
+        outer = (*loops[:first], *(f"{loops[n]}_last" for n in self.chosen))
+        elements = (f"{self.source.name}{dim}" for dim in range(len(self.source.shape)))
+        for wish in (*outer, *elements):
+            names.append(fresh_name(wish, (*names, *scop.params)))
+        name = fresh_name(f"{self.source.name}_last", (s.name for s in scop.statements))
+        iters = tuple(map(Iter, names))
+        own = iters[first : first + len(self.chosen)]
+        index = iters[first + len(self.chosen) :]
+        universe = isl.Set.universe(set_space(scop.params, name, names))
+        domain = index_map(universe, "", iters).intersect_range(cells).domain().coalesce()
+        value = self.cell(own, index)
+        target = Load(self.source.name, index, self.source.dtype)
+        text = f"{show(target)} = {show(value)}"
+        return [
+            Statement(name, tuple(names), domain, (), target, value, None, text, origin=Origin(""))
+        ]
+
+    def _leaving(self, flow: Flow, first: int) -> isl.Set | None:
+        """Return [loops outside, chosen loops, subscripts] of the writes read after the loops."""
+        scop = flow.scop
+        inside = self._inside()
+        pairs = flow.empty
+        for statement in scop.statements:
+            if statement.name not in self.region.values:
+                for number, read in enumerate(statement.reads):
+                    if read.array == self.source.name:
+                        pairs = pairs.union(flow.of_read(statement, number).writers)
+        if self.source.role is not Role.TEMP:
+            elements = flow.written(self.source.name)
+            pairs = pairs.union(flow.at_end(self.source.name, elements).writers)
+        writers = pairs.domain().intersect(inside)
+        found: isl.Set | None = None
+        for name, values in self.region.values.items():
+            statement = scop.statement(name)
+            if statement.target.array != self.source.name:
+                continue
+            numbers = (*range(first), *self.chosen)
+            place = (*(values[n] for n in numbers), *statement.target.index)
+            own = writers.intersect(isl.UnionSet.from_set(statement.domain))
+            if own.is_empty() or not statement.write.exact:
+                continue
+            one = index_map(isl.Set.from_union_set(own), "", place).range()
+            found = one if found is None else found.union(one)
+        return found

@@ -1,0 +1,138 @@
+"""Layout: keep a temporary's elements in another order in memory.
+
+In: a temporary, its new dimensions.  Out: the program with subscripts and extents so.
+Refuses: arguments of the program; dimensions that are left out or named twice.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import Enum, unique
+
+from typing_extensions import assert_never
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, add, integer, normalize
+from polyopt.ir.scop import Role, Scop
+from polyopt.ir.types import DType
+from polyopt.schedule.data import DataStep, Renewal
+from polyopt.schedule.tree import Tree
+from polyopt.transforms.accesses import find_array, redirected
+
+
+@unique
+class Part(Enum):
+    """What a new dimension holds of an old one."""
+
+    WHOLE = ""  # its subscript
+    PADDED = "+"  # its subscript; so many more elements are kept
+    TILE = "/"  # the number of its tile
+    POINT = "%"  # its place in the tile
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A new dimension: `1`, `0+8`, `0/32` or `0%32`."""
+
+    old: int
+    part: Part = Part.WHOLE
+    size: int = 0
+
+    def index(self, old: tuple[Expr, ...]) -> Expr:
+        """Return its subscript for the old ones."""
+        value = old[self.old]
+        match self.part:
+            case Part.WHOLE | Part.PADDED:
+                return value
+            case Part.TILE:
+                return Binary(BinaryOp.FLOORDIV, value, integer(self.size), DType.INT64)
+            case Part.POINT:
+                return Binary(BinaryOp.MOD, value, integer(self.size), DType.INT64)
+            case _:
+                assert_never(self.part)
+
+    def extent(self, old: tuple[Expr, ...]) -> Expr:
+        """Return its extent for the old ones."""
+        value = old[self.old]
+        match self.part:
+            case Part.WHOLE:
+                return value
+            case Part.PADDED:
+                return normalize(add(value, integer(self.size)))
+            case Part.TILE:
+                whole = normalize(add(value, integer(self.size - 1)))
+                return Binary(BinaryOp.FLOORDIV, whole, integer(self.size), DType.INT64)
+            case Part.POINT:
+                return integer(self.size)
+            case _:
+                assert_never(self.part)
+
+    def __str__(self) -> str:
+        return f"{self.old}{self.part.value}{self.size if self.size else ''}"
+
+
+_DIMENSION = re.compile(r"([0-9]{1,2})\s*(?:([+/%])\s*([0-9]{1,9}))?")
+
+
+def read_dimension(text: str) -> Dimension | None:
+    """Return the dimension written in a step, or None.
+
+    >>> read_dimension("0/32")
+    Dimension(old=0, part=<Part.TILE: '/'>, size=32)
+    """
+    found = _DIMENSION.fullmatch(text)
+    if found is None:
+        return None
+    size = int(found[3] or 0)
+    if found[2] and size < 1:
+        return None
+    return Dimension(int(found[1]), Part(found[2] or ""), size)
+
+
+@dataclass(frozen=True, slots=True)
+class LayOut(DataStep):
+    """Keep `array` with the dimensions given: `layout(T, 1, 0)` is its transpose in memory.
+
+    `0/32` and `0%32` together keep dimension 0 in tiles, `1+8` pads dimension 1 by 8 elements.
+    """
+
+    array: str
+    dimensions: tuple[Dimension, ...]
+
+    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+        """Return the changed program; raises `ScheduleError` PO0331, PO0335."""
+        array = find_array(scop, self.array, str(self), (Role.TEMP,))
+        if not self._is_complete(len(array.shape)):
+            raise ScheduleError(
+                "PO0335",
+                f"{self}: {array.name} has {len(array.shape)} dimensions, "
+                "and each has to be kept once",
+                hint="name each dimension once, or as a tile and a point: 0/32 and 0%32",
+            )
+
+        def place(index: tuple[Expr, ...]) -> Load:
+            found = tuple(d.index(index) for d in self.dimensions)
+            return Load(array.name, found, array.dtype)
+
+        statements = tuple(redirected(s, array.name, place) for s in scop.statements)
+        shape = tuple(d.extent(array.shape) for d in self.dimensions)
+        arrays = tuple(replace(a, shape=shape) if a is array else a for a in scop.arrays)
+        return Renewal(replace(scop, arrays=arrays, statements=statements), tree)
+
+    def _is_complete(self, rank: int) -> bool:
+        if rank == 0 or any(d.old >= rank for d in self.dimensions):
+            return False
+        for old in range(rank):
+            parts = sorted((d.part.value, d.size) for d in self.dimensions if d.old == old)
+            match parts:
+                case [("" | "+", _)]:
+                    continue
+                case [("%", point), ("/", tile)] if point == tile:
+                    continue
+                case _:
+                    return False
+        return True
+
+    def __str__(self) -> str:
+        return f"layout({', '.join((self.array, *map(str, self.dimensions)))})"
