@@ -52,6 +52,17 @@ TOOLCHAIN: dict[str, Entry] = {
         "a kernel that calls scipy.linalg.lu_factor where SciPy is not installed",
         "install the package that the message names",
     ),
+    "PO0508": Entry(
+        "the race check needs gcc and binutils",
+        'Checker(compiler="clang")',
+        "install gcc; kernels themselves may be built by any compiler",
+    ),
+    "PO0509": Entry(
+        "a kernel cannot be checked for races: it crashes, it takes too long, or its threads wait "
+        "for each other",
+        "C text with `#pragma omp barrier` in a parallel region",
+        "smaller arguments; for threads that wait, the size of the team: `Rules(team=64)`",
+    ),
     "PO0701": Entry(
         "a question about integer sets needed more steps than its budget",
         "a nest of many loops with large coefficients",

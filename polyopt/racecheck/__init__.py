@@ -1,0 +1,11 @@
+"""Races of emitted OpenMP code, found exactly: one thread for each iteration, every access seen.
+
+In: emitted C, arguments.  Out: the pairs of iterations that touch one element unordered.
+"""
+
+from polyopt.racecheck.checker import Checked, Checker, check_races
+from polyopt.racecheck.races import Cell, Level, Place, Race, RaceKind, Touch
+
+__all__ = [
+    "Cell", "Checked", "Checker", "Level", "Place", "Race", "RaceKind", "Touch", "check_races",
+]  # fmt: skip

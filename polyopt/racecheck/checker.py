@@ -1,0 +1,257 @@
+"""Run emitted C with a thread for each iteration and report the races.
+
+In: a `Source`, arguments (which stay as they are).  Out: `Race`s; with a `Checker`, results too.
+Refuses: arguments that do not fit; no gcc (PO0508); a run that crashes, or that cannot be judged
+because threads wait for each other or it takes too long (PO0509).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import polyopt
+from polyopt.errors import ToolchainError
+from polyopt.ir.source import Source
+from polyopt.racecheck.library import build_checked, build_run_time, places, require_gcc
+from polyopt.racecheck.packing import pack, unpack
+from polyopt.racecheck.races import Cell, Level, Place, Race, RaceKind, Touch
+from polyopt.racecheck.texts import checked_text, has_level
+from polyopt.runtime.check import check_call
+from polyopt.runtime.records import to_json
+from polyopt.runtime.store import open_store
+from polyopt.runtime.toolchain import find_compiler
+
+_GIVEN_UP = 86  # status of a child whose run time cannot go on
+_ASKED = re.compile(r"(\w+)\s*(?:\)\s*)?=\s*\w*alloc\w*\s*\(")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What one run showed.
+
+    `regions` parallel loops ran, the `longest` with so many iterations.  `arguments` are copies as
+    the kernel left them, `returned` what it gave back, `error` the code and text of its fault.
+    """
+
+    races: tuple[Race, ...]
+    regions: int
+    iterations: int
+    longest: int
+    arguments: tuple[Any, ...]
+    returned: Any
+    error: tuple[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How parallel loops are run.
+
+    `team` 0 gives each iteration a thread; where threads wait for each other inside a region a team
+    of at least the longest loop must be named.  `obeys_if`: a false `if` clause means one thread.
+    """
+
+    team: int = 0
+    obeys_if: bool = False
+    seconds: float = 60.0
+
+
+def check_races(
+    source: Source,
+    *arguments: object,
+    levels: Sequence[Level] = tuple(Level),
+    rules: Rules | None = None,
+) -> tuple[Race, ...]:
+    """Return the races of one call, among threads and among lanes."""
+    with Checker() as checker:
+        found = [
+            checker.check(source, arguments, level, rules).races
+            for level in levels
+            if has_level(source.text, level)
+        ]
+    return tuple(race for races in found for race in races)
+
+
+class Checker:
+    """Builds and runs kernels to be checked; use it in a `with` statement."""
+
+    def __init__(self, compiler: str | None = None) -> None:
+        self._gcc = require_gcc(find_compiler(open_store(), compiler))
+        self._home = tempfile.TemporaryDirectory(prefix="polyopt-race-")
+        self._directory = Path(self._home.name)
+        self._run_time = build_run_time(self._gcc, self._directory)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._number = 0
+
+    def __enter__(self) -> Checker:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end_process()
+        self._home.cleanup()
+
+    def check(
+        self,
+        source: Source,
+        arguments: Sequence[object],
+        level: Level = Level.THREADS,
+        rules: Rules | None = None,
+    ) -> Checked:
+        """Run `source` on copies of `arguments`."""
+        chosen = rules or Rules()
+        check_call(source.signature, arguments)
+        self._number += 1
+        work = self._directory / f"job{self._number}"
+        work.mkdir()
+        text = checked_text(source.text, level)
+        library = build_checked(self._gcc, text, source.entry, self._run_time, work)
+        job = {
+            "library": str(library),
+            "source": to_json(source),
+            "arguments": pack(arguments, work),
+            "obeys_if": chosen.obeys_if,
+            "team": chosen.team,
+        }
+        (work / "job.json").write_text(json.dumps(job), encoding="utf-8")
+        self._do(work, chosen.seconds)
+        result = json.loads((work / "result.json").read_text(encoding="utf-8"))
+        after, _ = unpack(job["arguments"], work)
+        parts, _ = unpack(result["returned"], work / "returned")
+        return Checked(
+            _races(result["conflicts"], library, text, source.entry, level),
+            **result["totals"],
+            arguments=after,
+            returned=parts if result["is_tuple"] else parts[0],
+            error=None if result["error"] is None else tuple(result["error"]),
+        )
+
+    def _do(self, work: Path, seconds: float) -> None:
+        """Have the child do the job in `work`."""
+        process = self._process or self._start()
+        self._process = process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        end = time.monotonic() + seconds
+        try:
+            process.stdin.write(f"{work}\n".encode())
+            process.stdin.flush()
+            ready, _, _ = select.select([process.stdout], [], [], max(0.0, end - time.monotonic()))
+            answer = process.stdout.readline() if ready else b""
+        except BrokenPipeError:
+            ready, answer = [process.stdout], b""
+        if answer == b"done\n":
+            return
+        if not ready:
+            self._end_process()
+            raise _no_verdict(f"it did not end within {seconds:g} s", "use smaller arguments")
+        status = process.wait()
+        said = self._said()
+        self._end_process()
+        if status == _GIVEN_UP:
+            raise _no_verdict(said, "check a kernel without it, or name the team: `Rules(team=…)`")
+        cause = f"signal {-status}" if status < 0 else f"status {status}"
+        raise _no_verdict(
+            f"its process ended with {cause}: {said}", "look for subscripts outside their arrays"
+        )
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        """Start the child; what it says on stderr goes to a file."""
+        package = str(Path(polyopt.__file__).parent.parent)
+        inherited = os.environ.get("PYTHONPATH")
+        paths = package if not inherited else f"{package}{os.pathsep}{inherited}"
+        command = "from polyopt.racecheck.child import main; main()"
+        with open(self._directory / "stderr", "wb") as said:
+            return subprocess.Popen(
+                [sys.executable, "-c", command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                env={**os.environ, "PYTHONPATH": paths},
+            )
+
+    def _said(self) -> str:
+        text = (self._directory / "stderr").read_text(encoding="utf-8", errors="replace")
+        lines = [line for line in text.splitlines() if line.strip()]
+        return lines[-1].removeprefix("po_race: ")[:200] if lines else "nothing was said"
+
+    def _end_process(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+
+
+def _no_verdict(reason: str, hint: str) -> ToolchainError:
+    return ToolchainError("PO0509", f"the kernel cannot be checked for races: {reason}", hint=hint)
+
+
+def _races(
+    conflicts: list[Any], library: Path, text: str, entry: str, level: Level
+) -> tuple[Race, ...]:
+    """Return the conflicts that a run noted with their lines."""
+    if not conflicts:
+        return ()
+    wanted = [
+        pair
+        for c in conflicts
+        for pair in (
+            (c["earlier_place"], c["earlier_call"]),
+            (c["later_place"], c["later_call"]),
+            (c["loop"], 0),
+            (c["block_place"], c["block_call"]),
+        )
+    ]
+    found = places(library, text, entry, wanted)
+    return tuple(_race(c, found, level) for c in conflicts)
+
+
+def _race(conflict: Any, found: dict[tuple[int, int], Place], level: Level) -> Race:  # noqa: ANN401
+    first, second = (_touch(conflict, who, found) for who in ("earlier", "later"))
+    both = first.writes and second.writes
+    return Race(
+        RaceKind.WRITE_WRITE if both else RaceKind.READ_WRITE,
+        level,
+        found[conflict["loop"], 0],
+        first,
+        second,
+        _cell(conflict, found),
+        conflict["times"],
+    )
+
+
+def _touch(conflict: Any, who: str, found: dict[tuple[int, int], Place]) -> Touch:  # noqa: ANN401
+    place = found[conflict[f"{who}_place"], conflict[f"{who}_call"]]
+    return Touch(conflict[f"{who}_iteration"], place, bool(conflict[f"{who}_writes"]))
+
+
+def _cell(conflict: Any, found: dict[tuple[int, int], Place]) -> Cell | None:  # noqa: ANN401
+    if conflict["cell"] is not None:
+        name, index = conflict["cell"]
+        return Cell(name, tuple(index))
+    if conflict["block_size"] == 0:
+        return None
+    line = found[conflict["block_place"], conflict["block_call"]].text
+    name = _ASKED.search(line)
+    position = (conflict["address"] - conflict["block"]) // max(1, conflict["size"])
+    shown = "memory" if name is None else name.group(1).removeprefix("po_")
+    return Cell(shown, (position,))

@@ -1,0 +1,41 @@
+"""The text that is checked: as emitted for threads; for lanes, `omp simd` made parallel.
+
+In: emitted C.  Out: C whose lines are those of the text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from typing_extensions import assert_never
+
+from polyopt.racecheck.races import Level
+
+_SIMD = re.compile(r"^(\s*#pragma omp )simd\b")
+_PARALLEL = re.compile(r"^\s*#pragma omp parallel for\b")
+
+
+def checked_text(text: str, level: Level) -> str:
+    """Return `text` as it is compiled to check `level`.
+
+    Lanes become iterations of a parallel loop; the loops around them are run by one thread.
+    """
+    match level:
+        case Level.THREADS:
+            return text
+        case Level.LANES:
+            return "\n".join(map(_of_lanes, text.split("\n")))
+        case _:
+            assert_never(level)
+
+
+def has_level(text: str, level: Level) -> bool:
+    """Tell whether some loop of `text` runs its iterations at the same time on `level`."""
+    pattern = _PARALLEL if level is Level.THREADS else _SIMD
+    return any(pattern.match(line) for line in text.split("\n"))
+
+
+def _of_lanes(line: str) -> str:
+    if _PARALLEL.match(line):
+        return ""
+    return _SIMD.sub(r"\1parallel for", line)
