@@ -1,0 +1,213 @@
+"""What the instances of a part read and write, in the storage the loops use.
+
+In: the source's statements, the runs that execute them and where their accesses went.
+Out: relations instance -> element.  A read from a copy counts as a read of what was copied, once
+the copy was found to hold it.  Refuses (`Unproven`): copies whose contents are not certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyopt.ir.expr import Expr, Load, Symbol
+from polyopt.ir.scop import Access, AccessKind, Statement
+from polyopt.proof.affine import Frame
+from polyopt.proof.reading import Nest, Run
+from polyopt.proof.source import SourcePart
+from polyopt.proof.values import Match, Moved
+
+
+class Unproven(Exception):
+    """A fact could not be established; `subject` is what it is about."""
+
+    def __init__(self, subject: str, reason: str) -> None:
+        super().__init__(f"{subject}: {reason}")
+        self.subject = subject
+        self.reason = reason
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """One access of all instances of a statement, in the loops' storage.
+
+    `accumulates`: it is the accumulator of a reduction whose order is open.
+    """
+
+    statement: Statement
+    access: Access
+    relation: isl.Map
+    is_moved: bool
+    accumulates: bool
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes."""
+        return self.access.kind is not AccessKind.READ
+
+
+@dataclass(frozen=True, eq=False)
+class Tagged:
+    """A run, the statement whose instances it executes, and where its accesses went."""
+
+    run: Run
+    statement: Statement
+    match: Match
+
+
+def touches(part: SourcePart, nest: Nest, runs: tuple[Tagged, ...]) -> tuple[Touch, ...]:
+    """Return every access of every statement; raises `Unproven`."""
+    copies = Copies(part, nest)
+    by_statement: dict[str, list[Tagged]] = {}
+    for tagged in runs:
+        by_statement.setdefault(tagged.statement.name, []).append(tagged)
+    found = []
+    for statement in part.statements:
+        mine = by_statement.get(statement.name, [])
+        reduces = _accumulator(statement)
+        for access in (statement.write, *statement.reads):
+            if access.array in part.unordered:
+                continue
+            own = reduces and (access.array, access.index) == _cell(statement)
+            found.append(_touch(part, copies, statement, access, mine, accumulates=own))
+    return tuple(found)
+
+
+def _accumulator(statement: Statement) -> bool:
+    return statement.is_reassociable
+
+
+def _cell(statement: Statement) -> tuple[str, tuple[Expr, ...]]:
+    return (statement.target.array, statement.target.index)
+
+
+def _touch(
+    part: SourcePart,
+    copies: Copies,
+    statement: Statement,
+    access: Access,
+    runs: list[Tagged],
+    *,
+    accumulates: bool,
+) -> Touch:
+    original = access.relation.intersect_params(part.scop.context)
+    pieces: list[isl.Map] = []
+    kept: isl.Map | None = None
+    for tagged in runs:
+        moved = _moved(tagged, access)
+        if moved is not None:
+            pieces.append(tagged.run.back.apply_range(copies.location(tagged.run, moved.place)))
+            if access.kind is AccessKind.READ and copies.is_copy(moved.place):
+                copies.check(tagged.run, moved.place, original)
+                pieces.pop()
+    if not pieces:
+        return Touch(statement, access, original, False, accumulates)
+    spaces = {piece.get_tuple_name(isl.dim_type.out) for piece in pieces}
+    moved_runs = [t for t in runs if _is_relocated(t, access, copies)]
+    if len(moved_runs) != len(runs) or len(spaces) != 1:
+        raise Unproven(access.array, f"{statement.name} keeps it in several places")
+    for piece in pieces:
+        if kept is not None and piece.dim(isl.dim_type.out) != kept.dim(isl.dim_type.out):
+            raise Unproven(access.array, f"{statement.name} keeps it in several places")
+        kept = piece if kept is None else kept.union(piece)
+    assert kept is not None
+    return Touch(statement, access, kept.coalesce(), True, accumulates)
+
+
+def _is_relocated(tagged: Tagged, access: Access, copies: Copies) -> bool:
+    moved = _moved(tagged, access)
+    if moved is None:
+        return False
+    return access.kind is not AccessKind.READ or not copies.is_copy(moved.place)
+
+
+def _moved(tagged: Tagged, access: Access) -> Moved | None:
+    """Return where a run's access went, or None when it is the source's element."""
+    if access.kind is not AccessKind.READ:
+        return tagged.match.target
+    for moved in tagged.match.reads:
+        if (moved.load.array, moved.load.index) == (access.array, access.index):
+            return moved
+    return None
+
+
+class Copies:
+    """The storage that only holds copies, and what is in it."""
+
+    def __init__(self, part: SourcePart, nest: Nest) -> None:
+        self.part = part
+        self.homes: Mapping[str, int] = nest.homes
+        self.runs = nest.runs()
+        self.writers: dict[str, list[Run]] = {}
+        for run in self.runs:
+            self.writers.setdefault(_name(run.target), []).append(run)
+
+    def is_copy(self, place: Load | Symbol) -> bool:
+        """Tell whether a place is storage into which nothing but copies is written."""
+        runs = self.writers.get(_name(place), [])
+        return bool(runs) and not any(run.statement for run in runs)
+
+    def location(self, run: Run, place: Load | Symbol) -> isl.Map:
+        """Return `{ [iterators] -> place }`; declared storage is another one in every iteration."""
+        name = _name(place)
+        frame: Frame = run.path.frame
+        index = place.index if isinstance(place, Load) else ()
+        result = frame.map_to(name, index)
+        depth = self.homes.get(name, 0)
+        if depth:
+            outer = isl.Map.from_domain(frame.universe)
+            space = frame.universe.identity()
+            count = len(frame.dims)
+            outer = space.project_out(isl.dim_type.out, depth, count - depth)
+            result = outer.flat_range_product(result).set_tuple_name(isl.dim_type.out, name)
+        return result.intersect_domain(run.path.domain)
+
+    def check(self, run: Run, place: Load | Symbol, original: isl.Map) -> None:
+        """Check that what `run` reads at `place` is a copy of the element it should read."""
+        name = _name(place)
+        depth = self.homes.get(name)
+        if depth is None:
+            raise Unproven(name, "copies are kept outside the loops")
+        read = self.location(run, place)
+        holds: isl.Map | None = None
+        for copy in self.writers[name]:
+            if not isinstance(copy.value, Load):
+                raise Unproven(name, "what is kept in it is no copy")
+            if copy.path.data:
+                raise Unproven(name, "it is filled under a condition on data")
+            if not _comes_before(copy, run, depth):
+                raise Unproven(name, "it is filled after it is read, or again while it is")
+            self._check_unwritten(copy, depth)
+            source = copy.path.frame.map_to(copy.value.array, copy.value.index)
+            filled = self.location(copy, copy.target).reverse().apply_range(
+                source.intersect_domain(copy.path.domain)
+            )
+            holds = filled if holds is None else holds.union(filled)
+        assert holds is not None
+        if not read.range().is_subset(holds.domain()):
+            raise Unproven(name, "an element is read that no copy filled")
+        through = run.back.apply_range(read).apply_range(holds)
+        wanted = original.intersect_domain(run.executed)
+        if not through.is_equal(wanted):
+            raise Unproven(name, "it holds another element than the source reads")
+
+    def _check_unwritten(self, copy: Run, depth: int) -> None:
+        assert isinstance(copy.value, Load)
+        around = copy.path.loops[:depth]
+        for run in self.runs:
+            inside = all(a is b for a, b in zip(run.path.loops, around, strict=False))
+            if _name(run.target) == copy.value.array and inside:
+                raise Unproven(copy.value.array, "it is written where a copy of it is in use")
+
+
+def _comes_before(first: Run, second: Run, depth: int) -> bool:
+    """Tell whether `first` is done before `second` starts, in one iteration of `depth` loops."""
+    one, two = first.path.loops, second.path.loops
+    together = len(one) > depth and len(two) > depth and one[depth] is two[depth]
+    return first.number < second.number and not together
+
+
+def _name(place: Load | Symbol) -> str:
+    return place.array if isinstance(place, Load) else place.name

@@ -1,0 +1,138 @@
+"""Where a node stands: the loops and conditions around it, and the iterations that reach it.
+
+In: nodes from the outermost inwards.  Out: isl sets over their iterators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import islpy as isl
+
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Unary, UnaryOp
+from polyopt.ir.loops import Body, For, If, LoopKind, Node
+from polyopt.ir.types import DType
+from polyopt.proof.affine import Frame, NotAffine
+from polyopt.proof.nodes import bodies
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """A condition that is true here."""
+
+    condition: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Iterates:
+    """A loop that runs here; `lower`, `upper`, `step` are its own."""
+
+    loop: For
+
+
+@dataclass(frozen=True)
+class Path:
+    """Steps from the function's body to a node.  `params` are fixed everywhere."""
+
+    params: tuple[str, ...]
+    context: isl.Set
+    steps: tuple[Iterates | Holds, ...] = ()
+
+    def into(self, node: Node, position: int) -> Path:
+        """Return the path to body number `position` of `node`."""
+        match node:
+            case For():
+                return Path(self.params, self.context, (*self.steps, Iterates(node)))
+            case If() if position == 0:
+                return Path(self.params, self.context, (*self.steps, Holds(node.condition)))
+            case If():
+                negated = Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
+                return Path(self.params, self.context, (*self.steps, Holds(negated)))
+            case _:
+                return self
+
+    @property
+    def loops(self) -> tuple[For, ...]:
+        """The loops, outermost first."""
+        return tuple(step.loop for step in self.steps if isinstance(step, Iterates))
+
+    @property
+    def is_concurrent(self) -> bool:
+        """Whether other iterations may run at the same time."""
+        kinds = (LoopKind.PARALLEL, LoopKind.VECTOR)
+        return any(loop.kind in kinds for loop in self.loops)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The names in scope."""
+        return Frame(self.params, tuple(loop.iter for loop in self.loops))
+
+    @cached_property
+    def _reached(self) -> tuple[isl.Set, tuple[Expr, ...]]:
+        frame = Frame(self.params)
+        result = frame.universe.intersect_params(self.context)
+        data: list[Expr] = []
+        for step in self.steps:
+            match step:
+                case Iterates(loop=loop):
+                    frame = frame.inside(loop.iter)
+                    result = result.add_dims(isl.dim_type.set, 1)
+                    result = isl.Set.align_params(result, frame.space)
+                    result = result.intersect(_bounds(frame, loop, data))
+                case Holds(condition=condition):
+                    for part in conjuncts(condition):
+                        try:
+                            result = result.intersect(frame.condition(part))
+                        except NotAffine:
+                            data.append(part)
+        return result, tuple(data)
+
+    @property
+    def domain(self) -> isl.Set:
+        """The iterations that may reach the end of the path: conditions on data are left out."""
+        return self._reached[0]
+
+    @property
+    def data(self) -> tuple[Expr, ...]:
+        """The conditions that are not affine."""
+        return self._reached[1]
+
+
+def _bounds(frame: Frame, loop: For, data: list[Expr]) -> isl.Set:
+    result = frame.universe
+    for bound, make in ((loop.lower, frame.at_least), (loop.upper, frame.below)):
+        try:
+            result = result.intersect(make(loop.iter, bound))
+        except NotAffine:
+            data.append(bound)
+    if loop.step != 1:
+        try:
+            result = result.intersect(frame.stepped(loop.iter, loop.lower, loop.step))
+        except NotAffine:
+            data.append(loop.lower)
+    return result
+
+
+def conjuncts(condition: Expr) -> Iterator[Expr]:
+    """Yield the conditions that `condition` joins by `and`, negated alternatives included."""
+    match condition:
+        case Binary(op=BinaryOp.AND, dtype=DType.BOOL):
+            yield from conjuncts(condition.left)
+            yield from conjuncts(condition.right)
+        case Unary(op=UnaryOp.INVERT, operand=Binary(op=BinaryOp.OR) as either):
+            for side in (either.left, either.right):
+                yield from conjuncts(Unary(UnaryOp.INVERT, side, DType.BOOL))
+        case Unary(op=UnaryOp.INVERT, operand=Unary(op=UnaryOp.INVERT) as inner):
+            yield from conjuncts(inner.operand)
+        case _:
+            yield condition
+
+
+def with_paths(body: Body, path: Path) -> Iterator[tuple[Node, Path]]:
+    """Yield every node with the path to it, parents first."""
+    for node in body:
+        yield node, path
+        for position, part in enumerate(bodies(node)):
+            yield from with_paths(part, path.into(node, position))

@@ -1,0 +1,168 @@
+"""The loops as a tree of runs: which instances of which statements each node executes.
+
+In: a read-back body (no registers, no vectors) of one static control part.  Out: `Loop`s over
+`Run`s, every run with its iterations, its instances and the conditions on data around it.
+Refuses (`Unreadable`): what is no counted loop, condition or assignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import islpy as isl
+
+from polyopt.ir.expr import Expr, Load, Symbol
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    Comment,
+    Declare,
+    DeclareArray,
+    For,
+    If,
+    SetLocal,
+)
+from polyopt.proof.paths import Path
+
+
+class Unreadable(Exception):
+    """A node is beyond what the proof understands."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """An assignment and the iterations that reach it.
+
+    `target` is an array element or a local.  `statement` "" has no instance in the source.
+    """
+
+    target: Load | Symbol
+    value: Expr
+    statement: str
+    instance: tuple[Expr, ...]
+    path: Path
+    number: int
+
+    @cached_property
+    def instances(self) -> isl.Map:
+        """`{ [iterators] -> statement[instance] }`; raises `NotAffine`."""
+        name = self.statement or f"copy{self.number}"
+        return self.path.frame.map_to(name, self.instance).intersect_domain(self.path.domain)
+
+    @cached_property
+    def back(self) -> isl.Map:
+        """`{ statement[instance] -> [iterators] }`."""
+        return self.instances.reverse()
+
+    @cached_property
+    def executed(self) -> isl.Set:
+        """The instances that may run: conditions on data are left out."""
+        return self.instances.range().coalesce()
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A counted loop; `reads` tells its own node, `body` its parts in order."""
+
+    loop: For
+    depth: int
+    body: tuple[Piece, ...]
+
+
+Piece: TypeAlias = "Run | Loop"
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A part's loops, and where its own storage is declared: name -> number of loops around."""
+
+    body: tuple[Piece, ...]
+    homes: dict[str, int]
+
+    def runs(self) -> tuple[Run, ...]:
+        """Return the runs in textual order."""
+        return tuple(all_runs(self.body))
+
+
+def all_runs(body: tuple[Piece, ...]) -> Iterator[Run]:
+    """Yield the runs of a tree in textual order."""
+    for piece in body:
+        match piece:
+            case Run():
+                yield piece
+            case Loop():
+                yield from all_runs(piece.body)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.homes: dict[str, int] = {}
+        self.count = 0
+
+    def body(self, body: Body, path: Path) -> tuple[Piece, ...]:
+        found: list[Piece] = []
+        for node in body:
+            match node:
+                case For():
+                    inner = path.into(node, 0)
+                    if not _is_counted(node, inner):
+                        raise Unreadable(f"the bounds of loop {node.iter} are no function of sizes")
+                    depth = len(path.loops)
+                    found.append(Loop(node, depth, self.body(node.body, inner)))
+                case If():
+                    found += self.body(node.then, path.into(node, 0))
+                    found += self.body(node.otherwise, path.into(node, 1))
+                case Assign(target=Load() as target):
+                    found.append(self.run(target, node, path))
+                case Declare() | SetLocal():
+                    if isinstance(node, Declare):
+                        self.home(node.name, path)
+                    found.append(self.run(Symbol(node.name, node.dtype, node.lanes), node, path))
+                case DeclareArray():
+                    self.home(node.array.name, path)
+                case Comment():
+                    pass
+                case _:
+                    raise Unreadable(type(node).__name__)
+        return tuple(found)
+
+    def home(self, name: str, path: Path) -> None:
+        if name in self.homes:
+            raise Unreadable(f"{name} is declared twice")
+        self.homes[name] = len(path.loops)
+
+    def run(
+        self, target: Load | Symbol, node: Assign | Declare | SetLocal, path: Path
+    ) -> Run:
+        self.count += 1
+        frame = path.frame
+        if len(set(frame.dims)) != len(frame.dims):
+            raise Unreadable(f"two loops around one statement have one name: {frame.dims}")
+        if isinstance(target, Symbol) and target.lanes > 1:
+            raise Unreadable(f"the vector {target.name} is kept over statements")
+        return Run(target, node.value, node.statement, node.instance, path, self.count)
+
+
+def _is_counted(loop: For, inside: Path) -> bool:
+    data = inside.data
+    return loop.lower not in data and loop.upper not in data
+
+
+def read(body: Body, path: Path) -> Nest:
+    """Return the tree of a part's loops; raises `Unreadable`."""
+    reader = _Reader()
+    return Nest(reader.body(body, path), reader.homes)
+
+
+def executed(body: tuple[Piece, ...], space: isl.Space) -> isl.UnionSet:
+    """Return the instances of the source that the runs of a tree execute."""
+    result = isl.UnionSet.empty(space)
+    for run in all_runs(body):
+        if run.statement:
+            result = result.union(isl.UnionSet.from_set(run.executed))
+    return result
+
+

@@ -1,0 +1,185 @@
+"""Repeated statements as loops: what an unrolled loop was.
+
+In: bodies in which neighbouring nodes are equal but for constants that grow evenly.  Out: loops
+over the copies.  Every copy is compared with the loop's body at its place, so nothing is assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from polyopt.ir.expr import (
+    Expr,
+    Iter,
+    Load,
+    VectorLoad,
+    add,
+    children,
+    integer,
+    linear,
+    mul,
+    sub,
+    walk,
+    with_children,
+)
+from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
+from polyopt.ir.types import DType
+from polyopt.proof.nodes import bodies, changed, with_bodies
+
+WIDEST = 8
+"""Nodes of one copy."""
+
+
+def rolled(body: Body, names: Iterator[str]) -> Body:
+    """Return `body` with runs of copies as loops, over iterators called by `names`."""
+    nodes = [with_bodies(n, tuple(rolled(part, names) for part in bodies(n))) for n in body]
+    while True:
+        shorter = _pass(nodes, names)
+        if len(shorter) == len(nodes):
+            return tuple(nodes)
+        nodes = shorter
+
+
+def _pass(nodes: list[Node], names: Iterator[str]) -> list[Node]:
+    found: list[Node] = []
+    start = 0
+    while start < len(nodes):
+        width, count, steps = _longest(nodes, start)
+        if count < 2:
+            found.append(nodes[start])
+            start += 1
+            continue
+        copy = Iter(next(names))
+        inner = tuple(
+            _moved(node, iter(step), copy)
+            for node, step in zip(nodes[start : start + width], steps, strict=True)
+        )
+        loop = For(copy.name, integer(0), integer(count), 1, LoopKind.UNROLL, inner, "copies")
+        found.append(loop)
+        start += width * count
+    return found
+
+
+def _longest(nodes: list[Node], start: int) -> tuple[int, int, list[list[int]]]:
+    """Return width, number and steps of the copies from `start` on; number 1: none."""
+    for width in range(1, min(WIDEST, (len(nodes) - start) // 2) + 1):
+        steps = _between(nodes, start, width)
+        if steps is None:
+            continue
+        count = 2
+        while start + (count + 1) * width <= len(nodes):
+            if _between(nodes, start + (count - 1) * width, width) != steps:
+                break
+            count += 1
+        return width, count, steps
+    return 1, 1, []
+
+
+def _between(nodes: list[Node], start: int, width: int) -> list[list[int]] | None:
+    """Return by how much each index of a copy grows to the next copy, node by node."""
+    result = []
+    for one, two in zip(nodes[start : start + width], nodes[start + width :], strict=False):
+        steps = _node_steps(one, two)
+        if steps is None:
+            return None
+        result.append(steps)
+    return result
+
+
+def _node_steps(one: Node, two: Node) -> list[int] | None:
+    match one, two:
+        case Assign(), Assign():
+            if one.statement != two.statement or len(one.instance) != len(two.instance):
+                return None
+            return _all_steps(
+                (one.target, one.value, *one.instance), (two.target, two.value, *two.instance)
+            )
+        case If(), If():
+            return _joined(
+                _all_steps((one.condition,), (two.condition,)),
+                _body_steps(one.then, two.then),
+                _body_steps(one.otherwise, two.otherwise),
+            )
+        case For(), For():
+            if (one.kind, one.step, one.lanes) != (two.kind, two.step, two.lanes):
+                return None
+            if one.reductions or two.reductions:
+                return None
+            name = {two.iter: Iter(one.iter)}
+            body = tuple(changed(node, lambda e: _renamed(e, name)) for node in two.body)
+            return _joined(
+                _all_steps((one.lower, one.upper), (two.lower, two.upper)),
+                _body_steps(one.body, body),
+            )
+        case _:
+            return None
+
+
+def _renamed(expr: Expr, names: dict[str, Iter]) -> Expr | None:
+    return names.get(expr.name) if isinstance(expr, Iter) else None
+
+
+def _body_steps(one: Body, two: Body) -> list[int] | None:
+    if len(one) != len(two):
+        return None
+    return _joined(*(_node_steps(a, b) for a, b in zip(one, two, strict=True)))
+
+
+def _joined(*parts: list[int] | None) -> list[int] | None:
+    result: list[int] = []
+    for part in parts:
+        if part is None:
+            return None
+        result += part
+    return result
+
+
+def _all_steps(ones: tuple[Expr, ...], twos: tuple[Expr, ...]) -> list[int] | None:
+    return _joined(*(_steps(a, b) for a, b in zip(ones, twos, strict=True)))
+
+
+def _is_index(expr: Expr) -> bool:
+    return expr.dtype is DType.INT64 and not any(
+        isinstance(part, Load | VectorLoad) for part in walk(expr)
+    )
+
+
+def _steps(one: Expr, two: Expr) -> list[int] | None:
+    if _is_index(one) and _is_index(two):
+        distance = linear(sub(two, one))
+        return None if distance.terms else [distance.constant]
+    if type(one) is not type(two):
+        return None
+    parts, others = children(one), children(two)
+    if len(parts) != len(others) or with_children(two, parts) != one:
+        return None
+    return _all_steps(parts, others)
+
+
+def _moved(node: Node, steps: Iterator[int], copy: Iter) -> Node:
+    """Return `node` with every index moved by its step times `copy`, in the order of `_steps`."""
+    match node:
+        case Assign():
+            target = _shifted(node.target, steps, copy)
+            assert isinstance(target, Load | VectorLoad)
+            value = _shifted(node.value, steps, copy)
+            instance = tuple(_shifted(part, steps, copy) for part in node.instance)
+            return replace(node, target=target, value=value, instance=instance)
+        case If():
+            condition = _shifted(node.condition, steps, copy)
+            then = tuple(_moved(n, steps, copy) for n in node.then)
+            return If(condition, then, tuple(_moved(n, steps, copy) for n in node.otherwise))
+        case For():
+            lower, upper = _shifted(node.lower, steps, copy), _shifted(node.upper, steps, copy)
+            body = tuple(_moved(n, steps, copy) for n in node.body)
+            return replace(node, lower=lower, upper=upper, body=body)
+        case _:
+            raise AssertionError(node)
+
+
+def _shifted(expr: Expr, steps: Iterator[int], copy: Iter) -> Expr:
+    if _is_index(expr):
+        step = next(steps)
+        return add(expr, mul(integer(step), copy)) if step else expr
+    return with_children(expr, tuple(_shifted(part, steps, copy) for part in children(expr)))

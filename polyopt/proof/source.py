@@ -1,0 +1,182 @@
+"""The program that was written, as the proof reads it: its statements, their order, their accesses.
+
+In: a Scop of the front end.  Out: `SourcePart`.  A statement whose value the loops compute where
+it is used, instead of keeping it, is put into its readers after checking that this is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import islpy as isl
+
+from polyopt.ir.expr import Expr, Iter, Load, rewrite, substitute
+from polyopt.ir.scop import Access, AccessKind, Array, Role, Scop, Statement
+
+
+@dataclass(frozen=True, eq=False)
+class SourcePart:
+    """The statements that must run, and what is known of the sizes."""
+
+    scop: Scop
+    statements: tuple[Statement, ...]
+
+    @cached_property
+    def by_name(self) -> dict[str, Statement]:
+        """The statements by their names."""
+        return {s.name: s for s in self.statements}
+
+    @cached_property
+    def times(self) -> isl.MultiUnionPwAff:
+        """instance -> its place in the source's execution."""
+        order = self.scop.order.intersect_params(self.scop.context)
+        names = {s.name for s in self.statements}
+        kept = isl.UnionMap.empty(order.get_space())
+        for part in pieces(order):
+            if part.get_tuple_name(isl.dim_type.in_) in names:
+                kept = kept.union(isl.UnionMap.from_map(part))
+        return isl.MultiUnionPwAff.from_union_map(kept)
+
+    @cached_property
+    def unordered(self) -> frozenset[str]:
+        """Arrays into which every write puts the same value and that nothing reads."""
+        return frozenset(a.name for a in self.scop.arrays if a.role is Role.FAULT)
+
+    def domain(self, statement: Statement) -> isl.Set:
+        """Return the instances of a statement at sizes that may be."""
+        return statement.domain.intersect_params(self.scop.context)
+
+    def array(self, name: str) -> Array | None:
+        """Return the array called `name`, if the part has it."""
+        return next((a for a in self.scop.arrays if a.name == name), None)
+
+
+class NotForwarded(Exception):
+    """The value of a statement that does not run is not what its readers compute."""
+
+    def __init__(self, statement: Statement, reason: str) -> None:
+        super().__init__(f"{statement.name}: {reason}")
+        self.statement = statement
+        self.reason = reason
+
+
+def source_part(scop: Scop, running: frozenset[str]) -> SourcePart:
+    """Return the part in which only statements in `running` need to run.
+
+    Raises `NotForwarded` when another one has instances whose value may be needed.
+    """
+    statements = list(scop.statements)
+    for statement in scop.statements:
+        if statement.name in running:
+            continue
+        current = next(s for s in statements if s.name == statement.name)
+        if current.domain.intersect_params(scop.context).is_empty():
+            statements.remove(current)
+            continue
+        statements = _forwarded(scop, statements, current)
+    return SourcePart(scop, tuple(statements))
+
+
+def _forwarded(scop: Scop, statements: list[Statement], writer: Statement) -> list[Statement]:
+    name = writer.target.array
+    array = scop.array(name)
+    others = [s for s in statements if s is not writer]
+    readers = [s for s in others if any(a.array == name for a in s.reads)]
+    if array.role is not Role.TEMP:
+        raise NotForwarded(writer, f"{name} outlives the part")
+    if any(s.target.array == name for s in others) or writer.guard is not None:
+        raise NotForwarded(writer, f"{name} is written in several ways")
+    if any(a.array == name for a in writer.reads):
+        raise NotForwarded(writer, f"it reads {name} itself")
+    depth = len(writer.iters)
+    for reader in readers:
+        _check_reader(scop, others, writer, reader, depth)
+    return [_with_value(s, writer, depth) if s in readers else s for s in others]
+
+
+def _with_value(reader: Statement, writer: Statement, depth: int) -> Statement:
+    names = dict(zip(writer.iters, map(Iter, reader.iters[:depth]), strict=True))
+    value = substitute(writer.value, dict(names))
+
+    def rule(part: Expr) -> Expr | None:
+        if isinstance(part, Load) and part.array == writer.target.array:
+            return value
+        return None
+
+    target = rewrite(reader.target, rule)
+    assert isinstance(target, Load)
+    guard = None if reader.guard is None else rewrite(reader.guard, rule)
+    return replace(reader, target=target, value=rewrite(reader.value, rule), guard=guard)
+
+
+def _check_reader(
+    scop: Scop, others: list[Statement], writer: Statement, reader: Statement, depth: int
+) -> None:
+    """Check that the reader's value is the writer's at the same iteration, and unchanged since."""
+    if len(reader.iters) < depth:
+        raise NotForwarded(writer, f"{reader.name} lies in fewer loops")
+    name = writer.target.array
+    mine = [a for a in reader.reads if a.array == name]
+    read = _union(scop, mine)
+    flow = producers(scop, read, _union(scop, [writer.write]), None)
+    if not read.domain().is_subset(flow.range()):
+        raise NotForwarded(writer, f"{reader.name} may read {name} before it is written")
+    same = isl.UnionMap.from_map(_same_iteration(writer, reader, depth))
+    if not flow.is_subset(same):
+        raise NotForwarded(writer, f"{reader.name} reads another iteration's {name}")
+    for access in writer.reads:
+        writes = [s.write for s in others if s.write.array == access.array]
+        if not writes:
+            continue
+        touching = _union(scop, [access]).apply_range(_union(scop, writes).reverse())
+        later = _ordered(scop, touching)  # writer -> a write of what it read, later
+        between = _ordered(scop, later.reverse().apply_range(flow))
+        if not between.is_empty():
+            raise NotForwarded(writer, f"{access.array} changes before {reader.name}")
+
+
+def _same_iteration(writer: Statement, reader: Statement, depth: int) -> isl.Map:
+    space = writer.domain.get_space().map_from_domain_and_range(reader.domain.get_space())
+    result = isl.Map.universe(space)
+    for position in range(depth):
+        result = result.equate(isl.dim_type.in_, position, isl.dim_type.out, position)
+    return result
+
+
+def _ordered(scop: Scop, pairs: isl.UnionMap) -> isl.UnionMap:
+    if pairs.is_empty():
+        return pairs
+    times = isl.MultiUnionPwAff.from_union_map(scop.order.intersect_params(scop.context))
+    return pairs.lex_lt_at_multi_union_pw_aff(times)
+
+
+def _union(scop: Scop, accesses: Iterable[Access]) -> isl.UnionMap:
+    result = isl.UnionMap.empty(scop.context.get_space())
+    for access in accesses:
+        inside = access.relation.intersect_params(scop.context)
+        result = result.union(isl.UnionMap.from_map(inside))
+    return result
+
+
+def producers(
+    scop: Scop, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap | None
+) -> isl.UnionMap:
+    """Return last write -> read in the source's order, by isl's flow analysis (Feautrier, 1991)."""
+    info = isl.UnionAccessInfo.from_sink(sink).set_must_source(must)
+    if may is not None:
+        info = info.set_may_source(may)
+    return info.set_schedule_map(scop.order).compute_flow().get_may_dependence()
+
+
+def is_must(access: Access) -> bool:
+    """Tell whether an access writes its element for certain."""
+    return access.kind is AccessKind.MUST_WRITE
+
+
+def pieces(value: isl.UnionMap) -> list[isl.Map]:
+    """Return the maps of a union."""
+    found: list[isl.Map] = []
+    value.foreach_map(found.append)
+    return found

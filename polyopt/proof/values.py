@@ -1,0 +1,231 @@
+"""Does an assignment compute the source's expression?
+
+In: a statement, an assignment that claims to be one of its instances.  Out: the accesses that go
+to other storage than the source's; `Differs` where the operations are not the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    MathFunc,
+    Param,
+    Symbol,
+    Unary,
+    UnaryOp,
+    children,
+    linear,
+    rewrite,
+    show,
+    sub,
+    walk,
+    with_children,
+)
+from polyopt.ir.scop import Statement
+from polyopt.ir.types import DType
+from polyopt.proof.affine import NotAffine
+from polyopt.proof.paths import conjuncts
+from polyopt.proof.reading import Run
+
+
+class Differs(Exception):
+    """An assignment computes something else than the statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """An access of the source (`load`, over the statement's iterators) and where it goes now."""
+
+    load: Load
+    place: Load | Symbol
+
+
+@dataclass(frozen=True)
+class Match:
+    """How a run computes its statement: what it reads elsewhere, and where it writes."""
+
+    reads: tuple[Moved, ...]
+    target: Moved | None
+
+
+@dataclass(frozen=True)
+class Matcher:
+    """Compares expressions of a statement with those of a run.
+
+    `outside` maps names that control outside the part binds to what the loops call them.
+    """
+
+    statement: Statement
+    run: Run
+    is_open: bool
+    moved: list[Moved] = field(default_factory=list)
+
+    def match(self) -> Match:
+        """Return the accesses that moved; raises `Differs`."""
+        statement, run = self.statement, self.run
+        if len(run.instance) != len(statement.iters):
+            raise Differs(f"{statement.name} has {len(statement.iters)} iterators")
+        self._guard()
+        place = statement.target
+        target: Moved | None = None
+        if not isinstance(run.target, Load) or not self._same_element(place, run.target):
+            target = Moved(place, run.target)
+        self.value(statement.value, run.value)
+        return Match(tuple(dict.fromkeys(self.moved)), target)
+
+    # -- conditions on data
+
+    def _guard(self) -> None:
+        wanted = [] if self.statement.guard is None else list(conjuncts(self.statement.guard))
+        found = list(self.run.path.data)
+        rest = [part for part in wanted if not self._is_index_condition(part)]
+        for part in found:
+            hit = next((want for want in rest if self._is_same(want, part)), None)
+            if hit is None and not any(self._is_same(want, part) for want in wanted):
+                raise Differs(f"runs only where {show(part)}")
+            if hit is not None:
+                rest.remove(hit)
+        rest = [want for want in rest if not any(self._is_same(want, part) for part in found)]
+        if rest:
+            raise Differs(f"runs also where not {show(rest[0])}")
+
+    def _is_index_condition(self, part: Expr) -> bool:
+        return not any(isinstance(p, Load | Symbol) for p in walk(part))
+
+    def _is_same(self, want: Expr, found: Expr) -> bool:
+        before = len(self.moved)
+        try:
+            self.value(want, found)
+        except Differs:
+            del self.moved[before:]
+            return False
+        return True
+
+    # -- values
+
+    def value(self, want: Expr, found: Expr) -> None:
+        """Check that `found` computes `want`; raises `Differs`."""
+        if _is_index(want) and _is_index(found):
+            self._index(want, found)
+            return
+        if isinstance(want, Load):
+            self._read(want, found)
+            return
+        if isinstance(want, Const) and isinstance(found, Const) and _same_constant(want, found):
+            return
+        if isinstance(found, Call) and found.func is MathFunc.FMA and not _is_fma(want):
+            self._contracted(want, found)
+            return
+        if type(want) is not type(found):
+            raise Differs(f"{show(found)} instead of {show(want)}")
+        parts, others = children(want), children(found)
+        is_constant = isinstance(want, Const)
+        if is_constant or len(parts) != len(others) or with_children(found, parts) != want:
+            raise Differs(f"{show(found)} instead of {show(want)}")
+        for part, other in zip(parts, others, strict=True):
+            self.value(part, other)
+
+    def _contracted(self, want: Expr, found: Call) -> None:
+        """`fma(a, b, c)` for `c + a * b` and `c - a * b`, where rounding once was allowed."""
+        a, b, c = found.args
+        if not self.is_open:
+            raise Differs(f"{show(found)} rounds once, the source twice")
+        match want:
+            case Binary(op=BinaryOp.ADD, left=other, right=Binary(op=BinaryOp.MUL) as product):
+                pass
+            case Binary(op=BinaryOp.ADD, left=Binary(op=BinaryOp.MUL) as product, right=other):
+                pass
+            case Binary(op=BinaryOp.SUB, left=other, right=Binary(op=BinaryOp.MUL) as product):
+                if not isinstance(a, Unary) or a.op is not UnaryOp.NEG:
+                    raise Differs(f"{show(found)} instead of {show(want)}")
+                a = a.operand
+            case _:
+                raise Differs(f"{show(found)} instead of {show(want)}")
+        self.value(product.left, a)
+        self.value(product.right, b)
+        self.value(other, c)
+
+    def _read(self, want: Load, found: Expr) -> None:
+        if not isinstance(found, Load | Symbol) or found.dtype is not want.dtype:
+            raise Differs(f"{show(found)} instead of {show(want)}")
+        if not isinstance(found, Load) or not self._same_element(want, found):
+            self.moved.append(Moved(want, found))
+
+    def _same_element(self, want: Load, found: Load) -> bool:
+        if want.array != found.array or len(want.index) != len(found.index):
+            return False
+        return all(self._is_same(a, b) for a, b in zip(want.index, found.index, strict=True))
+
+    def _index(self, want: Expr, found: Expr) -> None:
+        if want.dtype is not found.dtype:
+            raise Differs(f"{show(found)} instead of {show(want)}")
+        expected = _one_kind(self.at_instance(want))
+        actual = _one_kind(found)
+        if expected == actual:
+            return
+        if want.dtype is DType.INT64:
+            distance = linear(sub(expected, actual))
+            if not distance.terms and distance.constant == 0:
+                return
+        if self._is_equal(expected, actual):
+            return
+        raise Differs(f"{show(found)} instead of {show(expected)}")
+
+    def _is_equal(self, want: Expr, found: Expr) -> bool:
+        frame, domain = self.run.path.frame, self.run.path.domain
+        try:
+            if want.dtype is DType.INT64:
+                differ = frame.pw(want).ne_set(frame.pw(found)).intersect(domain)
+                return bool(differ.is_empty())
+            one, two = frame.condition(want), frame.condition(found)
+        except NotAffine:
+            return False
+        return bool(one.intersect(domain).is_equal(two.intersect(domain)))
+
+    def at_instance(self, expr: Expr) -> Expr:
+        """Return an expression over the statement's iterators at the run's instance."""
+        values = dict(zip(self.statement.iters, self.run.instance, strict=True))
+        return rewrite(expr, lambda e: values.get(e.name) if isinstance(e, Iter) else None)
+
+
+def _is_index(expr: Expr) -> bool:
+    """Tell whether an expression is index arithmetic: it has one value for one iteration."""
+    if expr.dtype not in (DType.INT64, DType.BOOL):
+        return False
+    return not any(isinstance(part, Load | Call | Cast) for part in walk(expr))
+
+
+def _is_fma(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.func is MathFunc.FMA
+
+
+def _same_constant(one: Const, two: Const) -> bool:
+    if one.dtype is not two.dtype:
+        return False
+    return repr(one.value) == repr(two.value)
+
+
+def _one_kind(expr: Expr) -> Expr:
+    """Return `expr` with names of all kinds as sizes: what is bound outside is called by its name."""
+
+    def rule(part: Expr) -> Expr | None:
+        match part:
+            case Iter(name=name):
+                return Param(name)
+            case Symbol(name=name, dtype=DType.INT64, lanes=1):
+                return Param(name)
+            case _:
+                return None
+
+    return rewrite(expr, rule)
+
+
