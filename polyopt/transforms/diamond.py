@@ -16,6 +16,7 @@ from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import compute_dependences
 from polyopt.schedule.legality import multi
 from polyopt.schedule.sizes import Size
+from polyopt.schedule.skewing import permuting_factors
 from polyopt.schedule.tree import (
     Band,
     BandMember,
@@ -71,7 +72,7 @@ class Diamond:
             BandMember(one, f"{space[0].name}_tile"),
         ]
         for member, size in zip(space[1:], sizes[1:], strict=False):
-            slope = self._slope(pairs, time, member.schedule, member.name)
+            slope = self._slope(pairs, time, member.schedule, member.name, band)
             tile = tile_index(_sum(time, slope, member.schedule), size)
             tiles.append(BandMember(tile, f"{member.name}_tile"))
         outer = fresh_label(tree, f"{self.band}.tile")
@@ -121,8 +122,8 @@ class Diamond:
     def _slopes(
         self, pairs: isl.UnionMap, time: isl.UnionPwAff, space: BandMember, band: Band
     ) -> tuple[int, int]:
-        ahead = self._slope(pairs, time, space.schedule, space.name)
-        behind = self._slope(pairs, time, space.schedule.neg(), space.name)
+        ahead = self._slope(pairs, time, space.schedule, space.name, band)
+        behind = self._slope(pairs, time, space.schedule.neg(), space.name, band)
         if ahead + behind:
             return ahead, behind
         raise ScheduleError(
@@ -132,7 +133,12 @@ class Diamond:
         )
 
     def _slope(
-        self, pairs: isl.UnionMap, time: isl.UnionPwAff, space: isl.UnionPwAff, name: str
+        self,
+        pairs: isl.UnionMap,
+        time: isl.UnionPwAff,
+        space: isl.UnionPwAff,
+        name: str,
+        band: Band,
     ) -> int:
         """Return the least `a` for which no dependence has a negative `a*time + space`."""
         for slope in range(MAX_SLOPE + 1):
@@ -142,10 +148,21 @@ class Diamond:
         raise ScheduleError(
             "PO0328",
             f"{self}: dependences along `{name}` are faster than {MAX_SLOPE} per step of time",
-            hint="tile the band instead and run its tiles as a wavefront: "
-            f"tile({self.band}, 32, 32); skew({self.band}.tile[0], {self.band}.tile[1], 1); "
-            f"parallelize({self.band}.tile[1])",
+            hint=self._wavefront(band, pairs),
         )
+
+    def _wavefront(self, band: Band, pairs: isl.UnionMap) -> str:
+        """Return the steps that run tiles of the band as a wavefront, where that is legal."""
+        factors = permuting_factors(band.members, pairs)
+        count = len(band.members)
+        if factors is None or count < 2:
+            return "leave the step out: no step that was tried makes it legal"
+        label = self.band
+        skews = [f"skew({label}[{f.loop}], {label}[{f.by}], {f.factor})" for f in factors]
+        fronts = [f"skew({label}.tile[0], {label}.tile[{n}], 1)" for n in range(1, count)]
+        tile = f"tile({label}, {', '.join(['32'] * count)})"
+        steps = "; ".join((*skews, tile, *fronts, f"parallelize({label}.tile[1])"))
+        return f"tiles can run as a wavefront instead: {steps}"
 
     def __str__(self) -> str:
         return f"diamond({self.band}, {', '.join(map(str, self.sizes))})"

@@ -24,15 +24,28 @@ from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform, source_schedule
 from polyopt.schedule.tree import Band, Sequence, Tree, bands, children, time_map
 from polyopt.transforms import (
+    Affine,
+    Cut,
+    Diamond,
     Distribute,
     Fuse,
+    Fusion,
     Interchange,
     Parallelize,
+    Peel,
+    Reorder,
+    Reverse,
+    Separate,
+    Shift,
+    Sink,
     Skew,
+    Split,
+    Strip,
     Tile,
     Unroll,
     Vectorize,
 )
+from polyopt.transforms.amount import Distance, read_amount
 from tests.oracle.hashed import random_arrays
 from tests.oracle.judge import confirm_witness, judge_tree
 from tests.oracle.program import as_program
@@ -50,33 +63,93 @@ class Outcome:
     misfits: int
 
 
+SIZES = (1, 2, 3, 4, 5, 8)
+AMOUNTS = ("0", "1", "-1", "2", "5", "N", "M - 1", "N - M", "-N + 2")
+POINTS = (*AMOUNTS, "3", "N - 1", "N//2", "M - 2", "2*N - 3")
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """Draws parts of a step for one band of a tree."""
+
+    rng: Random
+    tree: Tree
+    band: Band
+
+    @property
+    def label(self) -> str:
+        return self.band.label
+
+    def count(self, least: int = 0) -> int:
+        return self.rng.randint(least, len(self.band.members))
+
+    def loop(self) -> str:
+        return f"{self.label}[{self.rng.randrange(len(self.band.members))}]"
+
+    def size(self) -> int:
+        return self.rng.choice(SIZES)
+
+    def amount(self, texts: tuple[str, ...] = AMOUNTS) -> Distance:
+        return read_amount(self.rng.choice(texts), {})
+
+    def statement(self) -> str:
+        return self.rng.choice(("", "S0", "S1", "S1", "S2"))
+
+    def tile(self) -> Transform:
+        return Tile(self.label, tuple(self.size() for _ in range(self.count(1))))
+
+    def fuse(self) -> Transform:
+        pairs = [p for p in _neighbours(self.tree) if self.label in p]
+        pairs = pairs or list(_neighbours(self.tree))
+        return Fuse(*self.rng.choice(pairs)) if pairs else Parallelize(self.loop())
+
+    def reorder(self) -> Transform:
+        body = self.band.child
+        order = list(range(len(body.parts) if isinstance(body, Sequence) else 2))
+        self.rng.shuffle(order)
+        return Reorder(self.label, tuple(order))
+
+    def diamond(self) -> Transform:
+        used = self.rng.choice((1, 1, 2))
+        return Diamond(self.label, tuple(self.size() for _ in range(used)))
+
+    def separate(self) -> Transform:
+        sizes = tuple(self.rng.choice((0, *SIZES)) for _ in range(self.count(1)))
+        return Separate(self.label, self.label, sizes)
+
+
+ORDER_STEPS: tuple[tuple[float, Callable[[_Draw], Transform]], ...] = (
+    (15, _Draw.tile),
+    (12, lambda d: Interchange(d.loop(), d.loop())),
+    (12, lambda d: Skew(d.loop(), d.loop(), d.rng.choice((1, 1, 1, 2, -1)))),
+    (13, _Draw.fuse),
+    (8, lambda d: Distribute(d.label, d.count())),
+    (13, lambda d: Parallelize(d.loop())),
+    (5, lambda d: Vectorize(d.loop())),
+    (4, lambda d: Unroll(d.loop())),
+    (10, lambda d: Shift(d.loop(), d.amount(), d.statement())),
+    (5, lambda d: Reverse(d.loop())),
+    (6, lambda d: Split(d.loop(), d.amount(POINTS))),
+    (5, lambda d: Strip(d.loop(), d.size())),
+    (5, _Draw.diamond),
+    (3, _Draw.reorder),
+    (2, lambda d: Cut(d.label, d.count())),
+    (2, lambda d: Sink(d.loop())),
+    (1, lambda d: Peel(d.label)),
+    (2, _Draw.separate),
+    (1, lambda d: Affine(d.rng.choice(tuple(Fusion)))),
+)
+"""Every step that changes the order alone, with its weight."""
+
+
 def random_step(rng: Random, tree: Tree) -> Transform | None:
     """Return a step that mostly fits the shape of `tree`."""
     found = list(bands(tree))
     if not found:
         return None
-    band = rng.choice(found)
-    label, count = band.label, len(band.members)
-
-    def loop() -> str:
-        return f"{label}[{rng.randrange(count)}]"
-
-    choice = rng.random()
-    if choice < 0.2:
-        used = rng.randint(1, count)
-        return Tile(label, tuple(rng.choice((1, 2, 3, 4, 5, 8)) for _ in range(used)))
-    if choice < 0.35:
-        return Interchange(loop(), loop())
-    if choice < 0.5:
-        return Skew(loop(), loop(), rng.choice((1, 1, 1, 2, -1)))
-    if choice < 0.65:
-        pairs = [p for p in _neighbours(tree) if label in p] or list(_neighbours(tree))
-        return Fuse(*rng.choice(pairs)) if pairs else Parallelize(loop())
-    if choice < 0.75:
-        return Distribute(label, rng.randint(0, count))
-    if choice < 0.9:
-        return Parallelize(loop())
-    return Vectorize(loop()) if choice < 0.95 else Unroll(loop())
+    draw = _Draw(rng, tree, rng.choice(found))
+    (make,) = rng.choices([m for _, m in ORDER_STEPS], [w for w, _ in ORDER_STEPS])
+    return make(draw)
 
 
 def _neighbours(tree: Tree) -> list[tuple[str, str]]:

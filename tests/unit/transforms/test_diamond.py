@@ -8,7 +8,15 @@ from polyopt.ir.interp import points
 from polyopt.schedule import source_schedule
 from polyopt.schedule.sizes import Named
 from polyopt.schedule.tree import find_band, statement_function
-from polyopt.transforms import Affine, Diamond, Fusion, Parallelize, Tile, Vectorize
+from polyopt.transforms import (
+    Affine,
+    Diamond,
+    Fusion,
+    Parallelize,
+    Tile,
+    Vectorize,
+    parse_steps,
+)
 from tests import scops
 from tests.checks import assert_computes, assert_illegal, assert_round_trip, story
 from tests.reading import read
@@ -99,7 +107,20 @@ def test_refusals():
     assert code == "PO0328"
     assert message == "diamond(L0, 4): dependences along `j` are faster than 16 per step of time"
     assert hint is not None
-    assert "skew(L0.tile[0], L0.tile[1], 1)" in hint
+    assert_computes(scops.seidel(), *parse_steps(hint.partition(": ")[2]))
+    in_place = read(
+        """
+        for t in range(T):
+            for i in range(1, N - 1):
+                A[i] = A[i - 1] + A[i + 1]
+        """,
+        "A[N]",
+        "T N",
+    )
+    code, _, hint = refused(in_place, Diamond("L0", (4,)))
+    assert hint is not None
+    assert_computes(in_place, *parse_steps(hint.partition(": ")[2]))
+    assert refused(scops.backward(), Diamond("L0", (4,)))[0] == "PO0328"
     code, _, hint = refused(scops.gemm(), Diamond("L0", (4,)))
     assert (code, hint) == ("PO0328", "leave `i` alone and parallelize(j)")
     assert refused(scops.prefix(), Diamond("L0", (4,)))[0] == "PO0306"
