@@ -77,6 +77,11 @@ class Dependences:
         return self._union(d for d in self.memory if not d.reduction)
 
     @cached_property
+    def free(self) -> isl.UnionMap:
+        """Pairs of one reduction: in any order, but not at the same time."""
+        return self._union(d for d in self.memory if d.reduction)
+
+    @cached_property
     def all(self) -> isl.UnionMap:
         """Every pair that must not run at the same time."""
         return self._union(self.memory)
@@ -189,7 +194,7 @@ def _between(source: Statement, target: Statement, before: isl.Map) -> list[Depe
                 relation = before.empty(before.get_space())
                 for a, b in group:
                     relation = relation.union(a.relation.apply_range(b.relation.reverse()))
-                relation = relation.intersect(before)
+                relation = relation.intersect(before).coalesce()
                 if not relation.is_empty():
                     exact = all(a.exact and b.exact for a, b in group)
                     found.append(

@@ -45,17 +45,28 @@ class Violation:
 
 @dataclass(frozen=True, eq=False)
 class _Pending:
-    """Pairs no level above has ordered: those whose order counts, and all that may not coincide."""
+    """Pairs no level above has ordered: those whose order counts, and those that reductions free.
+
+    Free pairs may run in any order, but not at the same time.
+    """
 
     ordering: isl.UnionMap
-    every: isl.UnionMap
+    free: isl.UnionMap
 
-    def map(self, ordering: isl.UnionMap, every: isl.UnionMap) -> _Pending:
-        return _Pending(ordering, every)
+    @property
+    def every(self) -> isl.UnionMap:
+        return self.ordering.union(self.free)
 
     @property
     def is_empty(self) -> bool:
-        return bool(self.ordering.is_empty() and self.every.is_empty())
+        return bool(self.ordering.is_empty() and self.free.is_empty())
+
+    def within(self, domain: isl.UnionSet) -> _Pending:
+        """Return the pairs inside `domain`."""
+        return _Pending(
+            self.ordering.intersect_domain(domain).intersect_range(domain),
+            self.free.intersect_domain(domain).intersect_range(domain),
+        )
 
 
 def check_legal(
@@ -67,7 +78,7 @@ def check_legal(
     and the loops and filters above it; where all of these are the very objects of `proven`, it is
     known.
     """
-    pending = _Pending(dependences.ordering, dependences.all)
+    pending = _Pending(dependences.ordering, dependences.free)
     return _covers(scop.domain, tree, proven) or _check(tree, pending, proven, 0)
 
 
@@ -136,7 +147,7 @@ def _check(tree: Tree, pending: _Pending, proven: Tree | None, level: int) -> Vi
         return None
     match tree:
         case Leaf():
-            if pending.every.is_empty():
+            if pending.is_empty:
                 return None
             return Violation(Fault.UNORDERED, pending.every, "", level)
         case Filter():
@@ -170,22 +181,31 @@ def _check_member(member: BandMember, pending: _Pending, level: int) -> Violatio
         case LoopKind.SEQUENTIAL | LoopKind.UNROLL:
             return None
         case LoopKind.PARALLEL:
-            together = pending.every
+            together = pending
         case LoopKind.VECTOR:
-            together = pending.ordering
+            together = _Pending(pending.ordering, pending.free.empty(pending.free.get_space()))
         case _:
             assert_never(member.kind)
-    carried = together.subtract(together.eq_at_multi_union_pw_aff(function))
+    carried = _separated(together, function)
     if carried.is_empty():
         return None
     return Violation(Fault.CONCURRENT, carried, member.name, level)
+
+
+def _separated(pending: _Pending, function: isl.MultiUnionPwAff) -> isl.UnionMap:
+    """Return the pairs on which `function` differs, which does not run any in order backwards."""
+    forwards = pending.ordering.lex_lt_at_multi_union_pw_aff(function)
+    if pending.free.is_empty():
+        return forwards
+    free = pending.free.lex_lt_at_multi_union_pw_aff(function)
+    return forwards.union(free).union(pending.free.lex_gt_at_multi_union_pw_aff(function))
 
 
 def _equal(member: BandMember, pending: _Pending) -> _Pending:
     function = multi(member)
     return _Pending(
         pending.ordering.eq_at_multi_union_pw_aff(function),
-        pending.every.eq_at_multi_union_pw_aff(function),
+        pending.free.eq_at_multi_union_pw_aff(function),
     )
 
 
@@ -205,10 +225,7 @@ def _check_sequence(
         before = _inside(part, proven)
         if part.child is before:
             continue
-        inside = _Pending(
-            pending.ordering.intersect_domain(part.domain).intersect_range(part.domain),
-            pending.every.intersect_domain(part.domain).intersect_range(part.domain),
-        )
+        inside = pending.within(part.domain)
         found = None if inside.is_empty else _check(part.child, inside, before, level + 1)
         if found is not None:
             return found
@@ -285,11 +302,11 @@ def _reach(tree: Tree, pairs: isl.UnionMap, label: str) -> isl.UnionMap | None:
 
 
 def mark_facts(dependences: Dependences, tree: Tree, marked: Tree | None = None) -> Tree:
-    """Return `tree` with `coincident` and `permutable` of every band computed from dependences.
+    """Return `tree`, a legal one, with `coincident` and `permutable` of every band computed from dependences.
 
     `marked` is a tree that has them; what is the same in both is not computed again.
     """
-    return _mark(tree, _Pending(dependences.ordering, dependences.all), marked)
+    return _mark(tree, _Pending(dependences.ordering, dependences.free), marked)
 
 
 def _mark(tree: Tree, pending: _Pending, marked: Tree | None) -> Tree:
@@ -305,7 +322,7 @@ def _mark(tree: Tree, pending: _Pending, marked: Tree | None) -> Tree:
         case Band():
             same = _same_loops(tree, marked)
             if same is None:
-                return _mark_band(tree, pending.ordering, pending.every)
+                return _mark_band(tree, pending)
             return _mark_below(tree, pending, same)
         case _:
             assert_never(tree)
@@ -315,12 +332,7 @@ def _mark_filter(part: Filter, pending: _Pending, marked: Tree | None) -> Filter
     before = _inside(part, marked)
     if part.child is before:
         return part
-    own = part.domain
-    inside = _Pending(
-        pending.ordering.intersect_domain(own).intersect_range(own),
-        pending.every.intersect_domain(own).intersect_range(own),
-    )
-    return Filter(own, _mark(part.child, inside, before))
+    return Filter(part.domain, _mark(part.child, pending.within(part.domain), before))
 
 
 def _mark_below(band: Band, pending: _Pending, same: Band) -> Band:
@@ -337,17 +349,15 @@ def _mark_below(band: Band, pending: _Pending, same: Band) -> Band:
     return Band(band.label, members, child, same.permutable)
 
 
-def _mark_band(band: Band, ordering: isl.UnionMap, every: isl.UnionMap) -> Band:
-    at_entry = ordering
+def _mark_band(band: Band, pending: _Pending) -> Band:
+    at_entry = pending.ordering
     permutable = True
     members = []
     for member in band.members:
         function = multi(member)
-        permutable = permutable and bool(at_entry.lex_gt_at_multi_union_pw_aff(function).is_empty())
-        equal = every.eq_at_multi_union_pw_aff(function)
-        coincident = bool(every.subtract(equal).is_empty())
+        if permutable:
+            permutable = bool(at_entry.lex_gt_at_multi_union_pw_aff(function).is_empty())
+        coincident = bool(_separated(pending, function).is_empty())
         members.append(BandMember(member.schedule, member.name, coincident, member.kind))
-        every = equal
-        ordering = ordering.eq_at_multi_union_pw_aff(function)
-    child = _mark(band.child, _Pending(ordering, every), None)
-    return Band(band.label, tuple(members), child, permutable)
+        pending = _equal(member, pending)
+    return Band(band.label, tuple(members), _mark(band.child, pending, None), permutable)
