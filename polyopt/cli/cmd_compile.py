@@ -1,6 +1,6 @@
-"""`polyopt compile FILE.py:FUNC -o DIR`: write the C text, its header and the schedule.
+"""`polyopt compile FILE.py:FUNC -o DIR`: C text, header, schedule and certificate as files.
 
-In: a target and options.  Out: three files, their names on stdout.  Needs no C compiler.
+In: a target and options.  Out: four files, their names on stdout.  Needs no C compiler.
 Refuses: a directory that cannot be written (PO0614).
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from polyopt.artefact import SUFFIX, artefact_text
 from polyopt.cli.console import result, result_json, talk
 from polyopt.cli.prepare import (
     compile_options,
@@ -27,13 +28,16 @@ from polyopt.cli.prepare import (
 )
 from polyopt.cli.typespec import parse_sizes
 from polyopt.errors import UsageError
+from polyopt.ir.program import Program
+from polyopt.ir.record import RecordError
+from polyopt.pipeline import Compilation
 
 _TITLE = "# {}: steps on the order of the source"
 
 
 @click.command("compile")
 @target_argument
-@click.option("-o", "--output", metavar="DIR", default=".", help="Directory for the files.")
+@click.option("-o", "--output", metavar="DIR", default=".", help="Directory, or FILE.c.")
 @types_option
 @sizes_option
 @compile_options
@@ -49,20 +53,22 @@ def command(
     schedule: str | None,
     as_json: bool,
 ) -> None:
-    """Compile a function; write NAME.c, NAME.h and NAME.schedule.txt."""
+    """Compile a function; write its C text, header, schedule and certificate."""
     from polyopt.frontend.infer import show_type
 
     steps = schedule_text(schedule)
     prepared = prepare(target, types, parse_sizes(sizes))
     options = make_options(fp, threads, steps, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
-    name = prepared.target.name
+    directory, name = _place(output, prepared.target.name)
+    certificate = _certificate(prepared.program, compilation)
     written = write_files(
-        Path(output),
+        directory,
         {
             f"{name}.c": compilation.source.text,
             f"{name}.h": compilation.source.header,
             f"{name}.schedule.txt": f"{_TITLE.format(name)}\n{compilation.schedule_text}\n",
+            **({} if certificate is None else {f"{name}{SUFFIX}": certificate}),
         },
     )
     signature = ", ".join(
@@ -86,6 +92,22 @@ def command(
         return
     for path in written:
         result(str(path))
+
+
+def _place(output: str, name: str) -> tuple[Path, str]:
+    """Return the directory and the name of the files: `-o out/heat.c` names them too."""
+    path = Path(output)
+    return (path.parent, path.stem) if path.suffix == ".c" else (path, name)
+
+
+def _certificate(program: Program, compilation: Compilation) -> str | None:
+    """Return the text of the certificate; None, with a word, where it cannot be recorded."""
+    try:
+        return artefact_text(program, compilation.loops, compilation.source,
+                             compilation.schedule_text)  # fmt: skip
+    except RecordError as error:
+        talk(f"no certificate: the program cannot be recorded: {error}")
+        return None
 
 
 def write_files(directory: Path, files: dict[str, str]) -> list[Path]:

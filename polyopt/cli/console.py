@@ -43,13 +43,20 @@ def talk(text: str) -> None:
 
 def report_error(error: PolyoptError, as_json: bool) -> None:
     """Print an error: text on stderr, or JSON on stdout."""
-    if error.loc is not None:
-        error.loc = replace(error.loc, file=short_path(error.loc.file))
+    shorten(error)
     if as_json:
         result_json({"error": error_record(error)})
         return
     text = render(error)
     talk(paint_error(text) if has_colour(sys.stderr) else text)
+
+
+def shorten(error: PolyoptError) -> None:
+    """Name the files of an error relative to the current directory where they lie below it."""
+    if error.loc is not None:
+        error.loc = replace(error.loc, file=short_path(error.loc.file))
+    here = os.path.join(os.getcwd(), "")
+    error.notes = tuple(note.replace(here, "") for note in error.notes)
 
 
 def short_path(file: str) -> str:
@@ -63,15 +70,9 @@ def short_path(file: str) -> str:
 
 def error_record(error: PolyoptError) -> dict[str, object]:
     """Return an error as plain data."""
-    loc = error.loc
-    place = None if loc is None else {"file": loc.file, "line": loc.line, "col": loc.col}
-    return {
-        "code": error.code,
-        "message": error.message,
-        "loc": place,
-        "notes": list(error.notes),
-        "hint": error.hint,
-    }
+    from polyopt.report.findings import error_record as record
+
+    return record(error)
 
 
 def has_colour(stream: TextIO) -> bool:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import hashlib
 import importlib.util
 import inspect
 import sys
 import tokenize
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -34,12 +35,18 @@ class Target:
 def load_target(text: str) -> Target:
     """Return the function `text` names; raises PO0601 to PO0607."""
     path, name = _split(text)
-    source = _read(path)
-    _check_syntax(path, source)
-    module = _execute(path)
+    read_source(path)
+    module = load_module(path)
     if not name:
         name = _only_function(path, module)
     return _find(path, module, name)
+
+
+def read_source(path: Path) -> str:
+    """Return a file's text; raises PO0601 to PO0603."""
+    source = _read(path)
+    _check_syntax(path, source)
+    return source
 
 
 def _split(text: str) -> tuple[Path, str]:
@@ -96,18 +103,16 @@ def _syntax_loc(path: Path, error: SyntaxError) -> Loc:
     return Loc(str(path), line, col, end_line, end_col)
 
 
-def _execute(path: Path) -> ModuleType:
-    """Run the file as a module; what it prints is talk, not a result."""
-    name = f"polyopt_target_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None, "a .py file has a loader"
-    assert spec.loader is not None, "a .py file has a loader"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    sys.path.insert(0, str(path.parent.resolve()))
+def load_module(path: Path) -> ModuleType:
+    """Run the file as a module; what it prints is talk, not a result.  Raises PO0604.
+
+    A file of a package is imported under its full name, so that its relative imports work.
+    """
+    root, name = _home(path)
+    sys.path.insert(0, str(root))
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            spec.loader.exec_module(module)
+            return _run(root, path, name)
     except KeyboardInterrupt:
         raise
     except FrontendError:
@@ -121,7 +126,45 @@ def _execute(path: Path) -> ModuleType:
             'guard scripts with `if __name__ == "__main__":`',
         ) from None
     finally:
-        sys.path.remove(str(path.parent.resolve()))
+        if str(root) in sys.path:
+            sys.path.remove(str(root))
+
+
+def _home(path: Path) -> tuple[Path, str]:
+    """Return the folder that imports start from, and the file's name as a module."""
+    folder = path.parent.resolve()
+    if not (folder / "__init__.py").is_file():
+        return folder, f"polyopt_target_{path.stem}"
+    parts = [] if path.stem == "__init__" else [path.stem]
+    while (folder / "__init__.py").is_file() and folder.parent != folder:
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return folder, ".".join(parts)
+
+
+def _run(root: Path, path: Path, name: str) -> ModuleType:
+    top, dot, rest = name.partition(".")
+    if not dot and path.stem != "__init__":
+        return _from_file(name, path)
+    module = importlib.import_module(name)
+    if module.__file__ is not None and Path(module.__file__).resolve() == path.resolve():
+        return module
+    # another package of that name came first: import this one under a name of its own
+    digest = hashlib.blake2b(str(root).encode(), digest_size=6).hexdigest()
+    alias = f"polyopt_target_{top}_{digest}"
+    if alias not in sys.modules:
+        _from_file(alias, root / top / "__init__.py", [str(root / top)])
+    return importlib.import_module(f"{alias}{dot}{rest}")
+
+
+def _from_file(name: str, path: Path, inside: list[str] | None = None) -> ModuleType:
+    """Run a file as the module `name`; `inside`: where a package's modules are."""
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=inside)
+    assert spec is not None, "a .py file has a loader"
+    assert spec.loader is not None, "a .py file has a loader"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
     return module
 
 
@@ -144,14 +187,17 @@ def plain(value: object) -> Callable[..., Any] | None:
     return func if inspect.isfunction(func) else None
 
 
+def functions_of(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any], object]]:
+    """Yield the functions the file itself defines: name, function, and what has the name."""
+    for name, value in list(vars(module).items()):
+        func = plain(value)
+        if func is not None and func.__module__ == module.__name__:
+            yield name, func, value
+
+
 def _own_functions(module: ModuleType) -> list[str]:
     """Names of the functions the file itself defines, in textual order."""
-    found = []
-    for name, value in vars(module).items():
-        func = plain(value)
-        if func is not None and func.__module__ == module.__name__ and not name.startswith("_"):
-            found.append(name)
-    return found
+    return [name for name, _, _ in functions_of(module) if not name.startswith("_")]
 
 
 def _only_function(path: Path, module: ModuleType) -> str:

@@ -17,6 +17,7 @@ import click
 
 from polyopt.cli.load import Target, load_target
 from polyopt.errors import UsageError
+from polyopt.schedulefile import load_text
 
 if TYPE_CHECKING:
     from polyopt.frontend.argtypes import ArgType
@@ -39,10 +40,14 @@ class Prepared:
 
 def prepare(text: str, types: str | None, sizes: Mapping[str, int]) -> Prepared:
     """Load a target and build its Program; `sizes` may give values of integer arguments."""
+    return prepare_target(load_target(text), types, sizes)
+
+
+def prepare_target(target: Target, types: str | None, sizes: Mapping[str, int]) -> Prepared:
+    """Build the Program of a loaded target."""
     from polyopt.cli.typespec import parse_types
     from polyopt.frontend.infer import infer_types
 
-    target = load_target(text)
     found = parse_types(types, target.func) if types is not None else infer_types(target.func)
     return build_program(target, found, sizes)
 
@@ -104,7 +109,7 @@ def schedule_text(value: str | None) -> str | None:
         return value
     path = Path(value)
     if value and path.is_file():
-        return path.read_text(encoding="utf-8")
+        return load_text(path)
     raise UsageError(
         "PO0601",
         f"--schedule: there is no file `{value}`, and it is not a schedule",

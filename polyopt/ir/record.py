@@ -8,7 +8,7 @@ allow: other fields, types, names, versions, more than `MAX_RECORDS`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
 from enum import Enum
 from typing import Any, TypeVar
@@ -56,15 +56,19 @@ _CLASSES = classes_below(Program, LoopFunction, Source, Operand, Opaque)
 # -- writing ------------------------------------------------------------------------------------
 
 
-def encode(value: object) -> dict[str, object]:
-    """Return `value`, a record, as `{"version", "records"}`; the last record is the value."""
-    return {"version": VERSION, "records": _Writer().write(value)}
+def encode(value: object, file: Callable[[str], str] = str) -> dict[str, object]:
+    """Return `value`, a record, as `{"version", "records"}`; the last record is the value.
+
+    `file` gives the text that is written for the name of a source file.
+    """
+    return {"version": VERSION, "records": _Writer(file).write(value)}
 
 
 class _Writer:
     """Numbers records: equal ones get one number, those inside a record come before it."""
 
-    def __init__(self) -> None:
+    def __init__(self, file: Callable[[str], str]) -> None:
+        self.file = file
         self.rows: list[dict[str, object]] = []
         self.known: dict[tuple[object, ...], int] = {}
         self.numbers: dict[int, int] = {}  # by id; `kept` keeps the objects alive
@@ -92,6 +96,8 @@ class _Writer:
         row: dict[str, object] = {"is": cls.__name__}
         for field in layout_of(cls).fields:
             part = getattr(value, field.name)
+            if field.name == "file":
+                part = self.file(part)
             if not (has_default(field) and _same(part, field.default)):
                 row[field.name] = self._plain(field.shape, part)
         key = tuple((name, _frozen(part)) for name, part in row.items())

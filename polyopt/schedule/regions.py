@@ -41,6 +41,11 @@ def settle_regions(program: Program) -> Program:
     return replace(program, parts=judge.temporaries(judge.loops(program.parts), False))
 
 
+def independent(program: Program, loop: Repeat) -> bool:
+    """Tell whether the iterations of `loop`, a part of `program`, are proven independent."""
+    return _Judge(program).independent(loop) is not None
+
+
 def touched(part: Part) -> frozenset[str]:
     """Return the arrays that a part reads or writes, the parts inside it included."""
     match part:
@@ -106,7 +111,7 @@ class _Judge:
         result: list[Part] = []
         for part in parts:
             if isinstance(part, Repeat):
-                private = self._independent(part)
+                private = self.independent(part)
                 if private is None:
                     part = replace(part, body=self.loops(part.body))
                 else:
@@ -114,7 +119,7 @@ class _Judge:
             result.append(part)
         return tuple(result)
 
-    def _independent(self, loop: Repeat) -> tuple[str, ...] | None:
+    def independent(self, loop: Repeat) -> tuple[str, ...] | None:
         """Return the arrays private to an iteration, None when iterations depend on each other."""
         inside = tuple(all_parts(loop.body))
         if loop.going is not None or any(isinstance(p, Invoke | Allocate) for p in inside):

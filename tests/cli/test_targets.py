@@ -53,7 +53,7 @@ CASES = {
         "error[PO0605]: `demo.py` has no function `zzz`\n   = help: functions: scale, shift\n",
     ),
     "no function named": (
-        ["check", "demo.py"],
+        ["run", "demo.py"],
         2,
         "error[PO0607]: `demo.py` has 2 functions; none was named\n"
         "   = help: write demo.py:scale; functions: scale, shift\n",

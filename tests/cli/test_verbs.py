@@ -260,7 +260,8 @@ def test_a_claim_that_does_not_hold(polyopt, demo, claim, code):
 def test_the_refusal_shows_two_iterations(polyopt, demo):
     outcome = polyopt("check", "demo.py:blur", "--parallel", "i")
     assert "iteration (i=1) writes u[1], then iteration (i=2) reads it" in outcome.err
-    assert "  --> demo.py:17:9\n" in outcome.err
+    assert "  --> demo.py:16:5\n" in outcome.err
+    assert "note: demo.py:17:9: u[i] = 0.5" in outcome.err
 
 
 def test_the_source_order_is_legal(polyopt, demo):

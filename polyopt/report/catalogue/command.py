@@ -90,4 +90,24 @@ COMMAND: dict[str, Entry] = {
         "--sizes N=1, for a function that reads a[2]",
         "choose others with --sizes",
     ),
+    "PO0621": Entry(
+        "a comment for polyopt says nothing about a loop",
+        "# polyopt: paralel, or any such comment away from a `for` loop",
+        "write `# polyopt: parallel` or `# polyopt: fusable` on the loop's line or alone above it",
+    ),
+    "PO0622": Entry(
+        "a file is not a certificate, or a malformed one",
+        "polyopt check gemm.certificate.json, after the file was cut short",
+        "compile the function again; certificates are not written by hand",
+    ),
+    "PO0623": Entry(
+        "a C file has no certificate, or is not the text of the loops that were proven",
+        "polyopt check gemm.c, after a number in it was changed",
+        "compile the function again; the message shows the line that differs",
+    ),
+    "PO0624": Entry(
+        "a certificate claims what cannot be proven again",
+        "polyopt check gemm.c, after a loop's bound in the certificate was changed",
+        "compile the function again, with the version of polyopt that checks it",
+    ),
 }

@@ -1,0 +1,196 @@
+"""A compiled function as a file that can be checked again: program, loops, C digest, proof.
+
+In: what a compilation made.  Out: the text of `NAME.certificate.json`; and back, for `check`.
+Refuses: files that are too large, malformed (PO0622), or not what they say they are (PO0623).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from polyopt.emit import emit_c
+from polyopt.errors import PolyoptError, UsageError
+from polyopt.ir.loops import LoopFunction
+from polyopt.ir.program import Program
+from polyopt.ir.record import RecordError, decode, encode
+from polyopt.ir.source import Source
+from polyopt.proof import Certificate
+
+FORMAT = "polyopt-certificate 1"
+SUFFIX = ".certificate.json"
+MAX_BYTES = 128 * 1024 * 1024
+_KEYS = {
+    "format", "function", "schedule", "c", "program", "loops", "certificate", "versions",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Artefact:
+    """What a certificate file holds; `certificate` is None where nothing was proven."""
+
+    function: str
+    schedule: str
+    digest: str
+    program: Program
+    loops: LoopFunction
+    certificate: Mapping[str, Any] | None
+    versions: Mapping[str, str]
+
+
+def digest_of(text: str) -> str:
+    """Return the digest of a C text."""
+    return "blake2b-256:" + hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+
+
+def write_artefact(
+    program: Program,
+    loops: LoopFunction,
+    source: Source,
+    schedule: str,
+    certificate: Mapping[str, Any] | None,
+    versions: Mapping[str, str],
+) -> str:
+    """Return the text of the certificate file; raises `RecordError`."""
+    record = {
+        "format": FORMAT,
+        "function": program.name,
+        "versions": dict(versions),
+        "c": digest_of(source.text),
+        "schedule": schedule,
+        "certificate": certificate,
+        "program": encode(program, os.path.basename),
+        "loops": encode(loops, os.path.basename),
+    }
+    return _laid_out(record)
+
+
+def _laid_out(record: Mapping[str, Any]) -> str:
+    """Return the JSON text: one key a line, the records of a table and the claims one a line."""
+    parts = []
+    for key in sorted(record):
+        value = record[key]
+        table = value.get("records") if isinstance(value, dict) else None
+        if isinstance(table, list):
+            rows = ",\n".join(map(_json, table))
+            shown = f'{{"version":{_json(value["version"])},"records":[\n{rows}]}}'
+        elif isinstance(value, dict) and isinstance(value.get("claims"), list):
+            rest = ",".join(f"{_json(k)}:{_json(v)}" for k, v in value.items() if k != "claims")
+            rows = ",\n".join(map(_json, value["claims"]))
+            shown = f'{{{rest},"claims":[\n{rows}]}}'
+        else:
+            shown = _json(value)
+        parts.append(f"{_json(key)}:{shown}")
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def artefact_text(program: Program, loops: LoopFunction, source: Source, schedule: str) -> str:
+    """Return the text of the certificate file, with the proof made now; raises `RecordError`."""
+    certificate = prove(program, loops)
+    proven = None if certificate is None else certificate.to_record()
+    return write_artefact(program, loops, source, schedule, proven, _versions())
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of what made the loops and the proof."""
+    found = {"python": platform.python_version()}
+    for package in ("polyopt", "islpy"):
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def read_artefact(text: str, name: str) -> Artefact:
+    """Return what the text of a certificate file called `name` holds; raises PO0622."""
+    if len(text) > MAX_BYTES:
+        raise _malformed(name, f"it has over {MAX_BYTES} characters")
+    try:
+        data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_distinct)
+    except (ValueError, RecursionError) as error:
+        raise _malformed(name, f"it is not JSON: {str(error)[:80]}") from None
+    match data:
+        case {"format": str(form)} if form != FORMAT:
+            raise _malformed(name, f"its format is {form[:40]!r}, this polyopt reads {FORMAT!r}")
+        case {
+            "format": str(),
+            "function": str(function),
+            "schedule": str(schedule),
+            "c": str(digest),
+            "certificate": (dict() | None) as certificate,
+            "versions": dict(versions),
+        } if set(data) == _KEYS and _are_texts(versions):
+            pass
+        case _:
+            raise _malformed(name, "it has other fields than a certificate")
+    try:
+        program = decode(data["program"], Program)
+        loops = decode(data["loops"], LoopFunction)
+    except (RecordError, RecursionError, MemoryError) as error:
+        raise _malformed(name, str(error)) from None
+    return Artefact(function, schedule, digest, program, loops, certificate, versions)
+
+
+def emitted(artefact: Artefact, name: str) -> Source:
+    """Return what the recorded loops print; raises PO0622 where they are no kernel."""
+    try:
+        return emit_c(artefact.loops)
+    except PolyoptError:
+        raise
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError,
+            RecursionError) as error:  # fmt: skip
+        # well-typed records need not be a kernel: undeclared arrays, mixed element types
+        raise _malformed(name, f"its loops are no kernel ({type(error).__name__})") from None
+
+
+def prove(program: Program, loops: LoopFunction) -> Certificate | None:
+    """Return the certificate of `loops`, proven here and now."""
+    import polyopt.proof
+
+    certify = getattr(polyopt.proof, "certify", None)
+    return None if certify is None else certify(program, loops)
+
+
+def first_difference(one: str, two: str) -> tuple[int, str, str]:
+    """Return the first line, from 1, in which two texts differ, and both lines."""
+    first, second = one.split("\n"), two.split("\n")
+    for number, (a, b) in enumerate(zip(first, second, strict=False), start=1):
+        if a != b:
+            return number, a, b
+    number = min(len(first), len(second)) + 1
+    longer = first if len(first) > len(second) else second
+    line = longer[number - 1] if number <= len(longer) else ""
+    return (number, line, "") if longer is first else (number, "", line)
+
+
+def _malformed(name: str, reason: str) -> UsageError:
+    return UsageError(
+        "PO0622",
+        f"`{name}` is not a certificate: {reason}",
+        hint="compile the function again with `polyopt compile`",
+    )
+
+
+def _no_constant(text: str) -> object:
+    raise ValueError(f"{text} is not a number")
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is given twice")
+    return found
+
+
+def _are_texts(values: Mapping[object, object]) -> bool:
+    return all(isinstance(k, str) and isinstance(v, str) for k, v in values.items())

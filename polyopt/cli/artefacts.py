@@ -1,0 +1,166 @@
+"""Checking what `polyopt compile` wrote: the C text is the proven loops', and the proof holds.
+
+In: a folder, a `.c` file or a certificate.  Out: `Finding`s.
+Refuses: a C file without certificate (PO0623), a certificate that is none (PO0622).
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from polyopt.artefact import (
+    SUFFIX,
+    Artefact,
+    digest_of,
+    emitted,
+    first_difference,
+    prove,
+    read_artefact,
+)
+from polyopt.errors import Loc, PolyoptError, UsageError
+from polyopt.report.findings import Finding, Verdict
+
+
+def find_artefacts(text: str) -> tuple[Path, ...]:
+    """Return the certificates that a target names: none if it is no artefact."""
+    path = Path(text)
+    if path.is_dir():
+        return tuple(sorted(path.glob(f"*{SUFFIX}")))
+    if text.endswith(".json"):
+        return (path,)
+    if path.suffix in (".c", ".h"):
+        beside = path.with_name(path.stem + SUFFIX)
+        if not path.is_file():
+            raise UsageError("PO0601", f"there is no file `{path}`")
+        if not beside.is_file():
+            raise UsageError(
+                "PO0623",
+                f"`{path}` has no certificate: there is no `{beside.name}` beside it",
+                hint="write both with `polyopt compile FILE.py:FUNC -o DIR`",
+            )
+        return (beside,)
+    return ()
+
+
+def check_artefact(path: Path) -> tuple[Finding, ...]:
+    """Judge one artefact: each claim made of it is a finding."""
+    started = time.perf_counter()
+    name = path.name.removesuffix(SUFFIX)
+    try:
+        artefact = read_artefact(_text(path), path.name)
+        printed = emitted(artefact, path.name)
+    except PolyoptError as error:
+        return (_failed(name, "the certificate can be read", path, error, started),)
+    found = [_same_text(artefact, path, printed.text, started)]
+    header = path.with_name(f"{name}.h")
+    if header.is_file():
+        found += _same_file(artefact.function, header, printed.header)
+    return (*found, *_proof(artefact, path))
+
+
+def _same_text(artefact: Artefact, path: Path, printed: str, started: float) -> Finding:
+    """Judge that the C text is what the recorded loops print."""
+    name = path.name.removesuffix(SUFFIX)
+    beside = path.with_name(f"{name}.c")
+    claim = f"`{beside.name}` is the text of the certified loops"
+    text = _text(beside) if beside.is_file() else None
+    if text is not None and text != printed:
+        return _failed(artefact.function, claim, beside, _differs(beside, printed, text), started)
+    if artefact.digest != digest_of(printed):
+        error = UsageError(
+            "PO0623",
+            f"`{path.name}` was made for another C text than its loops print",
+            notes=_versions(artefact),
+            hint="compile the function again, with this version of polyopt",
+        )
+        return _failed(artefact.function, claim, path, error, started)
+    seconds = time.perf_counter() - started
+    return Finding(artefact.function, claim, Verdict.PROVEN, seconds=seconds, for_all=False)
+
+
+def _same_file(function: str, path: Path, printed: str) -> list[Finding]:
+    text = _text(path)
+    if text == printed:
+        return []
+    error = _differs(path, printed, text)
+    return [_failed(function, f"`{path.name}` is the header of the certified loops", path, error)]
+
+
+def _differs(path: Path, printed: str, text: str) -> UsageError:
+    line, expected, found = first_difference(printed, text)
+    return UsageError(
+        "PO0623",
+        f"`{path.name}` is not the text of the certified loops: line {line} differs",
+        loc=Loc(str(path), line, 1, line, len(found) + 1),
+        notes=(f"certified: {expected.strip()[:120]}", f"found:     {found.strip()[:120]}"),
+        hint="compile the function again; a text that was changed by hand is not proven",
+    )
+
+
+def _versions(artefact: Artefact) -> tuple[str, ...]:
+    made = ", ".join(f"{name} {version}" for name, version in sorted(artefact.versions.items()))
+    return (f"it was made by {made}"[:200],)
+
+
+def _proof(artefact: Artefact, path: Path) -> tuple[Finding, ...]:
+    """Judge the loops against the program again, and compare with the recorded claims."""
+    started = time.perf_counter()
+    recorded = artefact.certificate
+    claim = "its loops compute what the program does"
+    if recorded is None:
+        error = UsageError("PO0623", f"`{path.name}` says that nothing was proven")
+        return (_failed(artefact.function, claim, path, error, started, Verdict.OPEN),)
+    certificate = prove(artefact.program, artefact.loops)
+    if certificate is None:
+        error = UsageError("PO0624", f"`{path.name}` cannot be proven again: no proof is known")
+        return (_failed(artefact.function, claim, path, error, started, Verdict.OPEN),)
+    found = []
+    for fault in certificate.faults:
+        error = UsageError(
+            "PO0624",
+            f"{fault.kind.value} of {fault.subject}: {fault.verdict.value}: {fault.reason}",
+            notes=(f"formula: {fault.formula}"[:400],),
+            hint="the loops are not those of the program: compile the function again",
+        )
+        verdict = Verdict(fault.verdict.value)
+        name = f"{fault.kind.value} of {fault.subject}"
+        found.append(_failed(artefact.function, name, path, error, started, verdict))
+    if certificate.to_record() != recorded:
+        error = UsageError(
+            "PO0624",
+            f"`{path.name}` claims what was not proven, or not in these words",
+            notes=_versions(artefact),
+            hint="compile the function again, with this version of polyopt",
+        )
+        found.append(_failed(artefact.function, "its claims", path, error, started))
+    if found:
+        return tuple(found)
+    count = len(certificate.claims)
+    seconds = time.perf_counter() - started
+    claim = f"{claim} ({count} claims)"
+    return (Finding(artefact.function, claim, Verdict.PROVEN, seconds=seconds),)
+
+
+def _failed(
+    function: str,
+    claim: str,
+    path: Path,
+    error: PolyoptError,
+    started: float = 0.0,
+    verdict: Verdict = Verdict.REFUTED,
+) -> Finding:
+    loc = error.loc or Loc(str(path), 1, 1, 1, 1)
+    seconds = time.perf_counter() - started if started else 0.0
+    return Finding(function, claim, verdict, loc, error, seconds=seconds)
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > 200_000_000:
+            raise UsageError("PO0622", f"`{path}` is too large")
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        raise UsageError("PO0601", f"there is no file `{path}`") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError("PO0622", f"`{path}` cannot be read: {error}") from None
