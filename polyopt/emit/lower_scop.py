@@ -59,7 +59,7 @@ def lower_scop(schedule: Schedule, names: frozenset[str]) -> Lowered:
     homes = contraction_loops(scop, schedule.tree)
     body, local = localize(reindex(body), scop.arrays, homes)
     body, arrays = shrink(body, tuple(a for a in scop.arrays if a.name not in local), homes)
-    reassociable = frozenset(s.name for s in scop.statements if s.is_reassociable)
+    reassociable = frozenset(source_name(s) for s in scop.statements if s.is_reassociable)
     expanded = tuple(a for a in arrays if a.role is Role.TEMP)
     return Lowered(body, frozenset(local), reassociable, expanded, arrays)
 
@@ -112,14 +112,18 @@ class _Lowering:
         return instance_of(statement, instance)
 
 
+def source_name(statement: Statement) -> str:
+    """Return the name of the source's statement that one computes; "" where there is none."""
+    return statement.name if statement.origin is None else statement.origin.statement
+
+
 def instance_of(statement: Statement, instance: tuple[Expr, ...]) -> Body:
     """Return the assignment that runs one instance of a statement, guarded if the statement is."""
     values = dict(zip(statement.iters, instance, strict=True))
     target = place(statement.target, values)
     assert isinstance(target, Load)
-    name = statement.name
+    name = source_name(statement)
     if statement.origin is not None:
-        name = statement.origin.statement
         instance = tuple(simplified(part, values) for part in statement.origin.instance)
     assign = Assign(target, place(statement.value, values), name, instance)
     if statement.guard is None:

@@ -1,40 +1,57 @@
 """Transformation records: each changes a tree's structure; `Schedule.apply` judges the result."""
 
 from polyopt.transforms.affine import Affine, Fusion
+from polyopt.transforms.contract import Contract
 from polyopt.transforms.cut import Cut
 from polyopt.transforms.diamond import Diamond
 from polyopt.transforms.distribute import Distribute
+from polyopt.transforms.expand import Expand
 from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.interchange import Interchange
+from polyopt.transforms.layout import Dimension, LayOut, read_dimension
 from polyopt.transforms.pack import Pack
 from polyopt.transforms.parallelize import Parallelize
 from polyopt.transforms.peel import Peel
+from polyopt.transforms.recompute import Recompute
 from polyopt.transforms.reorder import Reorder
 from polyopt.transforms.reverse import Reverse
+from polyopt.transforms.rfactor import Rfactor
 from polyopt.transforms.separate import Separate
 from polyopt.transforms.shift import Shift
 from polyopt.transforms.sink import Sink
 from polyopt.transforms.skew import Skew
 from polyopt.transforms.split import Split
 from polyopt.transforms.strip import Strip
-from polyopt.transforms.text import parse_schedule, parse_schedules, parse_steps, show_schedules
+from polyopt.transforms.text import (
+    check_text,
+    parse_schedule,
+    parse_schedules,
+    parse_steps,
+    show_schedules,
+)
 from polyopt.transforms.tile import Tile
 from polyopt.transforms.unroll import Unroll
 from polyopt.transforms.vectorize import Vectorize
 
 __all__ = [
     "Affine",
+    "Contract",
     "Cut",
     "Diamond",
+    "Dimension",
     "Distribute",
+    "Expand",
     "Fuse",
     "Fusion",
     "Interchange",
+    "LayOut",
     "Pack",
     "Parallelize",
     "Peel",
+    "Recompute",
     "Reorder",
     "Reverse",
+    "Rfactor",
     "Separate",
     "Shift",
     "Sink",
@@ -44,8 +61,10 @@ __all__ = [
     "Tile",
     "Unroll",
     "Vectorize",
+    "check_text",
     "parse_schedule",
     "parse_schedules",
     "parse_steps",
+    "read_dimension",
     "show_schedules",
 ]

@@ -24,10 +24,10 @@ def find_array(scop: Scop, name: str, step: str, roles: Collection[Role] = tuple
             "PO0331", f"{step}: there is no array `{name}`", hint=f"arrays: {names or 'none'}"
         )
     if found[0].role not in roles:
-        what = {Role.TEMP: "a temporary", Role.INPUT: "only read", Role.OUTPUT: "a result"}
+        what = "a temporary" if found[0].role is Role.TEMP else "the caller's"
         raise ScheduleError(
             "PO0331",
-            f"{step}: {name} is {what.get(found[0].role, 'an argument')}: its place is the caller's",
+            f"{step}: {name} is {what}, the step cannot change where its values are",
             hint=f"`pack({name}, LOOP)` makes a copy that the step can change",
         )
     return found[0]

@@ -26,6 +26,11 @@ class Side:
     origin: Expr
     extent: Expr
 
+    @property
+    def is_single(self) -> bool:
+        """There is one element, whatever the loops' values are."""
+        return self.extent == integer(1)
+
 
 def box(
     touched: isl.Map, loops: tuple[str, ...], params: tuple[str, ...], what: str
@@ -48,7 +53,7 @@ def _side(
         raise unbounded(what, dim)
     least, most = line.dim_min(0), line.dim_max(0)
     best: Side | None = None
-    for origin in (*_affine_origins(least), least):
+    for origin in (*_affine_origins(least), *_common_origin(line), least):
         extent = _extent(origin, most, params)
         if extent is None:
             continue
@@ -89,6 +94,14 @@ def _affine_origins(least: isl.PwAff) -> list[isl.PwAff]:
         if function.gt_set(least).is_empty():
             found.append(function)
     return found
+
+
+def _common_origin(line: isl.Map) -> list[isl.PwAff]:
+    """Return the least value for all values of the loops, if there is one, as their function."""
+    values = line.range()
+    if not values.dim_has_any_lower_bound(isl.dim_type.set, 0):
+        return []
+    return [values.dim_min(0).insert_domain(line.domain().get_space())]
 
 
 def _extent(origin: isl.PwAff, most: isl.PwAff, params: tuple[str, ...]) -> Expr | None:

@@ -15,16 +15,21 @@ from polyopt.schedule.sizes import show_steps
 from polyopt.schedulefile import NOWHERE, Call, Let, nearest, read_items
 from polyopt.transforms.affine import Affine, Fusion
 from polyopt.transforms.arguments import Arguments
+from polyopt.transforms.contract import Contract
 from polyopt.transforms.cut import Cut
 from polyopt.transforms.diamond import Diamond
 from polyopt.transforms.distribute import Distribute
+from polyopt.transforms.expand import Expand
 from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.interchange import Interchange
+from polyopt.transforms.layout import LayOut, read_dimension
 from polyopt.transforms.pack import Pack
 from polyopt.transforms.parallelize import Parallelize
 from polyopt.transforms.peel import Peel
+from polyopt.transforms.recompute import Recompute
 from polyopt.transforms.reorder import Reorder
 from polyopt.transforms.reverse import Reverse
+from polyopt.transforms.rfactor import Rfactor
 from polyopt.transforms.separate import Separate
 from polyopt.transforms.shift import Shift
 from polyopt.transforms.sink import Sink
@@ -49,6 +54,11 @@ def _affine(a: Arguments) -> Affine:
     return Affine(a.choice(0, Fusion))
 
 
+def _contract(a: Arguments) -> Contract:
+    a.at_least(1)
+    return Contract(a.name(0), a.sizes(1))
+
+
 def _cut(a: Arguments) -> Cut:
     a.count(2)
     return Cut(a.name(0), a.number(1))
@@ -64,9 +74,26 @@ def _distribute(a: Arguments) -> Distribute:
     return Distribute(a.name(0), *a.numbers(1))
 
 
+def _expand(a: Arguments) -> Expand:
+    a.at_least(2)
+    first, *loops = (a.name(position) for position in range(len(a.call.words)))
+    return Expand(first, tuple(loops))
+
+
 def _fuse(a: Arguments) -> Fuse:
     a.count(2, 3)
     return Fuse(a.name(0), a.name(1), *a.numbers(2))
+
+
+def _layout(a: Arguments) -> LayOut:
+    a.at_least(2)
+    found = []
+    for word in a.call.words[1:]:
+        dimension = read_dimension(word.text)
+        if dimension is None:
+            raise a.wrong(f"`{word.text}` is no dimension: 1, 0/32, 0%32 or 1+8", word)
+        found.append(dimension)
+    return LayOut(a.name(0), tuple(found))
 
 
 def _reorder(a: Arguments) -> Reorder:
@@ -107,16 +134,22 @@ def _tile(a: Arguments) -> Tile:
 
 STEPS: dict[str, _Step] = {
     "affine": _Step("affine(max)", _affine),
+    "contract": _Step("contract(T, 2, 0)", _contract),
     "cut": _Step("cut(L0, 1)", _cut),
     "diamond": _Step("diamond(L0, 32)", _diamond),
     "distribute": _Step("distribute(L0, 1)", _distribute),
+    "expand": _Step("expand(T, i)", _expand),
     "fuse": _Step("fuse(L0, L1)", _fuse),
     "interchange": _Step("interchange(i, j)", lambda a: Interchange(*a.names(2))),
+    "layout": _Step("layout(T, 1, 0)", _layout),
     "pack": _Step("pack(B, k_tile)", lambda a: Pack(*a.names(2))),
     "parallelize": _Step("parallelize(i)", lambda a: Parallelize(*a.names(1))),
     "peel": _Step("peel(L0)", lambda a: Peel(*a.names(1))),
+    "privatise": _Step("privatise(T, i)", _expand),
+    "recompute": _Step("recompute(T, i_tile)", lambda a: Recompute(*a.names(2))),
     "reorder": _Step("reorder(L0, 1, 0)", _reorder),
     "reverse": _Step("reverse(i)", lambda a: Reverse(*a.names(1))),
+    "rfactor": _Step("rfactor(S0, i_tile)", lambda a: Rfactor(*a.names(2))),
     "separate": _Step("separate(L0.point, L0.point2, 6, 16)", _separate),
     "shift": _Step("shift(i, S1, 1)", _shift),
     "sink": _Step("sink(i)", lambda a: Sink(*a.names(1))),
@@ -138,13 +171,31 @@ class Placed:
     loc: Loc
 
 
+class _Open(dict[str, int]):
+    """Values of sizes in which every name has one."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> int:
+        return 1
+
+
+def check_text(text: str) -> None:
+    """Raise what `read_steps` raises, but for sizes that have no value yet."""
+    _read(text, _Open())
+
+
 def read_steps(text: str) -> tuple[Placed, ...]:
     """Return the steps written in `text` with their places.
 
     Raises `ScheduleError` PO0321 (syntax), PO0322 (unknown step), PO0323 (arguments), PO0326 (a
     size without a value), PO0329 (version, length).
     """
-    lets: dict[str, int] = {}
+    return _read(text, {})
+
+
+def _read(text: str, lets: dict[str, int]) -> tuple[Placed, ...]:
     found: list[Placed] = []
     part = 0
     for item in read_items(text):
@@ -181,7 +232,7 @@ def _part(arguments: Arguments) -> int:
 def _step(call: Call, lets: dict[str, int]) -> Transform:
     known = STEPS.get(call.name)
     if known is not None:
-        return known.make(Arguments(call, dict(lets), known.example))
+        return known.make(Arguments(call, lets, known.example))
     near = nearest(call.name, STEPS)
     hint = f"steps: {', '.join(STEPS)}"
     if near is not None:

@@ -1,0 +1,145 @@
+"""An array for what one iteration of a loop uses of another one.
+
+In: a region, an array.  Out: its local array, statements that use it, copies in and out.
+Refuses: a footprint that nothing bounds (PO0332).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import islpy as isl
+
+from polyopt.ir.affine import index_box, index_map, set_space
+from polyopt.ir.expr import Expr, Iter, Load, add, normalize, show, substitute
+from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
+from polyopt.transforms.accesses import redirected
+from polyopt.transforms.footprint import Side, box, hull_box, ranges, shifted
+from polyopt.transforms.region import Nest, Region, fresh_name, loop_nest
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """An array for what an iteration of a region uses of another: the loops' values, then a box."""
+
+    region: Region
+    source: Array
+    array: Array
+    loops: tuple[Side, ...]
+    sides: tuple[Side, ...]
+
+    @staticmethod
+    def of(region: Region, source: Array, wish: str, step: str) -> Local:
+        """Return the local array for all accesses; raises `ScheduleError` PO0332."""
+        scop = region.scop
+        touched: isl.Map | None = None
+        for name in region.values:
+            statement = scop.statement(name)
+            for access in (statement.write, *statement.reads):
+                if access.array == source.name:
+                    own = access.relation.intersect_params(scop.context)
+                    part = region.map_loops(name).reverse().apply_range(own)
+                    touched = part if touched is None else touched.union(part)
+        assert touched is not None
+        return Local.around(region, source, touched, wish, step)
+
+    @staticmethod
+    def around(region: Region, source: Array, touched: isl.Map, wish: str, step: str) -> Local:
+        """Return the local array for { values of the loops -> element }; raises as `of` does."""
+        scop = region.scop
+        names = loop_names(region)
+        sides = box(touched.coalesce(), names, scop.params, step)
+        loops = ranges(touched.domain(), scop.params, step)
+        taken = {a.name for a in scop.arrays} | set(scop.params)
+        shape = tuple(side.extent for side in (*loops, *sides) if not side.is_single)
+        array = Array(fresh_name(wish, taken), source.dtype, shape, Role.TEMP)
+        return Local(region, source, array, loops, sides)
+
+    def cell(self, values: tuple[Expr, ...], index: tuple[Expr, ...]) -> Load:
+        """Return the cell for an element, subscripts given, in an iteration of the loops."""
+        names = dict(zip(loop_names(self.region), values, strict=True))
+        sides = (*self.loops, *self.moved(names))
+        pairs = zip((*values, *index), sides, strict=True)
+        found = tuple(shifted(i, side) for i, side in pairs if not side.is_single)
+        return Load(self.array.name, found, self.array.dtype)
+
+    def elements(self, loops: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[Expr, ...]]:
+        """Return iterators over the box, none for a side of one element, and the subscripts."""
+        names: list[str] = []
+        index: list[Expr] = []
+        values = dict(zip(loop_names(self.region), map(Iter, loops), strict=True))
+        for dim, side in enumerate(self.moved(values)):
+            if side.is_single:
+                index.append(side.origin)
+                continue
+            taken = (*loops, *names, *self.region.scop.params)
+            names.append(fresh_name(f"{self.source.name}{dim}", taken))
+            index.append(normalize(add(Iter(names[-1]), side.origin)))
+        return tuple(names), tuple(index)
+
+    def moved(self, values: Mapping[str, Expr]) -> tuple[Side, ...]:
+        """Return the sides of the box for values of the loops."""
+        return tuple(replace(s, origin=substitute(s.origin, dict(values))) for s in self.sides)
+
+    def redirected(self) -> Scop:
+        """Return the Scop in which the region's statements use the local array."""
+        statements = []
+        for statement in self.region.scop.statements:
+            values = self.region.values.get(statement.name)
+            if values is not None:
+                place_of = partial(self.cell, values)
+                statement = redirected(statement, self.source.name, place_of)
+            statements.append(statement)
+        arrays = (*self.region.scop.arrays, self.array)
+        return replace(self.region.scop, arrays=arrays, statements=tuple(statements))
+
+    def copy(self, wish: str, cells: isl.Set, *, out: bool) -> Statement:
+        """Return the statement that copies `cells` of the local array in or out."""
+        scop = self.region.scop
+        loops = loop_names(self.region)
+        names, index = self.elements(loops)
+        iters = (*loops, *names)
+        name = fresh_name(wish, (s.name for s in scop.statements))
+        cell = self.cell(tuple(map(Iter, loops)), index)
+        element = Load(self.source.name, index, self.source.dtype)
+        space = set_space(scop.params, name, iters)
+        to_cell = index_map(isl.Set.universe(space), self.array.name, cell.index)
+        domain = to_cell.intersect_range(cells).domain().coalesce()
+        if not out:
+            to_element = index_map(isl.Set.universe(space), self.source.name, index)
+            domain = self._rounded(domain, to_element)
+        target, value = (element, cell) if out else (cell, element)
+        text = f"{show(target)} = {show(value)}"
+        origin = Origin("")
+        return Statement(name, iters, domain, (), target, value, None, text, origin=origin)
+
+    def _rounded(self, domain: isl.Set, to_element: isl.Map) -> isl.Set:
+        """Return a set with simple loops: elements that nobody writes may be copied needlessly."""
+        if domain.n_basic_set() == 1:
+            return domain
+        scop = self.region.scop
+        whole = index_box(self.source.name, self.source.shape, scop.params)
+        hull = hull_box(domain, len(self.region.loops))
+        hull = hull.intersect(to_element.intersect_range(whole).domain())
+        added = hull.subtract(domain).apply(to_element)
+        writes = (s.write for s in scop.statements if s.write.array == self.source.name)
+        if all(added.is_disjoint(write.relation.range()) for write in writes):
+            return hull
+        return domain
+
+    def nest(self, statement: Statement) -> Nest:
+        """Return the loops of a copy, called as the statement."""
+        loops = len(self.region.loops)
+        names = statement.iters[loops:]
+        tree = loop_nest(self.region.tree, statement.name, statement, loops, names)
+        return Nest((statement,), tree)
+
+
+def loop_names(region: Region) -> tuple[str, ...]:
+    """Return a name for each of the region's loops, no two the same."""
+    names: list[str] = []
+    for name in region.loops:
+        names.append(fresh_name(name, (*names, *region.scop.params)))
+    return tuple(names)

@@ -1,0 +1,197 @@
+"""Recompute: compute a temporary's values again where they are used, instead of storing them.
+
+In: a temporary, a loop that reads it.  Out: in every iteration of the loop, copies of its producers
+for the values that this iteration needs; the producers themselves when nobody else needs them.
+Refuses: a loop that does not read it or also writes it; producers under conditions on data; values
+made from others that are no longer there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import islpy as isl
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.expr import Iter, show
+from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
+from polyopt.schedule.data import DataStep, Renewal
+from polyopt.schedule.dataflow import Flow
+from polyopt.schedule.rebase import rebased
+from polyopt.schedule.tree import LoopRef, Tree
+from polyopt.transforms.accesses import find_array, redirected, touching
+from polyopt.transforms.local import Local, loop_names
+from polyopt.transforms.prune import pruned
+from polyopt.transforms.reference import loop
+from polyopt.transforms.region import Nest, Region, enter, fresh_name, loop_nest, place
+
+
+@dataclass(frozen=True, slots=True)
+class Recompute(DataStep):
+    """Compute what one iteration of `loop` needs of `array` in that iteration (overlapped tiling:
+    Krishnamoorthy et al., "Effective automatic parallelization of stencil computations", 2007).
+
+    Neighbouring iterations compute what both need twice.
+    """
+
+    array: str
+    loop: str
+
+    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+        """Return the changed program.
+
+        Raises `ScheduleError` PO0301, PO0302, PO0331, PO0332, PO0334.
+        """
+        array = find_array(scop, self.array, str(self), (Role.TEMP,))
+        ref = loop(tree, self.loop, str(self))
+        region = enter(scop, tree, ref, touching(scop, array.name))
+        again = self._again(region, array, ref)
+        local = Local.around(region, array, again.touched, f"{array.name}_again", str(self))
+        inside = local.redirected()
+        made = tuple(again.statement(local, name) for name in again.needed)
+        with_copies = replace(region, scop=replace(inside, statements=(*made, *inside.statements)))
+        placed = place(with_copies, tuple(_nest(with_copies, s) for s in made), ())
+        new = with_copies.scop
+        same = dict(region.same)
+        for name, statement in zip(again.needed, made, strict=True):
+            iters = scop.statement(name).iters
+            same[statement.name] = Origin(name, tuple(map(Iter, iters)))
+        if not _is_read(new, array.name, set(again.needed)):
+            new, placed = _without(new, placed, array.name)
+        kept = {s.name for s in new.statements}
+        return Renewal(new, placed, {n: o for n, o in same.items() if n in kept})
+
+    def _again(self, region: Region, array: Array, ref: LoopRef) -> _Again:
+        """Return what has to be computed again; raises `ScheduleError` PO0331, PO0334."""
+        readers = [region.scop.statement(name) for name in region.values]
+        if not readers:
+            raise ScheduleError(
+                "PO0331",
+                f"{self}: nothing inside the loop reads {array.name}",
+                hint="name a loop that reads the array",
+            )
+        for statement in region.scop.statements:
+            if statement.target.array != array.name:
+                continue
+            if statement.name in region.values:
+                raise self._refused(f"{ref} computes {array.name} itself", statement)
+            if statement.guard is not None or not statement.write.exact:
+                raise self._refused("its values depend on conditions or subscripts", statement)
+        return _Again.of(region, array)
+
+    def _refused(self, reason: str, statement: Statement) -> ScheduleError:
+        return ScheduleError(
+            "PO0334",
+            f"{self}: {reason}",
+            loc=statement.loc,
+            hint=f"store the values; `pack({self.array}, {self.loop})` keeps them near",
+        )
+
+    def __str__(self) -> str:
+        return f"recompute({self.array}, {self.loop})"
+
+
+@dataclass(frozen=True, eq=False)
+class _Again:
+    """Instances to run again: `needed` is, by producer, { values of the loops -> instance }.
+
+    `touched` is { values of the loops -> element } of all that is then written or read.
+    """
+
+    region: Region
+    needed: dict[str, isl.Map]
+    touched: isl.Map
+
+    @staticmethod
+    def of(region: Region, array: Array) -> _Again:
+        wanted = _wanted(region, array.name)
+        needed: dict[str, isl.Map] = {}
+        touched: list[isl.Map] = []
+        for statement in region.scop.statements:
+            own = wanted.intersect_range(isl.UnionSet.from_set(statement.domain))
+            if not own.is_empty():
+                needed[statement.name] = isl.Map.from_union_map(own)
+                touched += _elements(statement, array.name, needed[statement.name])
+        for name in region.values:
+            loops = region.map_loops(name).reverse()
+            touched += _elements(region.scop.statement(name), array.name, loops)
+        whole = touched[0]
+        for part in touched[1:]:
+            whole = whole.union(part)
+        return _Again(region, needed, whole.coalesce())
+
+    def statement(self, local: Local, name: str) -> Statement:
+        """Return the copy of a producer; its first iterators are the loops."""
+        scop = self.region.scop
+        old = scop.statement(name)
+        loops = tuple(
+            fresh_name(loop, (*old.iters, *scop.params)) for loop in loop_names(self.region)
+        )
+        made = redirected(old, local.source.name, partial(local.cell, tuple(map(Iter, loops))))
+        own = fresh_name(f"{name}_again", (s.name for s in scop.statements))
+        runs = self.needed[name]
+        count = runs.dim(isl.dim_type.in_)
+        domain = runs.reset_tuple_id(isl.dim_type.in_).wrap().flatten().set_tuple_name(own)
+        iters = (*loops, *old.iters)
+        for position, iterator in enumerate(iters):
+            domain = domain.set_dim_name(isl.dim_type.set, position, iterator)
+        assert len(iters) == count + len(old.iters)
+        origin = old.origin or Origin(name, tuple(map(Iter, old.iters)))
+        text = f"{old.text}  # again: up to {_cells(local)} elements in an iteration"
+        return replace(made, name=own, iters=iters, domain=domain, text=text, origin=origin)
+
+
+def _wanted(region: Region, array: str) -> isl.UnionMap:
+    """Return { values of the loops -> instances that what the iteration reads is made by }."""
+    flow = Flow(rebased(region.scop, region.tree))
+    wanted, chain = flow.empty, flow.empty
+    for statement in region.scop.statements:
+        inside = statement.name in region.values
+        for number, read in enumerate(statement.reads):
+            if read.array != array:
+                continue
+            producers = flow.of_read(statement, number).writers.reverse()
+            if inside:
+                loops = isl.UnionMap.from_map(region.map_loops(statement.name)).reverse()
+                wanted = wanted.union(loops.apply_range(producers))
+            else:
+                chain = chain.union(producers)
+    if not chain.is_empty():
+        earlier, _ = chain.transitive_closure()
+        wanted = wanted.union(wanted.apply_range(earlier))
+    return wanted.coalesce()
+
+
+def _elements(statement: Statement, array: str, runs: isl.Map) -> list[isl.Map]:
+    """Return { values of the loops -> elements of the array that the runs touch }."""
+    accesses = (a for a in (statement.write, *statement.reads) if a.array == array)
+    return [runs.apply_range(access.relation) for access in accesses]
+
+
+def _cells(local: Local) -> str:
+    return " x ".join(show(side.extent) for side in local.sides) or "1"
+
+
+def _nest(region: Region, statement: Statement) -> Nest:
+    loops = len(region.loops)
+    names = tuple(f"{name}_again" for name in statement.iters[loops:])
+    return Nest((statement,), loop_nest(region.tree, statement.name, statement, loops, names))
+
+
+def _is_read(scop: Scop, array: str, producers: set[str]) -> bool:
+    """Tell whether anything but the producers themselves reads the array."""
+    return any(
+        access.array == array
+        for statement in scop.statements
+        if statement.name not in producers
+        for access in statement.reads
+    )
+
+
+def _without(scop: Scop, tree: Tree, array: str) -> tuple[Scop, Tree]:
+    """Return the program without an array that nobody reads, and without what writes it."""
+    statements = tuple(s for s in scop.statements if s.target.array != array)
+    arrays = tuple(a for a in scop.arrays if a.name != array)
+    left = replace(scop, statements=statements, arrays=arrays)
+    return left, pruned(tree, left.domain)

@@ -1,0 +1,231 @@
+"""Rfactor: give each iteration of a loop a partial result of a reduction, combined after the loop.
+
+In: a reduction, a loop.  Out: partial results that start at the operator's identity, the reduction
+into them, their combination in the loop's order.
+Refuses: a statement that is no reduction or whose order counts; an element that something else uses
+in the loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyopt.errors import IllegalSchedule, ScheduleError
+from polyopt.ir.affine import index_map, set_space
+from polyopt.ir.expr import Binary, Const, Iter, Load, show
+from polyopt.ir.scop import Origin, Reduction, Scop, Statement
+from polyopt.schedule.data import DataStep, Renewal, ValueWitness
+from polyopt.schedule.tree import LoopRef, Tree
+from polyopt.schedule.witness import smallest_pair
+from polyopt.transforms.identity import identity, is_exact
+from polyopt.transforms.local import Local, loop_names
+from polyopt.transforms.reference import loop
+from polyopt.transforms.region import (
+    Nest,
+    Region,
+    enter,
+    fresh_name,
+    loop_nest,
+    place,
+    place_around,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rfactor(DataStep):
+    """Split the reduction `statement` over `loop` (Suriana, Adams, Kamil, "Parallel associative
+    reductions in Halide", 2017).
+
+    The partial results are called `c_part`; after the step no iteration of the loop needs another.
+    """
+
+    statement: str
+    loop: str
+
+    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+        """Return the changed program.
+
+        Raises `ScheduleError` PO0301, PO0302, PO0332, PO0333, `IllegalSchedule` PO0333.
+        """
+        reduction, start = self._reduction(scop)
+        ref = loop(tree, self.loop, str(self))
+        region = enter(scop, tree, ref, (self.statement,))
+        if not region.values:
+            raise self._refused(f"{self.statement} is not inside the loop")
+        (name,) = region.values
+        self._check_alone(region, name)
+        source = scop.array(reduction.target.array)
+        local = Local.of(region, source, f"{source.name}_part", str(self))
+        partial = local.redirected()
+        before = _start(local, name, start, f"{source.name}_start")
+        after = _combination(local, name, reduction, f"{source.name}_join")
+        inner = place(
+            replace(region, scop=partial), (_nest(region, before, len(region.loops)),), ()
+        )
+        first = len(region.loops) - 1
+        joined = replace(partial, statements=(*partial.statements, before))
+        outer = replace(region, scop=joined, tree=inner)
+        placed = place_around(outer, (), (_nest(outer, after, first),))
+        new = replace(partial, statements=(before, *partial.statements, after))
+        copies = frozenset((before.name, after.name))
+        apart = frozenset((source.name, local.array.name))
+        return Renewal(new, placed, region.same, copies, apart)
+
+    def _reduction(self, scop: Scop) -> tuple[Statement, Const]:
+        """Return the statement and its operator's identity; raises `ScheduleError` PO0333."""
+        known = [s for s in scop.statements if s.name == self.statement]
+        if not known:
+            names = ", ".join(s.name for s in scop.statements if s.reduction is not None)
+            raise ScheduleError(
+                "PO0333",
+                f"{self}: there is no statement `{self.statement}`",
+                hint=f"reductions: {names or 'none'}",
+            )
+        statement = known[0]
+        if statement.reduction is None:
+            raise self._refused("it does not update its target by an operator", statement)
+        op, dtype = statement.reduction.op, statement.target.dtype
+        start = identity(op, dtype)
+        if start is None:
+            raise self._refused(f"`{op.value}` of {dtype} cannot be split", statement)
+        if not (statement.reduction.reassociable or is_exact(op, dtype)):
+            raise self._refused(
+                f"the source fixes the order of `{op.value}` of {dtype}, and it can be seen in the "
+                "last bits",
+                statement,
+            )
+        if not statement.write.exact:
+            raise self._refused("its target is found while the kernel runs", statement)
+        own = [a for a in statement.reads if a.array == statement.target.array]
+        if len(own) != 1 or own[0].index != statement.target.index:
+            raise self._refused(f"it reads {statement.target.array} elsewhere, too", statement)
+        return statement, start
+
+    def _refused(self, reason: str, statement: Statement | None = None) -> ScheduleError:
+        return ScheduleError(
+            "PO0333",
+            f"{self}: {reason}",
+            loc=None if statement is None else statement.loc,
+            hint="write the reduction as `np.sum`, `@` or `+=` on an array of its own",
+        )
+
+    def _check_alone(self, region: Region, name: str) -> None:
+        """Check that nothing else in the loop touches the reduction's elements.
+
+        Loops around being equal, the partial results are combined only after the loop.
+        """
+        scop = region.scop
+        statement = scop.statement(name)
+        array = statement.target.array
+        touched = _outer_cells(region, name, scop)
+        others = enter(
+            scop, region.tree, LoopRef(region.label, region.position), _users(scop, array, name)
+        )
+        for other in others.values:
+            user = others.scop.statement(other)
+            for access in (user.write, *user.reads):
+                if access.array != array:
+                    continue
+                here = _cells(others, other, access.relation)
+                both = touched.apply_range(here.reverse())
+                if not both.is_empty():
+                    raise self._conflict(statement, user, array, both, others.scop)
+
+    def _conflict(
+        self, statement: Statement, user: Statement, array: str, both: isl.Map, scop: Scop
+    ) -> IllegalSchedule:
+        params, first, second = smallest_pair(both, scop)
+        env = ", ".join(f"{n}={v}" for n, v in params.items())
+        one = _iteration(statement, first)
+        two = _iteration(user, second)
+        witness = ValueWitness(
+            array, (user.name, second), None, (statement.name, first), None, tuple(params.items())
+        )
+        return IllegalSchedule(
+            "PO0333",
+            f"{self} is not legal: {user.name} uses {array} inside the loop",
+            witness=witness,
+            loc=user.loc,
+            notes=(f"example: {env}: {one} updates an element that {two} uses",),
+            hint="split a loop further inside, or distribute the loop first",
+        )
+
+    def __str__(self) -> str:
+        return f"rfactor({self.statement}, {self.loop})"
+
+
+def _iteration(statement: Statement, point: tuple[int, ...]) -> str:
+    values = ", ".join(f"{n}={v}" for n, v in zip(statement.iters, point, strict=True))
+    return f"iteration ({values}) of {statement.name}" if values else statement.name
+
+
+def _users(scop: Scop, array: str, apart: str) -> tuple[str, ...]:
+    return tuple(
+        s.name
+        for s in scop.statements
+        if s.name != apart and any(a.array == array for a in (s.write, *s.reads))
+    )
+
+
+def _outer_cells(region: Region, name: str, scop: Scop) -> isl.Map:
+    return _cells(region, name, scop.statement(name).write.relation)
+
+
+def _cells(region: Region, name: str, relation: isl.Map) -> isl.Map:
+    """Return { instance -> [loops around the region's loop, element's subscripts] }."""
+    outer = region.map_loops(name)
+    count = outer.dim(isl.dim_type.out)
+    outer = outer.project_out(isl.dim_type.out, count - 1, 1)
+    own = relation.intersect_params(region.scop.context)
+    return outer.flat_range_product(own.reset_tuple_id(isl.dim_type.out))
+
+
+def _nest(region: Region, statement: Statement, first: int) -> Nest:
+    tree = loop_nest(region.tree, statement.name, statement, first, statement.iters[first:])
+    return Nest((statement,), tree)
+
+
+def _start(local: Local, name: str, start: Const, wish: str) -> Statement:
+    """Return the statement that sets the partial results of an iteration to the identity."""
+    made = _element(local, name, wish, "")
+    return replace(made, value=start, text=f"{show(made.target)} = {show(start)}")
+
+
+def _combination(local: Local, name: str, reduction: Statement, wish: str) -> Statement:
+    """Return the statement that adds the partial results to the target, in the loop's order."""
+    made = _element(local, name, wish, "_join")
+    assert reduction.reduction is not None
+    target = made.value
+    assert isinstance(target, Load)
+    value = Binary(reduction.reduction.op, target, made.target, target.dtype)
+    text = f"{show(target)} = {show(value)}"
+    rule = Reduction(reduction.reduction.op, False)
+    return replace(made, target=target, value=value, text=text, reduction=rule)
+
+
+def _element(local: Local, name: str, wish: str, last: str) -> Statement:
+    """Return a statement over the loops and the box: partial result = element of the target.
+
+    The region's own loop is called with `last` behind its name.
+    """
+    region, scop = local.region, local.region.scop
+    *outer, inner = loop_names(region)
+    loops = (*outer, fresh_name(f"{inner}{last}", (*outer, *scop.params)))
+    elements, index = local.elements(loops)
+    names = (*loops, *elements)
+    here = tuple(map(Iter, loops))
+    own = fresh_name(wish, (s.name for s in scop.statements))
+    universe = isl.Set.universe(set_space(scop.params, own, names))
+    place_of = index_map(universe, "", (*here, *index)).reset_tuple_id(isl.dim_type.out)
+    whole = region.map_loops(name).flat_range_product(
+        scop.statement(name)
+        .write.relation.intersect_params(scop.context)
+        .reset_tuple_id(isl.dim_type.out)
+    )
+    domain = place_of.intersect_range(whole.range()).domain().coalesce()
+    target = Load(local.source.name, index, local.source.dtype)
+    cell = local.cell(here, index)
+    origin = Origin("")
+    return Statement(own, names, domain, (), cell, target, None, "", origin=origin)
