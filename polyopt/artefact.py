@@ -11,13 +11,16 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import islpy as isl
+
 from polyopt.emit import emit_c
 from polyopt.errors import PolyoptError, UsageError
+from polyopt.ir.affine import quota
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError, decode, encode
@@ -27,6 +30,13 @@ from polyopt.proof import Certificate
 FORMAT = "polyopt-certificate 1"
 SUFFIX = ".certificate.json"
 MAX_BYTES = 128 * 1024 * 1024
+PROOF_BUDGET = 100_000_000
+"""isl operations of one proof: half a minute, a hundred times what kernels need."""
+_UNFIT = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError,
+    RecursionError,
+)  # fmt: skip
+"""What code raises for well-typed records that are no kernel: undeclared arrays, mixed types."""
 _KEYS = {
     "format", "function", "schedule", "c", "program", "loops", "certificate", "versions",
 }  # fmt: skip
@@ -95,11 +105,19 @@ def _json(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def artefact_text(program: Program, loops: LoopFunction, source: Source, schedule: str) -> str:
-    """Return the text of the certificate file, with the proof made now; raises `RecordError`."""
-    certificate = prove(program, loops)
-    proven = None if certificate is None else certificate.to_record()
-    return write_artefact(program, loops, source, schedule, proven, _versions())
+def artefact_text(
+    program: Program,
+    loops: LoopFunction,
+    source: Source,
+    schedule: str,
+    certificate: Certificate | None = None,
+) -> str:
+    """Return the text of the certificate file; the proof is made now if there is none.
+
+    Raises `RecordError`.
+    """
+    proof = certify(program, loops) if certificate is None else certificate
+    return write_artefact(program, loops, source, schedule, proof.to_record(), _versions())
 
 
 def _versions() -> dict[str, str]:
@@ -147,18 +165,31 @@ def emitted(artefact: Artefact, name: str) -> Source:
         return emit_c(artefact.loops)
     except PolyoptError:
         raise
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError,
-            RecursionError) as error:  # fmt: skip
-        # well-typed records need not be a kernel: undeclared arrays, mixed element types
+    except _UNFIT as error:
         raise _malformed(name, f"its loops are no kernel ({type(error).__name__})") from None
 
 
-def prove(program: Program, loops: LoopFunction) -> Certificate | None:
-    """Return the certificate of `loops`, proven here and now."""
+def certify(program: Program, loops: LoopFunction) -> Certificate:
+    """Return the certificate of `loops`; one without claims as long as no proof is at hand."""
     import polyopt.proof
 
-    certify = getattr(polyopt.proof, "certify", None)
-    return None if certify is None else certify(program, loops)
+    found: Callable[[Program, LoopFunction], Certificate] | None
+    found = getattr(polyopt.proof, "certify", None)
+    return Certificate(loops.name, ()) if found is None else found(program, loops)
+
+
+def proven_again(artefact: Artefact, name: str) -> Certificate:
+    """Return the certificate of the recorded loops, proven here and now.
+
+    Raises PO0622 where they are no kernel, `BudgetError` where the proof takes too long.
+    """
+    try:
+        with quota(PROOF_BUDGET):
+            return certify(artefact.program, artefact.loops)
+    except PolyoptError:
+        raise
+    except (*_UNFIT, isl.Error) as error:
+        raise _malformed(name, f"its loops are no kernel ({type(error).__name__})") from None
 
 
 def first_difference(one: str, two: str) -> tuple[int, str, str]:

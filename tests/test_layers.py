@@ -49,7 +49,7 @@ LAYERS: dict[str, set[str]] = {
     },
 }  # fmt: skip
 RUNTIME_IR = {"source", "expr", "types", "library"}
-ISL = {"ir", "schedule", "transforms", "strategy", "proof", "report", "frontend", "cli"}
+ISL = {"artefact", "ir", "schedule", "transforms", "strategy", "proof", "report", "frontend", "cli"}
 
 
 def _files(directory: Path = PACKAGE) -> list[Path]:

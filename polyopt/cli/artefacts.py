@@ -15,10 +15,10 @@ from polyopt.artefact import (
     digest_of,
     emitted,
     first_difference,
-    prove,
+    proven_again,
     read_artefact,
 )
-from polyopt.errors import Loc, PolyoptError, UsageError
+from polyopt.errors import BudgetError, Loc, PolyoptError, UsageError
 from polyopt.report.findings import Finding, Verdict
 
 
@@ -111,10 +111,11 @@ def _proof(artefact: Artefact, path: Path) -> tuple[Finding, ...]:
     if recorded is None:
         error = UsageError("PO0623", f"`{path.name}` says that nothing was proven")
         return (_failed(artefact.function, claim, path, error, started, Verdict.OPEN),)
-    certificate = prove(artefact.program, artefact.loops)
-    if certificate is None:
-        error = UsageError("PO0624", f"`{path.name}` cannot be proven again: no proof is known")
-        return (_failed(artefact.function, claim, path, error, started, Verdict.OPEN),)
+    try:
+        certificate = proven_again(artefact, path.name)
+    except PolyoptError as error:
+        verdict = Verdict.OPEN if isinstance(error, BudgetError) else Verdict.REFUTED
+        return (_failed(artefact.function, claim, path, error, started, verdict),)
     found = []
     for fault in certificate.faults:
         error = UsageError(
@@ -134,6 +135,9 @@ def _proof(artefact: Artefact, path: Path) -> tuple[Finding, ...]:
             hint="compile the function again, with this version of polyopt",
         )
         found.append(_failed(artefact.function, "its claims", path, error, started))
+    if not certificate.claims:
+        error = UsageError("PO0624", f"`{path.name}`: nothing is proven of such a program")
+        found.append(_failed(artefact.function, claim, path, error, started, Verdict.OPEN))
     if found:
         return tuple(found)
     count = len(certificate.claims)

@@ -16,6 +16,7 @@ import click
 from polyopt.cli.artefacts import check_artefact, find_artefacts
 from polyopt.cli.console import (
     has_colour,
+    is_debugging,
     own_version,
     paint_error,
     result,
@@ -26,10 +27,10 @@ from polyopt.cli.console import (
 )
 from polyopt.cli.exits import Exit
 from polyopt.cli.load import Target, load_target
-from polyopt.cli.prepare import json_option, prepare_target, schedule_text, sizes_option
+from polyopt.cli.prepare import json_option, prepare_target, schedule_options, sizes_option
 from polyopt.cli.subjects import Chosen, choose
 from polyopt.cli.typespec import parse_sizes
-from polyopt.errors import Loc, PolyoptError, ScheduleError, UsageError, render
+from polyopt.errors import InternalError, Loc, PolyoptError, ScheduleError, UsageError, render
 from polyopt.frontend.claimed import LoopClaim, Said, Unclear, claims_in
 from polyopt.report.claims import Subject
 from polyopt.report.findings import Accepted, Finding, Report, Skipped, Verdict
@@ -64,7 +65,7 @@ class Claims:
     multiple=True,
     help="Claim that two loops may run as one; repeatable.",
 )
-@click.option("--schedule", metavar="TEXT|FILE", help="Claim that a schedule is legal.")
+@schedule_options
 @click.option("--step", "steps", metavar="STEP", multiple=True, help="Claim one step; repeatable.")
 @click.option("--repair", is_flag=True, help="Print the schedule with refused steps repaired.")
 @click.option("--all", "everything", is_flag=True, help="In folders: functions that claim nothing.")
@@ -105,7 +106,7 @@ def command(
     TARGET is FILE.py:FUNC, FILE.py, a folder, or what `polyopt compile` wrote.  LOOP is a loop's
     name, its line, or its name in a schedule.
     """
-    claims = Claims(parallel, fuse, schedule_text(schedule), steps)
+    claims = Claims(parallel, fuse, schedule, steps)
     asked = _Asked(claims, types, parse_sizes(sizes), everything, repair)
     started = time.perf_counter()
     parts = [part for target in targets for part in _check(target, asked)]
@@ -184,6 +185,12 @@ def _function(target: Target, asked: _Asked, named: bool) -> Report:
             return Report((), (), (Skipped(_name(target), error),))
         finding = Finding(target.name, "it can be compiled", Verdict.MISFIT, error.loc, error)
         return Report((finding,))
+    except Exception as error:
+        if named or is_debugging():
+            raise
+        what = f"polyopt failed on its own account ({type(error).__name__})"
+        hint = "please report it with the function"
+        return Report((), (), (Skipped(_name(target), InternalError("PO0901", what, hint=hint)),))
     return Report(findings, (Accepted(target.name, subject.statements),))
 
 

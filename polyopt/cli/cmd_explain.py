@@ -7,7 +7,7 @@ or the rule behind a code.  Needs no C compiler.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,17 +18,20 @@ from polyopt.cli.prepare import (
     json_option,
     make_options,
     prepare,
-    schedule_text,
     sizes_option,
     types_option,
 )
 from polyopt.cli.typespec import parse_sizes
 from polyopt.errors import UsageError
 
+if TYPE_CHECKING:
+    from polyopt.schedule import Schedule
+
 
 @click.command("explain")
 @click.argument("target", metavar="FILE.py:FUNC|CODE")
 @click.option("--timing", is_flag=True, help="Show how long each stage took.")
+@click.option("--steps", is_flag=True, help="Show the loop nest after each step alone.")
 @types_option
 @sizes_option
 @compile_options
@@ -36,6 +39,7 @@ from polyopt.errors import UsageError
 def command(
     target: str,
     timing: bool,
+    steps: bool,
     types: str | None,
     sizes: str | None,
     language: str,
@@ -51,24 +55,39 @@ def command(
     from polyopt.numerics import numerics_contract
     from polyopt.numerics.contract import show_contract
     from polyopt.report.explain import Section, explain, show_sections
+    from polyopt.report.timing import timing_section
 
-    steps = schedule_text(schedule)
     prepared = prepare(target, types, parse_sizes(sizes))
-    options = make_options(fp, threads, steps, prepared.target.kernel)
+    options = make_options(fp, threads, schedule, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
-    timings = {"frontend": prepared.seconds, **compilation.timings} if timing else None
+    if steps:
+        _show_steps(prepared.target.name, compilation.schedules, as_json)
+        return
     contract = numerics_contract(compilation.loops, compilation.program)
     program = prepared.program
-    found = explain(program, compilation.schedules, timings)
-    last = len(found) - (timings is not None)
     numerics = Section("numerics", show_contract(contract))
-    sections = (*found[:last], numerics, *found[last:])
+    sections = (*explain(program, compilation.schedules), numerics)
+    if timing:
+        timings = {"frontend": prepared.seconds, **compilation.timings}
+        costs = compilation.costs
+        sections = (*sections, timing_section(timings, costs, compilation.schedules))
     if as_json:
         facts: dict[str, Any] = {section.title: list(section.lines) for section in sections}
         facts["numerics"] = contract.to_record()
         result_json({"function": prepared.target.name, **facts})
         return
     result(show_sections(f"{program.name} ({prepared.target.path}:{program.line})", sections))
+
+
+def _show_steps(function: str, schedules: tuple[Schedule, ...], as_json: bool) -> None:
+    """Print the loop nest of each static control part, from the source's order on."""
+    if as_json:
+        parts = [[one.latest() for one in schedule.history()] for schedule in schedules]
+        result_json({"function": function, "steps": parts})
+        return
+    heads = [f"part({number})\n" if len(schedules) > 1 else "" for number in range(len(schedules))]
+    stories = (f"{head}{one.story()}" for head, one in zip(heads, schedules, strict=True))
+    result("\n\n".join(stories))
 
 
 def _explain_code(code: str, as_json: bool) -> None:

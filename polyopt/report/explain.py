@@ -5,7 +5,7 @@ In: a Program and its Schedule.  Out: text, section by section, and the same fac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import islpy as isl
@@ -33,11 +33,7 @@ class Section:
         return "\n".join([self.title, *(f"  {line}" for line in self.lines)])
 
 
-def explain(
-    program: Program,
-    schedules: tuple[Schedule, ...],
-    timings: Mapping[str, float] | None = None,
-) -> tuple[Section, ...]:
+def explain(program: Program, schedules: tuple[Schedule, ...]) -> tuple[Section, ...]:
     """Return everything there is to say about a program's schedules, in reading order."""
     sections: list[Section] = []
     if not program.is_static:
@@ -53,9 +49,6 @@ def explain(
             Section(f"{part}fusion", explain_fusion(schedule)),
             Section(f"{part}loops", tuple(_loops(schedule))),
         ]
-    if timings is not None:
-        rows = tuple(f"{stage:<12}{seconds * 1e3:8.1f} ms" for stage, seconds in timings.items())
-        sections.append(Section("timings", rows))
     return tuple(section for section in sections if section.lines)
 
 

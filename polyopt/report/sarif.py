@@ -77,12 +77,10 @@ def _result(finding: Finding, numbers: dict[str, int]) -> dict[str, object]:
         "ruleId": error.code,
         "ruleIndex": numbers[error.code],
         "level": LEVELS[finding.verdict],
-        "kind": "open" if finding.verdict is Verdict.OPEN else "fail",
+        "kind": "fail",
         "message": {"text": printable(message(finding))},
         "partialFingerprints": {"polyoptClaim/v1": _fingerprint(finding)},
     }
-    if finding.verdict is Verdict.OPEN:
-        result["level"] = "none"  # the standard gives a level to failures only
     if finding.loc is not None:
         result["locations"] = [_location(finding.loc)]
     related = [

@@ -284,6 +284,10 @@ def test_explain_tells_why_loops_are_not_parallel(polyopt, demo):
     ]  # fmt: skip
     assert "  L0[0] i (S0): in order, because it carries a dependence\n" in outcome.out
     assert "  flow   u: S0 -> S0, distance (1)\n" in outcome.out
+    timings = outcome.out.partition("\ntimings\n")[2].splitlines()
+    assert timings[0].startswith("  frontend ")
+    measured = [line.split()[0] for line in timings if " operations" in line]
+    assert {"dependences", "order"} <= set(measured)
 
 
 def test_explain_tells_what_is_parallel(polyopt, demo):
