@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _HOMES = {
-    "polyopt.api": ("CompiledKernel", "Kernel", "kernel"),
+    "polyopt.api": ("CompiledKernel", "Kernel", "kernel", "load_schedule"),
     "polyopt.targets": ("FpMode", "Machine", "Options", "detect_machine"),
     "polyopt.errors": (
         "ArgumentError", "BudgetError", "EmitError", "FrontendError", "IllegalSchedule",
@@ -31,14 +31,15 @@ _HOMES = {
     "polyopt.tracing.contraction": ("einsum",),
     "polyopt.tracing.terms": ("indices", "max", "min", "prod", "sum", "where"),
     "polyopt.transforms": (
-        "Affine", "Distribute", "Fuse", "Fusion", "Interchange", "Parallelize", "Separate",
-        "Skew", "Tile", "Unroll", "Vectorize",
+        "Affine", "Cut", "Diamond", "Distribute", "Fuse", "Fusion", "Interchange", "Parallelize",
+        "Peel", "Reorder", "Reverse", "Separate", "Shift", "Sink", "Skew", "Split", "Strip", "Tile",
+        "Unroll", "Vectorize", "amount",
     ),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 if TYPE_CHECKING:
-    from polyopt.api import CompiledKernel, Kernel, kernel
+    from polyopt.api import CompiledKernel, Kernel, kernel, load_schedule
     from polyopt.errors import (
         ArgumentError,
         BudgetError,
@@ -84,16 +85,26 @@ if TYPE_CHECKING:
     from polyopt.tracing.terms import where as where
     from polyopt.transforms import (
         Affine,
+        Cut,
+        Diamond,
         Distribute,
         Fuse,
         Fusion,
         Interchange,
         Parallelize,
+        Peel,
+        Reorder,
+        Reverse,
         Separate,
+        Shift,
+        Sink,
         Skew,
+        Split,
+        Strip,
         Tile,
         Unroll,
         Vectorize,
+        amount,
     )
 
 __all__ = [
@@ -105,6 +116,8 @@ __all__ = [
     "CompiledGraph",
     "CompiledKernel",
     "ConstType",
+    "Cut",
+    "Diamond",
     "Distribute",
     "EmitError",
     "ForkWarning",
@@ -120,13 +133,20 @@ __all__ = [
     "Machine",
     "Options",
     "Parallelize",
+    "Peel",
     "PolyoptError",
     "PolyoptWarning",
+    "Reorder",
+    "Reverse",
     "ScalarType",
     "Schedule",
     "ScheduleError",
     "Separate",
+    "Shift",
+    "Sink",
     "Skew",
+    "Split",
+    "Strip",
     "Tile",
     "ToolchainError",
     "Unroll",
@@ -134,6 +154,7 @@ __all__ = [
     "Vectorize",
     "Witness",
     "__version__",
+    "amount",
     "bool_",
     "c64",
     "c128",
@@ -149,6 +170,7 @@ __all__ = [
     "indices",
     "kernel",
     "lazy",
+    "load_schedule",
     "parallel",
     "prange",
     "tensor",

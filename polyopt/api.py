@@ -22,6 +22,7 @@ from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature
 from polyopt.runtime.check import OverlapError, ShapeError, check_call
 from polyopt.runtime.library import Loaded
 from polyopt.runtime.threads import warn_forked
+from polyopt.schedulefile import ScheduleText, load_text, save_text, with_sizes
 from polyopt.specialize import (
     Parameters,
     generality,
@@ -110,6 +111,10 @@ class CompiledKernel:
     def schedule_text(self) -> str:
         """The schedule's steps, in the language that `with_schedule` takes."""
         return self._built.schedule_text
+
+    def save_schedule(self, path: str | os.PathLike[str]) -> None:
+        """Write the schedule's steps to a file, for `load_schedule` and `--schedule`."""
+        save_text(path, self.schedule_text)
 
     @property
     def stages(self) -> Compilation:
@@ -267,9 +272,19 @@ class Kernel(Generic[_F]):
         """Return the same function with other options: `fp`, `threads`, `schedule`, `compiler`."""
         return Kernel(self.py_func, self.options.changed(options))
 
-    def with_schedule(self, schedule: str | Schedule | None) -> Kernel[_F]:
-        """Return the same function with the steps of `schedule`, which are proven again."""
-        return self.with_options(schedule=schedule)
+    def with_schedule(
+        self, schedule: str | os.PathLike[str] | Schedule | None, /, **sizes: int
+    ) -> Kernel[_F]:
+        """Return the same function with the steps of `schedule`, which are proven again.
+
+        A text without parentheses is a file's name.  `sizes` are values for the names that stand
+        for numbers in the steps: `with_schedule("tile(L0, T, T)", T=32)`.
+        """
+        options = self.options.changed({"schedule": schedule})
+        if sizes:
+            text = with_sizes(options.schedule or "", sizes)
+            options = options.changed({"schedule": text})
+        return Kernel(self.py_func, options)
 
     def _example(self, args: _Values, kwargs: dict[str, object]) -> tuple[_Types, _Values | None]:
         """Return types for `compile`: of values, as given, or inferred when there are none."""
@@ -387,6 +402,19 @@ def _as_type(name: str, value: object, defaults: Any) -> ArgType:  # noqa: ANN40
         if found is not None:
             return found
     return type_of(name, value, False, defaults)
+
+
+def load_schedule(path: str | os.PathLike[str]) -> ScheduleText:
+    """Return the schedule in a file as text; what it does to a program is proven when it is used.
+
+    Raises `UsageError` PO0601 for a file that cannot be read, `ScheduleError` for one that holds
+    something else.
+    """
+    from polyopt.transforms import check_text
+
+    text = load_text(path)
+    check_text(text)
+    return text
 
 
 @overload

@@ -191,7 +191,7 @@ def with_sizes(text: str, sizes: Mapping[str, object]) -> str:
     for name, value in sizes.items():
         check_value(name, value)
         if name not in known:
-            raise _unknown(name, sorted(known))
+            raise _unknown(name, sorted(known), sorted({let.name for let in lets}))
     lines = text.split("\n")
     for let in reversed(lets):
         if let.name in sizes:
@@ -215,11 +215,13 @@ def _free_names(items: tuple[Item, ...]) -> Iterator[str]:
                 yield from re.findall(r"(?<![\w.\]])[^\W\d]\w*(?![\w.\[])", word.text)
 
 
-def _unknown(name: str, known: list[str]) -> ScheduleError:
+def _unknown(name: str, known: list[str], lets: list[str]) -> ScheduleError:
     hint = "a size is a name in the place of a step's number: tile(L0, T, T)"
     near = nearest(name, known)
     if near is not None:
         hint = f"did you mean `{near}`?"
+    elif lets:
+        hint = f"the sizes it names: {', '.join(lets)}"
     return ScheduleError("PO0326", f"the schedule names no size `{name}`", hint=hint)
 
 

@@ -19,6 +19,7 @@ from polyopt.errors import UsageError
 from polyopt.machine import Machine
 from polyopt.runtime.threads import available_cores
 from polyopt.runtime.toolchain import processor_features
+from polyopt.schedulefile import text_or_file
 
 __all__ = ["FpMode", "Machine", "Options", "detect_machine", "seconds_to_compile"]
 
@@ -40,7 +41,8 @@ class Options:
     """One compilation's options.
 
     `threads`: None means all cores at run time; 1 emits sequential code.
-    `schedule`: None chooses automatically, "source" keeps the source's order, else a schedule text.
+    `schedule`: None chooses automatically, "source" keeps the source's order, else a schedule's
+    text; a file's name gives the text in it.
     `budget`: seconds that compiling may take; None means POLYOPT_BUDGET, or 60.
     """
 
@@ -97,15 +99,17 @@ def _threads(value: object) -> int | None:
 
 
 def _schedule(value: object) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
+    if value is None:
+        return None
+    if isinstance(value, str | os.PathLike):
+        return text_or_file(value)
     text = getattr(value, "text", None)
     if isinstance(text, str):  # a Schedule: its steps, or the source's order where it has none
         return text or "source"
     raise UsageError(
         "PO0222",
         f"option `schedule` is a {type(value).__name__}",
-        hint='use None, "source", a text like "tile(L0, 32, 32)" or a Schedule',
+        hint='use None, "source", a text like "tile(L0, 32, 32)", a file\'s path or a Schedule',
     )
 
 

@@ -254,6 +254,7 @@ def _print(report: Report, repair: bool) -> None:
         if one.function not in claimed:
             count = f"{one.statements} statement{'s' * (one.statements != 1)}"
             say(f"{one.function}: accepted, {count}; nothing was claimed")
+    sys.stdout.flush()  # in the order of time where both streams go to one place
     for finding in report.failures:
         assert finding.error is not None
         text = render(finding.error)

@@ -21,7 +21,6 @@ from polyopt.cli.prepare import (
     json_option,
     make_options,
     prepare,
-    schedule_text,
     sizes_option,
     target_argument,
     types_option,
@@ -31,8 +30,9 @@ from polyopt.errors import UsageError
 from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError
 from polyopt.pipeline import Compilation
+from polyopt.schedulefile import HEADER
 
-_TITLE = "# {}: steps on the order of the source"
+_TITLE = f"{HEADER}\n# {{}}: steps on the order of the source"
 
 
 @click.command("compile")
@@ -56,9 +56,8 @@ def command(
     """Compile a function; write its C text, header, schedule and certificate."""
     from polyopt.frontend.infer import show_type
 
-    steps = schedule_text(schedule)
     prepared = prepare(target, types, parse_sizes(sizes))
-    options = make_options(fp, threads, steps, prepared.target.kernel)
+    options = make_options(fp, threads, schedule, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
     directory, name = _place(output, prepared.target.name)
     certificate = _certificate(prepared.program, compilation)

@@ -23,7 +23,6 @@ from polyopt.cli.prepare import (
     json_option,
     make_options,
     prepare,
-    schedule_text,
     sizes_option,
     target_argument,
     types_option,
@@ -66,7 +65,7 @@ def command(
     import polyopt
     from polyopt.cli.inputs import choose_sizes, npz_values, random_values
 
-    given, steps = parse_sizes(sizes), schedule_text(schedule)
+    given = parse_sizes(sizes)
     if npz is not None:
         loaded = load_target(target)
         values = npz_values(loaded.func, Path(npz))
@@ -75,7 +74,7 @@ def command(
         loaded = prepared.target
         chosen = choose_sizes(prepared.program.signature, loaded.func, given)
         values = random_values(prepared.program.signature, chosen, seed)
-    options = make_options(fp, threads, steps, loaded.kernel)
+    options = make_options(fp, threads, schedule, loaded.kernel)
     kernel = polyopt.kernel(
         fp=options.fp.value,
         threads=options.threads,

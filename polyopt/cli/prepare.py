@@ -6,18 +6,18 @@ Refuses: an argument whose value decides the code and that has no default (PO061
 
 from __future__ import annotations
 
+import functools
 import inspect
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from polyopt.cli.load import Target, load_target
 from polyopt.errors import UsageError
-from polyopt.schedulefile import load_text
+from polyopt.schedulefile import parse_setting, text_or_file, with_sizes
 
 if TYPE_CHECKING:
     from polyopt.frontend.argtypes import ArgType
@@ -103,18 +103,27 @@ def make_options(
     )
 
 
-def schedule_text(value: str | None) -> str | None:
-    """Return the text of `--schedule`: a file's contents, or the value itself."""
-    if value is None or "(" in value or value == "source":
-        return value
-    path = Path(value)
-    if value and path.is_file():
-        return load_text(path)
-    raise UsageError(
-        "PO0601",
-        f"--schedule: there is no file `{value}`, and it is not a schedule",
-        hint='write a file name or steps: --schedule "tile(L0, 32, 32); parallelize(i)"',
-    )
+def schedule_text(value: str | None, settings: tuple[str, ...] = ()) -> str | None:
+    """Return the text of `--schedule`: a file's contents, or the value itself.
+
+    `settings` (`T=32`) are values for the sizes that it names.
+    """
+    if value is None and settings:
+        raise UsageError(
+            "PO0601", "--set gives sizes of a schedule, and no --schedule is given",
+            hint='name the schedule: --schedule "tile(L0, T, T)" --set T=32',
+        )  # fmt: skip
+    if value is None:
+        return None
+    try:
+        text = text_or_file(value)
+    except UsageError:
+        raise UsageError(
+            "PO0601",
+            f"--schedule: there is no file `{value}`, and it is not a schedule",
+            hint='write a file name or steps: --schedule "tile(L0, 32, 32); parallelize(i)"',
+        ) from None
+    return with_sizes(text, dict(map(parse_setting, settings)))
 
 
 def compile_prepared(prepared: Prepared, options: Options) -> Compilation:
@@ -152,8 +161,24 @@ def sizes_option(command: _F) -> _F:
     )(command)
 
 
+def schedule_options(command: _F) -> _F:
+    """`--schedule` and `--set`; the command gets the text that they make, as `schedule`."""
+
+    @functools.wraps(command)
+    def read(*args: Any, schedule: str | None, settings: tuple[str, ...], **kwargs: Any) -> Any:  # noqa: ANN401
+        return command(*args, schedule=schedule_text(schedule, settings), **kwargs)
+
+    text = click.option(
+        "--schedule", metavar="TEXT|FILE", help='Steps, a file of steps, or "source".'
+    )
+    value = click.option(
+        "--set", "settings", metavar="T=32", multiple=True, help="Give a size of the schedule."
+    )
+    return text(value(read))  # type: ignore[no-any-return]
+
+
 def compile_options(command: _F) -> _F:
-    """`--schedule`, `--fp`, `--threads`, `--target`."""
+    """`--schedule`, `--set`, `--fp`, `--threads`, `--target`."""
     for decorate in (
         click.option(
             "--target",
@@ -168,9 +193,7 @@ def compile_options(command: _F) -> _F:
             type=click.Choice(["strict", "reassociate", "fast"]),
             help="How far results may differ from the source's order of operations.",
         ),
-        click.option(
-            "--schedule", metavar="TEXT|FILE", help='Steps, a file of steps, or "source".'
-        ),
+        schedule_options,
     ):
         command = decorate(command)
     return command

@@ -6,7 +6,9 @@ for the others.  Nothing holds a tree that was not judged.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Protocol
 
 from polyopt.errors import IllegalSchedule, ScheduleError
@@ -20,6 +22,7 @@ from polyopt.schedule.repair import Refused
 from polyopt.schedule.sizes import show_steps
 from polyopt.schedule.source import source_tree
 from polyopt.schedule.tree import Tree, show_tree
+from polyopt.schedulefile import save_text
 
 
 class Transform(Protocol):
@@ -34,15 +37,19 @@ class Transform(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """An order of a Scop's instances that was proven to keep every dependence."""
+    """An order of a Scop's instances that was proven to keep every dependence.
+
+    `before` is the schedule that the last steps were taken from.
+    """
 
     scop: Scop
     dependences: Dependences
     tree: Tree
     trace: tuple[Transform, ...] = ()
+    before: Schedule | None = None
 
-    def apply(self, *steps: Transform) -> Schedule:
-        """Return the schedule after `steps`, proven legal.
+    def apply(self, *steps: Transform, show: Callable[[str], object] | None = None) -> Schedule:
+        """Return the schedule after `steps`, proven legal; `show=print` prints its loop nest.
 
         Only the last tree is judged, and those that a data step starts from and makes: what happens
         in between never runs.  Raises `IllegalSchedule` naming the step that breaks a dependence,
@@ -50,8 +57,12 @@ class Schedule:
         """
         for number, step in enumerate(steps):
             if isinstance(step, DataStep):
-                before = self.apply(*steps[:number])
-                return before.renew(step).apply(*steps[number + 1 :])
+                before = self.apply(*steps[:number], show=show) if number else self
+                after = before.renew(step)
+                if show is not None:
+                    show(after.latest())
+                rest = steps[number + 1 :]
+                return after.apply(*rest, show=show) if rest else after
         tree = self.tree
         for step in steps:
             tree = step.rewrite(tree, self.scop)
@@ -59,7 +70,10 @@ class Schedule:
         if violation is not None:
             raise self._refusal(steps, violation)
         marked = mark_facts(self.dependences, tree, self.tree)
-        return replace(self, tree=marked, trace=self.trace + steps)
+        after = replace(self, tree=marked, trace=self.trace + steps, before=self)
+        if show is not None:
+            show(after.latest())
+        return after
 
     def attempt(self, *steps: Transform) -> Schedule | None:
         """Return the schedule after `steps`, or None when they are not legal or do not fit."""
@@ -77,7 +91,7 @@ class Schedule:
         if check_legal(self.scop, self.dependences, tree, self.tree) is not None:
             return None
         marked = mark_facts(self.dependences, tree, self.tree)
-        return replace(self, tree=marked, trace=self.trace + steps)
+        return replace(self, tree=marked, trace=self.trace + steps, before=self)
 
     def renew(self, step: DataStep) -> Schedule:
         """Return the schedule after a step that changes data; raises as `apply` does."""
@@ -87,7 +101,50 @@ class Schedule:
         if violation is not None:
             refused = Refused(self, (), scop, dependences, tree, violation)
             raise refusal(refused, step, scop, dependences, tree)
-        return Schedule(scop, dependences, mark_facts(dependences, tree), (*self.trace, step))
+        return Schedule(scop, dependences, mark_facts(dependences, tree), (*self.trace, step), self)
+
+    @property
+    def steps(self) -> tuple[Transform, ...]:
+        """The steps that led from the source's order to this one."""
+        return self.trace
+
+    def undo(self, count: int = 1) -> Schedule:
+        """Return the schedule without its last `count` steps, proven like any other.
+
+        Raises `ScheduleError` PO0309 when there are not so many, and `IllegalSchedule` where steps
+        that were taken together are not legal without the last of them.
+        """
+        left = len(self.trace) - count
+        if count < 0 or left < 0:
+            raise ScheduleError(
+                "PO0309",
+                f"{count} steps cannot be undone: {len(self.trace)} were taken",
+                hint=f"give a number from 0 to {len(self.trace)}",
+            )
+        known = next(one for one in reversed(self.history()) if len(one.trace) <= left)
+        rest = self.trace[len(known.trace) : left]
+        return known.apply(*rest) if rest else known
+
+    def history(self) -> tuple[Schedule, ...]:
+        """Return the schedules from the source's order to this one, each proven."""
+        found = [self]
+        while found[-1].before is not None:
+            found.append(found[-1].before)
+        return tuple(reversed(found))
+
+    def latest(self) -> str:
+        """Return the steps taken last, `-- tile(L0, 32)`, and the loop nest after them."""
+        known = 0 if self.before is None else len(self.before.trace)
+        steps = "; ".join(map(str, self.trace[known:]))
+        return f"-- {steps or 'the order of the source'}\n{self}"
+
+    def story(self) -> str:
+        """Return the loop nest of the source and the one after each step."""
+        return "\n\n".join(one.latest() for one in self.history())
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the steps to a file, for `load_schedule` and `--schedule`; raises `UsageError`."""
+        save_text(path, self.text)
 
     def _refusal(self, steps: tuple[Transform, ...], last: Violation) -> IllegalSchedule:
         tree = self.tree

@@ -2,6 +2,7 @@
 
 from polyopt.transforms.affine import Affine, Fusion
 from polyopt.transforms.contract import Contract
+from polyopt.transforms.amount import Amount, amount
 from polyopt.transforms.cut import Cut
 from polyopt.transforms.diamond import Diamond
 from polyopt.transforms.distribute import Distribute
@@ -35,6 +36,7 @@ from polyopt.transforms.vectorize import Vectorize
 
 __all__ = [
     "Affine",
+    "Amount",
     "Contract",
     "Cut",
     "Diamond",
@@ -61,6 +63,7 @@ __all__ = [
     "Tile",
     "Unroll",
     "Vectorize",
+    "amount",
     "check_text",
     "parse_schedule",
     "parse_schedules",

@@ -95,6 +95,20 @@ def read_amount(text: str, lets: Mapping[str, int]) -> Distance:
     return amount
 
 
+def amount(text: str, **sizes: int) -> Distance:
+    """Return the amount written in `text`, for steps that are made by hand; `sizes` have values.
+
+    >>> print(Amount is type(amount("N - 1")), amount("N + 2*T", T=4))
+    True N + 2 * T
+
+    Raises `ScheduleError` PO0327.
+    """
+    try:
+        return read_amount(text, sizes)
+    except ValueError as error:
+        raise ScheduleError("PO0327", str(error), hint=_HINT) from None
+
+
 def _read(node: ast.expr, text: str) -> Expr:
     match node:
         case ast.Constant(value=bool()):

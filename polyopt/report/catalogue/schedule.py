@@ -45,6 +45,11 @@ SCHEDULE: dict[str, Entry] = {
         "peel(L0) on a[i] = a[i - 1]",
         "leave the step out; only a loop that one iteration keeps from being parallel can be split",
     ),
+    "PO0309": Entry(
+        "more steps were to be undone than were taken",
+        "schedule.undo(3), after two steps",
+        "undo at most as many steps as `schedule.steps` holds",
+    ),
     "PO0311": Entry(
         "a step would run two dependent iterations in the wrong order. A dependence leads from an "
         "iteration to a later one that touches the same element, one of them writing; a legal "
