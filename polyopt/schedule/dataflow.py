@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyopt.errors import BudgetError
-from polyopt.ir.affine import index_map
+from polyopt.ir.affine import index_box, index_map
 from polyopt.ir.expr import Expr, Iter, Load, normalize, rewrite, substitute
-from polyopt.ir.scop import AccessKind, Origin, Role, Scop, Statement
+from polyopt.ir.scop import Access, AccessKind, Origin, Role, Scop, Statement
 from polyopt.ir.types import DType
 
 MAX_COPIES = 8
@@ -134,6 +134,15 @@ def _split(initial: isl.UnionMap, scop: Scop) -> tuple[isl.UnionMap, isl.UnionMa
     return parts[0], parts[1]
 
 
+def within(scop: Scop, access: Access) -> isl.Map:
+    """Return the access's relation at sizes that may be; none leaves its array."""
+    relation = access.relation.intersect_params(scop.context)
+    if access.exact:
+        return relation
+    array = scop.array(access.array)
+    return relation.intersect_range(index_box(array.name, array.shape, scop.params))
+
+
 class Flow:
     """The sources of a Scop's reads, computed as they are asked for."""
 
@@ -146,7 +155,7 @@ class Flow:
         for statement in scop.statements:
             write = statement.write
             kinds = self.musts if write.kind is AccessKind.MUST_WRITE else self.mays
-            inside = isl.UnionMap.from_map(write.relation.intersect_params(scop.context))
+            inside = isl.UnionMap.from_map(within(scop, write))
             kinds[write.array] = kinds.get(write.array, empty).union(inside)
         self.empty = empty
 
@@ -158,8 +167,8 @@ class Flow:
     def of_read(self, statement: Statement, number: int) -> Sources:
         """Return where a read of a statement gets its values."""
         access = statement.reads[number]
-        inside = access.relation.intersect_params(self.scop.context)
-        return self._sources(isl.UnionMap.from_map(inside), access.array, self.order)
+        sink = isl.UnionMap.from_map(within(self.scop, access))
+        return self._sources(sink, access.array, self.order)
 
     def at_end(self, array: str, elements: isl.UnionSet) -> Sources:
         """Return the last writes of an array's elements; the readers are the elements."""
@@ -231,19 +240,29 @@ def _length(order: isl.UnionMap) -> int:
 
 
 def _resolved(sources: Sources, copies: Sources) -> Sources:
-    """Return the sources with every copy replaced by what it copies."""
+    """Return the sources with every copy replaced by what it copies.
+
+    Raises `BudgetError` for copies of copies without an exact formula.
+    """
     made = copies.writers.range().union(copies.initial.domain())
-    writers, initial = sources.writers, sources.initial
-    done = writers.subtract_domain(made)
-    moved = writers.intersect_domain(made)  # copy -> read
+    moved = sources.writers.intersect_domain(made)  # copy -> read
+    if moved.is_empty():
+        return sources
+    writers, initial = sources.writers.subtract_domain(made), sources.initial
     for _ in range(MAX_COPIES):
-        if moved.is_empty():
-            return Sources(done, initial)
         initial = initial.union(moved.reverse().apply_range(copies.initial))
-        moved = copies.writers.apply_range(moved)
-        done = done.union(moved.subtract_domain(made))
-        moved = moved.intersect_domain(made)
-    raise BudgetError("PO0701", f"a value passes through more than {MAX_COPIES} copies")
+        further = copies.writers.apply_range(moved)
+        writers = writers.union(further.subtract_domain(made))
+        moved = further.intersect_domain(made)
+        if moved.is_empty():
+            return Sources(writers, initial)
+    chain, is_exact = copies.writers.intersect_domain(made).transitive_closure()
+    if not is_exact:
+        raise BudgetError("PO0701", "copies of copies: isl has no exact formula for their chain")
+    moved = moved.union(chain.apply_range(moved))
+    initial = initial.union(moved.reverse().apply_range(copies.initial))
+    writers = writers.union(copies.writers.subtract_domain(made).apply_range(moved))
+    return Sources(writers, initial)
 
 
 def _renamed(sources: Sources, instances: Mapping[str, isl.Map]) -> Sources:

@@ -1,8 +1,8 @@
 """Transformation records: each changes a tree's structure; `Schedule.apply` judges the result."""
 
 from polyopt.transforms.affine import Affine, Fusion
-from polyopt.transforms.contract import Contract
 from polyopt.transforms.amount import Amount, amount
+from polyopt.transforms.contract import Contract
 from polyopt.transforms.cut import Cut
 from polyopt.transforms.diamond import Diamond
 from polyopt.transforms.distribute import Distribute

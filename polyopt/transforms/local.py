@@ -15,6 +15,7 @@ import islpy as isl
 from polyopt.ir.affine import index_box, index_map, set_space
 from polyopt.ir.expr import Expr, Iter, Load, add, normalize, show, substitute
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
+from polyopt.schedule.dataflow import within
 from polyopt.transforms.accesses import redirected
 from polyopt.transforms.footprint import Side, box, hull_box, ranges, shifted
 from polyopt.transforms.region import Nest, Region, fresh_name, loop_nest
@@ -39,7 +40,7 @@ class Local:
             statement = scop.statement(name)
             for access in (statement.write, *statement.reads):
                 if access.array == source.name:
-                    own = access.relation.intersect_params(scop.context)
+                    own = within(scop, access)
                     part = region.map_loops(name).reverse().apply_range(own)
                     touched = part if touched is None else touched.union(part)
         assert touched is not None

@@ -17,7 +17,7 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Iter, show
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.schedule.data import DataStep, Renewal
-from polyopt.schedule.dataflow import Flow
+from polyopt.schedule.dataflow import Flow, within
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import LoopRef, Tree
 from polyopt.transforms.accesses import find_array, redirected, touching
@@ -112,10 +112,10 @@ class _Again:
             own = wanted.intersect_range(isl.UnionSet.from_set(statement.domain))
             if not own.is_empty():
                 needed[statement.name] = isl.Map.from_union_map(own)
-                touched += _elements(statement, array.name, needed[statement.name])
+                touched += _elements(region.scop, statement, array.name, needed[statement.name])
         for name in region.values:
             loops = region.map_loops(name).reverse()
-            touched += _elements(region.scop.statement(name), array.name, loops)
+            touched += _elements(region.scop, region.scop.statement(name), array.name, loops)
         whole = touched[0]
         for part in touched[1:]:
             whole = whole.union(part)
@@ -163,10 +163,10 @@ def _wanted(region: Region, array: str) -> isl.UnionMap:
     return wanted.coalesce()
 
 
-def _elements(statement: Statement, array: str, runs: isl.Map) -> list[isl.Map]:
+def _elements(scop: Scop, statement: Statement, array: str, runs: isl.Map) -> list[isl.Map]:
     """Return { values of the loops -> elements of the array that the runs touch }."""
     accesses = (a for a in (statement.write, *statement.reads) if a.array == array)
-    return [runs.apply_range(access.relation) for access in accesses]
+    return [runs.apply_range(within(scop, access)) for access in accesses]
 
 
 def _cells(local: Local) -> str:
