@@ -125,8 +125,7 @@ def command(
                 result(line)
         case _:
             _print(report, repair)
-    failed = [f for f in report.failures if not (repair and f.repair is not None)]
-    failed += report.skipped if strict else ()
+    failed = any(not f.is_mended for f in report.failures) or (strict and report.skipped)
     context.exit(Exit.REJECTED if failed else Exit.OK)
 
 
@@ -189,8 +188,8 @@ def _function(target: Target, asked: _Asked, named: bool) -> Report:
         if named or is_debugging():
             raise
         what = f"polyopt failed on its own account ({type(error).__name__})"
-        hint = "please report it with the function"
-        return Report((), (), (Skipped(_name(target), InternalError("PO0901", what, hint=hint)),))
+        failure = InternalError("PO0901", what, hint="please report it with the function")
+        return Report((Finding(target.name, "it can be judged", Verdict.OPEN, None, failure),))
     return Report(findings, (Accepted(target.name, subject.statements),))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from polyopt.errors import (
@@ -202,6 +202,7 @@ class Subject:
             finding, after = self._applied(claim, before, one.step, place, started)
             if after is None and repair:
                 after = _repaired(before, finding.error)
+                finding = replace(finding, is_mended=after is not None)
             if after is None and one.part in refused and finding.verdict is Verdict.MISFIT:
                 earlier = refused[one.part].step
                 assert finding.error is not None

@@ -35,7 +35,8 @@ class Finding:
     """One claim about `function` and its verdict; `error` says why it is not proven.
 
     `loc` is the loop or the step; `witness` is the counter-example as plain data; `repair` is a
-    list of steps that was proven.  `for_all`: the verdict is about all sizes.
+    list of steps that was proven, `is_mended` where it was taken.  `for_all`: the verdict is about
+    all sizes.
     """
 
     function: str
@@ -48,6 +49,7 @@ class Finding:
     repair: str | None = None
     seconds: float = 0.0
     for_all: bool = True
+    is_mended: bool = False
 
 
 @dataclass(frozen=True, eq=False)
