@@ -7,7 +7,9 @@ Refuses: an array that the loops do not write, a read that needs another iterati
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import islpy as isl
 
@@ -16,7 +18,7 @@ from polyopt.ir.affine import index_map, set_space
 from polyopt.ir.expr import Expr, Iter, Load, show
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.schedule.data import DataStep, Renewal
-from polyopt.schedule.dataflow import Difference, Flow
+from polyopt.schedule.dataflow import Difference, Flow, within
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import LoopRef, Tree
 from polyopt.transforms.accesses import find_array, redirected, touching
@@ -29,6 +31,7 @@ from polyopt.transforms.region import (
     fresh_name,
     levels,
     loop_nest,
+    place,
     place_around,
 )
 
@@ -63,11 +66,17 @@ class Expand(DataStep):
             )
         private = _Private.of(region, array, chosen, str(self))
         flow = Flow(rebased(region.scop, region.tree))
-        made = private.redirected(flow)
-        around = _outside(region, path, chosen[0])
-        copies = private.copies(flow, chosen[0])
-        nests = tuple(_nest(around, copy) for copy in copies)
-        placed = place_around(replace(around, scop=made), (), nests)
+        kept = {s.name: private.from_before(s, flow) for s in inside}
+        made = private.redirected(kept)
+        if any(kept.values()):  # others read the array in the loops: it changes after them
+            around = _outside(region, path, chosen[0])
+            copies = private.copies(flow, chosen[0], chosen)
+            nests = tuple(_nest(around, copy, len(around.loops) - 1) for copy in copies)
+            placed = place_around(replace(around, scop=made), (), nests)
+        else:
+            copies = private.copies(flow, len(region.loops), ())
+            nests = tuple(_nest(region, copy, len(region.loops)) for copy in copies)
+            placed = place(replace(region, scop=made), (), nests)
         new = replace(made, statements=(*made.statements, *copies))
         return Renewal(new, placed, region.same, frozenset(s.name for s in copies))
 
@@ -108,74 +117,83 @@ def _outside(region: Region, path: tuple[LoopRef, ...], first: int) -> Region:
     return replace(region, label=ref.label, position=ref.position, loops=loops)
 
 
-def _nest(around: Region, copy: Statement) -> Nest:
-    first = len(around.loops) - 1
-    names = copy.iters[first:]
-    return Nest((copy,), loop_nest(around.tree, copy.name, copy, first, names))
+def _nest(region: Region, copy: Statement, first: int) -> Nest:
+    return Nest((copy,), loop_nest(region.tree, copy.name, copy, first, copy.iters[first:]))
 
 
 @dataclass(frozen=True, eq=False)
 class _Private:
-    """The array with a copy per iteration of the loops numbered `chosen`."""
+    """The array with a copy per iteration of the loops numbered `chosen`.
+
+    `sides` bound the loops' values, `elements` the elements that the loops touch.
+    """
 
     region: Region
     source: Array
     array: Array
     chosen: tuple[int, ...]
     sides: tuple[Side, ...]
+    elements: tuple[Side, ...]
 
     @staticmethod
     def of(region: Region, source: Array, chosen: tuple[int, ...], step: str) -> _Private:
+        """Return the private array; raises `ScheduleError` PO0332."""
         scop = region.scop
-        values: isl.Set | None = None
-        for name in region.values:
-            domain = scop.statement(name).domain.intersect_params(scop.context)
-            own = index_map(domain, "", [region.values[name][n] for n in chosen]).range()
-            values = own if values is None else values.union(own)
-        assert values is not None
-        sides = ranges(values.coalesce(), scop.params, step)
+        values: list[isl.Set] = []
+        touched: list[isl.Set] = []
+        for name, own in region.values.items():
+            statement = scop.statement(name)
+            domain = statement.domain.intersect_params(scop.context)
+            values.append(index_map(domain, "", [own[n] for n in chosen]).range())
+            for access in (statement.write, *statement.reads):
+                if access.array == source.name:
+                    touched.append(within(scop, access).range())
+        sides = ranges(_union(values), scop.params, step)
+        elements = ranges(_union(touched), scop.params, step)
         name = source.name
         everything = set(touching(scop, name)) <= set(region.values)
         if source.role is not Role.TEMP or not everything:
             name = fresh_name(f"{name}_own", {a.name for a in scop.arrays} | set(scop.params))
-        shape = (*(side.extent for side in sides), *source.shape)
+        shape = tuple(side.extent for side in (*sides, *elements) if not side.is_single)
         array = Array(name, source.dtype, shape, Role.TEMP)
-        return _Private(region, source, array, chosen, sides)
+        return _Private(region, source, array, chosen, sides, elements)
+
+    @property
+    def is_whole(self) -> bool:
+        """Nothing outside the loops uses the array."""
+        return self.array.name == self.source.name
 
     def cell(self, values: tuple[Expr, ...], index: tuple[Expr, ...]) -> Load:
         """Return the cell for an element in an iteration of the chosen loops."""
-        outer = (shifted(v, side) for v, side in zip(values, self.sides, strict=True))
-        return Load(self.array.name, (*outer, *index), self.array.dtype)
+        pairs = zip((*values, *index), (*self.sides, *self.elements), strict=True)
+        found = tuple(shifted(i, side) for i, side in pairs if not side.is_single)
+        return Load(self.array.name, found, self.array.dtype)
 
-    def redirected(self, flow: Flow) -> Scop:
-        """Return the Scop whose iterations use their own cells; reads from before stay."""
+    def redirected(self, kept: Mapping[str, frozenset[Load]]) -> Scop:
+        """Return the Scop whose iterations use their own cells; the reads `kept` stay."""
         scop = self.region.scop
         statements = []
         for statement in scop.statements:
             values = self.region.values.get(statement.name)
             if values is not None:
-                own = tuple(values[n] for n in self.chosen)
-
-                def place(index: tuple[Expr, ...], own: tuple[Expr, ...] = own) -> Load:
-                    return self.cell(own, index)
-
-                kept = self._from_before(statement, flow)
-                statement = redirected(statement, self.source.name, place, kept)
+                own = partial(self.cell, tuple(values[n] for n in self.chosen))
+                stay = kept[statement.name]
+                statement = redirected(statement, self.source.name, own, stay)
             statements.append(statement)
         arrays = tuple(a for a in scop.arrays if a.name != self.array.name)
         return replace(scop, arrays=(*arrays, self.array), statements=tuple(statements))
 
-    def _from_before(self, statement: Statement, flow: Flow) -> frozenset[Load]:
-        """Return the reads that no instance inside writes for."""
+    def from_before(self, statement: Statement, flow: Flow) -> frozenset[Load]:
+        """Return the reads of the array that no instance inside the loops writes for."""
+        if self.is_whole:
+            return frozenset()
         found: dict[Load, bool] = {}
         for number, read in enumerate(statement.reads):
             if read.array == self.source.name:
                 load = Load(read.array, read.index, self.source.dtype)
                 writers = flow.of_read(statement, number).writers
-                outer = writers.intersect_domain(self._inside()).is_empty()
+                outer = bool(writers.intersect_domain(self._inside()).is_empty())
                 found[load] = found.get(load, True) and outer
-        if self.array.name == self.source.name:
-            return frozenset()
         return frozenset(load for load, outer in found.items() if outer)
 
     def _inside(self) -> isl.UnionSet:
@@ -184,40 +202,35 @@ class _Private:
             result = result.union(isl.UnionSet.from_set(self.region.scop.statement(name).domain))
         return result
 
-    def copies(self, flow: Flow, first: int) -> list[Statement]:
-        """Return the statements that copy out what is read after the loops.
+    def copies(self, flow: Flow, outer: int, chosen: tuple[int, ...]) -> list[Statement]:
+        """Return the statement that copies out what is read after the loops, if anything is.
 
-        Their iterators are the loops outside number `first`, the chosen loops, the subscripts.
+        Its iterators are the first `outer` loops, copies of the loops `chosen`, the subscripts.
         """
-        if self.array.name == self.source.name:
-            return []
-        cells = self._leaving(flow, first)
-        if cells is None:
+        leaving = None if self.is_whole else self._leaving(flow, (*range(outer), *chosen))
+        if leaving is None:
             return []
         scop = self.region.scop
         loops = self.region.loops
         names: list[str] = []
-        outer = (*loops[:first], *(f"{loops[n]}_last" for n in self.chosen))
         elements = (f"{self.source.name}{dim}" for dim in range(len(self.source.shape)))
-        for wish in (*outer, *elements):
+        for wish in (*loops[:outer], *(f"{loops[n]}_last" for n in chosen), *elements):
             names.append(fresh_name(wish, (*names, *scop.params)))
         name = fresh_name(f"{self.source.name}_last", (s.name for s in scop.statements))
         iters = tuple(map(Iter, names))
-        own = iters[first : first + len(self.chosen)]
-        index = iters[first + len(self.chosen) :]
+        own = iters[outer : outer + len(chosen)] if chosen else [iters[n] for n in self.chosen]
+        index = iters[outer + len(chosen) :]
         universe = isl.Set.universe(set_space(scop.params, name, names))
-        domain = index_map(universe, "", iters).intersect_range(cells).domain().coalesce()
-        value = self.cell(own, index)
+        domain = index_map(universe, "", iters).intersect_range(leaving).domain().coalesce()
+        value = self.cell(tuple(own), index)
         target = Load(self.source.name, index, self.source.dtype)
         text = f"{show(target)} = {show(value)}"
-        return [
-            Statement(name, tuple(names), domain, (), target, value, None, text, origin=Origin(""))
-        ]
+        origin = Origin("")
+        return [Statement(name, tuple(names), domain, (), target, value, None, text, origin=origin)]
 
-    def _leaving(self, flow: Flow, first: int) -> isl.Set | None:
-        """Return [loops outside, chosen loops, subscripts] of the writes read after the loops."""
+    def _leaving(self, flow: Flow, numbers: tuple[int, ...]) -> isl.Set | None:
+        """Return [values of the loops `numbers`, subscripts] of the writes read after the loops."""
         scop = flow.scop
-        inside = self._inside()
         pairs = flow.empty
         for statement in scop.statements:
             if statement.name not in self.region.values:
@@ -227,17 +240,20 @@ class _Private:
         if self.source.role is not Role.TEMP:
             elements = flow.written(self.source.name)
             pairs = pairs.union(flow.at_end(self.source.name, elements).writers)
-        writers = pairs.domain().intersect(inside)
-        found: isl.Set | None = None
+        writers = pairs.domain().intersect(self._inside())
+        found: list[isl.Set] = []
         for name, values in self.region.values.items():
             statement = scop.statement(name)
-            if statement.target.array != self.source.name:
-                continue
-            numbers = (*range(first), *self.chosen)
-            place = (*(values[n] for n in numbers), *statement.target.index)
             own = writers.intersect(isl.UnionSet.from_set(statement.domain))
-            if own.is_empty() or not statement.write.exact:
-                continue
-            one = index_map(isl.Set.from_union_set(own), "", place).range()
-            found = one if found is None else found.union(one)
-        return found
+            writes = statement.target.array == self.source.name and statement.write.exact
+            if writes and not own.is_empty():
+                place_of = (*(values[n] for n in numbers), *statement.target.index)
+                found.append(index_map(isl.Set.from_union_set(own), "", place_of).range())
+        return _union(found) if found else None
+
+
+def _union(sets: list[isl.Set]) -> isl.Set:
+    result = sets[0]
+    for one in sets[1:]:
+        result = result.union(one)
+    return result.coalesce()

@@ -51,7 +51,7 @@ def last_value() -> Scop:
     )
 
 
-def rows() -> Scop:
+def rows(least: int = 0) -> Scop:
     """A row that each iteration fills, one element of which is read after the loop."""
     return read(
         """
@@ -65,6 +65,7 @@ def rows() -> Scop:
         """,
         "A[N, M]; B[N, M]; w[M + 1]; temp v[1]",
         "N M T",
+        least,
     )
 
 
