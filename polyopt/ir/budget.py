@@ -2,33 +2,80 @@
 
 In: seconds, and blocks of work with their shares of them.  Out: blocks that end in time, or raise
 `BudgetError`: PO0701 for a query of too many operations, PO0703 for a stage out of time.
-An isl call cannot be interrupted, but isl counts its operations and fails beyond a limit: whatever
-runs in a block may use the operations that its remaining seconds surely suffice for.
+A stopwatch aborts isl at the end of a block's time.  Where there is none, isl may use the
+operations that the remaining seconds should suffice for: it counts them and fails beyond a limit.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 import islpy as isl
 
 from polyopt.errors import BudgetError, InternalError
+from polyopt.ir.clock import BLOCK, NEVER, Block, checkpoint, out_of_time
+from polyopt.ir.stopwatch import Stopwatch, make_stopwatch
 
 SLOWEST = 500_000
-"""isl operations a second on inputs that are hard on it; ten times as many are usual."""
+"""isl operations a second without a stopwatch: hard inputs take longer, most ten times less."""
 
 SLACK = 0.25
 """Seconds that a query may run past its block's end: a limit of no operations is no limit."""
 
+DEPTH = 8_000
+"""Calls of Python that may be open at once while a function is compiled."""
+
 SHARES = {"frontend": 0.6, "regions": 0.25, "schedule": 0.5, "lower": 0.4, "certificate": 0.4}
 """How much of what is left a stage may use; the others may use it all."""
 
-_LOCK = threading.RLock()  # isl's limit belongs to its one context: one compilation at a time
+__all__ = [
+    "SHARES", "Budget", "Cost", "Dropped", "checkpoint", "current", "exceeds_limit", "failure",
+    "note_dropped", "query",
+]  # fmt: skip
+
+_LOCK = threading.RLock()  # isl's limits belong to its one context: one compilation at a time
+
+
+class _Meter:
+    """The stopwatch of isl's context, made when first needed, and what isl has counted so far."""
+
+    def __init__(self) -> None:
+        self.counted = 0
+        self._watch: Stopwatch | None = None
+        self._is_made = False
+
+    @property
+    def watch(self) -> Stopwatch | None:
+        """The stopwatch, if there is one."""
+        if not self._is_made:
+            self._is_made = True
+            self._watch = make_stopwatch()
+        return self._watch
+
+    @property
+    def operations(self) -> int:
+        """How many operations isl has counted since the process began."""
+        return self.counted + (0 if self._watch is None else self._watch.operations)
+
+    def limit(self, operations: int) -> None:
+        """Let isl use so many operations from now on; 0 means any number."""
+        self.counted = self.operations
+        isl.DEFAULT_CONTEXT.set_max_operations(operations)
+        isl.DEFAULT_CONTEXT.reset_operations()
+
+    def forget(self) -> None:
+        """Make a new stopwatch: a forked process does not inherit timers."""
+        self._is_made, self._watch = False, None
+
+
+_METER = _Meter()
+os.register_at_fork(after_in_child=_METER.forget)
 
 
 @dataclass(slots=True)
@@ -37,6 +84,7 @@ class Cost:
 
     calls: int = 0
     seconds: float = 0.0
+    operations: int = 0  # of isl; 0 where they cannot be counted
     exceeded: int = 0  # blocks that ended because their budget did
 
 
@@ -63,11 +111,21 @@ class Budget:
     @contextmanager
     def running(self) -> Iterator[Budget]:
         """Meter the block; an isl error that nobody expected becomes `InternalError` PO0905."""
+        before = sys.getrecursionlimit()
         try:
-            with _LOCK, _entered("compilation", self, self.seconds, None):
+            with _LOCK, _entered("compiling", self, self.seconds, None):
+                sys.setrecursionlimit(max(before, DEPTH))
                 yield self
         except isl.Error as error:
             raise failure(error) from None
+        except RecursionError:
+            raise BudgetError(
+                "PO0704",
+                f"an expression or a loop nest is more than some {DEPTH // 8} levels deep",
+                hint="write long sums as loops, and name parts of deep expressions",
+            ) from None
+        finally:
+            sys.setrecursionlimit(before)
 
     @contextmanager
     def share(self, stage: str) -> Iterator[None]:
@@ -84,7 +142,7 @@ class Budget:
     @property
     def remaining(self) -> float:
         """The seconds that are left to the innermost block."""
-        block = _BLOCK.get()
+        block = _innermost()
         return self.seconds if block is None else block.deadline - time.monotonic()
 
     def drop(self, what: str, error: Exception) -> None:
@@ -94,20 +152,24 @@ class Budget:
 
 
 @dataclass(slots=True)
-class _Block:
-    name: str
-    budget: Budget | None
-    deadline: float
-    operations: int | None
+class _Block(Block):
+    """A block that limits isl; `operations` is its own limit, besides its time."""
+
+    budget: Budget | None = None
+    operations: int | None = None
+    timed: bool = False  # ends before the block around it does
     hurried: bool = False  # the time left allows isl fewer operations than `operations` do
 
 
-_BLOCK: ContextVar[_Block | None] = ContextVar("polyopt_budget_block", default=None)
+def _innermost() -> _Block | None:
+    block = BLOCK.get()
+    assert block is None or isinstance(block, _Block)
+    return block
 
 
 def current() -> Budget | None:
     """Return the budget of the compilation that runs, if one does."""
-    block = _BLOCK.get()
+    block = _innermost()
     return None if block is None else block.budget
 
 
@@ -117,23 +179,9 @@ def query(name: str, operations: int | None = None) -> Iterator[None]:
 
     Blocks nest; the operations of an inner block are not counted by the outer.
     """
-    block = _BLOCK.get()
+    block = _innermost()
     with _LOCK, _entered(name, None if block is None else block.budget, None, operations):
         yield
-
-
-def checkpoint() -> None:
-    """Raise `BudgetError` if the time of the innermost block is over; for loops over many parts.
-
-    Blocks without a number of operations of their own may then use as many as the time allows.
-    """
-    block = _BLOCK.get()
-    if block is None:
-        return
-    if time.monotonic() > block.deadline:
-        raise _out_of_time(block)
-    if block.operations is None:
-        _arm(block)
 
 
 def note_dropped(what: str, error: Exception) -> None:
@@ -148,7 +196,7 @@ def exceeds_limit(error: isl.Error) -> bool:
 
     Some functions of isl report what went wrong after that instead; the next one then fails too.
     """
-    return _says_limit(error) or _is_used_up()
+    return _says_limit(error) or bool(isl.DEFAULT_CONTEXT.aborted()) or _is_used_up()
 
 
 def _says_limit(error: isl.Error) -> bool:
@@ -180,19 +228,20 @@ def failure(error: isl.Error) -> InternalError:
 def _entered(
     name: str, budget: Budget | None, seconds: float | None, operations: int | None
 ) -> Iterator[None]:
-    outer = _BLOCK.get()
-    start = time.monotonic()
-    deadline = float("inf") if outer is None else outer.deadline
-    if seconds is not None:
-        deadline = min(deadline, start + seconds)
-    block = _Block(name, budget, deadline, operations)
-    token = _BLOCK.set(block)
+    outer = _innermost()
+    start, counted = time.monotonic(), _METER.operations
+    limit = NEVER if outer is None else outer.deadline
+    deadline = limit if seconds is None else min(limit, start + seconds)
+    total = 0.0 if budget is None else budget.seconds
+    block = _Block(name, total, deadline, None, budget, operations, timed=deadline < limit)
+    if operations is None and deadline < NEVER and _METER.watch is None:
+        block.renew = lambda: _arm(block)
+    token = BLOCK.set(block)
     cost = Cost() if budget is None else budget.costs.setdefault(name, Cost())
-    cost.calls += 1
     try:
-        if outer is not None and start > outer.deadline:
-            raise _out_of_time(outer)
-        _arm(block)
+        if start > limit:
+            raise out_of_time(block)
+        _start(block)
         yield
     except isl.Error as error:
         if not exceeds_limit(error):
@@ -200,23 +249,37 @@ def _entered(
         cost.exceeded += 1
         raise _too_many(block) from None
     finally:
+        BLOCK.reset(token)
+        _stop(block, outer)
+        cost.calls += 1
         cost.seconds += time.monotonic() - start
-        _BLOCK.reset(token)
-        _arm(outer)
+        cost.operations += _METER.operations - counted
+
+
+def _start(block: _Block) -> None:
+    _arm(block)
+    if block.timed and _METER.watch is not None:
+        _METER.watch.start(block.deadline)
+
+
+def _stop(block: _Block, outer: _Block | None) -> None:
+    if block.timed and _METER.watch is not None:
+        _METER.watch.stop(block.deadline)
+        if outer is not None and outer.deadline < NEVER:
+            _METER.watch.start(outer.deadline)
+    _arm(outer)
 
 
 def _arm(block: _Block | None) -> None:
-    """Let isl use what `block` may use, counted from now."""
-    context = isl.DEFAULT_CONTEXT
-    context.set_max_operations(0 if block is None else _limit(block))
-    context.reset_operations()
+    """Let isl use the operations that `block` may use, counted from now."""
+    _METER.limit(0 if block is None else _limit(block))
 
 
 def _limit(block: _Block) -> int:
     """Return how many operations `block` may use from now; 0 means any number."""
     given = [block.operations, None if block.budget is None else block.budget.operations]
     limit = min((number for number in given if number is not None), default=0)
-    if block.deadline == float("inf"):
+    if block.deadline == NEVER or _METER.watch is not None:
         return limit
     left = int((max(block.deadline - time.monotonic(), 0.0) + SLACK) * SLOWEST)
     block.hurried = limit == 0 or left < limit
@@ -224,19 +287,10 @@ def _limit(block: _Block) -> int:
 
 
 def _too_many(block: _Block) -> BudgetError:
-    if block.hurried:
-        return _out_of_time(block)
+    if block.hurried or isl.DEFAULT_CONTEXT.aborted():
+        return out_of_time(block)
     return BudgetError(
         "PO0701",
         f"{block.name} needed over {_limit(block)} operations of isl",
         hint='schedule="source" keeps the source\'s order, which is the least to prove',
-    )
-
-
-def _out_of_time(block: _Block) -> BudgetError:
-    total = block.deadline if block.budget is None else block.budget.seconds
-    return BudgetError(
-        "PO0703",
-        f"no time is left for {block.name}: a compilation has {total:g} s",
-        hint="allow more with the option `budget`, or split the function",
     )

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from typing_extensions import assert_never
 
+from polyopt.ir.clock import checkpoint
 from polyopt.ir.types import DType
 
 
@@ -342,13 +343,16 @@ def operands(expr: Expr, op: BinaryOp) -> tuple[Expr, ...]:
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """Yield `expr` and all its parts, parents first, left to right."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting.extend(reversed(children(part)))
 
 
 def rewrite(expr: Expr, rule: Callable[[Expr], Expr | None]) -> Expr:
     """Return `expr` with every part that `rule` gives an answer for replaced, parents first."""
+    checkpoint()
     found = rule(expr)
     if found is not None:
         return found
@@ -385,6 +389,7 @@ def linear(expr: Expr) -> Linear:
 
 
 def _collect(expr: Expr, scale: int, terms: dict[Expr, int]) -> int:
+    checkpoint()
     match expr:
         case Const(value=int(value)):
             return scale * value

@@ -15,6 +15,7 @@ import islpy as isl
 
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import index_box, index_map
+from polyopt.ir.budget import exceeds_limit
 from polyopt.ir.expr import Expr, Iter, Load, normalize, rewrite, substitute
 from polyopt.ir.scop import Access, AccessKind, Origin, Role, Scop, Statement
 from polyopt.ir.types import DType
@@ -194,7 +195,7 @@ class Flow:
             flow = info.compute_flow()
             return Sources(flow.get_may_dependence(), flow.get_may_no_source())
         except isl.Error as error:
-            if "maximal number of operations" in str(error):
+            if exceeds_limit(error):
                 raise
         return _unhidden(sink, must, may, order)
 

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import islpy as isl
 
+from polyopt.ir.budget import checkpoint, exceeds_limit
 from polyopt.ir.scop import Access, AccessKind, Role, Scop, Statement
 
 
@@ -137,6 +138,7 @@ def ordered_pairs(
     times = {s.name: _times(order, s).intersect_params(scop.context) for s in statements}
     for source in statements:
         for target in statements:
+            checkpoint()
             if _may_conflict(source, target, arrays):
                 before = times[source.name].lex_lt_map(times[target.name])
                 if not before.is_empty():
@@ -253,12 +255,13 @@ def _accesses(
 
 
 def _flow(scop: Scop, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap) -> isl.UnionMap:
+    checkpoint()
     info = isl.UnionAccessInfo.from_sink(sink)
     info = info.set_must_source(must).set_may_source(may).set_schedule_map(scop.order)
     try:
         return info.compute_flow().get_may_dependence()
     except isl.Error as error:
-        if "maximal number of operations" in str(error):
+        if exceeds_limit(error):
             raise
         return _unhidden(scop, sink, must, may)
 

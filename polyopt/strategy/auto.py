@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import islpy as isl
+
 from polyopt.errors import BudgetError
-from polyopt.ir.budget import note_dropped, query
+from polyopt.ir.budget import failure, note_dropped, query
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
@@ -76,7 +78,9 @@ def _within_budget(
             return stage(schedule)
     except BudgetError as error:
         note_dropped(what, error)
-        return schedule
+    except isl.Error as error:
+        note_dropped(what, failure(error))
+    return schedule
 
 
 def jam_sums(schedule: Schedule, machine: Machine) -> Schedule:

@@ -78,6 +78,11 @@ TOOLCHAIN: dict[str, Entry] = {
         "a function of thousands of statements",
         "allow more (`budget=120`, POLYOPT_BUDGET=120), or split the function",
     ),
+    "PO0704": Entry(
+        "an expression or a loop nest is nested too deeply to be followed",
+        "a sum of thousands of terms in one line",
+        "write long sums as loops, and name parts of deep expressions",
+    ),
     "PO0901": Entry("polyopt failed on its own account", "internal", _REPORT),
     "PO0902": Entry("an argument's value was asked for twice", "internal", _REPORT),
     "PO0903": Entry("a library function gave something unexpected", "internal", _REPORT),

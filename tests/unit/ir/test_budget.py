@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
+from contextlib import suppress
 
 import islpy as isl
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from polyopt.errors import BudgetError, InternalError
 from polyopt.ir import budget as budgets
 from polyopt.ir.budget import Budget, checkpoint, current, note_dropped, query
+from polyopt.ir.stopwatch import make_stopwatch
 
 HARD = isl.Set("[N] -> { [a, b, c] : 7a + 11b + 13c = N and 0 <= a, b, c <= N }")
 """A set whose smallest point takes isl hundreds of operations."""
@@ -52,13 +55,50 @@ def test_a_query_is_limited_and_says_which_it_was():
     assert not HARD.lexmin().is_empty()
 
 
+SLOW = isl.Set(
+    "[n, m] -> { : exists (a, b, c, d, e: a >= 0 and 7a < n and b >= 0 and 11b <= n - 2 and c >= 0 "
+    "and 13c <= n - 3 and d >= 0 and 17d <= n - 4 and e >= 0 and 19e <= n - 5 "
+    "and 19e >= m - 10 - 7a - 11b - 13c - 17d and -10 - 7a - 11b - 13c - 17d <= 19e) }"
+)
+"""A set whose complement takes minutes."""
+
+
+@pytest.mark.skipif(make_stopwatch() is None, reason="nothing can stop isl here")
+def test_time_ends_a_call_of_isl():
+    start = time.monotonic()
+    budget = Budget(0.4)
+    with budget.running():
+        with pytest.raises(BudgetError) as refused, budget.share("schedule"), query("one call"):
+            SLOW.complement()
+        assert 0.2 <= time.monotonic() - start < 0.35
+        assert refused.value.code == "PO0703"
+        assert not HARD.lexmin().is_empty()
+        with pytest.raises(BudgetError), query("another"):
+            SLOW.complement()
+    assert 0.4 <= time.monotonic() - start < 0.7
+    assert budget.costs["one call"].operations > 1000
+    assert not isl.DEFAULT_CONTEXT.aborted()
+
+
+@pytest.mark.skipif(make_stopwatch() is None, reason="nothing can stop isl here")
+def test_a_call_that_ends_as_its_time_does_leaves_isl_working():
+    for _ in range(200):
+        budget = Budget(0.0005)
+        with suppress(BudgetError), budget.running():
+            while True:
+                checkpoint()
+                HARD.subtract(HARD)
+        assert not isl.DEFAULT_CONTEXT.aborted()
+        isl.Set("{ [a] : 0 <= a <= 10 }").is_empty()
+
+
 def test_time_ends_a_loop_that_asks():
     start = time.monotonic()
     with pytest.raises(BudgetError) as refused, Budget(0.05).running():
         spin()
     assert time.monotonic() - start < 0.5
     assert refused.value.code == "PO0703"
-    assert refused.value.message == "no time is left for compilation: a compilation has 0.05 s"
+    assert refused.value.message == "no time is left for compiling, of 0.05 s to compile"
 
 
 def test_a_share_leaves_time_for_what_follows():
@@ -77,6 +117,14 @@ def test_what_starts_after_the_end_does_not_run():
     assert refused.value.code == "PO0703"
 
 
+@pytest.fixture
+def without_stopwatch(monkeypatch):
+    """isl as it is where nothing can stop it."""
+    monkeypatch.setattr(budgets, "make_stopwatch", lambda: None)
+    monkeypatch.setattr(budgets, "_METER", budgets._Meter())
+
+
+@pytest.mark.usefixtures("without_stopwatch")
 def test_time_that_is_left_limits_isl(monkeypatch):
     monkeypatch.setattr(budgets, "SLOWEST", 10)
     with pytest.raises(BudgetError) as refused, Budget(1.0).running(), query("hasty", 10**6):
@@ -84,6 +132,7 @@ def test_time_that_is_left_limits_isl(monkeypatch):
     assert refused.value.code == "PO0703"
 
 
+@pytest.mark.usefixtures("without_stopwatch")
 def test_a_checkpoint_renews_what_isl_may_use(monkeypatch):
     monkeypatch.setattr(budgets, "SLOWEST", 2000)
     with Budget(60.0).running():
@@ -141,7 +190,7 @@ def test_compilations_in_threads_do_not_mix_their_limits():
 
     def work(operations: int) -> None:
         try:
-            for _ in range(30):
+            for _ in range(8):
                 with Budget(60.0).running(), query("one", operations):
                     HARD.lexmin()
                     time.sleep(0.001)
@@ -154,3 +203,18 @@ def test_compilations_in_threads_do_not_mix_their_limits():
     for thread in threads:
         thread.join()
     assert faults == []
+
+
+def nested(depth: int) -> int:
+    """Call itself `depth` times."""
+    return 0 if depth == 0 else 1 + nested(depth - 1)
+
+
+def test_depth_is_an_error_of_ours_and_the_limit_is_restored():
+    before = sys.getrecursionlimit()
+    with Budget(5.0).running():
+        assert nested(3000) == 3000
+    with pytest.raises(BudgetError) as refused, Budget(5.0).running():
+        nested(100_000)
+    assert refused.value.code == "PO0704"
+    assert sys.getrecursionlimit() == before

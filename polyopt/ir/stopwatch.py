@@ -1,0 +1,195 @@
+"""Stop isl in the middle of a call, and read how many operations it has counted.
+
+In: a moment of the monotonic clock.  Out: isl's context aborted at that moment, whoever holds
+Python's lock: a timer of the C library starts a thread that knows nothing of Python.
+Refuses: platforms without such timers, builds of islpy whose context is not found; `watch` is None.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+import time
+from dataclasses import dataclass
+
+import islpy as isl
+
+_SIGEV_THREAD, _CLOCK_MONOTONIC, _TIMER_ABSTIME = 2, 1, 1  # <signal.h>, <time.h> of Linux
+_WORD = struct.Struct("=Q")
+_HEADER = 16  # bytes of an object before what its type keeps in it
+_CONTEXT_BYTES = 4096
+_NEAR = 0.001  # seconds: a timer that may run out while it is looked at
+_LATE = 1.0  # seconds that a thread which has been started may need to set a flag
+
+
+class _Event(ctypes.Structure):
+    """`struct sigevent` where a pointer has eight bytes."""
+
+    _fields_ = (
+        ("value", ctypes.c_void_p),
+        ("signal", ctypes.c_int),
+        ("notify", ctypes.c_int),
+        ("function", ctypes.c_void_p),
+        ("attributes", ctypes.c_void_p),
+        ("padding", ctypes.c_char * 32),
+    )
+
+
+class _Moments(ctypes.Structure):
+    """`struct itimerspec`: an interval, and a moment."""
+
+    _fields_ = (
+        ("interval_seconds", ctypes.c_long),
+        ("interval_nanoseconds", ctypes.c_long),
+        ("seconds", ctypes.c_long),
+        ("nanoseconds", ctypes.c_long),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stopwatch:
+    """A timer that aborts isl's context, and the place where the context counts operations."""
+
+    libc: ctypes.CDLL
+    timer: ctypes.c_void_p
+    counter: ctypes.c_ulong
+
+    def start(self, moment: float) -> None:
+        """Abort isl at `moment` of `time.monotonic`; replaces an earlier moment."""
+        seconds, part = divmod(moment, 1.0)
+        self._set(_Moments(0, 0, int(seconds), int(part * 1e9)))
+
+    def stop(self, moment: float) -> bool:
+        """End what `start(moment)` began, let isl work again; tell whether it had been stopped.
+
+        A timer that has run out is not set back: its thread may be on the way.
+        """
+        if time.monotonic() < moment - _NEAR:
+            left = self._set(_Moments(0, 0, 0, 0))
+            if left.seconds or left.nanoseconds:
+                return False
+        latest = time.monotonic() + _LATE
+        while not isl.DEFAULT_CONTEXT.aborted() and time.monotonic() < latest:
+            time.sleep(0.0001)
+        stopped = bool(isl.DEFAULT_CONTEXT.aborted())
+        isl.DEFAULT_CONTEXT.resume()
+        return stopped
+
+    def _set(self, moments: _Moments) -> _Moments:
+        before = _Moments()
+        self.libc.timer_settime(
+            self.timer, _TIMER_ABSTIME, ctypes.byref(moments), ctypes.byref(before)
+        )
+        return before
+
+    def works(self) -> bool:
+        """Tell whether a moment that is over aborts isl."""
+        moment = time.monotonic()
+        self.start(moment)
+        return self.stop(moment)
+
+    @property
+    def operations(self) -> int:
+        """What isl has counted since its counter was reset."""
+        return self.counter.value
+
+
+def make_stopwatch() -> Stopwatch | None:
+    """Return a stopwatch for isl's context, or None where that is not to be had."""
+    if not sys.platform.startswith("linux") or ctypes.sizeof(ctypes.c_void_p) != _WORD.size:
+        return None
+    try:
+        library = ctypes.CDLL(sys.modules[isl.Context.__module__].__file__)
+        found = _find_context(library)
+        if found is None:
+            return None
+        address, count = found
+        libc = _with_timers()
+        timer = _timer(libc, library, address)
+    except (OSError, AttributeError, ValueError):
+        return None
+    if timer is None:
+        return None
+    watch = Stopwatch(libc, timer, ctypes.c_ulong.from_address(count))
+    return watch if watch.works() else None
+
+
+def _with_timers() -> ctypes.CDLL:
+    """Return the library that has timers; raises `OSError` or `AttributeError`."""
+    for name in (None, "librt.so.1"):
+        library = ctypes.CDLL(name)
+        if hasattr(library, "timer_create"):
+            return library
+    raise OSError("no timers")
+
+
+def _timer(libc: ctypes.CDLL, library: ctypes.CDLL, address: int) -> ctypes.c_void_p | None:
+    """Return a timer that calls `isl_ctx_abort(address)` on a thread of its own."""
+    function = ctypes.cast(library.isl_ctx_abort, ctypes.c_void_p)
+    event = _Event(address, 0, _SIGEV_THREAD, function, None, b"")
+    timer = ctypes.c_void_p()
+    failed = libc.timer_create(_CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer))
+    return None if failed else timer
+
+
+def _find_context(library: ctypes.CDLL) -> tuple[int, int] | None:
+    """Return the addresses of isl's default context and of its count of operations.
+
+    Marks are set through islpy and looked for in memory, read as a file so that a wrong guess
+    cannot fault; isl's own function then confirms the address.
+    """
+    context = isl.DEFAULT_CONTEXT
+    limit = library.isl_ctx_get_max_operations
+    limit.restype, limit.argtypes = ctypes.c_ulong, (ctypes.c_void_p,)
+    before = context.get_max_operations()
+    memory = os.open("/proc/self/mem", os.O_RDONLY)
+    try:
+        for address in _pointers(memory, id(context)):
+            offset = _marked(memory, address)
+            if offset is None:
+                continue
+            context.set_max_operations(0x6E6F746D)
+            count = address + offset - _WORD.size
+            if limit(address) == 0x6E6F746D and _counts(memory, count):
+                return address, count
+    finally:
+        context.set_max_operations(before)
+        context.reset_operations()
+        os.close(memory)
+    return None
+
+
+def _pointers(memory: int, place: int) -> list[int]:
+    """Return the words of an object that may be addresses."""
+    words = _words(memory, place + _HEADER, 6)
+    return [word for word in words if word > _CONTEXT_BYTES and word % _WORD.size == 0]
+
+
+def _marked(memory: int, address: int) -> int | None:
+    """Return where behind `address` the limit of the context stands, if it does."""
+    places: set[int] | None = None
+    for mark in (0x70_6F_6C_79_6F_70_74, 0x74_70_6F_79_6C_6F_70):
+        isl.DEFAULT_CONTEXT.set_max_operations(mark)
+        words = _words(memory, address, _CONTEXT_BYTES // _WORD.size)
+        found = {n * _WORD.size for n, word in enumerate(words) if word == mark}
+        places = found if places is None else places & found
+    return places.pop() if places is not None and len(places) == 1 else None
+
+
+def _counts(memory: int, place: int) -> bool:
+    """Tell whether the word at `place` counts what isl does."""
+    isl.DEFAULT_CONTEXT.reset_operations()
+    start = _words(memory, place, 1)
+    isl.Set("{ [a] : 0 <= a <= 10 }").is_empty()
+    end = _words(memory, place, 1)
+    return start == [0] and end > [0]
+
+
+def _words(memory: int, address: int, number: int) -> list[int]:
+    try:
+        data = os.pread(memory, number * _WORD.size, address)
+    except (OSError, OverflowError):
+        return []
+    return [word for (word,) in _WORD.iter_unpack(data[: len(data) // _WORD.size * _WORD.size])]
