@@ -14,7 +14,7 @@ from polyopt.ir.scop import Scop
 from polyopt.proof.accesses import Tagged, Touch, Unproven, touches
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
-from polyopt.proof.instances import check_instances
+from polyopt.proof.instances import Placed, check_instances, place
 from polyopt.proof.lanes import one_lane
 from polyopt.proof.order import conflicts, find_conflict
 from polyopt.proof.paths import Path
@@ -72,8 +72,11 @@ def _check_part(part: SourcePart, nest: Nest) -> Iterator[Claim]:
         yield _values(statement.name, Verdict.PROVEN, "")
     try:
         wrong = False
+        places: list[Placed] = []
         for statement in part.statements:
-            claim = check_instances(part, statement, by_statement[statement.name])
+            placed = place(part, statement, by_statement[statement.name])
+            places += placed
+            claim = check_instances(part, statement, placed)
             wrong = wrong or claim.verdict is not Verdict.PROVEN
             yield claim
         if wrong:
@@ -86,12 +89,14 @@ def _check_part(part: SourcePart, nest: Nest) -> Iterator[Claim]:
         yield Claim(ClaimKind.STORAGE, error.subject, Verdict.OPEN, "", error.reason)
         return
     yield from check_storage(part, found)
-    yield from _order(part, nest, found)
+    yield from _order(part, nest, tuple(places), found)
 
 
-def _order(part: SourcePart, nest: Nest, found: tuple[Touch, ...]) -> Iterator[Claim]:
+def _order(
+    part: SourcePart, nest: Nest, places: tuple[Placed, ...], found: tuple[Touch, ...]
+) -> Iterator[Claim]:
     pairs = conflicts(part, found)
-    broken = find_conflict(part, nest.body, pairs)
+    broken = find_conflict(part, nest.body, places, pairs)
     if broken is None:
         yield Claim(ClaimKind.ORDER, "all pairs", Verdict.PROVEN, str(pairs.kept))
         yield Claim(ClaimKind.CONCURRENCY, "all loops", Verdict.PROVEN, "")

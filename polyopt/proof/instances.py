@@ -1,9 +1,14 @@
 """Exactly the source's instances run, each once.
 
-In: a part's statements and the runs that execute them.  Out: claims, one a statement.
+In: a part's statements and the runs that execute them.  Out: claims, one a statement, and for
+each run the iterators that are known functions of the instance (`Placed`).
+Tiles are named by quotients that are parameters here: all sets stay free of divisions.
 """
 
 from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
 
 import islpy as isl
 
@@ -11,34 +16,129 @@ from polyopt.ir.expr import Expr, Load, Symbol, walk
 from polyopt.ir.scop import Statement
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.coordinates import Quotients, coordinates
 from polyopt.proof.paths import conjuncts
 from polyopt.proof.reading import Run
 from polyopt.proof.source import SourcePart
 
 
-def check_instances(part: SourcePart, statement: Statement, runs: list[Run]) -> Claim:
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A run with the iterators that were proven to be functions of its instance."""
+
+    run: Run
+    known: dict[str, Expr]
+    quotients: Quotients
+
+
+def place(part: SourcePart, statement: Statement, runs: list[Run]) -> list[Placed]:
+    """Return the runs of a statement with the iterators that are functions of the instance.
+
+    What the text around one run does not tell of a loop, other runs in the same loop may.
+    """
+    quotients = Quotients(statement, part.scop.params)
+    told = [coordinates(run, quotients) for run in runs]
+    shared: dict[int, Counter[Expr]] = {}
+    for run, found in zip(runs, told, strict=True):
+        for loop in run.path.loops:
+            if loop.iter in found:
+                shared.setdefault(id(loop), Counter())[found[loop.iter]] += 1
+    known: list[dict[str, Expr]] = [{} for _ in runs]
+    for key, counts in shared.items():
+        waiting = [
+            (run, position, known[number])
+            for number, run in enumerate(runs)
+            for position, loop in enumerate(run.path.loops)
+            if id(loop) == key
+        ]
+        fitting: list[tuple[Expr, list[int]]] = []
+        for value, _ in counts.most_common():
+            function = quotients.function(value)
+            fits = [n for n, (run, at, _) in enumerate(waiting) if _is_function(run, at, function)]
+            fitting.append((value, fits))
+            if len(fits) == len(waiting):
+                break
+        for value, fits in sorted(fitting, key=lambda item: len(item[1])):  # the best one last
+            for n in fits:
+                run, at, names = waiting[n]
+                names[run.path.loops[at].iter] = value
+    return [Placed(run, names, quotients) for run, names in zip(runs, known, strict=True)]
+
+
+def _is_function(run: Run, position: int, function: isl.Map) -> bool:
+    """Tell whether iterator number `position` is `function` of the instance at every iteration."""
+    count = len(run.path.frame.dims)
+    own = run.path.domain.identity()
+    own = own.project_out(isl.dim_type.out, position + 1, count - position - 1)
+    own = own.project_out(isl.dim_type.out, 0, position)
+    return bool(own.is_subset(run.instances.apply_range(function)))
+
+
+def check_instances(part: SourcePart, statement: Statement, runs: list[Placed]) -> Claim:
     """Return whether `runs` together execute every instance of `statement` exactly once."""
     wanted = part.domain(statement)
     least = wanted.intersect(_affine_guard(part, statement))
-    done = isl.Set.empty(wanted.get_space())
-    for run in runs:
-        if not run.instances.is_injective():
+    if not runs:
+        if least.is_empty():
+            return Claim(ClaimKind.INSTANCES, statement.name, Verdict.PROVEN, str(wanted))
+        return _refuted(statement, f"{_example(least)} does not run")
+    quotients = runs[0].quotients
+    defined = quotients.defined()
+    done: list[isl.Set] = []
+    for placed in runs:
+        ran = _ran(placed)
+        if not ran.is_injective():
             return _refuted(statement, "an instance runs in two iterations")
-        here = run.executed
-        if not here.is_disjoint(done):
-            return _refuted(statement, "an instance runs in two places")
-        done = done.union(here).coalesce()
-    if not done.is_subset(wanted):
-        extra = done.subtract(wanted)
-        return _refuted(statement, f"{_example(extra)} runs, which the source does not have")
-    if not least.is_subset(done):
-        missing = least.subtract(done)
-        return _refuted(statement, f"{_example(missing)} does not run")
-    return Claim(ClaimKind.INSTANCES, statement.name, Verdict.PROVEN, str(wanted))
+        here = ran.range().intersect(defined).coalesce()
+        for other in done:
+            if not here.is_disjoint(other):
+                again = here.intersect(other)
+                return _refuted(statement, f"{_example(again)} runs in two places")
+        if not here.is_subset(wanted):
+            extra = here.subtract(wanted)
+            return _refuted(statement, f"{_example(extra)} runs, which the source does not have")
+        done.append(here)
+    missing = least.intersect(defined)
+    for here in done:
+        missing = missing.subtract(here)
+        if missing.is_empty():
+            return Claim(ClaimKind.INSTANCES, statement.name, Verdict.PROVEN, str(wanted))
+    if missing.is_empty():
+        return Claim(ClaimKind.INSTANCES, statement.name, Verdict.PROVEN, str(wanted))
+    return _refuted(statement, f"{_example(missing)} does not run")
+
+
+def _ran(placed: Placed) -> isl.Map:
+    """Return `{ [other iterators] -> statement[instance] }`, quotients as parameters.
+
+    Iterators that are quotients become parameters of that name; others that are known stay.
+    """
+    run = placed.run
+    result = run.instances
+    dims = list(run.path.frame.dims)
+    named = set(placed.quotients.names)
+    moved: dict[str, int] = {}
+    for name in list(dims):
+        value = placed.known.get(name)
+        parameter = getattr(value, "name", None)
+        if parameter not in named:
+            continue
+        position = dims.index(name)
+        if parameter in moved:
+            result = result.equate(isl.dim_type.param, moved[parameter], isl.dim_type.in_, position)
+            continue
+        place_ = result.dim(isl.dim_type.param)
+        result = result.move_dims(isl.dim_type.param, place_, isl.dim_type.in_, position, 1)
+        result = result.set_dim_name(isl.dim_type.param, place_, parameter)
+        moved[parameter] = place_
+        dims.remove(name)
+    return result
 
 
 def _refuted(statement: Statement, reason: str) -> Claim:
-    return Claim(ClaimKind.INSTANCES, statement.name, Verdict.REFUTED, str(statement.domain), reason)
+    return Claim(
+        ClaimKind.INSTANCES, statement.name, Verdict.REFUTED, str(statement.domain), reason
+    )
 
 
 def _affine_guard(part: SourcePart, statement: Statement) -> isl.Set:
@@ -62,13 +162,12 @@ def _is_data(expr: Expr) -> bool:
 def _example(instances: isl.Set) -> str:
     """Return one instance and its sizes, for people."""
     point = instances.sample_point()
-    names = [instances.get_dim_name(isl.dim_type.param, n) for n in range(instances.dim(isl.dim_type.param))]
-    sizes = ", ".join(
-        f"{name}={point.get_coordinate_val(isl.dim_type.param, n)}" for n, name in enumerate(names)
-    )
+    sizes = []
+    for position in range(instances.dim(isl.dim_type.param)):
+        name = str(instances.get_dim_name(isl.dim_type.param, position))
+        if "/" not in name:
+            sizes.append(f"{name}={point.get_coordinate_val(isl.dim_type.param, position)}")
     rank = instances.dim(isl.dim_type.set)
-    values = ", ".join(
-        str(point.get_coordinate_val(isl.dim_type.set, d)) for d in range(rank)
-    )
-    where = f" at {sizes}" if sizes else ""
+    values = ", ".join(str(point.get_coordinate_val(isl.dim_type.set, d)) for d in range(rank))
+    where = f" at {', '.join(sizes)}" if sizes else ""
     return f"{instances.get_tuple_name()}[{values}]{where}"

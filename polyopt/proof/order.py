@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.ir.expr import Expr
 from polyopt.ir.loops import LoopKind
 from polyopt.proof.accesses import Touch
-from polyopt.proof.reading import Loop, Piece, Run, all_runs, executed
+from polyopt.proof.instances import Placed
+from polyopt.proof.reading import Loop, Piece, Run, all_runs
 from polyopt.proof.source import SourcePart
 
 
@@ -106,74 +108,177 @@ def _touching(
     return found.union(reads.apply_range(written.reverse()))
 
 
-def find_conflict(part: SourcePart, body: tuple[Piece, ...], pairs: Pairs) -> Conflict | None:
+def find_conflict(
+    part: SourcePart, body: tuple[Piece, ...], places: tuple[Placed, ...], pairs: Pairs
+) -> Conflict | None:
     """Return a conflict that the loops break, or None: then they keep every one."""
-    return _body(body, pairs, part.scop.context.get_space())
+    by_run = {id(placed.run): placed for placed in places}
+    return _Walk(part.scop.context.get_space(), by_run).body(body, pairs, ())
 
 
-def _body(body: tuple[Piece, ...], pairs: Pairs, space: isl.Space) -> Conflict | None:
-    if pairs.is_empty:
-        return None
-    if len(body) == 1:
-        return _piece(body[0], pairs, space)
-    before: isl.UnionSet | None = None
-    sets = [executed((piece,), space) for piece in body]
-    for own in sets:
-        if before is not None:
-            backwards = _within(pairs.kept, own, before)
-            if not backwards.is_empty():
-                return Conflict(backwards, "the order of statements", False)
-        before = own if before is None else before.union(own)
-    for piece, own in zip(body, sets, strict=True):
-        inner = pairs.inside(own)
-        found = None if inner.is_empty else _piece(piece, inner, space)
-        if found is not None:
-            return found
-    return None
+CONCURRENT = (LoopKind.PARALLEL, LoopKind.VECTOR)
 
 
-def _piece(piece: Piece, pairs: Pairs, space: isl.Space) -> Conflict | None:
-    match piece:
-        case Run():
-            if piece.statement and not pairs.kept.is_empty():
-                return Conflict(pairs.kept, f"{piece.statement}", False)
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    space: isl.Space
+    places: dict[int, Placed]
+
+    def body(
+        self, body: tuple[Piece, ...], pairs: Pairs, fixed: tuple[str, ...]
+    ) -> Conflict | None:
+        """Judge a sequence of pieces; the iterators in `fixed` are sizes in `pairs`."""
+        if pairs.is_empty or (pairs.kept.is_empty() and not _is_concurrent(body)):
             return None
-        case Loop():
-            return _loop(piece, pairs, space)
-
-
-def _loop(loop: Loop, pairs: Pairs, space: isl.Space) -> Conflict | None:
-    value = _iterator(loop, space)
-    if value is None:
+        if len(body) == 1:
+            return self.piece(body[0], pairs, fixed)
+        before: isl.UnionSet | None = None
+        sets = self.parts(body, fixed)
+        for own in sets:
+            if before is not None:
+                backwards = _within(pairs.kept, own, before)
+                if not backwards.is_empty():
+                    return Conflict(backwards, "the order of statements", False)
+            before = own if before is None else before.union(own)
+        for piece, own in zip(body, sets, strict=True):
+            inner = pairs.inside(own)
+            found = None if inner.is_empty else self.piece(piece, inner, fixed)
+            if found is not None:
+                return found
         return None
-    backwards = pairs.kept.lex_gt_at_multi_union_pw_aff(value)
-    if not backwards.is_empty():
-        return Conflict(backwards, f"loop {loop.loop.iter}", False)
-    equal = pairs.equal(value)
-    if loop.loop.kind in (LoopKind.PARALLEL, LoopKind.VECTOR):
-        private = {symbol.name for _, symbol in loop.loop.reductions}
-        together = [(pairs.kept, equal.kept)]
-        together += [(pairs.sums[a], equal.sums[a]) for a in pairs.sums if a not in private]
-        for every, same in together:
-            carried = every.subtract(same)
-            if not carried.is_empty():
-                return Conflict(carried, f"loop {loop.loop.iter}", True)
-    return _body(loop.body, equal, space)
 
+    def parts(self, body: tuple[Piece, ...], fixed: tuple[str, ...]) -> list[isl.UnionSet]:
+        """Return for each piece a set that holds its instances and no other piece's."""
+        runs = [[run for run in all_runs((piece,)) if run.statement] for piece in body]
+        homes: dict[str, set[int]] = {}
+        for position, mine in enumerate(runs):
+            for run in mine:
+                homes.setdefault(run.statement, set()).add(position)
+        found = []
+        for mine in runs:
+            own = isl.UnionSet.empty(self.space)
+            for run in mine:
+                if len(homes[run.statement]) == 1:
+                    here = isl.Set.universe(run.instances.range().get_space())
+                else:
+                    here = _at_fixed(run, fixed)
+                own = own.union(isl.UnionSet.from_set(here))
+            found.append(own)
+        return found
 
-def _iterator(loop: Loop, space: isl.Space) -> isl.MultiUnionPwAff | None:
-    """Return instance -> the loop's iterator, for the instances below it."""
-    result = isl.UnionMap.empty(space)
-    for run in all_runs(loop.body):
-        if run.statement:
+    def piece(self, piece: Piece, pairs: Pairs, fixed: tuple[str, ...]) -> Conflict | None:
+        """Judge one piece."""
+        match piece:
+            case Run():
+                if piece.statement and not pairs.kept.is_empty():
+                    return Conflict(pairs.kept, f"{piece.statement}", False)
+                return None
+            case Loop():
+                return self.loop(piece, pairs, fixed)
+
+    def loop(self, loop: Loop, pairs: Pairs, fixed: tuple[str, ...]) -> Conflict | None:
+        """Judge a loop and what is in it."""
+        value = self.iterator(loop)
+        if value is None:
+            return None
+        backwards = pairs.kept.lex_gt_at_multi_union_pw_aff(value)
+        if not backwards.is_empty():
+            return Conflict(backwards, f"loop {loop.loop.iter}", False)
+        equal = pairs.equal(value)
+        if loop.loop.kind in CONCURRENT:
+            private = {symbol.name for _, symbol in loop.loop.reductions}
+            together = [(pairs.kept, equal.kept)]
+            together += [(pairs.sums[a], equal.sums[a]) for a in pairs.sums if a not in private]
+            for every, same in together:
+                carried = every.subtract(same)
+                if not carried.is_empty():
+                    return Conflict(carried, f"loop {loop.loop.iter}", True)
+        inside = self.iteration(loop) if _has_split(loop.body) else None
+        if inside is None:
+            return self.body(loop.body, equal, fixed)
+        return self.body(loop.body, pairs.inside(inside), (*fixed, loop.loop.iter))
+
+    def iteration(self, loop: Loop) -> isl.UnionSet | None:
+        """Return the instances of one iteration, the iterator as a size; None: not known."""
+        result = isl.UnionSet.empty(self.space)
+        for runs in _by_statement(loop).values():
+            value = self.known(loop, runs)
+            if value is None:
+                return None
+            quotients = self.places[id(runs[0])].quotients
+            here = quotients.where(value, FIXED + loop.loop.iter)
+            result = result.union(isl.UnionSet.from_set(here))
+        return result
+
+    def known(self, loop: Loop, runs: list[Run]) -> Expr | None:
+        """Return the one function that the loop's iterator is in all `runs` of a statement."""
+        told = {self.places[id(run)].known.get(loop.loop.iter) for run in runs}
+        return told.pop() if len(told) == 1 else None
+
+    def iterator(self, loop: Loop) -> isl.MultiUnionPwAff | None:
+        """Return instance -> the loop's iterator, for the instances below it."""
+        result = isl.UnionMap.empty(self.space)
+        for runs in _by_statement(loop).values():
+            result = result.union(self.values(loop, runs))
+        if result.is_empty():
+            return None
+        return isl.MultiUnionPwAff.from_union_map(result)
+
+    def values(self, loop: Loop, runs: list[Run]) -> isl.UnionMap:
+        """Return the iterator's value for the instances of one statement's runs."""
+        value = self.known(loop, runs)
+        if value is not None:
+            quotients = self.places[id(runs[0])].quotients
+            return isl.UnionMap.from_map(quotients.function(value))
+        result = isl.UnionMap.empty(self.space)
+        for run in runs:
             count = run.back.dim(isl.dim_type.out)
             one = run.back.project_out(
                 isl.dim_type.out, loop.depth + 1, count - loop.depth - 1
             ).project_out(isl.dim_type.out, 0, loop.depth)
             result = result.union(isl.UnionMap.from_map(one.coalesce()))
-    if result.is_empty():
-        return None
-    return isl.MultiUnionPwAff.from_union_map(result.coalesce())
+        return result.coalesce()
+
+
+FIXED = "@"
+"""Marks iterators that are sizes."""
+
+
+def _at_fixed(run: Run, fixed: tuple[str, ...]) -> isl.Set:
+    """Return the instances of `run` in one iteration of the loops in `fixed`."""
+    result = run.instances
+    dims = list(run.path.frame.dims)
+    for name in fixed:
+        if name in dims:
+            end = result.dim(isl.dim_type.param)
+            position = dims.index(name)
+            result = result.move_dims(isl.dim_type.param, end, isl.dim_type.in_, position, 1)
+            result = result.set_dim_name(isl.dim_type.param, end, FIXED + name)
+            dims.remove(name)
+    return result.range().coalesce()
+
+
+def _by_statement(loop: Loop) -> dict[str, list[Run]]:
+    found: dict[str, list[Run]] = {}
+    for run in all_runs(loop.body):
+        if run.statement:
+            found.setdefault(run.statement, []).append(run)
+    return found
+
+
+def _has_split(body: tuple[Piece, ...]) -> bool:
+    """Tell whether a statement has runs in several pieces of some sequence below."""
+    names = [{run.statement for run in all_runs((piece,))} - {""} for piece in body]
+    if sum(map(len, names)) > len(set().union(*names)):
+        return True
+    return any(isinstance(piece, Loop) and _has_split(piece.body) for piece in body)
+
+
+def _is_concurrent(body: tuple[Piece, ...]) -> bool:
+    return any(
+        isinstance(piece, Loop) and (piece.loop.kind in CONCURRENT or _is_concurrent(piece.body))
+        for piece in body
+    )
 
 
 def _within(pairs: isl.UnionMap, first: isl.UnionSet, second: isl.UnionSet) -> isl.UnionMap:

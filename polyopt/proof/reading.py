@@ -155,14 +155,3 @@ def read(body: Body, path: Path) -> Nest:
     """Return the tree of a part's loops; raises `Unreadable`."""
     reader = _Reader()
     return Nest(reader.body(body, path), reader.homes)
-
-
-def executed(body: tuple[Piece, ...], space: isl.Space) -> isl.UnionSet:
-    """Return the instances of the source that the runs of a tree execute."""
-    result = isl.UnionSet.empty(space)
-    for run in all_runs(body):
-        if run.statement:
-            result = result.union(isl.UnionSet.from_set(run.executed))
-    return result
-
-
