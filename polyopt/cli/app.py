@@ -19,6 +19,7 @@ from polyopt.errors import PolyoptError, UsageError
 _COMMANDS = {
     "compile": "write C, header and schedule of a function",
     "run": "compile a function and run it",
+    "bisect": "name the step of a schedule that makes a result wrong",
     "check": "prove or refuse parallel loops and schedules, without a compiler",
     "explain": "tell what was fused, tiled and parallelized, and why not",
     "bench": "compare with NumPy over the workloads",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from polyopt.bounding import bounds_of
 from polyopt.cli.exits import MismatchError
-from polyopt.errors import ArgumentError
+from polyopt.errors import ArgumentError, BudgetError
 from polyopt.ir.expr import Binary, Call, Unary, walk
 from polyopt.ir.interp import bind_sizes
 from polyopt.ir.program import Program
@@ -36,20 +36,23 @@ def judge(
     compiler: str | None = None,
 ) -> list[Comparison]:
     """Compare all outputs, named as in `result_arrays`, of a call with `values`."""
-    errors: Mapping[str, NDArray[np.float64]] = {}
-    known = True
+    bounds = known_bounds(program, values, want, compiler)
+    return [
+        judged(program, values, name, value, want[name], bounds.get(name))
+        for name, value in got.items()
+    ]
+
+
+def known_bounds(
+    program: Program, values: Sequence[Any], want: _Results, compiler: str | None = None
+) -> dict[str, NDArray[np.float64]]:
+    """Return the bounds of the inexact results among `want`; infinite where there is none."""
+    arrays = result_arrays(program)
     try:
         errors = bounds_of(program, values, compiler).errors
-    except ArgumentError:  # arrays that share memory are not analysed
-        known = False
-    arrays = result_arrays(program)
-    found = []
-    for name, value in got.items():
-        bound = errors.get(arrays.get(name, ""))
-        if not known:
-            bound = np.full(np.shape(value), np.inf)
-        found.append(judged(program, values, name, value, want[name], bound))
-    return found
+    except (ArgumentError, BudgetError):  # arrays that share memory are not analysed
+        return {name: np.full(np.shape(value), np.inf) for name, value in want.items()}
+    return {name: errors[arrays[name]] for name in want if arrays[name] in errors}
 
 
 def judged(

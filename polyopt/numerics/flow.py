@@ -114,6 +114,7 @@ def flow(fn: LoopFunction, reordered: Iterable[str]) -> Flow:
         if array.role is Role.FAULT:  # notes errors, holds no result
             collector.own.pop(array.name, None)
             collector.sources.pop(array.name, None)
+            collector.chosen.pop(array.name, None)
     return Flow(_closure(collector))
 
 
