@@ -126,7 +126,7 @@ def run_prefix(
     results, report = folder / f"{count}.npz", folder / f"{count}.json"
     asked = replace(request, schedule=prefix_text(steps), results=str(results), report=str(report))
     started = time.perf_counter()
-    status, errors = _child(asked, limit)
+    status, errors = _child(asked, limit, folder / "cache")
     seconds = time.perf_counter() - started
     if status is None:
         return Trial(count, Outcome.HANGS, seconds, detail=f"stopped after {limit:g} s")
@@ -150,14 +150,18 @@ def run_prefix(
     return Trial(count, outcome, seconds, detail=code + said["text"])
 
 
-def _child(request: Request, limit: float) -> tuple[int | None, str]:
-    """Return the child's exit status, None when it was stopped, and the end of what it said."""
+def _child(request: Request, limit: float, cache: Path) -> tuple[int | None, str]:
+    """Return the child's exit status, None when it was stopped, and what it said on its errors.
+
+    It builds anew: a kernel made before the fault came in must not hide it.
+    """
     process = subprocess.Popen(
         [sys.executable, "-m", "polyopt.cli.trial"],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, "POLYOPT_CACHE_DIR": str(cache)},
         start_new_session=True,
     )
     try:

@@ -91,7 +91,7 @@ def compare(name: str, got: object, want: object, bound: NDArray[np.float64] | N
     with np.errstate(all="ignore"):
         share = np.where(distance == 0, 0.0, distance / bound)
     share = np.where(judged, share, 0.0)
-    worst = _worst(left, right, bound, wrong, share)
+    worst = _worst(left, right, bound, wrong, distance)
     error = float(distance[judged].max(initial=0.0))
     used = float(share.max(initial=0.0))
     counts = left.size, int(wrong.sum()), int((~judged).sum())
@@ -135,11 +135,11 @@ def _worst(
     right: NDArray[Any],
     bound: NDArray[np.float64],
     wrong: NDArray[np.bool_],
-    share: NDArray[np.float64],
+    distance: NDArray[np.float64],
 ) -> Difference | None:
     if not wrong.any():
         return None
-    place = np.unravel_index(int(np.argmax(np.where(wrong, share, -1.0))), left.shape)
+    place = np.unravel_index(int(np.argmax(np.where(wrong, distance - bound, -1.0))), left.shape)
     index = tuple(int(i) for i in place)
     got, want = left[index], right[index]
     return Difference(index, str(got), str(want), float(bound[index]))
