@@ -7,14 +7,17 @@ the copy was found to hold it.  Refuses (`Unproven`): copies whose contents are 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import islpy as isl
 
-from polyopt.ir.expr import Expr, Load, Symbol
+from polyopt.ir.expr import Expr, Iter, Load, Symbol
 from polyopt.ir.scop import Access, AccessKind, Statement
-from polyopt.proof.affine import Frame
+from polyopt.proof.affine import Frame, NotAffine
+from polyopt.proof.coordinates import over_instance
+from polyopt.proof.instances import Placed
 from polyopt.proof.reading import Nest, Run
 from polyopt.proof.source import SourcePart
 from polyopt.proof.values import Match, Moved
@@ -52,9 +55,14 @@ class Touch:
 class Tagged:
     """A run, the statement whose instances it executes, and where its accesses went."""
 
-    run: Run
+    placed: Placed
     statement: Statement
     match: Match
+
+    @property
+    def run(self) -> Run:
+        """The run."""
+        return self.placed.run
 
 
 def touches(part: SourcePart, nest: Nest, runs: tuple[Tagged, ...]) -> tuple[Touch, ...]:
@@ -93,34 +101,59 @@ def _touch(
     accumulates: bool,
 ) -> Touch:
     original = access.relation.intersect_params(part.scop.context)
-    pieces: list[isl.Map] = []
-    kept: isl.Map | None = None
+    relocated: list[tuple[Tagged, Load | Symbol]] = []
     for tagged in runs:
         moved = _moved(tagged, access)
-        if moved is not None:
-            pieces.append(tagged.run.back.apply_range(copies.location(tagged.run, moved.place)))
-            if access.kind is AccessKind.READ and copies.is_copy(moved.place):
-                copies.check(tagged.run, moved.place, original)
-                pieces.pop()
-    if not pieces:
+        if moved is None:
+            continue
+        if access.kind is AccessKind.READ and copies.is_copy(moved.place):
+            copies.check(tagged.run, moved.place, original)
+        else:
+            relocated.append((tagged, moved.place))
+    if not relocated:
         return Touch(statement, access, original, False, accumulates)
-    spaces = {piece.get_tuple_name(isl.dim_type.out) for piece in pieces}
-    moved_runs = [t for t in runs if _is_relocated(t, access, copies)]
-    if len(moved_runs) != len(runs) or len(spaces) != 1:
+    if len(relocated) != len(runs):
         raise Unproven(access.array, f"{statement.name} keeps it in several places")
-    for piece in pieces:
-        if kept is not None and piece.dim(isl.dim_type.out) != kept.dim(isl.dim_type.out):
-            raise Unproven(access.array, f"{statement.name} keeps it in several places")
+    relation = _at_one_place(copies, relocated)
+    if relation is None:
+        relation = _at_places(copies, access, relocated)
+    domain = part.domain(statement)
+    return Touch(statement, access, relation.intersect_domain(domain), True, accumulates)
+
+
+def _at_one_place(copies: Copies, found: list[tuple[Tagged, Load | Symbol]]) -> isl.Map | None:
+    """Return instance -> place when it is one function of the instance for all runs."""
+    indices = [copies.index(tagged, place) for tagged, place in found]
+    for index, _ in Counter(index for index in indices if index is not None).most_common():
+        try:
+            relation = found[0][0].placed.quotients.element(*index)
+        except NotAffine:
+            continue
+        others = [f for f, own in zip(found, indices, strict=True) if own != index]
+        if all(_goes_to(copies, tagged.run, place, relation) for tagged, place in others):
+            return relation
+    return None
+
+
+def _goes_to(copies: Copies, run: Run, place: Load | Symbol, relation: isl.Map) -> bool:
+    here = copies.location(run, place)
+    if here.dim(isl.dim_type.out) != relation.dim(isl.dim_type.out):
+        return False
+    return bool(run.back.apply_range(here).is_subset(relation))
+
+
+def _at_places(
+    copies: Copies, access: Access, found: list[tuple[Tagged, Load | Symbol]]
+) -> isl.Map:
+    kept: isl.Map | None = None
+    for tagged, place in found:
+        run = tagged.run
+        piece = run.back.apply_range(copies.location(run, place))
+        if kept is not None and not piece.get_space().is_equal(kept.get_space()):
+            raise Unproven(access.array, f"{tagged.statement.name} keeps it in several places")
         kept = piece if kept is None else kept.union(piece)
     assert kept is not None
-    return Touch(statement, access, kept.coalesce(), True, accumulates)
-
-
-def _is_relocated(tagged: Tagged, access: Access, copies: Copies) -> bool:
-    moved = _moved(tagged, access)
-    if moved is None:
-        return False
-    return access.kind is not AccessKind.READ or not copies.is_copy(moved.place)
+    return kept.coalesce()
 
 
 def _moved(tagged: Tagged, access: Access) -> Moved | None:
@@ -148,6 +181,22 @@ class Copies:
         """Tell whether a place is storage into which nothing but copies is written."""
         runs = self.writers.get(_name(place), [])
         return bool(runs) and not any(run.statement for run in runs)
+
+    def index(
+        self, tagged: Tagged, place: Load | Symbol
+    ) -> tuple[str, tuple[Expr, ...]] | None:
+        """Return a place by its name and its index over the instance, if that is known."""
+        run, known = tagged.run, tagged.placed.known
+        name = _name(place)
+        outer = [Iter(loop.iter) for loop in run.path.loops[: self.homes.get(name, 0)]]
+        names = set(run.path.frame.dims)
+        found = []
+        for part in (*outer, *(place.index if isinstance(place, Load) else ())):
+            value = over_instance(part, known, names)
+            if value is None:
+                return None
+            found.append(value)
+        return name, tuple(found)
 
     def location(self, run: Run, place: Load | Symbol) -> isl.Map:
         """Return `{ [iterators] -> place }`; declared storage is another one in every iteration."""

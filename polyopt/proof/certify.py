@@ -23,7 +23,7 @@ from polyopt.proof.registers import without_registers
 from polyopt.proof.rolling import rolled
 from polyopt.proof.source import NotForwarded, SourcePart, source_part
 from polyopt.proof.storage import check_storage
-from polyopt.proof.values import Differs, Matcher
+from polyopt.proof.values import Differs, Match, Matcher
 
 
 def certify(program: Program, function: LoopFunction) -> Certificate:
@@ -52,7 +52,7 @@ def part_claims(scop: Scop, body: Body, names: Iterator[str]) -> Iterator[Claim]
 
 
 def _check_part(part: SourcePart, nest: Nest) -> Iterator[Claim]:
-    tagged: list[Tagged] = []
+    matches: dict[int, Match] = {}
     by_statement: dict[str, list[Run]] = {s.name: [] for s in part.statements}
     for run in nest.runs():
         if not run.statement:
@@ -67,7 +67,7 @@ def _check_part(part: SourcePart, nest: Nest) -> Iterator[Claim]:
         except Differs as error:
             yield _values(run.statement, Verdict.REFUTED, str(error))
             return
-        tagged.append(Tagged(run, statement, match))
+        matches[id(run)] = match
     for statement in part.statements:
         yield _values(statement.name, Verdict.PROVEN, "")
     try:
@@ -81,6 +81,7 @@ def _check_part(part: SourcePart, nest: Nest) -> Iterator[Claim]:
             yield claim
         if wrong:
             return
+        tagged = [Tagged(p, p.quotients.statement, matches[id(p.run)]) for p in places]
         found = touches(part, nest, tuple(tagged))
     except NotAffine as error:
         yield Claim(ClaimKind.INSTANCES, str(error), Verdict.OPEN, "", "it is not affine")

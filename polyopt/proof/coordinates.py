@@ -119,6 +119,12 @@ class Quotients:
         value = isl.Map.from_pw_aff(frame.pw(self._spelled(expr)))
         return value.set_tuple_name(isl.dim_type.in_, self.statement.name)
 
+    def element(self, name: str, index: tuple[Expr, ...]) -> isl.Map:
+        """Return `{ statement[iters] -> name[index] }` of coordinates; raises `NotAffine`."""
+        frame = Frame(self.params, self.statement.iters)
+        value = frame.map_to(name, tuple(self._spelled(part) for part in index))
+        return value.set_tuple_name(isl.dim_type.in_, self.statement.name)
+
     def _spelled(self, expr: Expr) -> Expr:
         """Return `expr` with quotients as divisions."""
         named = {q.name: q for q in self.all}
@@ -195,6 +201,13 @@ def _split(value: Expr, names: set[str]) -> tuple[dict[str, int], Expr] | None:
         else:
             rest.append((atom, factor))
     return factors, from_linear(Linear(parts.constant, tuple(rest)))
+
+
+def over_instance(expr: Expr, known: dict[str, Expr], names: set[str]) -> Expr | None:
+    """Return index `expr` over the instance, or None when an iterator in it is not known."""
+    if any(isinstance(p, Iter) and p.name in names - set(known) for p in walk(expr)):
+        return None
+    return _resolved(expr, known)
 
 
 def _resolved(expr: Expr, known: dict[str, Expr]) -> Expr:

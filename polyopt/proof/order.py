@@ -132,6 +132,10 @@ class _Walk:
             return None
         if len(body) == 1:
             return self.piece(body[0], pairs, fixed)
+        if pairs.kept.is_empty():  # which piece runs a pair matters only if one is in conflict
+            found = next((f for p in body if (f := self.piece(p, pairs, fixed))), None)
+            if found is None:
+                return None
         before: isl.UnionSet | None = None
         sets = self.parts(body, fixed)
         for own in sets:
