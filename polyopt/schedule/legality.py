@@ -7,7 +7,7 @@ pairs it reverses are violations, pairs it leaves equal go on to the next level.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, unique
 
 import islpy as isl
@@ -16,6 +16,7 @@ from typing_extensions import assert_never
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import Dependences
+from polyopt.schedule.pending import Pending, pending_of
 from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree, bands
 
 
@@ -43,32 +44,6 @@ class Violation:
     level: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class _Pending:
-    """Pairs no level above has ordered: those whose order counts, and those that reductions free.
-
-    Free pairs may run in any order, but not at the same time.
-    """
-
-    ordering: isl.UnionMap
-    free: isl.UnionMap
-
-    @property
-    def every(self) -> isl.UnionMap:
-        return self.ordering.union(self.free)
-
-    @property
-    def is_empty(self) -> bool:
-        return bool(self.ordering.is_empty() and self.free.is_empty())
-
-    def within(self, domain: isl.UnionSet) -> _Pending:
-        """Return the pairs inside `domain`."""
-        return _Pending(
-            self.ordering.intersect_domain(domain).intersect_range(domain),
-            self.free.intersect_domain(domain).intersect_range(domain),
-        )
-
-
 def check_legal(
     scop: Scop, dependences: Dependences, tree: Tree, proven: Tree | None = None
 ) -> Violation | None:
@@ -78,7 +53,7 @@ def check_legal(
     and the loops and filters above it; where all of these are the very objects of `proven`, it is
     known.
     """
-    pending = _Pending(dependences.ordering, dependences.free)
+    pending = pending_of(dependences)
     return _covers(scop.domain, tree, proven) or _check(tree, pending, proven, 0)
 
 
@@ -142,12 +117,12 @@ def _inside(part: Filter, proven: Tree | None) -> Tree | None:
     return None
 
 
-def _check(tree: Tree, pending: _Pending, proven: Tree | None, level: int) -> Violation | None:
+def _check(tree: Tree, pending: Pending, proven: Tree | None, level: int) -> Violation | None:
     if tree is proven:
         return None
     match tree:
         case Leaf():
-            if pending.is_empty:
+            if pending.is_empty or pending.settled.is_empty:
                 return None
             return Violation(Fault.UNORDERED, pending.every, "", level)
         case Filter():
@@ -160,65 +135,51 @@ def _check(tree: Tree, pending: _Pending, proven: Tree | None, level: int) -> Vi
             assert_never(tree)
 
 
-def _check_band(band: Band, pending: _Pending, proven: Band | None, level: int) -> Violation | None:
-    rest = pending
+def _check_band(band: Band, pending: Pending, proven: Band | None, level: int) -> Violation | None:
     for position, member in enumerate(band.members):
         if proven is None or proven.members[position].kind is not member.kind:
-            found = _check_member(member, rest, level + position)
+            found, pending = _check_member(member, pending, level + position)
             if found is not None:
                 return found
-        rest = _equal(member, rest)
+        else:
+            pending = pending.equal(member)
     below = None if proven is None else proven.child
-    return _check(band.child, rest, below, level + len(band.members))
+    return _check(band.child, pending, below, level + len(band.members))
 
 
-def _check_member(member: BandMember, pending: _Pending, level: int) -> Violation | None:
-    function = multi(member)
-    backwards = pending.ordering.lex_gt_at_multi_union_pw_aff(function)
+def _check_member(
+    member: BandMember, pending: Pending, level: int
+) -> tuple[Violation | None, Pending]:
+    backwards, rest = pending.advance(member)
     if not backwards.is_empty():
-        return Violation(Fault.REVERSED, backwards, member.name, level)
+        return Violation(Fault.REVERSED, backwards, member.name, level), rest
     match member.kind:
         case LoopKind.SEQUENTIAL | LoopKind.UNROLL:
-            return None
+            return None, rest
         case LoopKind.PARALLEL:
-            together = pending
+            carried = pending.separated(member)
         case LoopKind.VECTOR:
-            together = _Pending(pending.ordering, pending.free.empty(pending.free.get_space()))
+            carried = pending.separated(member, free=False)
         case _:
             assert_never(member.kind)
-    carried = _separated(together, function)
     if carried.is_empty():
-        return None
-    return Violation(Fault.CONCURRENT, carried, member.name, level)
-
-
-def _separated(pending: _Pending, function: isl.MultiUnionPwAff) -> isl.UnionMap:
-    """Return the pairs on which `function` differs, which does not run any in order backwards."""
-    forwards = pending.ordering.lex_lt_at_multi_union_pw_aff(function)
-    if pending.free.is_empty():
-        return forwards
-    free = pending.free.lex_lt_at_multi_union_pw_aff(function)
-    return forwards.union(free).union(pending.free.lex_gt_at_multi_union_pw_aff(function))
-
-
-def _equal(member: BandMember, pending: _Pending) -> _Pending:
-    function = multi(member)
-    return _Pending(
-        pending.ordering.eq_at_multi_union_pw_aff(function),
-        pending.free.eq_at_multi_union_pw_aff(function),
-    )
+        return None, rest
+    return Violation(Fault.CONCURRENT, carried, member.name, level), rest
 
 
 def multi(member: BandMember) -> isl.MultiUnionPwAff:
     """Return a loop's value as a one-dimensional function, the form isl's `…_at` queries take."""
-    return isl.MultiUnionPwAff.from_union_pw_aff(member.schedule)
+    return member.function
 
 
 def _check_sequence(
-    tree: Sequence, pending: _Pending, proven: Tree | None, level: int
+    tree: Sequence, pending: Pending, proven: Tree | None, level: int
 ) -> Violation | None:
     if not _same_filters(tree, proven):
-        backwards = _backwards(tree, pending)
+        backwards = _across(tree, pending.ordering)
+        if backwards is not None and pending.tiles:
+            pending = pending.settled
+            backwards = _across(tree, pending.ordering)
         if backwards is not None:
             return Violation(Fault.REVERSED, backwards, "", level)
     for part in tree.parts:
@@ -232,12 +193,12 @@ def _check_sequence(
     return None
 
 
-def _backwards(tree: Sequence, pending: _Pending) -> isl.UnionMap | None:
+def _across(tree: Sequence, pairs: isl.UnionMap) -> isl.UnionMap | None:
     """Return pairs of which a later part of the sequence holds the first instance."""
     earlier: isl.UnionSet | None = None
     for part in tree.parts:
         if earlier is not None:
-            found = pending.ordering.intersect_domain(part.domain).intersect_range(earlier)
+            found = pairs.intersect_domain(part.domain).intersect_range(earlier)
             if not found.is_empty():
                 return found
         earlier = part.domain if earlier is None else earlier.union(part.domain)
@@ -302,14 +263,14 @@ def _reach(tree: Tree, pairs: isl.UnionMap, label: str) -> isl.UnionMap | None:
 
 
 def mark_facts(dependences: Dependences, tree: Tree, marked: Tree | None = None) -> Tree:
-    """Return `tree`, a legal one, with `coincident` and `permutable` of every band computed from dependences.
+    """Return `tree`, a legal one, with `coincident` and `permutable` of every band found.
 
     `marked` is a tree that has them; what is the same in both is not computed again.
     """
-    return _mark(tree, _Pending(dependences.ordering, dependences.free), marked)
+    return _mark(tree, pending_of(dependences), marked)
 
 
-def _mark(tree: Tree, pending: _Pending, marked: Tree | None) -> Tree:
+def _mark(tree: Tree, pending: Pending, marked: Tree | None) -> Tree:
     if tree is marked:
         return tree
     match tree:
@@ -328,14 +289,14 @@ def _mark(tree: Tree, pending: _Pending, marked: Tree | None) -> Tree:
             assert_never(tree)
 
 
-def _mark_filter(part: Filter, pending: _Pending, marked: Tree | None) -> Filter:
+def _mark_filter(part: Filter, pending: Pending, marked: Tree | None) -> Filter:
     before = _inside(part, marked)
     if part.child is before:
         return part
     return Filter(part.domain, _mark(part.child, pending.within(part.domain), before))
 
 
-def _mark_below(band: Band, pending: _Pending, same: Band) -> Band:
+def _mark_below(band: Band, pending: Pending, same: Band) -> Band:
     """Return `band` with the facts of a band of the same loops, and what is below it marked."""
     members = tuple(
         BandMember(member.schedule, member.name, known.coincident, member.kind)
@@ -344,20 +305,22 @@ def _mark_below(band: Band, pending: _Pending, same: Band) -> Band:
     child = band.child
     if child is not same.child:
         for member in members:
-            pending = _equal(member, pending)
+            pending = pending.equal(member)
         child = _mark(child, pending, same.child)
     return Band(band.label, members, child, same.permutable)
 
 
-def _mark_band(band: Band, pending: _Pending) -> Band:
-    at_entry = pending.ordering
+def _mark_band(band: Band, pending: Pending) -> Band:
+    at_entry = pending
     permutable = True
     members = []
     for member in band.members:
-        function = multi(member)
         if permutable:
-            permutable = bool(at_entry.lex_gt_at_multi_union_pw_aff(function).is_empty())
-        coincident = bool(_separated(pending, function).is_empty())
+            backwards, after = at_entry.advance(member)
+            permutable = bool(backwards.is_empty())
+            at_entry = replace(at_entry, grown=after.grown)
+            pending = replace(pending, grown=after.grown)
+        coincident = bool(pending.separated(member).is_empty())
         members.append(BandMember(member.schedule, member.name, coincident, member.kind))
-        pending = _equal(member, pending)
+        pending = pending.equal(member)
     return Band(band.label, tuple(members), _mark(band.child, pending, None), permutable)

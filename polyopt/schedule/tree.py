@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import islpy as isl
@@ -17,6 +18,7 @@ from typing_extensions import assert_never
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
+from polyopt.schedule.monotone import Part, parts_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,21 @@ class BandMember:
     name: str
     coincident: bool = False
     kind: LoopKind = LoopKind.SEQUENTIAL
+
+    @cached_property
+    def function(self) -> isl.MultiUnionPwAff:
+        """The loop's value in the form that isl's `…_at` queries take."""
+        return isl.MultiUnionPwAff.from_union_pw_aff(self.schedule)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...] | None:
+        """The sum of floors that the loop's value is, if it is one."""
+        return parts_of(self.schedule)
+
+    @property
+    def is_tile(self) -> bool:
+        """Whether the loop's value is a sum of floors, like the number of a tile."""
+        return self.parts is not None and any(part.size for part in self.parts)
 
 
 @dataclass(frozen=True, eq=False)

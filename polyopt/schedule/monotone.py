@@ -1,0 +1,84 @@
+"""Loops as sums of floors: what follows for them from what holds inside the floors.
+
+In: a loop's function, `floor(t/16) + floor((2t + i)/32)`.  Out: its parts `t` and `2t + i`:
+where none of these decreases, the loop does not; where it is equal then, each floor is.
+Refuses (None): floors under a minus, functions of several pieces, statements that differ in kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import islpy as isl
+
+_DIV = isl.dim_type.div
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """`floor(inside / size)`, or `inside` itself where `size` is 0, for each statement by name."""
+
+    inside: Mapping[str, isl.Aff]
+    size: int
+
+    @cached_property
+    def function(self) -> isl.MultiUnionPwAff:
+        """The inside as a function of the instances."""
+        pieces = [isl.UnionPwAff.from_pw_aff(isl.PwAff.from_aff(a)) for a in self.inside.values()]
+        result = pieces[0]
+        for piece in pieces[1:]:
+            result = result.union_add(piece)
+        return isl.MultiUnionPwAff.from_union_pw_aff(result)
+
+    def holds(self, other: Part) -> bool:
+        """Tell whether `other` has the same inside for all of its statements."""
+        return all(
+            name in self.inside and self.inside[name].sub(aff).plain_is_zero()
+            for name, aff in other.inside.items()
+        )
+
+
+def parts_of(loop: isl.UnionPwAff) -> tuple[Part, ...] | None:
+    """Return the parts that `loop` grows with, or None; the loop itself has no floors or is one."""
+    pieces: list[isl.PwAff] = []
+    loop.foreach_pw_aff(pieces.append)
+    split: dict[str, list[tuple[isl.Aff, int, int]]] = {}
+    for piece in pieces:
+        found = _split(piece)
+        if found is None:
+            return None
+        split[piece.get_domain_space().get_tuple_name(isl.dim_type.set)] = found
+    shapes = {tuple((size, factor) for _, size, factor in parts) for parts in split.values()}
+    if len(shapes) != 1:
+        return None
+    return tuple(
+        Part({name: parts[number][0] for name, parts in split.items()}, size)
+        for number, (size, _) in enumerate(shapes.pop())
+    )
+
+
+def _split(piece: isl.PwAff) -> list[tuple[isl.Aff, int, int]] | None:
+    """Return (inside, size, factor) of what one statement's function is the sum of."""
+    if piece.n_piece() != 1:
+        return None
+    affs: list[isl.Aff] = []
+    piece.foreach_piece(lambda domain, aff: affs.append(aff))
+    rest = affs[0]
+    if not rest.get_denominator_val().is_one():
+        return None
+    parts = []
+    for number in range(rest.dim(_DIV)):
+        factor = affs[0].get_coefficient_val(_DIV, number)
+        rest = rest.set_coefficient_val(_DIV, number, isl.Val(0))
+        if factor.is_zero():
+            continue
+        if not factor.is_nonneg():
+            return None
+        inside = affs[0].get_div(number)
+        size = inside.get_denominator_val()
+        parts.append((inside.scale_val(size), int(size.to_python()), int(factor.to_python())))
+    if parts and rest.plain_is_zero():
+        return parts
+    return [(rest, 0, 1), *parts]

@@ -1,0 +1,125 @@
+"""The dependent pairs that the loops above a place in a tree leave equal.
+
+In: the pairs of a Scop, then the functions of loops from outside in.  Out: the pairs that a loop
+reverses, separates, leaves equal; exact.  What a tile loop leaves equal is worked out only where it
+matters: most often the pairs before it show already that nothing inside is wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import islpy as isl
+
+from polyopt.schedule.dependences import Dependences
+from polyopt.schedule.monotone import Part
+from polyopt.schedule.tree import BandMember
+
+
+@dataclass(frozen=True, eq=False)
+class Pending:
+    """Pairs whose order counts, and those of reductions: in any order, but not together.
+
+    Of both only those count on which all `tiles` are equal.  `grown` are functions that are smaller
+    at the second instance of no pair of `ordering`, `even` floors on which all pairs are equal.
+    """
+
+    ordering: isl.UnionMap
+    free: isl.UnionMap
+    tiles: tuple[isl.MultiUnionPwAff, ...] = ()
+    grown: tuple[Part, ...] = ()
+    even: tuple[Part, ...] = ()
+
+    @cached_property
+    def settled(self) -> Pending:
+        """The same pairs, without tiles."""
+        ordering, free = self.ordering, self.free
+        for function in self.tiles:
+            ordering = ordering.eq_at_multi_union_pw_aff(function)
+            free = free.eq_at_multi_union_pw_aff(function)
+        return replace(self, ordering=ordering, free=free, tiles=())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no pair is left, tiles aside."""
+        return bool(self.ordering.is_empty() and self.free.is_empty())
+
+    @property
+    def every(self) -> isl.UnionMap:
+        """All pairs that are left."""
+        return self.settled.ordering.union(self.settled.free)
+
+    def within(self, domain: isl.UnionSet) -> Pending:
+        """Return the pairs inside `domain`."""
+        ordering = self.ordering.intersect_domain(domain).intersect_range(domain)
+        free = self.free.intersect_domain(domain).intersect_range(domain)
+        return replace(self, ordering=ordering, free=free)
+
+    def advance(self, loop: BandMember) -> tuple[isl.UnionMap, Pending]:
+        """Return the pairs of `ordering` that a loop reverses, and the pairs it leaves equal."""
+        if self.is_empty:
+            return self.ordering, self
+        found = self._grown(loop)
+        if found is not None:
+            return self.ordering.empty(self.ordering.get_space()), found
+        if self.tiles:
+            return self.settled.advance(loop)
+        return self.ordering.lex_gt_at_multi_union_pw_aff(loop.function), self.equal(loop)
+
+    def _grown(self, loop: BandMember) -> Pending | None:
+        """Return the pairs on which `loop` is equal, or None if one of its parts may decrease."""
+        parts = loop.parts
+        if parts is None:
+            return None
+        fresh = [part for part in parts if not _is_among(part, self.grown)]
+        if any(_decreases(part, self.ordering) for part in fresh):
+            return None
+        return replace(self, grown=(*self.grown, *fresh)).equal(loop)
+
+    def equal(self, loop: BandMember) -> Pending:
+        """Return the pairs on which `loop` is equal."""
+        parts = loop.parts
+        if parts is None or not loop.is_tile:
+            ordering = self.ordering.eq_at_multi_union_pw_aff(loop.function)
+            free = self.free.eq_at_multi_union_pw_aff(loop.function)
+            return replace(self, ordering=ordering, free=free)
+        even = self.even
+        if self.free.is_empty() and all(_is_among(part, self.grown) for part in parts):
+            even += parts
+        return replace(self, tiles=(*self.tiles, loop.function), even=even)
+
+    def separated(self, loop: BandMember, free: bool = True) -> isl.UnionMap:
+        """Return the pairs on which a loop that reverses none differs, free ones if asked for."""
+        parts = loop.parts if self.even else None
+        if parts is not None and all(
+            any(part.size == known.size and known.holds(part) for known in self.even)
+            for part in parts
+        ):
+            return self.ordering.empty(self.ordering.get_space())
+        found = _differing(self, loop.function, free)
+        if found.is_empty() or not self.tiles:
+            return found
+        return _differing(self.settled, loop.function, free)
+
+
+def pending_of(dependences: Dependences) -> Pending:
+    """Return all pairs of a Scop."""
+    return Pending(dependences.ordering, dependences.free)
+
+
+def _is_among(part: Part, known: tuple[Part, ...]) -> bool:
+    return any(other.holds(part) for other in known)
+
+
+def _decreases(part: Part, pairs: isl.UnionMap) -> bool:
+    """Tell whether the inside of `part` is smaller at the second instance of some pair."""
+    return not pairs.lex_gt_at_multi_union_pw_aff(part.function).is_empty()
+
+
+def _differing(pending: Pending, function: isl.MultiUnionPwAff, free: bool) -> isl.UnionMap:
+    found = pending.ordering.lex_lt_at_multi_union_pw_aff(function)
+    if not free or pending.free.is_empty():
+        return found
+    found = found.union(pending.free.lex_lt_at_multi_union_pw_aff(function))
+    return found.union(pending.free.lex_gt_at_multi_union_pw_aff(function))
