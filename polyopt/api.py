@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from polyopt.ir.loops import LoopFunction
     from polyopt.ir.program import Program
     from polyopt.numerics import NumericsContract
+    from polyopt.numerics.compare import Comparison
     from polyopt.pipeline import Compilation
     from polyopt.schedule import Schedule
 
@@ -163,6 +164,25 @@ class CompiledKernel:
         errors = bounds_of(self.program, values, self.options.compiler).errors
         named = outputs_of(self.program.signature)
         return {name: errors[array] for name, array, _ in named if array in errors}
+
+    def compare(self, *args: object, **kwargs: object) -> tuple[Comparison, ...]:
+        """Run the kernel and the Python function on copies; compare each output under its contract.
+
+        A comparison `holds` where no element is outside its bound.
+        """
+        import copy
+
+        import numpy as np
+
+        from polyopt.bounding import compare_results
+        from polyopt.numerics.results import named_results
+
+        values = plain_values(Parameters.of(self.py_func).bind(args, kwargs))
+        mine, theirs = copy.deepcopy(values), copy.deepcopy(values)
+        got = named_results(self.program, mine, self(*mine))
+        with np.errstate(all="ignore"):
+            want = named_results(self.program, theirs, self.py_func(*theirs))
+        return compare_results(self.program, values, got, want, self.options.compiler)
 
     def __repr__(self) -> str:
         names = tuple(argument.name for argument in self.signature.arguments)

@@ -12,23 +12,29 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from polyopt.emit import emit_c
-from polyopt.emit.lower import lower
 from polyopt.emit.wrapper import wrapper_source
-from polyopt.errors import ToolchainError
+from polyopt.errors import ArgumentError, BudgetError, ToolchainError
+from polyopt.ir.budget import Budget
 from polyopt.ir.expr import evaluate
 from polyopt.ir.interp import bind_sizes
 from polyopt.ir.loops import Body, For, If, LoopFunction, While
 from polyopt.ir.program import Program
 from polyopt.ir.source import ScalarArg
 from polyopt.numerics.bounds import Analysis, Bounds, analyse, error_bounds
-from polyopt.pipeline import sequential
+from polyopt.numerics.compare import Comparison, compare
+from polyopt.numerics.results import result_arrays
+from polyopt.pipeline import bounded_lower, sequential
 from polyopt.runtime import build as builder
 from polyopt.runtime.check import check_call
 from polyopt.runtime.library import load_extension, load_foreign
 from polyopt.runtime.store import open_store
 from polyopt.runtime.toolchain import find_compiler
 from polyopt.schedule import source_schedule
+from polyopt.targets import Options, seconds_to_compile
 
 INTERPRETED = 20_000
 """Statements that the interpreter is asked to run; more are compiled."""
@@ -39,7 +45,9 @@ UNKNOWN_COUNT = 16
 
 def source_loops(program: Program) -> LoopFunction:
     """Return the loops of `program` in the source's order, no pass applied."""
-    return sequential(lower(tuple(map(source_schedule, program.scops)), program))
+    with Budget(seconds_to_compile(Options())).running():
+        schedules = tuple(map(source_schedule, program.scops))
+        return sequential(bounded_lower(schedules, program))
 
 
 def analysis_of(program: Program) -> Analysis:
@@ -57,6 +65,33 @@ def bounds_of(program: Program, args: Sequence[Any], compiler: str | None = None
         return error_bounds(analysis, args)
     with _compiled(analysis.function, compiler) as call:
         return error_bounds(analysis, args, call)
+
+
+def known_bounds(
+    program: Program, args: Sequence[Any], results: Mapping[str, Any], compiler: str | None = None
+) -> dict[str, NDArray[np.float64]]:
+    """Return the bounds of the inexact ones of a call's named results.
+
+    Infinite for all where the call is not analysed: arrays share memory, or it takes too long.
+    """
+    arrays = result_arrays(program)
+    try:
+        errors = bounds_of(program, args, compiler).errors
+    except (ArgumentError, BudgetError):
+        return {name: np.full(np.shape(value), np.inf) for name, value in results.items()}
+    return {name: errors[arrays[name]] for name in results if arrays[name] in errors}
+
+
+def compare_results(
+    program: Program,
+    args: Sequence[Any],
+    got: Mapping[str, Any],
+    want: Mapping[str, Any],
+    compiler: str | None = None,
+) -> tuple[Comparison, ...]:
+    """Compare the named results of a call with `args`, each under its contract."""
+    bounds = known_bounds(program, args, want, compiler)
+    return tuple(compare(name, got[name], want[name], bounds.get(name)) for name in want)
 
 
 @contextlib.contextmanager

@@ -35,7 +35,7 @@ LAYERS: dict[str, set[str]] = {
         *_COMPILER, "frontend", "runtime", "targets", "pipeline", "specialize", "emit", "artefact",
     },
     "bounding": {
-        *_COMPILER, "emit", "schedule", "runtime", "pipeline", "numerics",
+        *_COMPILER, "emit", "schedule", "runtime", "targets", "pipeline", "numerics",
     },
     "api": {
         *_COMPILER, "numerics", "bounding", "schedulefile", "transforms", "frontend", "runtime", "schedule", "targets", "pipeline", "specialize",
@@ -49,7 +49,7 @@ LAYERS: dict[str, set[str]] = {
     },
 }  # fmt: skip
 RUNTIME_IR = {"source", "expr", "types", "library"}
-ISL = {"artefact", "ir", "schedule", "transforms", "strategy", "proof", "report", "frontend", "cli"}
+ISL = {"ir", "schedule", "transforms", "strategy", "proof", "report", "frontend", "cli"}
 
 
 def _files(directory: Path = PACKAGE) -> list[Path]:

@@ -87,6 +87,8 @@ def command(
 
 def _steps(loaded: Target, compiled: CompiledKernel, schedule: str | None) -> tuple[Placed, ...]:
     """Return the steps of the schedule; the automatic one where none is given."""
+    from polyopt.pipeline import compile_program
+    from polyopt.targets import detect_machine
     from polyopt.transforms.text import read_steps
 
     text = schedule
@@ -94,9 +96,8 @@ def _steps(loaded: Target, compiled: CompiledKernel, schedule: str | None) -> tu
         text = getattr(getattr(loaded.kernel, "options", None), "schedule", None)
     if text is None:
         automatic = compiled.options.changed({"schedule": None})
-        from polyopt.building import compile_stages
-
-        text = compile_stages(compiled.py_func, compiled.types, automatic).schedule_text
+        made = compile_program(compiled.program, automatic, detect_machine())
+        text = made.schedule_text
     return () if text == "source" else read_steps(text)
 
 
@@ -126,8 +127,8 @@ class _Judge:
     def of(cls, loaded: Target, compiled: CompiledKernel, values: tuple[Any, ...]) -> _Judge:
         import numpy as np
 
-        from polyopt.cli.cmd_run import outcome
-        from polyopt.cli.compare import known_bounds
+        from polyopt.bounding import known_bounds
+        from polyopt.numerics.results import named_results
 
         program = compiled.program
         own = copy.deepcopy(values)
@@ -140,7 +141,7 @@ class _Judge:
                 f"`{loaded.name}` raised {type(error).__name__}: {error}",
                 hint="pass values that it takes, with --npz, or choose other sizes",
             ) from error
-        want = outcome(program, own, returned)
+        want = named_results(program, own, returned)
         return cls(want, known_bounds(program, values, want, compiled.options.compiler))
 
     def compare(self, got: Mapping[str, Any]) -> list[Comparison]:

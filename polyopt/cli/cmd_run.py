@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -64,6 +64,7 @@ def command(
     """Compile a function and run it on random or given values."""
     import polyopt
     from polyopt.cli.inputs import choose_sizes, npz_values, random_values
+    from polyopt.numerics.results import named_results
 
     given = parse_sizes(sizes)
     if npz is not None:
@@ -89,7 +90,7 @@ def command(
     if check:
         comparisons = _check(run, timed, loaded.func, compiled.program)
     if out is not None:
-        _save(Path(out), outcome(compiled.program, timed.arguments, timed.returned))
+        _save(Path(out), named_results(compiled.program, timed.arguments, timed.returned))
     _print(run, timed, comparisons, as_json)
 
 
@@ -134,34 +135,18 @@ class _Run:
             ) from error
 
 
-def outcome(program: Program, arguments: Sequence[Any], returned: object) -> dict[str, Any]:
-    """Return the written arguments and the returned values, by name."""
-    from polyopt.ir.source import ArrayArg
-
-    found = {
-        argument.name: value
-        for argument, value in zip(program.signature.arguments, arguments, strict=True)
-        if isinstance(argument, ArrayArg) and argument.written
-    }
-    results = returned if isinstance(returned, tuple) else (returned,)
-    if returned is None:
-        return found
-    if len(results) == 1:
-        return {**found, "result": results[0]}
-    return {**found, **{f"result{n}": value for n, value in enumerate(results)}}
-
-
 def _check(
     run: _Run, timed: _Timed, func: Callable[..., object], program: Program
 ) -> tuple[_Timed, list[Comparison]]:
     import numpy as np
 
     from polyopt.cli.compare import judge
+    from polyopt.numerics.results import named_results
 
     with np.errstate(all="ignore"):
         reference = run.repeat(func, 1)
-    got = outcome(program, timed.arguments, timed.returned)
-    want = outcome(program, reference.arguments, reference.returned)
+    got = named_results(program, timed.arguments, timed.returned)
+    want = named_results(program, reference.arguments, reference.returned)
     return reference, judge(program, run.values, got, want)
 
 

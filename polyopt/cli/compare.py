@@ -14,14 +14,12 @@ import islpy as isl
 import numpy as np
 from numpy.typing import NDArray
 
-from polyopt.bounding import bounds_of
+from polyopt.bounding import known_bounds
 from polyopt.cli.exits import MismatchError
-from polyopt.errors import ArgumentError, BudgetError
 from polyopt.ir.expr import Binary, Call, Unary, walk
 from polyopt.ir.interp import bind_sizes
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Statement
-from polyopt.ir.source import ArrayArg
 from polyopt.numerics.compare import Comparison, compare
 
 _SLACK = 8
@@ -35,24 +33,12 @@ def judge(
     want: _Results,
     compiler: str | None = None,
 ) -> list[Comparison]:
-    """Compare all outputs, named as in `result_arrays`, of a call with `values`."""
+    """Compare all outputs, named as in `named_results`, of a call with `values`."""
     bounds = known_bounds(program, values, want, compiler)
     return [
         judged(program, values, name, value, want[name], bounds.get(name))
         for name, value in got.items()
     ]
-
-
-def known_bounds(
-    program: Program, values: Sequence[Any], want: _Results, compiler: str | None = None
-) -> dict[str, NDArray[np.float64]]:
-    """Return the bounds of the inexact results among `want`; infinite where there is none."""
-    arrays = result_arrays(program)
-    try:
-        errors = bounds_of(program, values, compiler).errors
-    except (ArgumentError, BudgetError):  # arrays that share memory are not analysed
-        return {name: np.full(np.shape(value), np.inf) for name, value in want.items()}
-    return {name: errors[arrays[name]] for name in want if arrays[name] in errors}
 
 
 def judged(
@@ -73,17 +59,6 @@ def judged(
         if limit > 0 and not guessed.holds:
             raise _mismatch(guessed, is_estimate=True)
     return result
-
-
-def result_arrays(program: Program) -> dict[str, str]:
-    """Return the array behind every written argument and returned value, by its name."""
-    signature = program.signature
-    found = {a.name: a.array for a in signature.arguments if isinstance(a, ArrayArg)}
-    one = len(signature.results) == 1
-    for number, result in enumerate(signature.results):
-        name = "result" if one else f"result{number}"
-        found[name] = found.get(result.array, result.array)
-    return found
 
 
 def estimate(program: Program, values: Sequence[Any], want: NDArray[Any]) -> float:

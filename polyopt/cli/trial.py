@@ -70,12 +70,12 @@ def carry_out(request: Request) -> None:
     """Run the request; raises what the compiler or the kernel raises."""
     import numpy as np
 
-    from polyopt.cli.cmd_run import outcome
+    from polyopt.numerics.results import named_results
 
     target, values = values_of(request)
     compiled = kernel_of(request, target).compile(*values)
     returned = compiled(*values)
-    found = outcome(compiled.program, values, returned)
+    found = named_results(compiled.program, values, returned)
     with Path(request.results).open("wb") as stream:
         np.savez(stream, allow_pickle=False, **found)
 

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from polyopt.bounding import source_loops
-from polyopt.cli.cmd_run import outcome
-from polyopt.cli.compare import result_arrays
 from polyopt.ir.interp import run_loops, run_program
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.numerics.bounds import Bounds, analyse, error_bounds
 from polyopt.numerics.compare import Comparison, compare
+from polyopt.numerics.results import named_results, result_arrays
 from tests.unit.frontend.harness import compiled
 
 
@@ -37,7 +36,7 @@ class Analysed:
         """Return the results of running `loops` in the interpreter."""
         own = copy.deepcopy(self.values)
         returned = run_program(self.program, own, lambda a, p, s: run_loops(loops, a, p, s))
-        return outcome(self.program, own, returned)
+        return named_results(self.program, own, returned)
 
     def compare(self, got: dict[str, Any]) -> list[Comparison]:
         """Compare results with Python's under the bounds."""
@@ -54,7 +53,7 @@ def analysed(func: Callable[..., Any], *values: Any) -> Analysed:
     own = copy.deepcopy(values)
     with np.errstate(all="ignore"):
         returned = func(*own)
-    return Analysed(program, loops, values, outcome(program, own, returned), bounds)
+    return Analysed(program, loops, values, named_results(program, own, returned), bounds)
 
 
 def inexact_outputs(found: Analysed) -> Sequence[str]:

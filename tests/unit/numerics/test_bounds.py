@@ -84,7 +84,7 @@ def test_results_from_slightly_other_sums_stay_inside(func, dtype):
 
 
 def _array(found, name):
-    from polyopt.cli.compare import result_arrays
+    from polyopt.numerics.results import result_arrays
 
     return result_arrays(found.program)[name]
 

@@ -213,3 +213,8 @@ def test_a_kernel_tells_its_contract_and_bounds():
         difference = np.abs(kernel(values)[0] - soft(values)[0])
     assert np.all(difference <= bounds["return[0]"])
     assert np.all(bounds["return[0]"] < 1e-13)
+    (first, second) = kernel.compare(values)
+    assert first.holds
+    assert not first.is_exact
+    assert second.is_exact
+    assert second.bitwise
