@@ -27,13 +27,14 @@ from polyopt.ir.source import Source
 from polyopt.racecheck.library import build_checked, build_run_time, places, require_gcc
 from polyopt.racecheck.packing import pack, unpack
 from polyopt.racecheck.races import Cell, Level, Place, Race, RaceKind, Touch
-from polyopt.racecheck.texts import checked_text, has_level
+from polyopt.racecheck.texts import asks_who_runs, checked_text, has_level
 from polyopt.runtime.check import check_call
 from polyopt.runtime.records import to_json
 from polyopt.runtime.store import open_store
 from polyopt.runtime.toolchain import find_compiler
 
 _GIVEN_UP = 86  # status of a child whose run time cannot go on
+_TEAM_HINT = "check a kernel without it, or name the size of the team: `Rules(team=64)`"
 _ASKED = re.compile(r"(\w+)\s*(?:\)\s*)?=\s*\w*alloc\w*\s*\(")
 
 
@@ -116,6 +117,8 @@ class Checker:
         """Run `source` on copies of `arguments`."""
         chosen = rules or Rules()
         check_call(source.signature, arguments)
+        if chosen.team == 0 and asks_who_runs(source.text):
+            raise _no_verdict("it asks which thread runs it", _TEAM_HINT)
         self._number += 1
         work = self._directory / f"job{self._number}"
         work.mkdir()
@@ -164,7 +167,7 @@ class Checker:
         said = self._said()
         self._end_process()
         if status == _GIVEN_UP:
-            raise _no_verdict(said, "check a kernel without it, or name the team: `Rules(team=…)`")
+            raise _no_verdict(said, _TEAM_HINT)
         cause = f"signal {-status}" if status < 0 else f"status {status}"
         raise _no_verdict(
             f"its process ended with {cause}: {said}", "look for subscripts outside their arrays"

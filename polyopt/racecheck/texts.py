@@ -12,6 +12,7 @@ from typing_extensions import assert_never
 from polyopt.racecheck.races import Level
 
 _SIMD = re.compile(r"^(\s*#pragma omp )simd\b")
+_ASKS = re.compile(r"\bomp_get_(?:thread_num|num_threads)\b")
 _PARALLEL = re.compile(r"^\s*#pragma omp parallel for\b")
 
 
@@ -33,6 +34,11 @@ def has_level(text: str, level: Level) -> bool:
     """Tell whether some loop of `text` runs its iterations at the same time on `level`."""
     pattern = _PARALLEL if level is Level.THREADS else _SIMD
     return any(pattern.match(line) for line in text.split("\n"))
+
+
+def asks_who_runs(text: str) -> bool:
+    """Tell whether `text` itself asks which thread runs it, or how many there are."""
+    return _ASKS.search(text) is not None
 
 
 def _of_lanes(line: str) -> str:

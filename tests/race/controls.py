@@ -30,6 +30,10 @@ def source(body: str, before: str = "") -> Source:
     return Source("c", "control", text, "", params, signature, openmp=True, contract=False)
 
 
+_ALONE = Rules()
+_TEAM = Rules(team=64)
+
+
 @dataclass(frozen=True, slots=True)
 class Control:
     """A racing body, the twin without a race, and what is found.
@@ -45,7 +49,7 @@ class Control:
     pair: tuple[int, int] | None = None
     before: str = ""
     level: Level = Level.THREADS
-    rules: Rules = Rules()
+    rules: Rules = _ALONE
 
 
 WW, RW = RaceKind.WRITE_WRITE, RaceKind.READ_WRITE
@@ -66,8 +70,6 @@ __attribute__((noinline)) static void region(int64_t n, int64_t i, int64_t row, 
         rows[row][j] += (double)i;
 }
 """
-_TEAM = Rules(team=64)
-
 CONTROLS: tuple[Control, ...] = (
     Control(
         "variable of all iterations",
@@ -100,7 +102,8 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "minimum by a plain assignment beside a declared reduction",
         f"double m = INFINITY;\n{_FOR}\n{_LOOP} m = least(m, a[i]);\nb[0] = m;",
-        f"double m = INFINITY;\n{_FOR} reduction(least : m)\n{_LOOP} m = least(m, a[i]);\nb[0] = m;",
+        f"double m = INFINITY;\n{_FOR} reduction(least : m)\n{_LOOP} m = least(m, a[i]);"
+        "\nb[0] = m;",
         frozenset({WW, RW}),
         before=_LEAST,
     ),
@@ -282,7 +285,8 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "lanes inside a parallel loop",
-        f"{_FOR}\n{_LOOP} {{\n#pragma omp simd\nfor (int64_t j = 0; j < n; j++) c[i * n] += a[j];\n}}",
+        f"{_FOR}\n{_LOOP} {{\n#pragma omp simd\n"
+        "for (int64_t j = 0; j < n; j++) c[i * n] += a[j];\n}",
         f"{_FOR}\n{_LOOP} {{\ndouble s = 0;\n#pragma omp simd reduction(+ : s)\n"
         "for (int64_t j = 0; j < n; j++) s += a[j];\nc[i * n] = s;\n}",
         frozenset({WW, RW}),

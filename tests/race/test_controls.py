@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polyopt.errors import ToolchainError
-from polyopt.racecheck import Cell, Checker, Level, RaceKind, check_races
-from polyopt.racecheck.checker import Rules
+from polyopt.racecheck import Checker
 from tests.race.controls import CONTROLS, Control, source
 
 pytestmark = pytest.mark.toolchain

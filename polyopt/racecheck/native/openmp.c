@@ -47,12 +47,17 @@ static uint64_t run_thread(Region region, void *data, uint32_t number)
     return po_agent.path;
 }
 
-/* Return the path of a thread that gets no iteration, the last of an endless team. */
+static bool asks_for_work; /* the thread that runs has asked which iterations are its own */
+
+/* Return the path of a thread that gets no iteration, the last of an endless team.
+ * What it does beside the loop, other threads do too.
+ */
 static uint64_t empty_path(Region region, void *data)
 {
-    po_agent.watched = false;
+    asks_for_work = false;
     uint64_t path = run_thread(region, data, ENDLESS - 1);
-    po_agent.watched = true;
+    if (!asks_for_work)
+        po_give_up("a parallel region shares no loop among its threads: give the team a size");
     return path;
 }
 
@@ -67,8 +72,7 @@ static uint64_t run_endless(Region region, void *data)
         if ((number & (number + 1)) == 0)
             empty = empty_path(region, data);
     }
-    po_give_up("a parallel region does not end: it shares no loop among its threads, "
-               "or one that is too long");
+    po_give_up("a parallel loop is too long");
 }
 
 static struct {
@@ -132,6 +136,7 @@ void GOMP_parallel(Region region, void *data, unsigned threads, unsigned flags)
 /* Loops that the run time deals out: thread t gets iteration t, a team of one gets all of them. */
 static bool deal(long start, long end, long step, long *from, long *to)
 {
+    asks_for_work = true;
     long last = step > 0 ? end - start - 1 : start - end - 1;
     long count = last < 0 ? 0 : last / (step > 0 ? step : -step) + 1;
     if (po_agent.team <= 1) {
@@ -262,6 +267,7 @@ void GOMP_atomic_end(void)
 
 int omp_get_thread_num(void)
 {
+    asks_for_work = true;
     return po_agent.team > 1 ? (int)po_agent.number : 0;
 }
 

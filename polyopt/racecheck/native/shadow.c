@@ -29,6 +29,7 @@ struct Shadow {
     uintptr_t known_number; /* of the page found last */
     Page *known;
     uint32_t epoch, cause;
+    uint64_t accesses; /* so far */
     Entry *entries; /* of this epoch; entry 0 is unused */
     uint32_t used, room;
     size_t conflicts;
@@ -117,7 +118,8 @@ static void note_conflict(Shadow *shadow, Access earlier, Access later, uintptr_
         Conflict *known = &shadow->conflict[k];
         if (known->earlier.site == earlier.site && known->later.site == later.site
             && known->earlier.write == earlier.write && known->later.write == later.write) {
-            known->times++;
+            known->times += known->counted != shadow->accesses;
+            known->counted = shadow->accesses;
             return;
         }
     }
@@ -131,6 +133,7 @@ static void note_conflict(Shadow *shadow, Access earlier, Access later, uintptr_
         .owner = shadow->owner_of(address),
         .cause = shadow->cause,
         .times = 1,
+        .counted = shadow->accesses,
     };
 }
 
@@ -171,6 +174,7 @@ static void touch_cell(Shadow *shadow, Cell *cell, Access access, uintptr_t addr
 
 void shadow_touch(Shadow *shadow, uintptr_t address, size_t size, Access access)
 {
+    shadow->accesses++;
     uintptr_t end = address + size;
     bool whole = address % WORD == 0 && size % WORD == 0;
     for (uintptr_t at = address; at < end;) {

@@ -26,7 +26,8 @@ typedef struct {
     uint32_t size;     /* of the later access */
     uint32_t owner;    /* of the memory, as the caller numbers owners */
     uint32_t cause;    /* of the epoch, as the caller numbers causes */
-    uint64_t times;    /* how often these two sites met in conflict */
+    uint64_t times;    /* how many accesses of the later site met the earlier one in conflict */
+    uint64_t counted;  /* the number of the last of them */
 } Conflict;
 
 typedef struct Shadow Shadow;

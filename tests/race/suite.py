@@ -1,0 +1,142 @@
+"""Every kernel that is emitted for the workloads, run under the race check.
+
+In: a workload's name, its form, how it is scheduled.  Out: `Outcome`: races, what ran in parallel,
+how far the results are from the reference.  Work is done in processes of a pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import polyopt as po
+from bench.check import relative_error
+from polyopt.frontend import build
+from polyopt.frontend.argtypes import ArgType
+from polyopt.ir.program import Program
+from polyopt.machine import Machine
+from polyopt.pipeline import Compilation, compile_program
+from polyopt.racecheck import Checker, Level, Race
+from polyopt.racecheck.texts import has_level
+from polyopt.targets import Options
+from workloads import registry
+from workloads.workload import Workload
+
+MACHINE = Machine(cores=4, vector_bytes=32, vector_registers=16)
+"""One machine wherever the tests run."""
+
+WORK = 2_000_000
+_TILES = ((1100, 40), (140, 40), (140, 20), (70, 40), (70, 20), (40, 20), (20, 20), (20, 8))
+_LANES = ((36, 20), (20, 20), (20, 4), (12, 4))
+"""What sizes are raised to, and the number of time steps, the first that is not too much work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A kernel of the suite: `build` is "auto" or "source"."""
+
+    workload: str
+    form: str
+    build: str
+
+    def __str__(self) -> str:
+        return f"{self.workload}-{self.form}-{self.build}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a case.
+
+    `longest` trip count of a loop that was run in parallel, by level; levels that the text has not
+    are absent.  `error`: the results' largest one, against `bound`.
+    """
+
+    races: tuple[Race, ...]
+    longest: Mapping[Level, int]
+    error: float
+    bound: float
+
+
+CASES = tuple(
+    Case(w.name, form, schedule)
+    for w in registry.all()
+    for form in w.forms
+    for schedule in ("auto", "source")
+)
+
+
+def compile_case(case: Case) -> tuple[Compilation, Workload, dict[str, int]]:
+    """Return the stages of `case`, its workload and the sizes to run it at."""
+    workload = registry.get(case.workload)
+    program = _program(case.workload, case.form)
+    options = Options(schedule=None if case.build == "auto" else "source")
+    return compile_program(program, options, MACHINE), workload, sizes_of(workload)
+
+
+def sizes_of(workload: Workload) -> dict[str, int]:
+    """Return the largest of some sizes that do not take long.
+
+    More than one tile of each kind; where that is too much, more iterations than lanes.
+    """
+    mini = workload.at("MINI")
+    floors, most = (_TILES, 40) if workload.suite == "polybench" else (_LANES, 4)
+    for floor, steps in floors:
+        sizes = {
+            name: max(size, steps if name == workload.steps else min(floor, most * size) + number)
+            for number, (name, size) in enumerate(mini.items())
+        }
+        if workload.flops(sizes) <= WORK:
+            return sizes
+    return mini
+
+
+@cache
+def _program(name: str, form: str) -> Program:
+    """Return what the front end makes of a workload called with its own arguments."""
+    function = registry.get(name).forms[form]
+    kernel = po.kernel(function)
+    found: dict[tuple[ArgType, ...], Program] = {}
+
+    def signature_of(types: tuple[ArgType, ...]) -> Any:
+        if types not in found:
+            found[types] = build(function, types)
+        return found[types].signature
+
+    types, values = kernel._example((), registry.get(name).make("MINI", seed=3))
+    return found[kernel._settle_types(types, values, signature_of)]
+
+
+@cache
+def _checker() -> Checker:
+    return Checker()
+
+
+def check_case(case: Case) -> Outcome | None:
+    """Run `case` under the race check; None where nothing of it runs in parallel."""
+    stages, workload, sizes = compile_case(case)
+    source = stages.source
+    levels = [level for level in Level if has_level(source.text, level)]
+    if not levels:
+        return None
+    arguments = workload.make(sizes, seed=3)
+    races: list[Race] = []
+    longest: dict[Level, int] = {}
+    error = 0.0
+    want = workload.reference(arguments)
+    for level in levels:
+        done = _checker().check(source, tuple(arguments.values()), level)
+        assert done.error is None, done.error
+        races += done.races
+        longest[level] = done.longest
+        after = dict(zip(arguments, done.arguments, strict=True))
+        error = max(error, _error(workload, after, done.returned, want))
+    return Outcome(tuple(races), longest, error, workload.bound(sizes))
+
+
+def _error(workload: Workload, after: Any, returned: Any, want: Any) -> float:
+    with np.errstate(all="ignore"):
+        return float(relative_error(workload.results(after, returned), want))
