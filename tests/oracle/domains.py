@@ -95,6 +95,16 @@ def _forms(piece: Piece, params: Mapping[str, int]) -> list[_Form]:
     ]
 
 
+def _satisfied(row: Row, point: Point, names: Sequence[str], params: Mapping[str, int]) -> bool:
+    total = row.constant
+    for name, factor in zip(names, row.params, strict=True):
+        if factor:
+            total += factor * params[name]
+    for value, factor in zip(point, row.values, strict=True):
+        total += factor * value
+    return total == 0 if row.is_equality else total >= 0
+
+
 def _piece_points(piece: Piece, params: Mapping[str, int]) -> Iterator[Point]:
     forms = _forms(piece, params)
     count = piece.rank + piece.divs
@@ -145,6 +155,8 @@ def _combined(lower: _Form, upper: _Form) -> _Form:
 
 
 def _contains(piece: Piece, point: Point, params: Mapping[str, int]) -> bool:
+    if piece.divs == 0:
+        return all(_satisfied(row, point, piece.params, params) for row in piece.rows)
     forms = _forms(piece, params)
     count = piece.rank + piece.divs
     here = [_Form(-n, ((d, 1),), True) for d, n in enumerate(point)]

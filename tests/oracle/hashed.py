@@ -24,6 +24,7 @@ from polyopt.ir.expr import (
     Load,
     children,
     evaluate,
+    loads,
     walk,
 )
 from polyopt.ir.scop import Array, Role, Scop, Statement
@@ -32,13 +33,17 @@ from polyopt.ir.types import DType
 U64 = DType.UINT64
 ODD = 0x9E3779B97F4A7C15
 OTHER_ODD = 0xC2B2AE3D27D4EB4F
+_JOINING = (
+    *(BinaryOp.ADD, BinaryOp.MUL, BinaryOp.MIN, BinaryOp.MAX),
+    *(BinaryOp.AND, BinaryOp.OR, BinaryOp.XOR),
+)
 
 
 def hashed(scop: Scop, keep_reductions: bool = True) -> Scop:
     """Return `scop` with every value replaced by a hash of what the value reads.
 
-    With `keep_reductions` a reassociable reduction adds a hash of the rest to its target;
-    wraparound makes that exact in any order.  Guards keep their reads.
+    With `keep_reductions` a reassociable reduction joins a hash of the rest to its target by its
+    own operator; on these numbers all are exact in any order.  Guards keep their reads.
     """
     for statement in scop.statements:
         for part in walk(statement.value):
@@ -50,6 +55,37 @@ def hashed(scop: Scop, keep_reductions: bool = True) -> Scop:
     )
     arrays = tuple(replace(array, dtype=U64) for array in scop.arrays)
     return replace(scop, arrays=arrays, statements=statements)
+
+
+def exact(scop: Scop, dtype: DType) -> Scop:
+    """Return `scop` over floats whose operations are exact on small integers in any order.
+
+    A value is the sum of what it reads and its statement's number; sums and products become sums.
+    """
+    statements = tuple(_exact_statement(s, n, dtype) for n, s in enumerate(scop.statements))
+    arrays = tuple(replace(array, dtype=dtype) for array in scop.arrays)
+    return replace(scop, arrays=arrays, statements=statements)
+
+
+def _exact_statement(statement: Statement, number: int, dtype: DType) -> Statement:
+    target = replace(statement.target, dtype=dtype)
+    reduction, own = statement.reduction, False
+    value: Expr = Const(float(number % 3 - 1), dtype)
+    for position, load in enumerate(loads(statement.value)):
+        if reduction is not None and load == statement.target and not own:
+            own = True
+            continue
+        op = (BinaryOp.ADD, BinaryOp.SUB)[position % 2]
+        value = Binary(op, value, replace(load, dtype=dtype), dtype)
+    if reduction is not None:
+        op = reduction.op if reduction.op in (BinaryOp.MIN, BinaryOp.MAX) else BinaryOp.ADD
+        reduction = replace(reduction, op=op)
+        value = Binary(op, target, value, dtype)
+    guard = None
+    if statement.guard is not None:
+        first = replace(loads(statement.guard)[0], dtype=dtype)
+        guard = Compare(CompareOp.GT, first, Const(0.0, dtype))
+    return replace(statement, target=target, value=value, guard=guard, reduction=reduction)
 
 
 def _inside(load: Load) -> list[Expr]:
@@ -67,9 +103,10 @@ def _hash_statement(statement: Statement, number: int, keep_reductions: bool) ->
     if free:
         rest = operands(statement.value)
         own = next(n for n, part in enumerate(rest) if part == target)
-        value = _binary(BinaryOp.ADD, target, mix(number, (*rest[:own], *rest[own + 1 :])))
         assert reduction is not None
-        reduction = replace(reduction, op=BinaryOp.ADD)
+        op = reduction.op if reduction.op in _JOINING else BinaryOp.ADD
+        value = _binary(op, target, mix(number, (*rest[:own], *rest[own + 1 :])))
+        reduction = replace(reduction, op=op)
     else:
         value, reduction = mix(number, operands(statement.value)), None
     return replace(statement, target=target, value=value, guard=guard, reduction=reduction)

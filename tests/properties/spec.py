@@ -42,7 +42,7 @@ EXTENT = add(mul(integer(2), add(Param("N"), Param("M"))), integer(20))
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """`array[index] = f(reads)`; a reduction adds `f(reads)` to the element."""
+    """`array[index] = f(reads)`; a reduction joins the element and `f(reads)` by `op`."""
 
     array: str
     index: tuple[Expr, ...]
@@ -50,6 +50,7 @@ class Put:
     reduction: bool = False
     guarded: bool = False
     condition: Expr | None = None  # affine, restricts the domain
+    op: BinaryOp = BinaryOp.ADD
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ def _statement(put: Put, inside: _Inside, order: tuple[Expr, ...], name: str) ->
     guard = None
     if put.guarded:
         guard = Compare(CompareOp.GT, Load(*put.reads[0], I64), Const(0, I64))
-    reduction = Reduction(BinaryOp.ADD, True) if put.reduction else None
+    reduction = Reduction(put.op, True) if put.reduction else None
     text = f"{show(target)} = {show(value)}"
     return Statement(name, inside.iters, domain, order, target, value, None, text, reduction, guard)
 
@@ -148,7 +149,7 @@ def _value(put: Put) -> Expr:
         op = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL)[number % 3]
         value = Binary(op, value, Load(array, index, I64), I64)
     if put.reduction:
-        return Binary(BinaryOp.ADD, Load(put.array, put.index, I64), value, I64)
+        return Binary(put.op, Load(put.array, put.index, I64), value, I64)
     return value
 
 
@@ -194,7 +195,13 @@ def _show_put(put: Put, depth: int) -> list[str]:
         if condition is not None:
             lines.append(f"{pad}if {condition}:")
             pad += "    "
-    lines.append(f"{pad}{target} {'+=' if put.reduction else '='} {value}")
+    match put.op:
+        case _ if not put.reduction:
+            lines.append(f"{pad}{target} = {value}")
+        case BinaryOp.MIN | BinaryOp.MAX:
+            lines.append(f"{pad}{target} = {put.op.value}({target}, {value})")
+        case _:
+            lines.append(f"{pad}{target} {put.op.value}= {value}")
     return lines
 
 
