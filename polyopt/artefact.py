@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import islpy as isl
-
 from polyopt.emit import emit_c
 from polyopt.errors import PolyoptError, UsageError
 from polyopt.ir.affine import quota
@@ -25,6 +23,7 @@ from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError, decode, encode
 from polyopt.ir.source import Source
+from polyopt.ir.wellformed import check_loops, check_program
 from polyopt.proof import Certificate
 
 FORMAT = "polyopt-certificate 1"
@@ -32,13 +31,8 @@ SUFFIX = ".certificate.json"
 MAX_BYTES = 128 * 1024 * 1024
 PROOF_BUDGET = 100_000_000
 """isl operations of one proof: half a minute, a hundred times what kernels need."""
-_UNFIT = (
-    ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError,
-    RecursionError,
-)  # fmt: skip
-"""What code raises for well-typed records that are no kernel: undeclared arrays, mixed types."""
 _KEYS = {
-    "format", "function", "schedule", "c", "program", "loops", "certificate", "versions",
+    "format", "function", "schedule", "c", "program", "loops", "certificate", "versions", "digest",
 }  # fmt: skip
 
 
@@ -79,7 +73,13 @@ def write_artefact(
         "program": encode(program, os.path.basename),
         "loops": encode(loops, os.path.basename),
     }
-    return _laid_out(record)
+    return sealed(record)
+
+
+def sealed(record: Mapping[str, Any]) -> str:
+    """Return the text of a certificate file's data, with the digest of everything else in it."""
+    bare = {key: value for key, value in record.items() if key != "digest"}
+    return _laid_out({**bare, "digest": digest_of(_laid_out(bare))})
 
 
 def _laid_out(record: Mapping[str, Any]) -> str:
@@ -130,7 +130,7 @@ def _versions() -> dict[str, str]:
 
 
 def read_artefact(text: str, name: str) -> Artefact:
-    """Return what the text of a certificate file called `name` holds; raises PO0622."""
+    """Return what the text of a certificate file called `name` holds; raises PO0622, PO0623."""
     if len(text) > MAX_BYTES:
         raise _malformed(name, f"it has over {MAX_BYTES} characters")
     try:
@@ -145,15 +145,24 @@ def read_artefact(text: str, name: str) -> Artefact:
             "function": str(function),
             "schedule": str(schedule),
             "c": str(digest),
+            "digest": str(seal),
             "certificate": (dict() | None) as certificate,
             "versions": dict(versions),
         } if set(data) == _KEYS and _are_texts(versions):
             pass
         case _:
             raise _malformed(name, "it has other fields than a certificate")
+    if seal != digest_of(_laid_out({k: v for k, v in data.items() if k != "digest"})):
+        raise UsageError(
+            "PO0623",
+            f"`{name}` was changed after it was written: its digest is another one",
+            hint="compile the function again; certificates are not edited",
+        )
     try:
         program = decode(data["program"], Program)
         loops = decode(data["loops"], LoopFunction)
+        check_program(program)
+        check_loops(loops, program)
     except (RecordError, RecursionError, MemoryError) as error:
         raise _malformed(name, str(error)) from None
     return Artefact(function, schedule, digest, program, loops, certificate, versions)
@@ -165,7 +174,7 @@ def emitted(artefact: Artefact, name: str) -> Source:
         return emit_c(artefact.loops)
     except PolyoptError:
         raise
-    except _UNFIT as error:
+    except Exception as error:  # well-typed records need not be a kernel: undeclared arrays, say
         raise _malformed(name, f"its loops are no kernel ({type(error).__name__})") from None
 
 
@@ -175,7 +184,7 @@ def certify(program: Program, loops: LoopFunction) -> Certificate:
 
     found: Callable[[Program, LoopFunction], Certificate] | None
     found = getattr(polyopt.proof, "certify", None)
-    return Certificate(loops.name, ()) if found is None else found(program, loops)
+    return found(program, loops) if callable(found) else Certificate(loops.name, ())
 
 
 def proven_again(artefact: Artefact, name: str) -> Certificate:
@@ -188,7 +197,7 @@ def proven_again(artefact: Artefact, name: str) -> Certificate:
             return certify(artefact.program, artefact.loops)
     except PolyoptError:
         raise
-    except (*_UNFIT, isl.Error) as error:
+    except Exception as error:  # as in `emitted`
         raise _malformed(name, f"its loops are no kernel ({type(error).__name__})") from None
 
 

@@ -234,8 +234,8 @@ def _of_source(subject: Subject, claim: LoopClaim | Unclear) -> Iterator[Finding
             )
             what = "the comment is about a loop"
             yield Finding(subject.function, what, Verdict.MISFIT, claim.loc, error)
-        case LoopClaim(said=Said.PARALLEL):
-            yield from subject.parallel_at(claim.loc)
+        case LoopClaim(said=Said.PARALLEL | Said.PRANGE as said):
+            yield from subject.parallel_at(claim.loc, said is Said.PRANGE)
         case LoopClaim(before=before):
             assert before is not None
             yield subject.fuse_at(before, claim.loc)

@@ -16,7 +16,7 @@ from enum import Enum, unique
 from typing import Any
 
 from polyopt.errors import Loc
-from polyopt.frontend.markers import is_marker
+from polyopt.frontend.markers import is_marker, is_prange
 from polyopt.frontend.pysource import PyFunction, read_function
 from polyopt.frontend.usage import resolve
 
@@ -28,6 +28,7 @@ class Said(Enum):
     """What can be said of a loop."""
 
     PARALLEL = "parallel"  # its iterations are independent
+    PRANGE = "prange"  # the same, but for sums and the like that are combined at the end
     FUSABLE = "fusable"  # it may be run as one with the loop before it
 
 
@@ -53,9 +54,13 @@ def claims_in(func: Callable[..., Any]) -> tuple[LoopClaim | Unclear, ...]:
     read = read_function(func)
     loops = dict(_loops(read.tree.body))
     found: list[LoopClaim | Unclear] = []
-    for line, (node, _) in loops.items():
-        if isinstance(node.iter, ast.Call) and is_marker(resolve(node.iter.func, read.globals)):
-            found.append(LoopClaim(Said.PARALLEL, read.loc(loops[line][0])))
+    for node, _ in loops.values():
+        if not isinstance(node.iter, ast.Call):
+            continue
+        function = resolve(node.iter.func, read.globals)
+        if is_marker(function):
+            said = Said.PRANGE if is_prange(function) else Said.PARALLEL
+            found.append(LoopClaim(said, read.loc(node)))
     for line, column, text, alone in _comments(read):
         found += _said(read, loops, line, column, text, alone)
     return tuple(sorted(dict.fromkeys(found), key=lambda claim: (claim.loc.line, claim.loc.col)))
@@ -100,7 +105,7 @@ def _said(
         yield Unclear(place, "the comment stands at no `for` loop")
         return
     node, before = loops[target]
-    known = {said.value: said for said in Said}
+    known = {said.value: said for said in (Said.PARALLEL, Said.FUSABLE)}
     for word in (word.strip() for word in text.split(",")):
         said = known.get(word)
         if said is None:

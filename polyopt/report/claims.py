@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import islpy as isl
+
 from polyopt.errors import (
     BudgetError,
     IllegalSchedule,
@@ -22,10 +24,18 @@ from polyopt.ir.program import Program
 from polyopt.ir.scop import Scop
 from polyopt.report.findings import Finding, Place, Verdict
 from polyopt.report.nests import Loop, loops_of, named
-from polyopt.schedule import Repair, Schedule, Transform, Witness, source_schedule
+from polyopt.schedule import (
+    Repair,
+    Schedule,
+    Transform,
+    Witness,
+    compute_dependences,
+    source_schedule,
+)
+from polyopt.schedule.legality import carried_pairs, mark_facts
 from polyopt.schedule.regions import independent
 from polyopt.schedule.telling import to_record
-from polyopt.transforms import Fuse, Parallelize
+from polyopt.transforms import Fuse, Parallelize, Vectorize
 from polyopt.transforms.text import Placed, read_steps
 
 _VERBS = {"flow": ("writes", "reads"), "anti": ("reads", "writes"), "output": ("writes", "writes")}
@@ -70,12 +80,15 @@ class Subject:
             return (self._misfit(f"loop `{name}` is parallel", self.unknown(name), None),)
         return tuple(self._parallel(loop) for loop in found)
 
-    def parallel_at(self, loc: Loc) -> tuple[Finding, ...]:
-        """Judge that the loop that the source has at `loc` is parallel."""
+    def parallel_at(self, loc: Loc, reducing: bool = False) -> tuple[Finding, ...]:
+        """Judge that the loop that the source has at `loc` is parallel.
+
+        `reducing`: it may make sums and the like, of which each thread has a part.
+        """
         found = self._at(loc)
         if not found:
             return (self._nothing(f"the loop on line {loc.line} is parallel", loc),)
-        return tuple(self._parallel(loop) for loop in found)
+        return tuple(self._parallel(loop, reducing) for loop in found)
 
     def fuse_at(self, first: Loc, second: Loc) -> Finding:
         """Judge that the loops that the source has at two places may run as one."""
@@ -104,13 +117,22 @@ class Subject:
         )
         return Finding(self.function, claim, Verdict.OPEN, loc, error)
 
-    def _parallel(self, loop: Loop) -> Finding:
+    def _parallel(self, loop: Loop, reducing: bool = False) -> Finding:
         started = time.perf_counter()
         claim = f"loop {loop} is parallel"
         if loop.region is not None:
             return self._region(loop, claim, started)
         schedule = self.schedules[loop.part]
-        return self._applied(claim, schedule, Parallelize(loop.reference), loop.place, started)[0]
+        step = Parallelize(loop.reference)
+        finding, _ = self._applied(claim, schedule, step, loop.place, started)
+        if not reducing or finding.verdict is Verdict.PROVEN:
+            return finding
+        reduced = _as_reduction(schedule, loop)
+        if not reduced:
+            return finding
+        claim = f"{claim} as a reduction of {', '.join(reduced)}"
+        seconds = time.perf_counter() - started
+        return Finding(self.function, claim, Verdict.PROVEN, loop.place, seconds=seconds)
 
     def _region(self, loop: Loop, claim: str, started: float) -> Finding:
         assert loop.region is not None
@@ -234,11 +256,11 @@ class Subject:
         try:
             after = schedule.apply(step)
         except IllegalSchedule as error:
-            asked = f"{step} is not legal"
-            if str(step) not in claim:  # the person did not write the step
-                error.message = error.message.replace(asked, f"{claim}: refuted", 1)
             witness = error.witness
             sure = not isinstance(witness, Witness) or witness.exact
+            if str(step) not in claim:  # the person did not write the step
+                asked, said = f"{step} is not legal", "refuted" if sure else "not proven"
+                error.message = error.message.replace(asked, f"{claim}: {said}", 1)
             return finding(Verdict.REFUTED if sure else Verdict.OPEN, error), None
         except BudgetError as error:
             return finding(Verdict.OPEN, error), None
@@ -268,6 +290,32 @@ class Subject:
             f"{self.function}: `{name}` names several loops",
             hint=f"say which one by its line: {lines}",
         )
+
+
+def _as_reduction(schedule: Schedule, loop: Loop) -> tuple[str, ...]:
+    """Return the reductions but for which a loop is parallel, none where it is not.
+
+    Lanes, unlike threads, may share a reduction whose order is open: they combine it at the end.
+    """
+    scop = schedule.scop
+    statements = tuple(
+        s if s.reduction is None else replace(s, reduction=replace(s.reduction, reassociable=True))
+        for s in scop.statements
+    )
+    opened = replace(scop, statements=statements)
+    dependences = compute_dependences(opened)
+    free = Schedule(opened, dependences, mark_facts(dependences, schedule.tree))
+    if free.attempt(Vectorize(loop.reference)) is None:
+        return ()
+    carried = carried_pairs(dependences, schedule.tree, loop.label, loop.position)
+    found = {
+        f"`{s.target.array}` by {s.reduction.op.value}"
+        for s in opened.statements
+        for d in dependences.memory
+        if d.reduction and d.source == s.name and s.reduction is not None
+        and not carried.intersect(isl.UnionMap.from_map(d.relation)).is_empty()
+    }  # fmt: skip
+    return tuple(sorted(found))
 
 
 def _repaired(schedule: Schedule, error: PolyoptError | None) -> Schedule | None:

@@ -167,6 +167,45 @@ def test_regions_are_judged_by_what_they_may_touch(polyopt, write):
     ]
 
 
+SUMS = """\
+import polyopt as po
+
+
+def total(a):
+    s = 0.0
+    for i in {}:
+        s += a[i]
+    return s
+
+
+def running(a, b):
+    s = 0.0
+    for i in {}:
+        s += a[i]
+        b[i] = s
+
+
+def counted(at, h):
+    for i in {}:
+        h[at[i]] += 1.0
+"""
+
+
+def test_a_prange_may_make_sums(polyopt, write):
+    write("sums.py", SUMS.replace("{}", "po.prange(a.shape[0])", 2).format("po.prange(len(at))"))
+    outcome = polyopt("check", "sums.py")
+    claim = "loop `i` (line 6) is parallel as a reduction of `s` by +"
+    assert outcome.out == f"total: {claim}: proven for all sizes\n"
+    assert re.findall(r"error\[PO0312\]: (.*): the loop", outcome.err) == [
+        "loop `i` (line 13) is parallel: refuted",
+        "loop `i` (line 19) is parallel: not proven",
+    ]
+    write("sums.py", SUMS.replace("{}", "po.parallel(range(a.shape[0]))", 2).format("range(3)"))
+    outcome = polyopt("check", "sums.py")
+    assert outcome.out == "counted: accepted, 2 statements; nothing was claimed\n"
+    assert outcome.err.count("refuted: the loop `i` carries a dependence") == 2
+
+
 def test_comments_that_say_nothing(polyopt, write):
     write("f.py", "def f(a):\n    # polyopt: parallel\n    n = a.shape[0]\n"
           "    for i in range(n):  # polyopt: paralel, fusable\n        a[i] = 0.0\n")  # fmt: skip

@@ -1,0 +1,224 @@
+"""`polyopt check` on what `polyopt compile` wrote: what is unchanged passes, nothing else does."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import polyopt.proof
+from polyopt.artefact import digest_of, read_artefact, sealed
+from polyopt.emit import emit_c
+from polyopt.errors import PolyoptError
+from polyopt.ir.loops import LoopFunction
+from polyopt.ir.record import decode
+
+pytestmark = pytest.mark.skipif(
+    not callable(getattr(polyopt.proof, "certify", None)), reason="the proof is not at hand"
+)
+SOURCE = """\
+def heat(u, v):
+    n = u.shape[0]
+    for i in range(1, n - 1):
+        v[i] = 0.5 * (u[i - 1] + u[i + 1])
+    for i in range(1, n - 1):
+        u[i] = v[i]
+"""
+
+
+@pytest.fixture
+def out(polyopt, write, tmp_path: Path) -> Path:
+    """The folder of a compiled function."""
+    write("heat.py", SOURCE)
+    assert polyopt("compile", "heat.py:heat", "-o", "out").code == 0
+    return tmp_path / "out"
+
+
+def refused(polyopt, *targets: str) -> list[str]:
+    """Check; return the codes of what is refused."""
+    outcome = polyopt("check", *(targets or ("out",)), "--json")
+    assert outcome.code in (0, 1), outcome.err
+    found = json.loads(outcome.out)
+    codes = [f["error"]["code"] for f in found["findings"] if f["verdict"] != "proven"]
+    assert outcome.code == (1 if codes else 0)
+    return codes
+
+
+def change(out: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    """Edit the certificate's data and seal it again, as somebody who knows how would."""
+    path = out / "heat.certificate.json"
+    data = json.loads(path.read_text())
+    edit(data)
+    path.write_text(sealed(data))
+
+
+def row(data: dict[str, Any], table: str, kind: str, number: int = 0) -> dict[str, Any]:
+    return [row for row in data[table]["records"] if row["is"] == kind][number]
+
+
+def test_what_was_written_passes(polyopt, out):
+    for target in ("out", "out/heat.c", "out/heat.h", "out/heat.certificate.json"):
+        outcome = polyopt("check", target)
+        assert outcome.code == 0, outcome.err
+        assert outcome.out.startswith("heat: `heat.c` is the text of the certified loops: proven\n")
+        assert "heat: its loops compute what the program does (" in outcome.out
+
+
+def test_the_certificate_is_the_same_in_every_folder(polyopt, out, write, tmp_path, monkeypatch):
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (other / "heat.py").write_text(SOURCE)
+    monkeypatch.chdir(other)
+    polyopt("compile", "heat.py:heat", "-o", "out")
+    one, two = (f / "heat.certificate.json" for f in (out, other / "out"))
+    assert one.read_text() == two.read_text()
+    assert str(tmp_path) not in one.read_text()
+
+
+def test_a_name_for_the_files(polyopt, write, tmp_path):
+    write("heat.py", SOURCE)
+    assert polyopt("compile", "heat.py:heat", "-o", "gen/warm.c").code == 0
+    names = {"warm.c", "warm.h", "warm.schedule.txt", "warm.certificate.json"}
+    assert {p.name for p in (tmp_path / "gen").iterdir()} == names
+    assert refused(polyopt, "gen/warm.c") == []
+
+
+@pytest.mark.parametrize("name", ["heat.c", "heat.h", "heat.certificate.json"])
+def test_one_changed_byte_is_refused(polyopt, out, name):
+    path = out / name
+    text = path.read_bytes()
+    draw = random.Random(7)
+    for _ in range(12):
+        at = draw.randrange(len(text))
+        while text[at : at + 1].isspace():  # JSON may be laid out in any way
+            at = draw.randrange(len(text))
+        path.write_bytes(text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :])
+        codes = refused(polyopt)
+        assert codes, (at, text[max(0, at - 20) : at + 20])
+        assert set(codes) <= {"PO0622", "PO0623"}
+    path.write_bytes(text)
+    assert refused(polyopt) == []
+
+
+def test_the_line_that_differs_is_shown(polyopt, out):
+    text = (out / "heat.c").read_text()
+    (out / "heat.c").write_text(text.replace("0.5 *", "0.25 *"))
+    outcome = polyopt("check", "out/heat.c")
+    line = text[: text.index("0.5 *")].count("\n") + 1
+    assert f"is not the text of the certified loops: line {line} differs" in outcome.err
+    assert f"  --> out/heat.c:{line}:1" in outcome.err
+    assert "note: certified: v[" in outcome.err
+    assert "note: found:     v[" in outcome.err
+
+
+LIES = {
+    "a number": ("program", "Const", "value", {"float": "0x1.0p+0"}),
+    "another array": ("program", "Load", "array", "u"),
+    "a shorter domain": ("program", "Statement", "domain",
+                         "[n, v_0] -> { S1[i] : 2 <= i <= n - 2 }"),
+    "a role": ("program", "Array", "role", "TEMP"),
+    "a number in the loops": ("loops", "Const", "value", {"float": "0x1.0p+0"}),
+    "another array in the loops": ("loops", "Load", "array", "u"),
+    "a step": ("loops", "For", "step", 2),
+    "a statement": ("loops", "Assign", "statement", "S0"),
+    "a role in the loops": ("loops", "Array", "role", "TEMP"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("table, kind, field, value", LIES.values(), ids=LIES.keys())
+def test_a_sealed_lie_about_program_or_loops_is_refused(polyopt, out, table, kind, field, value):
+    def edit(data: dict[str, Any]) -> None:
+        rows = [r for r in data[table]["records"] if r["is"] == kind and field in r]
+        other = [r for r in rows if type(r[field]) is type(value) and r[field] != value]
+        other[-1][field] = value
+
+    change(out, edit)
+    (out / "heat.c").unlink()
+    (out / "heat.h").unlink()
+    if table == "loops":
+        change(out, seal_text)
+    codes = refused(polyopt)
+    assert codes
+    assert set(codes) <= {"PO0622", "PO0624"}
+
+
+def seal_text(data: dict[str, Any]) -> None:
+    """Let the certificate name the C text that its changed loops print."""
+    loops = decode(data["loops"], LoopFunction)
+    with contextlib.suppress(Exception):
+        data["c"] = digest_of(emit_c(loops).text)
+
+
+def test_a_sealed_lie_about_the_claims_is_refused(polyopt, out):
+    change(out, lambda data: data["certificate"]["claims"].pop())
+    assert refused(polyopt) == ["PO0624"]
+    change(out, lambda data: data.update(certificate=None))
+    assert refused(polyopt) == ["PO0623"]
+
+
+def test_another_signature_is_refused(polyopt, out):
+    change(out, lambda data: row(data, "loops", "Signature").update(checks=[]))
+    assert refused(polyopt) == ["PO0622"]
+
+
+def test_another_text_needs_another_digest(polyopt, out):
+    (out / "heat.c").unlink()
+    assert refused(polyopt) == []
+    change(out, lambda data: data.update(c="blake2b-256:" + "0" * 64))
+    assert refused(polyopt) == ["PO0623"]
+
+
+def test_a_c_file_without_certificate(polyopt, out):
+    (out / "heat.certificate.json").unlink()
+    outcome = polyopt("check", "out/heat.c")
+    assert outcome.code == 2
+    assert outcome.err.startswith("error[PO0623]: `out/heat.c` has no certificate")
+
+
+MALFORMED = (
+    "", "[]", "{}", "null", "nonsense", "[" * 5000, '{"format": NaN}', '{"a": 1, "a": 1}',
+    '{"format": "polyopt-certificate 2"}', '{"format": "polyopt-certificate 1"}', "\x00", "1e999",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MALFORMED, ids=range(len(MALFORMED)))
+def test_what_is_no_certificate_is_refused(polyopt, write, text):
+    write("x.certificate.json", text)
+    assert refused(polyopt, "x.certificate.json") == ["PO0622"]
+
+
+def test_records_that_are_well_typed_but_no_kernel(polyopt, out):
+    """Whatever is changed and sealed again, the answer is a verdict."""
+    draw = random.Random(11)
+    path = out / "heat.certificate.json"
+    good = json.loads(path.read_text())
+    read, rejected = 0, set()
+    for _ in range(120):
+        data = copy.deepcopy(good)
+        records = data[draw.choice(("program", "loops"))]["records"]
+        chosen = records[draw.randrange(len(records))]
+        field = draw.choice([name for name in chosen if name != "is"])
+        others = [r[field] for r in records if field in r and r["is"] == chosen["is"]]
+        chosen[field] = draw.choice([*others, 0, 1, [], None, "SUB", "x"])
+        text = sealed(data)
+        try:
+            read_artefact(text, "x")
+        except PolyoptError as error:
+            rejected.add(error.code)
+            continue
+        read += 1
+        path.write_text(text)
+        codes = refused(polyopt)
+        assert codes or data == good or chosen["is"] in HARMLESS, (chosen, field)
+    assert rejected == {"PO0622"}
+    assert read > 20
+
+
+HARMLESS = {"Loc", "Statement", "Comment", "LoopFunction", "Fault", "Check"}
+"""Records with places and texts for people, which no proof is about."""
