@@ -1,7 +1,7 @@
 """Skew: add a multiple of an outer loop to an inner one.
 
 In: two loops of one band and a factor.  Out: the band with `loop` over `loop + factor * by`.
-Refuses: loops of different bands.
+Refuses: loops of different bands, factors after which loops would count too far.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import Band, Tree, replace_band
 from polyopt.transforms.reference import loop
+
+MAX_COEFFICIENT = 2**20
+"""Products of two such numbers and a size of an array stay in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,33 @@ class Skew:
             members = list(band.members)
             added = members[source.position].schedule.scale_val(isl.Val(self.factor))
             old = members[target.position]
-            members[target.position] = replace(old, schedule=old.schedule.add(added))
+            schedule = old.schedule.add(added)
+            if largest_coefficient(schedule) > MAX_COEFFICIENT:
+                raise ScheduleError(
+                    "PO0303",
+                    f"{self}: the loop would count over {MAX_COEFFICIENT} per iteration",
+                    hint="a wavefront needs a factor as large as the longest distance, mostly 1",
+                )
+            members[target.position] = replace(old, schedule=schedule)
             return replace(band, members=tuple(members))
 
         return replace_band(tree, target.label, change)
 
     def __str__(self) -> str:
         return f"skew({self.loop}, {self.by}, {self.factor})"
+
+
+def largest_coefficient(schedule: isl.UnionPwAff) -> int:
+    """Return the largest factor, signs aside, with which an iterator or a floor counts."""
+    found = 0
+    functions: list[isl.PwAff] = []
+    schedule.foreach_pw_aff(functions.append)
+    for function in functions:
+        pieces: list[isl.Aff] = []
+        function.foreach_piece(lambda _, aff, pieces=pieces: pieces.append(aff))
+        for aff in pieces:
+            for kind in (isl.dim_type.in_, isl.dim_type.div):
+                for position in range(aff.dim(kind)):
+                    value = aff.get_coefficient_val(kind, position).abs().ceil()
+                    found = max(found, int(value.to_python()))
+    return found

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.errors import BudgetError, PolyoptError, ScheduleError
+from polyopt.errors import ScheduleError
 from polyopt.ir.affine import quota
 from polyopt.ir.scop import Scop
 from polyopt.schedule import Schedule, source_schedule
@@ -22,13 +22,19 @@ from tests.properties.schedules import check_schedule
 FILES: dict[str, tuple[Callable[[], Scop], str]] = {
     "tiled": (scops.transposed, "let T = 2; tile(L0, T, 3); interchange(L0.point[0], L0.point[1])"),
     "levels": (scops.seidel, "tile(L0, 4, 4); tile(L0.tile, 2, 1); skew(L0.point[1], i, 1)"),
-    "wavefront": (scops.diagonal, "skew(j, i, 1); tile(L0, 3, 2); skew(L0.tile[0], j_tile, 1)"),
+    "wavefront": (
+        scops.diagonal,
+        "skew(j, i, 1); tile(L0, 3, 2); skew(L0.tile[0], j_tile, 1); parallelize(j_tile)",
+    ),
     "shifted": (scops.ahead, "shift(L1, S1, 1); fuse(L0, L1, 1); split(L0, 1); strip(L0.high, 2)"),
     "reversed": (
         scops.chain,
-        "shift(L1[0], 1); reverse(L1); split(L0[0], N - 2); fuse(L0.low, L1)",
+        "split(L0, N - 2); reverse(L0.low); shift(L1, 1); strip(L1, 3)",
     ),
-    "parts": (scops.planes, "fuse(L0, L1, 1); reorder(L0, 1, 0); distribute(L0, 1); cut(L0, 1)"),
+    "parts": (
+        scops.planes,
+        "fuse(L0, L1, 1); distribute(L0, 1); cut(L0.0, 1); interchange(L0.1[0], L0.1[1])",
+    ),
     "separate": (
         scops.transposed,
         "tile(L0, 2, 3); separate(L0.point, L0.point, 2, 3); unroll(L0.point[0])",
@@ -86,7 +92,7 @@ def test_every_edit_computes_the_same_or_is_refused(name: str) -> None:
 
 
 def stencil(a, b, steps):
-    for t in range(steps):
+    for _ in range(steps):
         for i in range(1, a.shape[0] - 1):
             b[i] = a[i - 1] + 2.0 * a[i] + a[i + 1]
         for i in range(1, a.shape[0] - 1):
@@ -94,18 +100,11 @@ def stencil(a, b, steps):
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("size", ["9", "8", "16", "0", "2147483647", "2147483648"])
-def test_compiled(size: str) -> None:
+@pytest.mark.parametrize("size", [9, 2**31 - 1])
+def test_compiled(size: int) -> None:
     start = np.random.default_rng(4).random((2, 50))
     want, got = start.copy(), start.copy()
     stencil(*want, 7)
     text = f"diamond(L0, {size}); parallelize(L0.tile[1]); vectorize(L1); vectorize(L2)"
-    try:
-        po.kernel(schedule=text)(stencil)(*got, 7)
-    except BudgetError:
-        raise
-    except PolyoptError as refused:
-        assert size in ("0", "2147483648"), refused
-        assert refused.code in ("PO0303", "PO0323")
-        return
+    po.kernel(schedule=text)(stencil)(*got, 7)
     assert np.array_equal(want, got)

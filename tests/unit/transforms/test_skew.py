@@ -72,3 +72,8 @@ def test_refusals():
     assert message == "skew(L1[0], t, 1): L1[0] and L0[0] are not two loops of one band"
     assert hint == "fuse or distribute first, so that one band holds both"
     assert refused(scops.seidel(), Skew("x", "i"))[0] == "PO0301"
+    code, message, _ = refused(scops.gemm(), Skew("j", "i", -(2**20) - 1))
+    assert code == "PO0303"
+    assert message == "skew(j, i, -1048577): the loop would count over 1048576 per iteration"
+    again = (Skew("j", "i", 1000), Skew("i", "j", 1000), Skew("j", "i", 1000))
+    assert refused(scops.gemm(), *again)[0] == "PO0303"
