@@ -45,7 +45,7 @@ LAYERS: dict[str, set[str]] = {
     "report": {*_COMPILER, "schedule", "transforms", "strategy"},
     "cli": {
         *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline", "runtime",
-        "report", "api", "artefact", "numerics", "bounding",
+        "report", "api", "artefact", "proof", "numerics", "bounding",
     },
 }  # fmt: skip
 RUNTIME_IR = {"source", "expr", "types", "library"}

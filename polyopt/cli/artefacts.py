@@ -19,6 +19,7 @@ from polyopt.artefact import (
     read_artefact,
 )
 from polyopt.errors import BudgetError, Loc, PolyoptError, UsageError
+from polyopt.proof import Claim
 from polyopt.report.findings import Finding, Verdict
 
 
@@ -106,44 +107,51 @@ def _versions(artefact: Artefact) -> tuple[str, ...]:
 def _proof(artefact: Artefact, path: Path) -> tuple[Finding, ...]:
     """Judge the loops against the program again, and compare with the recorded claims."""
     started = time.perf_counter()
-    recorded = artefact.certificate
     claim = "its loops compute what the program does"
-    if recorded is None:
-        error = UsageError("PO0623", f"`{path.name}` says that nothing was proven")
-        return (_failed(artefact.function, claim, path, error, started, Verdict.OPEN),)
+
+    def failed(claim: str, error: PolyoptError, verdict: Verdict) -> Finding:
+        return _failed(artefact.function, claim, path, error, started, verdict)
+
+    if artefact.certificate is None:
+        silent = UsageError("PO0623", f"`{path.name}` says that nothing was proven")
+        return (failed(claim, silent, Verdict.OPEN),)
     try:
         certificate = proven_again(artefact, path.name)
     except PolyoptError as error:
         verdict = Verdict.OPEN if isinstance(error, BudgetError) else Verdict.REFUTED
-        return (_failed(artefact.function, claim, path, error, started, verdict),)
-    found = []
-    for fault in certificate.faults:
-        error = UsageError(
-            "PO0624",
-            f"{fault.kind.value} of {fault.subject}: {fault.verdict.value}: {fault.reason}",
-            notes=(f"formula: {fault.formula}"[:400],),
-            hint="the loops are not those of the program: compile the function again",
+        return (failed(claim, error, verdict),)
+    found = [
+        failed(
+            f"{fault.kind.value} of {fault.subject}", _fault(fault), Verdict(fault.verdict.value)
         )
-        verdict = Verdict(fault.verdict.value)
-        name = f"{fault.kind.value} of {fault.subject}"
-        found.append(_failed(artefact.function, name, path, error, started, verdict))
-    if certificate.to_record() != recorded:
-        error = UsageError(
+        for fault in certificate.faults
+    ]
+    if certificate.to_record() != artefact.certificate:
+        other = UsageError(
             "PO0624",
             f"`{path.name}` claims what was not proven, or not in these words",
             notes=_versions(artefact),
             hint="compile the function again, with this version of polyopt",
         )
-        found.append(_failed(artefact.function, "its claims", path, error, started))
+        found.append(failed("its claims", other, Verdict.REFUTED))
     if not certificate.claims:
-        error = UsageError("PO0624", f"`{path.name}`: nothing is proven of such a program")
-        found.append(_failed(artefact.function, claim, path, error, started, Verdict.OPEN))
+        empty = UsageError("PO0624", f"`{path.name}`: nothing is proven of such a program")
+        found.append(failed(claim, empty, Verdict.OPEN))
     if found:
         return tuple(found)
-    count = len(certificate.claims)
+    claim = f"{claim} ({len(certificate.claims)} claims)"
     seconds = time.perf_counter() - started
-    claim = f"{claim} ({count} claims)"
     return (Finding(artefact.function, claim, Verdict.PROVEN, seconds=seconds),)
+
+
+def _fault(claim: Claim) -> UsageError:
+    """Return the error for a claim that is not proven."""
+    return UsageError(
+        "PO0624",
+        f"{claim.kind.value} of {claim.subject}: {claim.verdict.value}: {claim.reason}",
+        notes=(f"formula: {claim.formula}"[:400],),
+        hint="the loops are not those of the program: compile the function again",
+    )
 
 
 def _failed(

@@ -119,9 +119,9 @@ def command(
 
             result_json(sarif(report, own_version()))
         case "github":
-            from polyopt.report.github import annotations
+            from polyopt.report.github import workflow_commands
 
-            for line in annotations(report):
+            for line in workflow_commands(report):
                 result(line)
         case _:
             _print(report, repair)

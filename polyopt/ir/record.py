@@ -90,7 +90,7 @@ class _Writer:
         return self.rows
 
     def _number(self, value: object) -> None:
-        cls = type(value)
+        cls: type = type(value)
         if _CLASSES.get(cls.__name__) is not cls:
             raise RecordError(f"a {cls.__name__} cannot be recorded")
         row: dict[str, object] = {"is": cls.__name__}
@@ -173,7 +173,7 @@ def _number(value: object) -> object:
 
 def _records_in(value: object) -> Iterator[object]:
     """Yield the records a record's fields hold, through tuples."""
-    cls = type(value)
+    cls: type = type(value)
     if _CLASSES.get(cls.__name__) is not cls:
         return
     for field in layout_of(cls).fields:

@@ -115,7 +115,7 @@ def layout_of(cls: type) -> Layout:
     hints = typing.get_type_hints(cls)
     free = _TEXTS.get(cls.__name__, set())
     found = []
-    for field in fields(cls):  # type: ignore[arg-type]
+    for field in fields(cls):
         constant = (cls, field.name) in _CONSTANTS
         shape = Constant() if constant else shape_of(hints[field.name])
         found.append(Field(field.name, shape, field.default, field.name not in free))
@@ -147,7 +147,7 @@ def shape_of(hint: Any) -> Shape:  # noqa: ANN401 - a type hint is any object
 def _union(parts: tuple[Any, ...]) -> Shape:
     if all(part in PLAIN for part in parts):
         return Plain(tuple(kind for kind in PLAIN if kind in parts))
-    records = frozenset(part for part in parts if is_dataclass(part))
+    records: frozenset[type] = frozenset(part for part in parts if is_dataclass(part))
     if not records | {type(None)} >= set(parts):
         raise TypeError(f"no shape describes {parts!r}")
     return Node(records, type(None) in parts)

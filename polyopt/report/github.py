@@ -13,7 +13,7 @@ from polyopt.report.findings import Finding, Report, Verdict
 from polyopt.report.sarif import message
 
 
-def annotations(report: Report) -> list[str]:
+def workflow_commands(report: Report) -> list[str]:
     """Return the lines to print."""
     lines = [_finding(finding) for finding in report.failures]
     for one in report.skipped:
