@@ -147,10 +147,14 @@ def shape_of(hint: Any) -> Shape:  # noqa: ANN401 - a type hint is any object
 def _union(parts: tuple[Any, ...]) -> Shape:
     if all(part in PLAIN for part in parts):
         return Plain(tuple(kind for kind in PLAIN if kind in parts))
-    records: frozenset[type] = frozenset(part for part in parts if is_dataclass(part))
+    records: frozenset[type] = frozenset(filter(_is_record, parts))
     if not records | {type(None)} >= set(parts):
         raise TypeError(f"no shape describes {parts!r}")
     return Node(records, type(None) in parts)
+
+
+def _is_record(hint: object) -> bool:
+    return isinstance(hint, type) and is_dataclass(hint)
 
 
 def classes_below(*roots: type) -> dict[str, type]:
