@@ -16,7 +16,9 @@ from polyopt.errors import IllegalSchedule, Loc
 from polyopt.ir.affine import quota
 from polyopt.ir.expr import show
 from polyopt.ir.scop import Origin, Scop, Statement
-from polyopt.schedule.dataflow import Difference, first_difference
+from polyopt.schedule.carry import carried_dependences, changed_arrays
+from polyopt.schedule.dataflow import Difference, first_difference, instances_of
+from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import Tree
 from polyopt.schedule.witness import smallest_pair
@@ -29,8 +31,9 @@ class Renewal:
     """What a data step makes: a Scop and its tree.
 
     `same` says for each statement that the old Scop does not have, or has with other iterators,
-    what it stands for there; `copies` are statements that only move values.  For the arrays in
-    `apart` the step itself has shown that what is read of them is right.
+    what it stands for there; `copies` are statements that only move values, `again` those that run
+    instances once more.  For the arrays in `apart` the step itself has shown that what is read of
+    them is right.
     """
 
     scop: Scop
@@ -38,6 +41,7 @@ class Renewal:
     same: Mapping[str, Origin] = field(default_factory=dict)
     copies: frozenset[str] = frozenset()
     apart: frozenset[str] = frozenset()
+    again: frozenset[str] = frozenset()
 
 
 class DataStep(ABC):
@@ -75,19 +79,23 @@ class ValueWitness:
     params: tuple[tuple[str, int], ...]
 
 
-def renewed(step: DataStep, tree: Tree, scop: Scop) -> tuple[Scop, Tree]:
-    """Return the Scop, in the order of its tree, and the tree after `step`.
+def renewed(step: DataStep, tree: Tree, known: Dependences) -> tuple[Dependences, Tree]:
+    """Return the new Scop, in the order of its tree, with its dependences, and the tree.
 
+    `known` are the dependences of the Scop that `tree` runs; the new tree is still to be judged.
     Raises `IllegalSchedule` PO0316, `ScheduleError`, `BudgetError`.
     """
     with quota(BUDGET):
-        made = step.renew(tree, scop)
+        made = step.renew(tree, known.scop)
         new = rebased(made.scop, made.tree)
-        old = rebased(scop, tree)
-        difference = first_difference(old, new, made.same, made.copies, made.apart)
+        old = rebased(known.scop, tree)
+        changed = changed_arrays(old, new, made.same, made.copies | made.again)
+        compared = changed - made.apart
+        difference = first_difference(old, new, made.same, made.copies, compared)
         if difference is not None:
             raise _refusal(step, old, new, difference)
-    return new, made.tree
+        instances = instances_of(old, new, made.same, made.copies | made.again)
+        return carried_dependences(known, new, changed, instances), made.tree
 
 
 def _refusal(step: DataStep, old: Scop, new: Scop, difference: Difference) -> IllegalSchedule:

@@ -60,15 +60,15 @@ def first_difference(
     new: Scop,
     same: Mapping[str, Origin],
     copies: frozenset[str],
-    apart: frozenset[str] = frozenset(),
+    compared: frozenset[str],
 ) -> Difference | None:
     """Return a read of `new` that gets another value than in `old`, or None.
 
     `same` says what the statements of `new` that are not in `old` stand for; `copies` are those
-    that only move values.  Values of the arrays in `apart` are not compared.
+    that only move values.  Values of the arrays in `compared` are compared.
     """
     before, after = Flow(old), Flow(new)
-    instances = _instances(old, new, same, copies)
+    instances = instances_of(old, new, same, copies)
     through = after.copies(copies)
     for statement in new.statements:
         if statement.name in copies:
@@ -77,14 +77,14 @@ def first_difference(
         _assert_same_rule(own, statement, _origin(statement, same))
         to_old = isl.UnionMap.from_map(instances[statement.name])
         for number, (was, read) in enumerate(zip(own.reads, statement.reads, strict=True)):
-            if was.array in apart or read.array in apart:
+            if was.array not in compared and read.array not in compared:
                 continue
             wanted = _pulled(before.of_read(own, number), to_old)
             got = _resolved(after.of_read(statement, number), through)
             difference = _compare(wanted, _renamed(got, instances), old, new)
             if difference is not None:
                 return replace(difference, statement=statement.name, array=was.array)
-    return _at_end(before, after, instances, through, apart)
+    return _at_end(before, after, instances, through, compared)
 
 
 def _at_end(
@@ -92,10 +92,10 @@ def _at_end(
     after: Flow,
     instances: Mapping[str, isl.Map],
     through: Sources,
-    apart: frozenset[str],
+    compared: frozenset[str],
 ) -> Difference | None:
     for array in before.scop.arrays:
-        if array.role in (Role.TEMP, Role.FAULT) or array.name in apart:
+        if array.role in (Role.TEMP, Role.FAULT) or array.name not in compared:
             continue
         elements = before.written(array.name).union(after.written(array.name))
         if elements.is_empty():
@@ -280,7 +280,7 @@ def _pulled(sources: Sources, to_old: isl.UnionMap) -> Sources:
     return Sources(sources.writers.apply_range(back), to_old.apply_range(sources.initial))
 
 
-def _instances(
+def instances_of(
     old: Scop, new: Scop, same: Mapping[str, Origin], copies: frozenset[str]
 ) -> dict[str, isl.Map]:
     """Return for each statement of `new` that computes: its instance -> that of `old`."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import islpy as isl
 
-from polyopt.ir.expr import Expr, Iter, integer
+from polyopt.ir.expr import Const, Expr, Iter, integer
 from polyopt.ir.isl_ast import affine_expr
 from polyopt.ir.scop import Scop, Statement
 from polyopt.schedule.tree import Tree, time_map
@@ -23,21 +23,28 @@ def rebased(scop: Scop, tree: Tree) -> Scop:
     Instances that the tree leaves unordered follow the text and their iterators.
     """
     times = time_map(tree, scop).intersect_params(scop.context)
-    statements = tuple(
-        replace(statement, order=_order(statement, times, scop.params, position))
-        for position, statement in enumerate(scop.statements)
-    )
-    return replace(scop, statements=statements)
+    orders = [_time(statement, times, scop.params) for statement in scop.statements]
+    levels = [level for level in range(max(map(len, orders), default=0)) if _tells(orders, level)]
+    is_total = bool(times.is_injective())
+    statements = []
+    for position, (statement, order) in enumerate(zip(scop.statements, orders, strict=True)):
+        told = tuple(order[level] for level in levels) if order else ()
+        ties = () if is_total else (integer(position), *map(Iter, statement.iters))
+        statements.append(replace(statement, order=(*told, *ties)))
+    return replace(scop, statements=tuple(statements))
 
 
-def _order(
-    statement: Statement, times: isl.UnionMap, params: tuple[str, ...], position: int
-) -> tuple[Expr, ...]:
-    ties = (integer(position), *map(Iter, statement.iters))
+def _time(statement: Statement, times: isl.UnionMap, params: tuple[str, ...]) -> tuple[Expr, ...]:
+    """Return the statement's time vector; empty where none of its instances runs."""
     own = times.intersect_domain(isl.UnionSet.from_set(statement.domain))
     if own.is_empty():
-        return ties
+        return ()
     time = isl.PwMultiAff.from_map(isl.Map.from_union_map(own))
     levels = range(time.dim(isl.dim_type.out))
-    found = (affine_expr(time.get_pw_aff(level), statement.iters, params) for level in levels)
-    return (*found, *ties)
+    return tuple(affine_expr(time.get_pw_aff(n), statement.iters, params) for n in levels)
+
+
+def _tells(orders: list[tuple[Expr, ...]], level: int) -> bool:
+    """Tell whether a level is not one constant for all statements."""
+    values = {order[level] for order in orders if order}
+    return len(values) > 1 or not all(isinstance(value, Const) for value in values)

@@ -95,8 +95,8 @@ class Schedule:
 
     def renew(self, step: DataStep) -> Schedule:
         """Return the schedule after a step that changes data; raises as `apply` does."""
-        scop, tree = renewed(step, self.tree, self.scop)
-        dependences = compute_dependences(scop)
+        dependences, tree = renewed(step, self.tree, self.dependences)
+        scop = dependences.scop
         violation = check_legal(scop, dependences, tree)
         if violation is not None:
             refused = Refused(self, (), scop, dependences, tree, violation)

@@ -97,10 +97,18 @@ def _affine_origins(least: isl.PwAff) -> list[isl.PwAff]:
 
 
 def _common_origin(line: isl.Map) -> list[isl.PwAff]:
-    """Return the least value for all values of the loops, if there is one, as their function."""
+    """Return the least value for all values of the loops, if there is one, as their function.
+
+    A number comes first: what is left unused costs memory, what is subtracted costs time.
+    """
     values = line.range()
     if not values.dim_has_any_lower_bound(isl.dim_type.set, 0):
         return []
+    number = values.dim_min_val(0)
+    if number.is_int():
+        space = isl.LocalSpace.from_space(line.domain().get_space())
+        constant = isl.Aff.zero_on_domain(space).set_constant_val(number)
+        return [isl.PwAff.from_aff(constant).intersect_domain(line.domain())]
     return [values.dim_min(0).insert_domain(line.domain().get_space())]
 
 

@@ -60,7 +60,9 @@ class Recompute(DataStep):
         if not _is_read(new, array.name, set(again.needed)):
             new, placed = _without(new, placed, array.name)
         kept = {s.name for s in new.statements}
-        return Renewal(new, placed, {n: o for n, o in same.items() if n in kept})
+        again_names = frozenset(s.name for s in made)
+        kept_same = {name: origin for name, origin in same.items() if name in kept}
+        return Renewal(new, placed, kept_same, again=again_names)
 
     def _again(self, region: Region, array: Array, ref: LoopRef) -> _Again:
         """Return what has to be computed again; raises `ScheduleError` PO0331, PO0334."""

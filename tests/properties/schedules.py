@@ -21,6 +21,7 @@ from polyopt.ir.interp import Instance, Trace, points, run_loops, run_scop
 from polyopt.ir.loops import LoopFunction, LoopKind
 from polyopt.ir.scop import Scop, Statement
 from polyopt.machine import Machine
+from polyopt.schedule.data import DataStep
 from polyopt.schedule.schedule import Schedule, Transform, source_schedule
 from polyopt.schedule.tree import Band, Sequence, Tree, bands, children, time_map
 from polyopt.transforms import (
@@ -49,6 +50,8 @@ from polyopt.transforms.amount import Distance, read_amount
 from tests.oracle.hashed import random_arrays
 from tests.oracle.judge import confirm_witness, judge_tree
 from tests.oracle.program import as_program
+from tests.oracle.values import confirm_refusal
+from tests.properties.data_steps import random_data_step
 
 Execute = Callable[[LoopFunction, dict[str, Any], dict[str, int]], None]
 MACHINE = Machine(cores=2)
@@ -163,18 +166,31 @@ def _neighbours(tree: Tree) -> list[tuple[str, str]]:
     return found
 
 
-def random_schedule(rng: Random, schedule: Schedule, length: int) -> tuple[Schedule, Outcome]:
-    """Return `schedule` after the legal ones of `length` random steps; refusals are confirmed."""
+def random_schedule(
+    rng: Random, schedule: Schedule, length: int, data: float = 0.2
+) -> tuple[Schedule, Outcome]:
+    """Return `schedule` after the legal ones of `length` random steps; refusals are confirmed.
+
+    `data` is the share of steps that change data.
+    """
     accepted = refused = misfits = 0
     for _ in range(length):
-        step = random_step(rng, schedule.tree)
+        step: Transform | None = random_step(rng, schedule.tree)
+        if rng.random() < data:
+            step = random_data_step(rng, schedule)
         if step is None:
             break
         try:
-            schedule = schedule.apply(step)
+            with quota(20_000_000):
+                schedule = schedule.apply(step)
             accepted += 1
+        except BudgetError:
+            misfits += 1
         except IllegalSchedule as refusal:
             refused += 1
+            if isinstance(step, DataStep):
+                confirm_refusal(step, schedule, refusal)
+                continue
             broken = step.rewrite(schedule.tree, schedule.scop)
             confirm_witness(schedule.scop, refusal.witness, broken)
             str(refusal)

@@ -65,7 +65,7 @@ def test_iterations_that_run_together_need_cells_each():
     scop = data_programs.last_value()
     schedule = source_schedule(scop).apply(Expand("s", ("i",)), Parallelize("i"))
     with pytest.raises(IllegalSchedule) as found:
-        schedule.apply(Contract("s_own", (1, 0)))
+        schedule.apply(Contract("s_own", (1,)))
     assert found.value.code in ("PO0312", "PO0316")
 
 

@@ -1,0 +1,76 @@
+"""What a data step leaves as it is: arrays it does not touch, and their dependences.
+
+In: a Scop, its rewriting, what the new instances stand for.  Out: the arrays whose accesses change;
+the dependences of the new Scop, carried over for all the other arrays.  The judge then checks that
+the new tree keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import islpy as isl
+
+from polyopt.ir.expr import Iter
+from polyopt.ir.scop import Access, Origin, Scop, Statement
+from polyopt.schedule.dependences import Dependence, Dependences, ordered_pairs
+
+
+def changed_arrays(
+    old: Scop, new: Scop, same: Mapping[str, Origin], added: frozenset[str]
+) -> frozenset[str]:
+    """Return the arrays that `added` statements touch, or others touch in another way."""
+    found = {a.name for a in new.arrays} - {a.name for a in old.arrays}
+    for statement in new.statements:
+        touched = _accesses(statement)
+        if statement.name in added:
+            found |= {access.array for access in touched}
+            continue
+        own = Origin(statement.name, tuple(map(Iter, statement.iters)))
+        origin = same.get(statement.name, own)
+        was = old.statement(origin.statement)
+        plain = origin.instance == tuple(map(Iter, was.iters))
+        for before, after in zip(_accesses(was), touched, strict=True):
+            if not plain or (before.array, before.index) != (after.array, after.index):
+                found |= {before.array, after.array}
+    kept = {a.name: a for a in new.arrays}
+    found |= {a.name for a in old.arrays if kept.get(a.name) != a}
+    return frozenset(found)
+
+
+def _accesses(statement: Statement) -> tuple[Access, ...]:
+    return (statement.write, *statement.reads)
+
+
+def carried_dependences(
+    old: Dependences,
+    new: Scop,
+    changed: frozenset[str],
+    instances: Mapping[str, isl.Map],
+) -> Dependences:
+    """Return the dependences of `new`: those of `old` but on the arrays `changed`.
+
+    `instances` maps the instances of each statement to those of the old Scop.
+    """
+    fresh = ordered_pairs(new, new.statements, changed)
+    kept = _carried(old, changed, instances)
+    return Dependences(new, (*kept, *fresh))
+
+
+def _carried(
+    old: Dependences, changed: frozenset[str], instances: Mapping[str, isl.Map]
+) -> Iterator[Dependence]:
+    stands: dict[str, list[str]] = {}
+    for name, to_old in instances.items():
+        stands.setdefault(to_old.get_tuple_name(isl.dim_type.out), []).append(name)
+    for d in old.memory:
+        if d.array in changed:
+            continue
+        for source in stands.get(d.source, ()):
+            for target in stands.get(d.target, ()):
+                pairs = instances[source].apply_range(d.relation)
+                relation = pairs.apply_range(instances[target].reverse())
+                if not relation.is_empty():
+                    yield Dependence(
+                        d.kind, d.array, source, target, relation, d.reduction, d.exact
+                    )
