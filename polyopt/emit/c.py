@@ -29,7 +29,6 @@ from polyopt.emit.literals import literal
 from polyopt.emit.localize import zero
 from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
 from polyopt.emit.regions import nodes
-from polyopt.emit.stops import stop_at_faults
 from polyopt.emit.views import View
 from polyopt.emit.wrapping import wrapped
 from polyopt.ir.expr import integer, sub
@@ -39,7 +38,6 @@ from polyopt.ir.source import Source
 
 def emit_c(fn: LoopFunction) -> Source:
     """Return the C text of `fn`."""
-    fn = stop_at_faults(fn)
     frame = make_frame(fn)
     used: dict[Helper, None] = {}
     printer = ExprPrinter(frame.views, frame.names, frame.ranges, used)

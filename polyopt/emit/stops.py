@@ -39,7 +39,9 @@ class _Stops:
         match node:
             case Assign(target=Load() as target) if at_once and target.array == self.faults.name:
                 (number,) = target.index
-                return Fail(int(number.value.real)) if isinstance(number, Const) else node
+                if not isinstance(number, Const):
+                    return node
+                return Fail(int(number.value.real), node.statement, node.instance)
             case While():
                 return replace(node, body=self.body(node.body, at_once=True))
             case For():
@@ -67,10 +69,16 @@ class _Stops:
             node = with_nested(node, inner)
             if isinstance(node, While) or (isinstance(node, For) and _may_end(node)):
                 own = self.noted(node.body)
-                result += self.checks(every - set(own))
-                node = replace(node, body=(*node.body, *self.checks(own)))
+                result += self.missing(tuple(result), self.checks(every - set(own)))
+                node = replace(
+                    node, body=(*node.body, *self.missing(node.body, self.checks(own)))
+                )
             result.append(node)
         return tuple(result)
+
+    def missing(self, body: Body, checks: Body) -> Body:
+        """Return `checks`, or nothing where `body` ends with them."""
+        return () if checks and body[-len(checks) :] == checks else checks
 
     def checks(self, numbers: Iterable[int]) -> Body:
         """Return the statements that fail with the first of `numbers` that is noted."""

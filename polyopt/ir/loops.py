@@ -126,9 +126,12 @@ class Fail:
     """Stop the kernel with fault number `fault` of the signature.
 
     Inside a PARALLEL loop it ends the iteration; the kernel stops when the loop is done.
+    `statement` and `instance` name the instance that notes the fault, if there is one.
     """
 
     fault: int
+    statement: str = ""
+    instance: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

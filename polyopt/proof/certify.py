@@ -6,42 +6,85 @@ In: the front end's `Program`, the `LoopFunction` that is printed.  Out: a `Cert
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+import islpy as isl
+
+from polyopt.ir.expr import Compare, CompareOp, Param, integer
 from polyopt.ir.loops import Body, LoopFunction
-from polyopt.ir.program import Program
-from polyopt.ir.scop import Scop
+from polyopt.ir.program import Bind, Program, all_parts
+from polyopt.ir.scop import Role, Scop
+from polyopt.ir.source import SizeOf
 from polyopt.proof.accesses import Tagged, Touch, Unproven, touches
-from polyopt.proof.affine import NotAffine
+from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
 from polyopt.proof.instances import Placed, check_instances, place
 from polyopt.proof.lanes import one_lane
 from polyopt.proof.order import conflicts, find_conflict
 from polyopt.proof.paths import Path
 from polyopt.proof.reading import Nest, Run, Unreadable, read
+from polyopt.proof.regions import Mismatch, Regions, without_stops
 from polyopt.proof.registers import without_registers
 from polyopt.proof.rolling import rolled
 from polyopt.proof.source import NotForwarded, SourcePart, source_part
 from polyopt.proof.storage import check_storage
-from polyopt.proof.values import Differs, Match, Matcher
+from polyopt.proof.values import Differs, Match, match_statement
 
 
 def certify(program: Program, function: LoopFunction) -> Certificate:
     """Return what was proven of `function` as an implementation of `program`."""
+    return Certificate(function.name, tuple(_claims(program, function)))
+
+
+def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     names = (f"${n}" for n in itertools.count())
-    claims: list[Claim] = []
+    faults = frozenset(a.name for a in function.arrays if a.role is Role.FAULT)
+    bound = bound_names(program)
+    path = Path((*function.params, *bound), context_of(program))
+    plain = without_registers(without_stops(function.body, faults), path, frozenset(bound))
+    plain = rolled(one_lane(plain, names), names)
     if program.is_static:
-        claims += part_claims(program.scop, function.body, names)
-    return Certificate(function.name, tuple(claims))
+        yield from part_claims(program.scop, plain, _is_temporary(program.scop))
+        return
+    try:
+        for found in Regions(program, path).match(plain):
+            yield from part_claims(found.scop, found.body, found.is_temporary)
+    except Mismatch as error:
+        yield Claim(ClaimKind.CONTROL, error.subject, Verdict.OPEN, "", error.reason)
+        return
+    yield Claim(ClaimKind.CONTROL, "regions", Verdict.PROVEN, "")
 
 
-def part_claims(scop: Scop, body: Body, names: Iterator[str]) -> Iterator[Claim]:
+def bound_names(program: Program) -> tuple[str, ...]:
+    """Return the sizes that the program finds on its way."""
+    return tuple(part.param for part in all_parts(program.parts) if isinstance(part, Bind))
+
+
+def context_of(program: Program) -> isl.Set:
+    """Return what is known of the sizes wherever the function is."""
+    if program.is_static:
+        return program.scop.context
+    sizes = [s.param for s in program.signature.sizes if isinstance(s, SizeOf)]
+    frame = Frame(tuple(sizes))
+    result = frame.universe
+    for name in sizes:
+        result = result.intersect(
+            frame.condition(Compare(CompareOp.GE, Param(name), integer(0)))
+        )
+    return result.params()
+
+
+def _is_temporary(scop: Scop) -> Callable[[str], bool]:
+    return lambda name: scop.array(name).role is Role.TEMP
+
+
+def part_claims(scop: Scop, body: Body, is_temporary: Callable[[str], bool]) -> Iterator[Claim]:
     """Yield the claims about the loops of one static control part."""
     path = Path(scop.params, scop.context)
-    plain = rolled(one_lane(without_registers(body, path, frozenset()), names), names)
     try:
-        nest = read(plain, path)
-        part = source_part(scop, frozenset(run.statement for run in nest.runs()))
+        nest = read(body, path)
+        running = frozenset(run.statement for run in nest.runs())
+        part = source_part(scop, running, is_temporary)
     except Unreadable as error:
         yield Claim(ClaimKind.CONTROL, "loops", Verdict.OPEN, "", str(error))
         return
@@ -63,7 +106,7 @@ def _check_part(part: SourcePart, nest: Nest) -> Iterator[Claim]:
             return
         by_statement[run.statement].append(run)
         try:
-            match = Matcher(statement, run, statement.is_reassociable).match()
+            match = match_statement(statement, run)
         except Differs as error:
             yield _values(run.statement, Verdict.REFUTED, str(error))
             return

@@ -6,7 +6,7 @@ it is used, instead of keeping it, is put into its readers after checking that t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,6 +22,7 @@ class SourcePart:
 
     scop: Scop
     statements: tuple[Statement, ...]
+    is_temporary: Callable[[str], bool]
 
     @cached_property
     def by_name(self) -> dict[str, Statement]:
@@ -62,10 +63,12 @@ class NotForwarded(Exception):
         self.reason = reason
 
 
-def source_part(scop: Scop, running: frozenset[str]) -> SourcePart:
+def source_part(
+    scop: Scop, running: frozenset[str], is_temporary: Callable[[str], bool]
+) -> SourcePart:
     """Return the part in which only statements in `running` need to run.
 
-    Raises `NotForwarded` when another one has instances whose value may be needed.
+    `is_temporary` tells arrays that are undefined before the part and dead after it.  Raises `NotForwarded` when another one has instances whose value may be needed.
     """
     statements = list(scop.statements)
     for statement in scop.statements:
@@ -75,16 +78,20 @@ def source_part(scop: Scop, running: frozenset[str]) -> SourcePart:
         if current.domain.intersect_params(scop.context).is_empty():
             statements.remove(current)
             continue
-        statements = _forwarded(scop, statements, current)
-    return SourcePart(scop, tuple(statements))
+        statements = _forwarded(scop, statements, current, is_temporary)
+    return SourcePart(scop, tuple(statements), is_temporary)
 
 
-def _forwarded(scop: Scop, statements: list[Statement], writer: Statement) -> list[Statement]:
+def _forwarded(
+    scop: Scop,
+    statements: list[Statement],
+    writer: Statement,
+    is_temporary: Callable[[str], bool],
+) -> list[Statement]:
     name = writer.target.array
-    array = scop.array(name)
     others = [s for s in statements if s is not writer]
     readers = [s for s in others if any(a.array == name for a in s.reads)]
-    if array.role is not Role.TEMP:
+    if not is_temporary(name):
         raise NotForwarded(writer, f"{name} outlives the part")
     if any(s.target.array == name for s in others) or writer.guard is not None:
         raise NotForwarded(writer, f"{name} is written in several ways")
@@ -167,7 +174,15 @@ def producers(
     info = isl.UnionAccessInfo.from_sink(sink).set_must_source(must)
     if may is not None:
         info = info.set_may_source(may)
-    return info.set_schedule_map(scop.order).compute_flow().get_may_dependence()
+    try:
+        return info.set_schedule_map(scop.order).compute_flow().get_may_dependence()
+    except isl.Error as error:
+        if "maximal number of operations" in str(error):
+            raise
+    sources = must if may is None else must.union(may)
+    pairs = _ordered(scop, sources.apply_range(sink.reverse()))
+    hidden = _ordered(scop, sources.apply_range(must.reverse()))
+    return pairs.subtract(hidden.apply_range(_ordered(scop, must.apply_range(sink.reverse()))))
 
 
 def is_must(access: Access) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import islpy as isl
 
-from polyopt.ir.scop import AccessKind, Role
+from polyopt.ir.scop import AccessKind
 from polyopt.proof.accesses import Touch
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.source import SourcePart, producers
@@ -22,8 +22,7 @@ def check_storage(part: SourcePart, found: tuple[Touch, ...]) -> tuple[Claim, ..
 
 
 def _check(part: SourcePart, array: str, touches: list[Touch]) -> Claim:
-    role = part.scop.array(array).role
-    if role is not Role.TEMP:
+    if not part.is_temporary(array):
         return _open(array, "its elements are seen after the part")
     if not all(t.is_moved for t in touches):
         return _open(array, "only some of its accesses moved")

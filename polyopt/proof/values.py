@@ -6,6 +6,7 @@ to other storage than the source's; `Differs` where the operations are not the s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from polyopt.ir.expr import (
@@ -33,7 +34,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.scop import Statement
 from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
-from polyopt.proof.paths import conjuncts
+from polyopt.proof.paths import Path, conjuncts
 from polyopt.proof.reading import Run
 
 
@@ -57,36 +58,49 @@ class Match:
     target: Moved | None
 
 
+def match_statement(statement: Statement, run: Run) -> Match:
+    """Return the accesses of `run` that moved; raises `Differs`."""
+    if len(run.instance) != len(statement.iters):
+        raise Differs(f"{statement.name} has {len(statement.iters)} iterators")
+    values = dict(zip(statement.iters, run.instance, strict=True))
+    matcher = Matcher(values, run.path, statement.is_reassociable)
+    matcher.guard(statement.guard, run.path.data)
+    place = statement.target
+    target: Moved | None = None
+    if not isinstance(run.target, Load) or not matcher.same_element(place, run.target):
+        target = Moved(place, run.target)
+    matcher.value(statement.value, run.value)
+    return Match(tuple(dict.fromkeys(matcher.moved)), target)
+
+
+def is_same(want: Expr, found: Expr, path: Path) -> bool:
+    """Tell whether two expressions outside of statements, over the same names, are one value."""
+    matcher = Matcher({}, path, False)
+    try:
+        matcher.value(want, found)
+    except Differs:
+        return False
+    return not matcher.moved
+
+
 @dataclass(frozen=True)
 class Matcher:
-    """Compares expressions of a statement with those of a run.
+    """Compares expressions over a statement's iterators, which are `values`, with those at `path`.
 
-    `outside` maps names that control outside the part binds to what the loops call them.
+    `is_open`: products and sums may round once.
     """
 
-    statement: Statement
-    run: Run
+    values: Mapping[str, Expr]
+    path: Path
     is_open: bool
     moved: list[Moved] = field(default_factory=list)
 
-    def match(self) -> Match:
-        """Return the accesses that moved; raises `Differs`."""
-        statement, run = self.statement, self.run
-        if len(run.instance) != len(statement.iters):
-            raise Differs(f"{statement.name} has {len(statement.iters)} iterators")
-        self._guard()
-        place = statement.target
-        target: Moved | None = None
-        if not isinstance(run.target, Load) or not self._same_element(place, run.target):
-            target = Moved(place, run.target)
-        self.value(statement.value, run.value)
-        return Match(tuple(dict.fromkeys(self.moved)), target)
-
     # -- conditions on data
 
-    def _guard(self) -> None:
-        wanted = [] if self.statement.guard is None else list(conjuncts(self.statement.guard))
-        found = list(self.run.path.data)
+    def guard(self, guard: Expr | None, data: tuple[Expr, ...]) -> None:
+        """Check that the conditions on data are those of the statement; raises `Differs`."""
+        wanted = [] if guard is None else list(conjuncts(guard))
+        found = list(data)
         rest = [part for part in wanted if not self._is_index_condition(part)]
         for part in found:
             hit = next((want for want in rest if self._is_same(want, part)), None)
@@ -157,10 +171,11 @@ class Matcher:
     def _read(self, want: Load, found: Expr) -> None:
         if not isinstance(found, Load | Symbol) or found.dtype is not want.dtype:
             raise Differs(f"{show(found)} instead of {show(want)}")
-        if not isinstance(found, Load) or not self._same_element(want, found):
+        if not isinstance(found, Load) or not self.same_element(want, found):
             self.moved.append(Moved(want, found))
 
-    def _same_element(self, want: Load, found: Load) -> bool:
+    def same_element(self, want: Load, found: Load) -> bool:
+        """Tell whether two accesses go to one element."""
         if want.array != found.array or len(want.index) != len(found.index):
             return False
         return all(self._is_same(a, b) for a, b in zip(want.index, found.index, strict=True))
@@ -181,7 +196,7 @@ class Matcher:
         raise Differs(f"{show(found)} instead of {show(expected)}")
 
     def _is_equal(self, want: Expr, found: Expr) -> bool:
-        frame, domain = self.run.path.frame, self.run.path.domain
+        frame, domain = self.path.frame, self.path.domain
         try:
             if want.dtype is DType.INT64:
                 differ = frame.pw(want).ne_set(frame.pw(found)).intersect(domain)
@@ -193,7 +208,7 @@ class Matcher:
 
     def at_instance(self, expr: Expr) -> Expr:
         """Return an expression over the statement's iterators at the run's instance."""
-        values = dict(zip(self.statement.iters, self.run.instance, strict=True))
+        values = self.values
         return rewrite(expr, lambda e: values.get(e.name) if isinstance(e, Iter) else None)
 
 

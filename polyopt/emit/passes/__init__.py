@@ -15,6 +15,7 @@ from polyopt.emit.passes.share import share_operands
 from polyopt.emit.passes.simplify import simplify
 from polyopt.emit.passes.unroll import unroll
 from polyopt.emit.passes.vectors import vectorize
+from polyopt.emit.stops import stop_at_faults
 from polyopt.ir.loops import LoopFunction
 from polyopt.machine import Machine
 
@@ -28,4 +29,4 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         fn = contract(fn)
     fn = pack_panels(simplify(hoist_guards(fn)), machine)
     fn = unroll(vectorize(collect_faults(vectorize_reductions(fn)), machine))
-    return share_operands(simplify(promote(fn)))
+    return stop_at_faults(share_operands(simplify(promote(fn))))

@@ -1,0 +1,121 @@
+"""Which elements of an array a stretch of the program may read before it writes them.
+
+In: parts of the program, one array, the elements known to be written.  Out: whether others may be
+read, and what is written for certain afterwards.
+Conservative: sizes found on the way may be anything, loops around parts may run no iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import islpy as isl
+from typing_extensions import assert_never
+
+from polyopt.ir.affine import index_box
+from polyopt.ir.expr import Expr, Param, loads, walk
+from polyopt.ir.program import Allocate, Bind, Invoke, Part, Parts, Repeat, Require
+from polyopt.ir.scop import AccessKind, Array, Scop, Statement
+from polyopt.proof.source import producers
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """The elements of one array that are written for certain; `exposed`: others may be read."""
+
+    elements: isl.Set
+    exposed: bool = False
+
+
+def nothing(array: Array) -> Written:
+    """Return that no element is written."""
+    space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(array.shape))
+    return Written(isl.Set.empty(space.set_tuple_name(isl.dim_type.set, array.name)))
+
+
+def after(parts: Parts, array: Array, before: Written) -> Written:
+    """Return what is written after `parts`, and whether anything else was read."""
+    state = before
+    for part in parts:
+        if state.exposed:
+            return state
+        state = _part(part, array, state)
+    return state
+
+
+def _part(part: Part, array: Array, state: Written) -> Written:
+    match part:
+        case Scop():
+            return _scop(part, array, state)
+        case Bind():
+            return _value(part.value, array, state)
+        case Require():
+            return _value(part.condition, array, state)
+        case Allocate():
+            return nothing(array) if part.array == array.name else state
+        case Invoke():
+            if array.name in part.inputs and not _is_whole(array, state):
+                return Written(state.elements, True)
+            return Written(_whole(array)) if array.name in part.outputs else state
+        case Repeat():
+            bounds = [part.lower, *(() if part.upper is None else (part.upper,))]
+            for expr in (*bounds, *(() if part.going is None else (part.going,))):
+                state = _value(expr, array, state)
+            inside = after(part.body, array, state)
+            return Written(state.elements, inside.exposed or state.exposed)
+        case _:
+            assert_never(part)
+
+
+def _value(expr: Expr, array: Array, state: Written) -> Written:
+    """Return the state after an expression outside static parts was computed."""
+    if not any(load.array == array.name for load in loads(expr)):
+        return state
+    return state if _is_whole(array, state) else Written(state.elements, True)
+
+
+def _whole(array: Array) -> isl.Set:
+    params = sorted({p for extent in array.shape for p in _params(extent)})
+    return index_box(array.name, array.shape, params)
+
+
+def _params(expr: Expr) -> set[str]:
+    return {part.name for part in walk(expr) if isinstance(part, Param)}
+
+
+def _is_whole(array: Array, state: Written) -> bool:
+    return bool(_whole(array).is_subset(state.elements))
+
+
+def _scop(scop: Scop, array: Array, state: Written) -> Written:
+    reading = [s for s in scop.statements if any(a.array == array.name for a in s.reads)]
+    writing = [s for s in scop.statements if s.target.array == array.name]
+    if not reading and not writing:
+        return state
+    space = scop.context.get_space()
+    empty = isl.UnionMap.empty(space)
+    reads, must = empty, empty
+    for statement in reading:
+        for access in statement.reads:
+            if access.array == array.name:
+                inside = access.relation.intersect_params(scop.context)
+                reads = reads.union(isl.UnionMap.from_map(inside))
+    for statement in writing:
+        if statement.write.kind is AccessKind.MUST_WRITE:
+            inside = statement.write.relation.intersect_params(scop.context)
+            must = must.union(isl.UnionMap.from_map(inside))
+    if not reads.is_empty():
+        served = producers(scop, reads, must, None).range()
+        open_ = reads.subtract_domain(served).range()
+        known = isl.UnionSet.from_set(state.elements)
+        if not open_.is_subset(known):
+            return Written(state.elements, True)
+    done = state.elements
+    for statement in writing:
+        if _is_certain(statement):
+            done = done.union(statement.write.relation.intersect_params(scop.context).range())
+    return Written(done)
+
+
+def _is_certain(statement: Statement) -> bool:
+    return statement.write.kind is AccessKind.MUST_WRITE

@@ -1,0 +1,426 @@
+"""Programs with control that is not affine: the loops' control is the source's, part by part.
+
+In: the program's parts and the read-back body.  Out: for each static control part its nodes;
+`Mismatch` where the control differs.  Loops marked parallel are proven independent here, for all
+values that sizes found on the way may have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyopt.ir.expr import Compare, CompareOp, Const, Expr, Load, Unary, UnaryOp, loads
+from polyopt.ir.loops import (
+    AllocateArray,
+    Assign,
+    Body,
+    Break,
+    CallLibrary,
+    Comment,
+    Declare,
+    DeclareArray,
+    Fail,
+    For,
+    If,
+    LoopKind,
+    Node,
+    SetLocal,
+    While,
+)
+from polyopt.ir.program import (
+    Allocate,
+    Bind,
+    Invoke,
+    Part,
+    Parts,
+    Program,
+    Repeat,
+    Require,
+    all_parts,
+)
+from polyopt.ir.scop import Array, Role, Scop
+from polyopt.ir.types import DType
+from polyopt.proof.affine import Frame, NotAffine
+from polyopt.proof.exposure import after, nothing
+from polyopt.proof.nodes import all_nodes, bodies, with_bodies
+from polyopt.proof.paths import Path
+from polyopt.proof.values import is_same
+
+
+class Mismatch(Exception):
+    """The control around static parts is not the source's; `subject` is where."""
+
+    def __init__(self, subject: str, reason: str) -> None:
+        super().__init__(f"{subject}: {reason}")
+        self.subject = subject
+        self.reason = reason
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A static control part, the nodes that run it, and which of its arrays nobody else needs."""
+
+    scop: Scop
+    body: Body
+    is_temporary: Callable[[str], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """Parts, and where we stand among them; `repeated`: they are a loop's body."""
+
+    parts: Parts
+    position: int
+    repeated: bool
+
+
+def without_stops(body: Body, faults: frozenset[str]) -> Body:
+    """Return `body` noting its faults where it ends at them, and without tests of those noted."""
+    found: list[Node] = []
+    for node in body:
+        if _is_stop(node, faults):
+            continue
+        if isinstance(node, Fail) and node.statement and faults:
+            (array,) = faults
+            target = Load(array, (Const(node.fault, DType.INT64),), DType.UINT8)
+            one = Const(1, DType.UINT8)
+            node = Assign(target, one, node.statement, node.instance)
+        inner = tuple(without_stops(part, faults) for part in bodies(node))
+        found.append(with_bodies(node, inner))
+    return tuple(found)
+
+
+def _is_stop(node: Node, faults: frozenset[str]) -> bool:
+    match node:
+        case If(
+            condition=Compare(op=CompareOp.NE, left=Load() as flag, right=Const() as zero),
+            then=(Fail(statement=""),),
+            otherwise=(),
+        ):
+            return flag.array in faults and not zero.value
+        case _:
+            return False
+
+
+class Regions:
+    """The walk over parts and nodes side by side."""
+
+    def __init__(self, program: Program, path: Path) -> None:
+        self.program = program
+        self.path = path
+        self.names = {
+            id(part): frozenset(s.name for s in part.statements)
+            for part in all_parts(program.parts)
+            if isinstance(part, Scop)
+        }
+
+    def match(self, body: Body) -> Iterator[Found]:
+        """Yield the static control parts with their nodes; raises `Mismatch`."""
+        yield from self._parts(self.program.parts, body, (), False)
+
+    def _parts(
+        self, parts: Parts, body: Body, outer: tuple[_Level, ...], repeated: bool
+    ) -> Iterator[Found]:
+        rest = [node for node in body if not isinstance(node, Comment)]
+        for position, part in enumerate(parts):
+            levels = (*outer, _Level(parts, position, repeated))
+            match part:
+                case Scop():
+                    mine = self._nodes_of(part, rest)
+                    del rest[: len(mine)]
+                    yield Found(part, tuple(mine), self._lives(part, levels))
+                case Repeat():
+                    yield from self._repeat(part, self._next(rest, part), levels)
+                case Require():
+                    self._require(part, rest)
+                case _:
+                    self._plain(part, self._next(rest, part))
+        if rest:
+            raise Mismatch(type(rest[0]).__name__, "the source has nothing like it here")
+
+    def _next(self, rest: list[Node], part: Part) -> Node:
+        if not rest:
+            raise Mismatch(type(part).__name__, "it is missing")
+        return rest.pop(0)
+
+    def _nodes_of(self, scop: Scop, rest: list[Node]) -> list[Node]:
+        """Return the leading nodes that run instances of `scop`, their storage included."""
+        names = self.names[id(scop)]
+        others = frozenset().union(*self.names.values()) - names
+        count = 0
+        for number, node in enumerate(rest, start=1):
+            tags = _tags(node)
+            if tags & others or not (tags or _is_storage(node, scop)):
+                break
+            if tags:
+                count = number
+        return rest[:count]
+
+    def _plain(self, part: Part, node: Node) -> None:
+        match part, node:
+            case Bind(), Declare():
+                same = part.param == node.name and self._same(part.value, node.value)
+            case Allocate(), AllocateArray():
+                array = self.program.array(part.array)
+                same = array.name == node.array.name and array.dtype is node.array.dtype
+                shapes = zip(array.shape, node.array.shape, strict=True)
+                same = same and all(self._same(a, b) for a, b in shapes)
+            case Invoke(), CallLibrary():
+                inputs = tuple(a.name for a in node.inputs)
+                outputs = tuple(a.name for a in node.outputs)
+                same = (part.site, part.inputs, part.outputs) == (node.site, inputs, outputs)
+            case _:
+                same = False
+        if not same:
+            raise Mismatch(type(part).__name__, f"{type(node).__name__} stands for it")
+
+    def _require(self, part: Require, rest: list[Node]) -> None:
+        if rest:
+            match rest[0]:
+                case If(condition=condition, then=(Fail(fault=fault, statement=""),), otherwise=()):
+                    negated = Unary(UnaryOp.INVERT, part.condition, DType.BOOL)
+                    if fault == part.fault and self._is_condition(negated, condition):
+                        del rest[0]
+                        return
+                case Fail(fault=fault, statement="") if fault == part.fault:
+                    del rest[0]
+                    return
+                case _:
+                    pass
+        if not self._always(part.condition):
+            raise Mismatch("a condition on sizes", f"fault {part.fault} is not tested")
+
+    def _always(self, condition: Expr) -> bool:
+        frame = Frame(self.path.params)
+        try:
+            fails = frame.condition(condition).complement()
+        except NotAffine:
+            return False
+        return bool(fails.intersect_params(self.path.context).is_empty())
+
+    def _is_condition(self, want: Expr, found: Expr) -> bool:
+        if self._same(want, found):
+            return True
+        frame = Frame(self.path.params)
+        try:
+            one, two = frame.condition(want), frame.condition(found)
+        except NotAffine:
+            return False
+        context = self.path.context
+        return bool(one.intersect_params(context).is_equal(two.intersect_params(context)))
+
+    def _same(self, want: Expr, found: Expr) -> bool:
+        return is_same(want, found, self.path)
+
+    # -- loops
+
+    def _repeat(self, part: Repeat, node: Node, levels: tuple[_Level, ...]) -> Iterator[Found]:
+        match node:
+            case While(condition=condition, body=body):
+                if part.upper is not None or part.going is None:
+                    raise Mismatch(part.param, "it is a counted loop")
+                if not self._same(part.going, condition):
+                    raise Mismatch(part.param, "its condition differs")
+            case For(body=body):
+                body = self._counted(part, node, levels)
+            case _:
+                raise Mismatch(part.param, f"{type(node).__name__} stands for the loop")
+        yield from self._parts(part.body, body, levels, True)
+
+    def _counted(self, part: Repeat, node: For, levels: tuple[_Level, ...]) -> Body:
+        if part.upper is None or node.iter != part.param or node.step != part.step:
+            raise Mismatch(part.param, "another loop stands for it")
+        for want, found in ((part.lower, node.lower), (part.upper, node.upper)):
+            if not self._same(want, found):
+                raise Mismatch(part.param, "its bounds differ")
+        private = []
+        body = list(node.body)
+        while body and isinstance(body[0], DeclareArray) and self._is_array(body[0].array.name):
+            declared = body.pop(0)
+            assert isinstance(declared, DeclareArray)
+            private.append(declared.array.name)
+        if part.going is not None:
+            leave = body.pop(0) if body else None
+            match leave:
+                case If(condition=condition, then=(Break(),), otherwise=()):
+                    negated = Unary(UnaryOp.INVERT, part.going, DType.BOOL)
+                    if not self._same(negated, condition):
+                        raise Mismatch(part.param, "its condition differs")
+                case _:
+                    raise Mismatch(part.param, "it does not end where the source's does")
+        self._check_private(part, tuple(private), levels)
+        if node.kind in (LoopKind.PARALLEL, LoopKind.VECTOR):
+            if part.going is not None:
+                raise Mismatch(part.param, "a loop that may be left is marked parallel")
+            self._check_independent(part, node, frozenset(private))
+        return tuple(body)
+
+    def _is_array(self, name: str) -> bool:
+        return any(array.name == name for array in self.program.arrays)
+
+    # -- what lives on
+
+    def _lives(self, scop: Scop, levels: tuple[_Level, ...]) -> Callable[[str], bool]:
+        def is_temporary(name: str) -> bool:
+            if not self._is_array(name):
+                return scop.array(name).role is Role.TEMP
+            array = self.program.array(name)
+            if array.role is not Role.TEMP:
+                return False
+            if after((scop,), array, nothing(array)).exposed:
+                return False
+            return self._is_dead(array, levels)
+
+        return is_temporary
+
+    def _is_dead(self, array: Array, levels: tuple[_Level, ...]) -> bool:
+        """Tell whether nothing after this place may read what `array` holds here."""
+        state = nothing(array)
+        for level in reversed(levels):
+            state = after(level.parts[level.position + 1 :], array, state)
+            if state.exposed:
+                return False
+            if level.repeated and after(level.parts, array, state).exposed:
+                return False
+        return True
+
+    def _check_private(
+        self, part: Repeat, private: tuple[str, ...], levels: tuple[_Level, ...]
+    ) -> None:
+        for name in private:
+            array = self.program.array(name)
+            if array.role is not Role.TEMP:
+                raise Mismatch(name, "an array of the caller is private to an iteration")
+            if after(part.body, array, nothing(array)).exposed:
+                raise Mismatch(name, "an iteration may read what another one wrote")
+            if not self._is_dead(array, levels):
+                raise Mismatch(name, "it is read after the loop that it is private to")
+
+    # -- independent iterations
+
+    def _check_independent(self, part: Repeat, node: For, private: frozenset[str]) -> None:
+        sums = {symbol.name: op for op, symbol in node.reductions}
+        inner = frozenset(_bound_inside(part))
+        reads: dict[str, isl.Set] = {}
+        writes: dict[str, isl.Set] = {}
+
+        def add(store: dict[str, isl.Set], name: str, cells: isl.Set) -> None:
+            store[name] = store[name].union(cells) if name in store else cells
+
+        for piece in all_parts(part.body):
+            match piece:
+                case Scop():
+                    self._check_sums(part, piece, sums)
+                    for statement in piece.statements:
+                        for access in (statement.write, *statement.reads):
+                            relation = access.relation.intersect_params(piece.context)
+                            cells = _any_of(relation.range(), inner)
+                            store = reads if access in statement.reads else writes
+                            add(store, access.array, cells)
+                case Bind() | Require() | Repeat():
+                    for load in _outside_loads(piece):
+                        add(reads, load.array, self._all_cells(load.array))
+                case Invoke() | Allocate():
+                    raise Mismatch(part.param, "its iterations call library functions")
+        shared = {a.name for a in self.program.arrays if a.role is Role.FAULT}
+        for name, cells in writes.items():
+            if name in private or name in shared or name in sums:
+                continue
+            others = reads.get(name)
+            touched = cells if others is None else cells.union(others)
+            if _meet(cells, touched, part.param):
+                raise Mismatch(part.param, f"two of its iterations may touch one {name}")
+
+    def _check_sums(self, part: Repeat, scop: Scop, sums: dict[str, object]) -> None:
+        for statement in scop.statements:
+            for access in (statement.write, *statement.reads):
+                if access.array not in sums:
+                    continue
+                own = statement.target.array == access.array and statement.is_reassociable
+                if not own or (access.array, access.index) != (
+                    statement.target.array,
+                    statement.target.index,
+                ):
+                    raise Mismatch(part.param, f"{access.array} is more than summed up")
+                reduction = statement.reduction
+                if reduction is None or reduction.op is not sums[access.array]:
+                    raise Mismatch(part.param, f"{access.array} is summed in another way")
+
+    def _all_cells(self, name: str) -> isl.Set:
+        array = self.program.array(name)
+        space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(array.shape))
+        return isl.Set.universe(space.set_tuple_name(isl.dim_type.set, name))
+
+
+def _tags(node: Node) -> frozenset[str]:
+    return frozenset(
+        inner.statement
+        for inner in all_nodes((node,))
+        if isinstance(inner, Assign | Declare | SetLocal | Fail) and inner.statement
+    )
+
+
+def _is_storage(node: Node, scop: Scop) -> bool:
+    """Tell whether a node only gives storage to something of `scop`, or copies into it."""
+    match node:
+        case DeclareArray():
+            return True
+        case AllocateArray():
+            return any(array.name == node.array.name for array in scop.arrays)
+        case For() | If():
+            return all(
+                isinstance(inner, For | If | Assign | DeclareArray) for inner in all_nodes((node,))
+            )
+        case _:
+            return False
+
+
+def _bound_inside(part: Repeat) -> Iterator[str]:
+    for piece in all_parts(part.body):
+        match piece:
+            case Bind() | Repeat():
+                yield piece.param
+            case _:
+                pass
+
+
+def _outside_loads(part: Bind | Require | Repeat) -> Iterator[Load]:
+    match part:
+        case Bind(value=value):
+            yield from loads(value)
+        case Require(condition=condition):
+            yield from loads(condition)
+        case Repeat():
+            for expr in (part.lower, part.upper, part.going):
+                if expr is not None:
+                    yield from loads(expr)
+
+
+def _any_of(cells: isl.Set, names: frozenset[str]) -> isl.Set:
+    """Return `cells` for any value of the sizes in `names`."""
+    for name in names:
+        position = cells.find_dim_by_name(isl.dim_type.param, name)
+        if position >= 0:
+            cells = cells.project_out(isl.dim_type.param, position, 1)
+    return cells
+
+
+def _meet(one: isl.Set, two: isl.Set, name: str) -> bool:
+    """Tell whether `one` and `two` share an element at different values of the size `name`."""
+    other = f"{name}'"
+    position = two.find_dim_by_name(isl.dim_type.param, name)
+    if position >= 0:
+        two = two.set_dim_name(isl.dim_type.param, position, other)
+    common = one.intersect(two)
+    here = common.find_dim_by_name(isl.dim_type.param, name)
+    there = common.find_dim_by_name(isl.dim_type.param, other)
+    if here < 0 or there < 0:
+        return not common.is_empty()
+    space = common.get_space()
+    local = isl.LocalSpace.from_space(space)
+    first = isl.Aff.var_on_domain(local, isl.dim_type.param, here)
+    second = isl.Aff.var_on_domain(local, isl.dim_type.param, there)
+    return not common.intersect(first.ne_set(second)).is_empty()
