@@ -232,7 +232,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     ('parallelize', 'T', None)
     """
     lower = {one.lower(): one for one in reversed([*known])}
-    found = difflib.get_close_matches(name.lower(), lower, n=1)
+    found = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.7)
     return lower[found[0]] if found else None
 
 

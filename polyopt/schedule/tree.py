@@ -19,6 +19,7 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.monotone import Part, parts_of
+from polyopt.schedulefile import nearest
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +159,9 @@ def resolve(tree: Tree, name: str) -> LoopRef:
         if position < len(known[head].members):
             return LoopRef(head, position)
         count = len(known[head].members)
-        raise ScheduleError("PO0301", f"band {head} has {count} loops, there is no {name}")
+        hint = f"its loops: {', '.join(f'{head}[{n}]' for n in range(count))}"
+        message = f"band {head} has {count} loops, there is no {name}"
+        raise ScheduleError("PO0301", message, hint=hint)
     found = [
         LoopRef(band.label, position)
         for band in known.values()
@@ -172,14 +175,20 @@ def resolve(tree: Tree, name: str) -> LoopRef:
         raise ScheduleError(
             "PO0302", f"`{name}` names several loops", hint=f"say which one: {places}"
         )
-    names = ", ".join(
-        f"{band.label} ({', '.join(m.name for m in band.members)})" for band in known.values()
-    )
     raise ScheduleError(
         "PO0301",
         f"no loop or band is called `{name}`",
-        hint=f"bands and their loops: {names or 'none'}",
+        hint=_what_there_is(tuple(known.values()), name),
     )
+
+
+def _what_there_is(found: tuple[Band, ...], name: str) -> str:
+    """Return the bands and their loops as advice, after the one most like `name`."""
+    loops = {m.name for band in found for m in band.members}
+    every = ", ".join(f"{b.label} ({', '.join(m.name for m in b.members)})" for b in found)
+    near = nearest(name, [*sorted(loops), *(band.label for band in found)])
+    asked = "" if near is None else f"did you mean `{near}`? "
+    return f"{asked}bands and their loops: {every or 'none'}"
 
 
 def find_band(tree: Tree, label: str) -> Band:
@@ -187,7 +196,13 @@ def find_band(tree: Tree, label: str) -> Band:
     for band in bands(tree):
         if band.label == label:
             return band
-    raise ScheduleError("PO0301", f"no band is called `{label}`")
+    found = tuple(bands(tree))
+    homes = [b.label for b in found if any(m.name == label for m in b.members)]
+    homes += [b.label for b in found if re.fullmatch(re.escape(b.label) + r"\[\d+\]", label)]
+    hint = _what_there_is(found, label)
+    if homes:
+        hint = f"`{label}` is a loop; its band is {' or '.join(homes)}"
+    raise ScheduleError("PO0301", f"no band is called `{label}`", hint=hint)
 
 
 def fresh_label(tree: Tree, wish: str) -> str:

@@ -54,7 +54,11 @@ class Distribute:
         """Return the distributed tree; raises `ScheduleError` PO0301, PO0303, PO0306."""
         band = find_band(tree, self.band)
         if not 0 <= self.count <= len(band.members):
-            raise ScheduleError("PO0303", f"{self}: the band has {len(band.members)} loops")
+            raise ScheduleError(
+                "PO0303",
+                f"{self}: the band has {len(band.members)} loops",
+                hint="say how many of the innermost loops each part gets, or nothing: all",
+            )
         body = band.child
         if not isinstance(body, Sequence):
             raise ScheduleError(

@@ -29,7 +29,9 @@ class Reorder:
         """Return the tree, its parts permuted; raises `ScheduleError` PO0301, PO0303, PO0306."""
         body = find_band(tree, self.band).child
         if not isinstance(body, Sequence):
-            raise ScheduleError("PO0306", f"{self}: the loop has one body")
+            raise ScheduleError(
+                "PO0306", f"{self}: the loop has one body", hint="only several parts have an order"
+            )
         if sorted(self.order) != list(range(len(body.parts))):
             raise ScheduleError(
                 "PO0303",

@@ -69,13 +69,21 @@ class Separate:
         top, point = find_band(tree, self.band), find_band(tree, self.point)
         sizes = tuple(map(value_of, self.sizes))
         if len(sizes) > len(point.members) or not any(sizes):
-            raise ScheduleError("PO0303", f"{self}: one size per loop of {self.point} is needed")
+            raise ScheduleError(
+                "PO0303",
+                f"{self}: one size per loop of {self.point} is needed",
+                hint="give the sizes of its last loops' tiles, 0 for loops that are not tiled",
+            )
         if any(size < 0 for size in sizes):
             raise ScheduleError("PO0303", f"{self}: a tile size must not be negative")
         if any(size > MAX_SIZE for size in sizes):
             raise ScheduleError("PO0303", f"{self}: a tile size must be at most {MAX_SIZE}")
         if all(band is not point for band in bands(top)):
-            raise ScheduleError("PO0304", f"{self}: {self.point} is not inside {self.band}")
+            raise ScheduleError(
+                "PO0304",
+                f"{self}: {self.point} is not inside {self.band}",
+                hint=f"bands inside {self.band}: {', '.join(band.label for band in bands(top))}",
+            )
         path, domain = path_to(tree, scop, self.point)
         full = full_tiles((*path, *point.members), sizes, domain)
         rest = domain.subtract(full)
