@@ -271,13 +271,16 @@ def load_text(path: str | os.PathLike[str]) -> ScheduleText:
 def text_or_file(value: str | os.PathLike[str]) -> str:
     """Return `value` where it is a text, else the text of the file of that name.
 
-    Steps have parentheses; a value without any, without line ends and without comments is a name.
+    Steps have parentheses; a value without any, without line ends and without comments is a name,
+    and so is what has blanks only where there is a file of that name.
     """
     if not isinstance(value, str):
         return load_text(value)
     bare = value.strip()
     plain = not bare or any(mark in value for mark in "(\n#;") or bare == "source"
     if plain or _HEADER.fullmatch(bare) or _LET.fullmatch(bare):
+        return value
+    if any(mark.isspace() for mark in bare) and not Path(bare).is_file():
         return value
     return load_text(bare)
 

@@ -110,9 +110,11 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_what_is_a_text_and_what_is_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "steps").write_text("unroll(i)")
-    for text in ("", " ", "source", "# none", "unroll(j)", "polyopt-schedule 1", "let T = 3", "\n"):
+    (tmp_path / "my steps").write_text("unroll(k)")
+    for text in ("", " ", "source", "# none", "unroll(j)", "polyopt-schedule 1", "let T = 3", "\n", "tile L0"):
         assert text_or_file(text) == text
     assert text_or_file("steps") == "unroll(i)"
+    assert text_or_file("my steps") == "unroll(k)"
 
 
 def test_a_text_remembers_its_file() -> None:
