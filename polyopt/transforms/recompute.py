@@ -141,7 +141,9 @@ class _Again:
         assert len(iters) == count + len(old.iters)
         origin = old.origin or Origin(name, tuple(map(Iter, old.iters)))
         text = f"{old.text}  # again: up to {_cells(local)} elements in an iteration"
-        return replace(made, name=own, iters=iters, domain=domain, text=text, origin=origin)
+        places = (*[None] * len(loops), *old.loops) if old.loops else ()
+        made = replace(made, text=text, origin=origin, loops=places)
+        return replace(made, name=own, iters=iters, domain=domain)
 
 
 def _wanted(region: Region, array: str) -> isl.UnionMap:

@@ -191,6 +191,7 @@ class _Entry:
             iters=(*self.fresh, *self.old.iters),
             domain=self.domain,
             origin=self.old.origin or self.origin,
+            loops=(*[None] * len(self.fresh), *self.old.loops) if self.old.loops else (),
         )
 
     @property
