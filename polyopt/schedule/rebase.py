@@ -29,7 +29,9 @@ def rebased(scop: Scop, tree: Tree) -> Scop:
     statements = []
     for position, (statement, order) in enumerate(zip(scop.statements, orders, strict=True)):
         told = tuple(order[level] for level in levels) if order else ()
-        ties = () if is_total else (integer(position), *map(Iter, statement.iters))
+        ties: tuple[Expr, ...] = ()
+        if not is_total:
+            ties = (integer(position), *map(Iter, statement.iters))
         statements.append(replace(statement, order=(*told, *ties)))
     return replace(scop, statements=tuple(statements))
 
