@@ -19,7 +19,7 @@ from polyopt.artefact import (
     read_artefact,
 )
 from polyopt.errors import BudgetError, Loc, PolyoptError, UsageError
-from polyopt.proof import Claim
+from polyopt.proof import Certificate
 from polyopt.report.findings import Finding, Verdict
 
 
@@ -120,12 +120,7 @@ def _proof(artefact: Artefact, path: Path) -> tuple[Finding, ...]:
     except PolyoptError as error:
         verdict = Verdict.OPEN if isinstance(error, BudgetError) else Verdict.REFUTED
         return (failed(claim, error, verdict),)
-    found = [
-        failed(
-            f"{fault.kind.value} of {fault.subject}", _fault(fault), Verdict(fault.verdict.value)
-        )
-        for fault in certificate.faults
-    ]
+    found = faults(certificate, artefact.function, Loc(str(path), 1, 1, 1, 1))
     if certificate.to_record() != artefact.certificate:
         other = UsageError(
             "PO0624",
@@ -144,14 +139,29 @@ def _proof(artefact: Artefact, path: Path) -> tuple[Finding, ...]:
     return (Finding(artefact.function, claim, Verdict.PROVEN, seconds=seconds),)
 
 
-def _fault(claim: Claim) -> UsageError:
-    """Return the error for a claim that is not proven."""
-    return UsageError(
-        "PO0624",
-        f"{claim.kind.value} of {claim.subject}: {claim.verdict.value}: {claim.reason}",
-        notes=(f"formula: {claim.formula}"[:400],),
-        hint="the loops are not those of the program: compile the function again",
-    )
+_HINTS = {
+    Verdict.REFUTED: "the loops are not those of the program: compile the function again",
+    Verdict.OPEN: "compile with --schedule source: loops in the order they are written prove best",
+}
+
+
+def faults(certificate: Certificate, function: str, loc: Loc | None) -> list[Finding]:
+    """Return the claims of a certificate that are not proven."""
+    return [
+        Finding(
+            function,
+            f"{claim.kind.value} of {claim.subject}",
+            Verdict(claim.verdict.value),
+            loc,
+            UsageError(
+                "PO0624",
+                f"{claim.kind.value} of {claim.subject}: {claim.verdict.value}: {claim.reason}",
+                notes=(f"formula: {claim.formula}"[:400],),
+                hint=_HINTS[Verdict(claim.verdict.value)],
+            ),
+        )
+        for claim in certificate.faults
+    ]
 
 
 def _failed(

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 import click
 
-from polyopt.cli.artefacts import check_artefact, find_artefacts
+from polyopt.artefact import certify
+from polyopt.cli.artefacts import check_artefact, faults, find_artefacts
 from polyopt.cli.console import (
     has_colour,
     is_debugging,
@@ -27,7 +28,15 @@ from polyopt.cli.console import (
 )
 from polyopt.cli.exits import Exit
 from polyopt.cli.load import Target, load_target
-from polyopt.cli.prepare import json_option, prepare_target, schedule_options, sizes_option
+from polyopt.cli.prepare import (
+    Prepared,
+    compile_prepared,
+    json_option,
+    make_options,
+    prepare_target,
+    schedule_options,
+    sizes_option,
+)
 from polyopt.cli.subjects import Chosen, choose
 from polyopt.cli.typespec import parse_sizes
 from polyopt.errors import InternalError, Loc, PolyoptError, ScheduleError, UsageError, render
@@ -67,6 +76,7 @@ class Claims:
 )
 @schedule_options
 @click.option("--step", "steps", metavar="STEP", multiple=True, help="Claim one step; repeatable.")
+@click.option("--compiled", is_flag=True, help="Prove the loops that polyopt makes of it as well.")
 @click.option("--repair", is_flag=True, help="Print the schedule with refused steps repaired.")
 @click.option("--all", "everything", is_flag=True, help="In folders: functions that claim nothing.")
 @click.option("--strict", is_flag=True, help="Fail where a function cannot be read.")
@@ -93,6 +103,7 @@ def command(
     fuse: tuple[tuple[str, str], ...],
     schedule: str | None,
     steps: tuple[str, ...],
+    compiled: bool,
     repair: bool,
     everything: bool,
     strict: bool,
@@ -107,7 +118,7 @@ def command(
     name, its line, or its name in a schedule.
     """
     claims = Claims(parallel, fuse, schedule, steps)
-    asked = _Asked(claims, types, parse_sizes(sizes), everything, repair)
+    asked = _Asked(claims, types, parse_sizes(sizes), everything, compiled, repair)
     started = time.perf_counter()
     parts = [part for target in targets for part in _check(target, asked)]
     report = _joined(parts, time.perf_counter() - started)
@@ -137,6 +148,7 @@ class _Asked:
     types: str | None
     sizes: Mapping[str, int]
     everything: bool
+    compiled: bool
     repair: bool
 
 
@@ -175,6 +187,8 @@ def _function(target: Target, asked: _Asked, named: bool) -> Report:
         said = claims_in(target.func)
         subject = Subject(prepared.program, target.name)
         findings = tuple(_findings(subject, target, said, asked))
+        if asked.compiled:
+            findings = (*findings, *_compiled(prepared))
     except UsageError as error:
         if named:
             raise
@@ -220,6 +234,22 @@ def _findings(
     yield from judged.findings
     if asked.repair:
         result(show_schedules(judged.schedules))
+
+
+def _compiled(prepared: Prepared) -> Iterator[Finding]:
+    """Yield the verdicts on the loops that polyopt makes of the function on this machine."""
+    started = time.perf_counter()
+    options = make_options(None, None, None, prepared.target.kernel)
+    compilation = compile_prepared(prepared, options)
+    program = prepared.program
+    certificate = compilation.certificate or certify(program, compilation.loops)
+    loc = Loc(program.file, program.line, 1, program.line, 1)
+    found = faults(certificate, prepared.target.name, loc)
+    yield from found
+    if not found and certificate.claims:
+        claim = f"its loops compute what it does ({len(certificate.claims)} claims)"
+        seconds = time.perf_counter() - started
+        yield Finding(prepared.target.name, claim, Verdict.PROVEN, loc, seconds=seconds)
 
 
 def _of_source(subject: Subject, claim: LoopClaim | Unclear) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib
 import json
 import random
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import polyopt as po
 import polyopt.proof
 from polyopt.artefact import digest_of, read_artefact, sealed
 from polyopt.emit import emit_c
@@ -222,3 +224,19 @@ def test_records_that_are_well_typed_but_no_kernel(polyopt, out):
 
 HARMLESS = {"Loc", "Statement", "Comment", "LoopFunction", "Fault", "Check"}
 """Records with places and texts for people, which no proof is about."""
+
+
+@pytest.mark.toolchain
+def test_the_cache_keeps_the_certificate(write, tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYOPT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    write("warm_source.py", SOURCE)
+    heat = importlib.import_module("warm_source").heat
+    first, second = (po.kernel(heat).compile() for _ in range(2))
+    assert first.timings.keys() > second.timings.keys() == {"cache"}
+    text = second.certificate_text
+    assert text is not None
+    assert text == first.certificate_text
+    artefact = read_artefact(text, "x")
+    assert artefact.certificate["verdict"] == "proven"
+    assert artefact.digest == digest_of(second.source)
