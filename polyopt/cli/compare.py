@@ -23,6 +23,7 @@ from polyopt.ir.scop import Statement
 from polyopt.numerics.compare import Comparison, compare
 
 _SLACK = 8
+_LIBRARY = 1000  # roundings that a library function is taken to make
 _Results = Mapping[str, Any]
 
 
@@ -66,6 +67,7 @@ def estimate(program: Program, values: Sequence[Any], want: NDArray[Any]) -> flo
     if want.dtype.kind not in "fc":
         return 0.0
     terms = count_terms(program, bind_sizes(program.signature, values))
+    terms += _LIBRARY * len(program.signature.library)
     finite = np.abs(want[np.isfinite(want)])
     largest = max(largest_input(values), float(finite.max(initial=0.0)))
     return 2.0 * (terms + _SLACK) * float(np.finfo(want.dtype).eps) * largest

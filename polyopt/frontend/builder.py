@@ -68,6 +68,7 @@ class Draft:
     reduction: Reduction | None
     loc: Loc | None
     text: str
+    written: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,10 @@ def _by_rule(
         return rule(b, args)
     said = frame.said or (args.loc, b.text)
     args = _with_arrays(b, rule.function, args)
-    return _inlined(b, frame, rule.function, args, node, said)
+    first = len(b.drafts)
+    value = _inlined(b, frame, rule.function, args, node, said)
+    b.drafts[first:] = (replace(draft, written=True) for draft in b.drafts[first:])
+    return value
 
 
 _ARRAYS = frozenset(

@@ -21,6 +21,7 @@ from polyopt.frontend.renaming import Renaming, renamed_draft, renamed_mark
 from polyopt.frontend.split import Piece, pieces_of, split_conditions
 from polyopt.frontend.values import Buffer, Index
 from polyopt.ir.affine import condition_set, param_space
+from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Load, integer, loads, normalize, rewrite
 from polyopt.ir.program import Parts
 from polyopt.ir.scop import Array, Role, Scop, Statement
@@ -49,15 +50,20 @@ def alive(b: Builder) -> Alive:
     }
     demanded = [e for d in b.demands for e in (*scope_exprs(d.scope), d.condition)]
     sizes = set(dynamic_params(*demanded))
+    uses = [
+        ({load.array for load in draft_loads(draft)}, dynamic_params(*_all_exprs(draft)))
+        for draft in b.drafts
+    ]
     while True:
-        drafts = [draft for draft in b.drafts if draft.target.array in needed]
+        checkpoint()
+        chosen = [n for n, draft in enumerate(b.drafts) if draft.target.array in needed]
+        drafts = [b.drafts[n] for n in chosen]
         marks = [mark for mark in b.marks if _is_needed(mark, needed, sizes)]
-        reads = {load.array for draft in drafts for load in draft_loads(draft)}
+        reads = {name for n in chosen for name in uses[n][0]}
         reads |= {name for mark in marks for name in _touched(mark)}
-        exprs = [e for draft in drafts for e in _all_exprs(draft)]
-        exprs += [e for mark in marks for e in scope_exprs(mark.scope)]
+        exprs = [e for mark in marks for e in scope_exprs(mark.scope)]
         exprs += [e for buffer in b.buffers if buffer.name in needed | reads for e in buffer.shape]
-        named = dynamic_params(*exprs)
+        named = dynamic_params(*exprs).union(*(uses[n][1] for n in chosen))
         if reads <= needed and named <= sizes:
             return Alive(tuple(drafts), tuple(marks))
         needed |= reads
@@ -246,6 +252,7 @@ def _statement(name: str, draft: Draft, piece: Piece) -> Statement:
         reduction=draft.reduction,
         guard=guard,
         loops=tuple(loop.loc for loop in draft.scope.loops),
+        written=draft.written,
     )
 
 

@@ -96,6 +96,7 @@ class Statement:
     for loops (`(0, i, 1, j, 0)`).  `guard` (BOOL, may read arrays) makes the write conditional.
     `text` is the source line.  `origin` is None for a statement of the source itself.
     `loops`: where the source has the loops of `iters`; None for a loop it does not write.
+    `written`: of a function that polyopt has in place of NumPy's, whose roundings may be others.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Statement:
     guard: Expr | None = None
     origin: Origin | None = None
     loops: tuple[Loc | None, ...] = ()
+    written: bool = False
 
     @cached_property
     def write(self) -> Access:

@@ -21,7 +21,7 @@ from polyopt.ir.program import Program
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import ArrayArg, Layout, OutputArray, Result, ResultKind, Signature
 from polyopt.numerics.classify import outputs_of
-from polyopt.numerics.flow import flow, open_statements
+from polyopt.numerics.flow import flow, open_statements, written_statements
 from polyopt.numerics.running import Extended, with_bounds
 
 Call: TypeAlias = Callable[..., Any]
@@ -85,7 +85,7 @@ class Analysis:
 def analyse(program: Program, source_loops: LoopFunction) -> Analysis:
     """Return `source_loops`, the program in the source's order, extended by its bounds."""
     reordered = frozenset(open_statements(program))
-    found = flow(source_loops, reordered)
+    found = flow(source_loops, reordered, written_statements(program))
     extended = with_bounds(source_loops, found, reordered)
     signature = _signature(program.signature, extended)
     function = replace(extended.function, signature=signature)

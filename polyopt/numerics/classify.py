@@ -31,6 +31,7 @@ from polyopt.numerics.flow import (
     Reordered,
     flow,
     open_statements,
+    written_statements,
 )
 
 
@@ -39,7 +40,7 @@ def numerics_contract(fn: LoopFunction, program: Program) -> NumericsContract:
     statements = {s.name: s for scop in program.scops for s in scop.statements}
     trees = _trees(fn, statements)
     reordered = set(open_statements(program)) | _split(fn)
-    found = flow(fn, reordered | _contracted(fn, statements))
+    found = flow(fn, reordered | _contracted(fn, statements), written_statements(program))
     outputs = tuple(
         _output(name, array, str(dtype), found)
         for name, array, dtype in outputs_of(program.signature)
@@ -85,10 +86,10 @@ def _output(name: str, array: str, dtype: str, found: Flow) -> OutputContract:
 
 
 def _reduction(name: str, statement: Statement | None, trees: tuple[Tree, ...]) -> Reduction:
-    if statement is None or statement.reduction is None:
+    if statement is None:
         return Reduction(name, None, "", "", "", trees)
     line = None if statement.loc is None else statement.loc.line
-    op = statement.reduction.op.value
+    op = "operations" if statement.reduction is None else statement.reduction.op.value
     dtype = str(statement.target.dtype)
     return Reduction(name, line, statement.text.strip(), op, dtype, trees)
 

@@ -12,7 +12,18 @@ from typing import TypeAlias
 
 from typing_extensions import assert_never
 
-from polyopt.ir.expr import BinaryOp, Expr, Iter, Load, Symbol, VectorLoad, walk
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    Iter,
+    Load,
+    MathFunc,
+    Symbol,
+    VectorLoad,
+    walk,
+)
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -51,7 +62,10 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A library function of inexact arrays; its error is not known."""
+    """A library function of inexact arrays, or one whose bits depend on how arrays lie in memory.
+
+    Its error is not known.
+    """
 
     function: str
 
@@ -61,9 +75,13 @@ Cause: TypeAlias = Reordered | Accuracy | Decided | Called
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The causes that reach each array and local; a name without any is exact."""
+    """The causes that reach each array and local; a name without any is exact.
+
+    `written` are statements of functions that polyopt wrote: each of their roundings is a cause.
+    """
 
     causes: dict[str, frozenset[Cause]]
+    written: frozenset[str] = frozenset()
 
     def of(self, name: str) -> frozenset[Cause]:
         """Return the causes that reach `name`."""
@@ -73,13 +91,30 @@ class Flow:
         """Tell whether an element of `name` may differ from the reference's."""
         return bool(self.causes.get(name))
 
-    def reaches(self, expr: Expr) -> bool:
-        """Tell whether the value of `expr` may differ from the reference's."""
+    def reaches(self, expr: Expr, statement: str = "") -> bool:
+        """Tell whether the value of `expr`, of that statement, may differ from the reference's."""
+        all_count = statement in self.written
         return any(
             ((name := name_of(part)) is not None and self.is_inexact(name))
             or accuracy(part) is not None
+            or (all_count and rounds(part))
             for part in walk(expr)
-        )  # fmt: skip
+        )
+
+
+LAYOUT_DEPENDENT = ("numpy.linalg.", "scipy.linalg.", "numpy.polyfit")
+"""Functions of LAPACK: how arrays lie in memory decides the order of their sums."""
+
+
+def rounds(expr: Expr) -> bool:
+    """Tell whether the operation at the root of `expr` rounds."""
+    match expr:
+        case Binary():
+            return expr.op in ROUNDING and not expr.dtype.is_integer
+        case Call():
+            return expr.func is MathFunc.SQRT
+        case _:
+            return False
 
 
 def name_of(expr: Expr) -> str | None:
@@ -106,16 +141,21 @@ def open_statements(program: Program) -> dict[str, Statement]:
     }
 
 
-def flow(fn: LoopFunction, reordered: Iterable[str]) -> Flow:
-    """Return what reaches each array and local of `fn`."""
-    collector = _Collector(frozenset(reordered), fn)
+def written_statements(program: Program) -> frozenset[str]:
+    """Return the statements of functions that polyopt wrote in place of NumPy's."""
+    return frozenset(s.name for scop in program.scops for s in scop.statements if s.written)
+
+
+def flow(fn: LoopFunction, reordered: Iterable[str], written: frozenset[str]) -> Flow:
+    """Return what reaches each array and local of `fn`; see `Reordered` and `Flow.written`."""
+    collector = _Collector(frozenset(reordered), written, fn)
     collector.body(fn.body, ())
     for array in fn.arrays:
         if array.role is Role.FAULT:  # notes errors, holds no result
             collector.own.pop(array.name, None)
             collector.sources.pop(array.name, None)
             collector.chosen.pop(array.name, None)
-    return Flow(_closure(collector))
+    return Flow(_closure(collector), written)
 
 
 @dataclass(slots=True)
@@ -126,6 +166,7 @@ class _Collector:
     """
 
     reordered: frozenset[str]
+    written: frozenset[str]
     fn: LoopFunction
     sources: dict[str, set[str]] = field(default_factory=dict)
     own: dict[str, set[Cause]] = field(default_factory=dict)
@@ -138,10 +179,10 @@ class _Collector:
         for node in body:
             match node:
                 case Assign():
-                    self.write(node.target.array, node.statement, deciding)
+                    self.write(node.target.array, node, deciding)
                     self.reads(node.target.array, (*node.target.index, node.value))
                 case Declare() | SetLocal():
-                    self.write(node.name, node.statement, deciding)
+                    self.write(node.name, node, deciding)
                     self.reads(node.name, (node.value,))
                 case If():
                     self.body(node.then, (*deciding, node.condition))
@@ -165,14 +206,19 @@ class _Collector:
                             given.name for given in node.inputs
                         )
                         self.called.setdefault(array.name, set()).add(function)
+                        if function.startswith(LAYOUT_DEPENDENT):
+                            self.own.setdefault(array.name, set()).add(Called(function))
                 case DeclareArray() | AllocateArray() | Break() | Fail() | Comment():
                     pass
                 case _:
                     assert_never(node)
 
-    def write(self, name: str, statement: str, deciding: tuple[Expr, ...]) -> None:
-        if statement in self.reordered:
-            self.own.setdefault(name, set()).add(Reordered(statement))
+    def write(
+        self, name: str, node: Assign | Declare | SetLocal, deciding: tuple[Expr, ...]
+    ) -> None:
+        own = node.statement in self.written and any(map(rounds, walk(node.value)))
+        if own or node.statement in self.reordered:
+            self.own.setdefault(name, set()).add(Reordered(node.statement))
         found = self.chosen.setdefault(name, set())
         for condition in deciding:
             found.update(_names(condition))

@@ -47,7 +47,7 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
-from polyopt.numerics.flow import Flow
+from polyopt.numerics.flow import LAYOUT_DEPENDENT, Flow
 from polyopt.numerics.propagate import Operand, apart, error_of, unknown
 from polyopt.numerics.reals import (
     INFINITY,
@@ -111,6 +111,7 @@ def with_bounds(fn: LoopFunction, found: Flow, reordered: frozenset[str]) -> Ext
     `reordered` are the statements whose sums run in an unknown order.
     """
     names = Names(_prefix(fn))
+    reordered |= found.written
     sums = frozenset(_sums(fn.body, reordered))
     extender = _Extender(fn, found, reordered, names, sums)
     body = (Assign(Load(names.lost, (), REAL), ZERO), *extender.body(fn.body))
@@ -173,6 +174,7 @@ def _is_sum(value: Expr, target: Expr) -> bool:
     return (
         isinstance(value, Binary)
         and value.op in (BinaryOp.ADD, BinaryOp.SUB)
+        and not value.dtype.is_integer
         and value.left == target
     )
 
@@ -185,6 +187,7 @@ class _Extender:
     names: Names
     sums: frozenset[str]
     count: int = 0
+    statement: str = ""  # of the node whose values are extended
     pending: list[Node] = field(default_factory=list)
 
     # -- nodes --------------------------------------------------------------------------------
@@ -237,7 +240,7 @@ class _Extender:
     def declare(self, node: Declare) -> Body:
         if not self.found.is_inexact(node.name):
             return (node,)
-        value, before = self.evaluated(node.value)
+        value, before = self.evaluated(node.value, node.statement)
         kinds = [Declare(self.names.error(node.name), REAL, 1, value.error)]
         if node.name in self.sums:
             kinds.append(Declare(self.names.terms(node.name), REAL, 1, ZERO))
@@ -303,7 +306,7 @@ class _Extender:
         if is_sum:
             assert isinstance(node.value, Binary)
             return self.sum(node, node.value, target, condition)
-        value, before = self.evaluated(node.value)
+        value, before = self.evaluated(node.value, node.statement)
         lost: Body = ()
         if isinstance(target, Load):
             index, extra = self.evaluated_index(target.index)
@@ -338,7 +341,7 @@ class _Extender:
         reference's: the bound grows to `2 * n * u * sum(|terms|)`, besides the terms' own errors.
         """
         name = target.array if isinstance(target, Load) else target.name
-        term, before = self.evaluated(value.right)
+        term, before = self.evaluated(value.right, node.statement)
         new_total = Binary(value.op, target, term.value, value.dtype)
         total, sized = self.temporary(new_total), size(term.value)
         error, terms, mass = (
@@ -397,10 +400,12 @@ class _Extender:
         results = [array for array in node.outputs if self.found.is_inexact(array.name)]
         if not results:
             return (node,)
+        function = self.fn.signature.library[node.site].function
+        known = ONE if function.startswith(LAYOUT_DEPENDENT) else ZERO
         self.count += 1
         worst = self.names.temporary(self.count)
         total = Symbol(worst, REAL)
-        nodes: list[Node] = [Declare(worst, REAL, 1, ZERO)]
+        nodes: list[Node] = [Declare(worst, REAL, 1, known)]
         for array in doubtful:
             nodes += self.over_all(
                 array,
@@ -428,9 +433,11 @@ class _Extender:
 
     # -- expressions --------------------------------------------------------------------------
 
-    def evaluated(self, expr: Expr) -> tuple[Operand, Body]:
+    def evaluated(self, expr: Expr, statement: str = "") -> tuple[Operand, Body]:
         """Return the value and bound of `expr`, and the nodes that must run before."""
+        self.statement = statement
         operand = self.operand(expr)
+        self.statement = ""
         return operand, self.taken()
 
     def evaluated_index(self, index: tuple[Expr, ...]) -> tuple[Expr, Body]:
@@ -452,7 +459,7 @@ class _Extender:
 
     def operand(self, expr: Expr) -> Operand:
         """Return the value of `expr`, without operations where it is inexact, and its bound."""
-        if not self.found.reaches(expr):
+        if not self.found.reaches(expr, self.statement):
             return Operand(expr, ZERO)
         match expr:
             case Symbol():

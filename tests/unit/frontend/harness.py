@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from polyopt.bounding import analysis_of
 from polyopt.frontend import build
 from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
 from polyopt.ir.interp import run_program
 from polyopt.ir.program import Program
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType, dtype_of
+from polyopt.numerics.bounds import error_bounds
+from polyopt.numerics.compare import compare
 
 
 def type_of(value: object) -> ArgType:
@@ -54,20 +59,60 @@ def agree(func: Callable[..., object], *args: object) -> Program:
     with np.errstate(all="ignore"):
         expected = func(*theirs)
         found = run_program(program, ours)
-    same(found, expected)
-    for mine, other in zip(ours, theirs, strict=True):
-        if isinstance(mine, np.ndarray):
-            same(mine, other)
+    equal_to_python(program, args, (found, ours), (expected, theirs))
     return program
 
 
-def same(found: Any, expected: Any) -> None:
-    """Compare two results: structure, shape, dtype, values."""
+Outcome: TypeAlias = tuple[object, Sequence[object]]
+"""What a call returned, and its arguments afterwards."""
+
+
+def equal_to_python(
+    program: Program, args: Sequence[object], mine: Outcome, python: Outcome
+) -> None:
+    """Compare a call with `args` with Python's: bit for bit, or under derived bounds."""
+    bounds = Bounded(program, tuple(args))
+    same(mine[0], python[0], bounds.results)
+    for position, (ours, theirs) in enumerate(zip(mine[1], python[1], strict=True)):
+        if isinstance(ours, np.ndarray):
+            same(ours, theirs, bounds.argument(position))
+
+
+@dataclass
+class Bounded:
+    """How far the results of a call may lie from Python's; computed when it is first asked."""
+
+    program: Program
+    args: tuple[object, ...]
+
+    @cached_property
+    def errors(self) -> dict[str, Any]:
+        """Bounds by array; an array without one is exact."""
+        return error_bounds(analysis_of(self.program), self.args).errors
+
+    def results(self, place: tuple[int, ...]) -> Any:
+        """Return the bound of a returned value; `place` is empty where there is only one."""
+        number = place[0] if place else 0
+        return self.errors.get(self.program.signature.results[number].array)
+
+    def argument(self, position: int) -> Callable[[tuple[int, ...]], Any]:
+        """Return the bound of an argument."""
+        argument = self.program.signature.arguments[position]
+        return lambda place: self.errors.get(getattr(argument, "array", ""))
+
+
+def same(
+    found: Any,
+    expected: Any,
+    bound_of: Callable[[tuple[int, ...]], Any] = lambda place: None,
+    place: tuple[int, ...] = (),
+) -> None:
+    """Compare two results: structure, shape, dtype, values; bit for bit or under their bounds."""
     if isinstance(expected, tuple | list):
         assert isinstance(found, tuple | list)
         assert len(found) == len(expected)
-        for mine, other in zip(found, expected, strict=True):
-            same(mine, other)
+        for number, (mine, other) in enumerate(zip(found, expected, strict=True)):
+            same(mine, other, bound_of, (*place, number))
         return
     if expected is None:
         assert found is None
@@ -75,5 +120,11 @@ def same(found: Any, expected: Any) -> None:
     mine, other = np.asarray(found), np.asarray(expected)
     assert mine.shape == other.shape
     assert mine.dtype == other.dtype
-    tolerance = {"f4": 2e-5, "c8": 2e-5}.get(other.dtype.str[1:], 1e-11)
-    np.testing.assert_allclose(mine, other, rtol=tolerance, atol=tolerance)
+    if np.array_equal(mine, other, equal_nan=mine.dtype.kind in "fc"):
+        return
+    bound = bound_of(place)
+    if bound is not None:  # what no bound follows for is judged by its digits
+        digits = {"f4": 2e-5, "c8": 2e-5}.get(other.dtype.str[1:], 1e-11)
+        bound = np.where(np.isfinite(bound), bound, digits * (1.0 + np.abs(other)))
+    compared = compare("result", mine, other, bound)
+    assert compared.holds, compared
