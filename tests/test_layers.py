@@ -27,7 +27,10 @@ LAYERS: dict[str, set[str]] = {
     "racecheck": {"errors", "ir", "runtime", ""},
     "strategy": {*_COMPILER, "schedule", "transforms"},
     "targets": {"errors", "machine", "runtime", "schedulefile"},
-    "pipeline": {*_COMPILER, "schedule", "transforms", "strategy", "emit", "targets"},
+    "proving": {"errors", "ir", "emit", "proof"},
+    "pipeline": {
+        *_COMPILER, "schedule", "transforms", "strategy", "emit", "targets", "proof", "proving",
+    },
     "artefact": {"errors", "ir", "emit", "proof"},
     "specialize": {"errors", "ir", "frontend", "runtime"},
     "aliasing": {"ir", "frontend", "runtime", "specialize"},

@@ -5,5 +5,6 @@ Nothing of the scheduler, the legality check or the emitters is imported here.
 """
 
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
+from polyopt.proof.certify import certify
 
-__all__ = ["Certificate", "Claim", "ClaimKind", "Verdict"]
+__all__ = ["Certificate", "Claim", "ClaimKind", "Verdict", "certify"]

@@ -17,6 +17,7 @@ from polyopt.ir.scop import Role, Scop
 from polyopt.ir.source import SizeOf
 from polyopt.proof.accesses import Tagged, Touch, Unproven, touches
 from polyopt.proof.affine import Frame, NotAffine
+from polyopt.proof.bounds import check_bounds
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
 from polyopt.proof.instances import Placed, check_instances, place
 from polyopt.proof.lanes import one_lane
@@ -41,6 +42,7 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     faults = frozenset(a.name for a in function.arrays if a.role is Role.FAULT)
     bound = bound_names(program)
     path = Path((*function.params, *bound), context_of(program))
+    yield from check_bounds(function, path.params, path.context)
     plain = without_registers(without_stops(function.body, faults), path, frozenset(bound))
     plain = rolled(one_lane(plain, names), names)
     if program.is_static:
@@ -71,6 +73,11 @@ def context_of(program: Program) -> isl.Set:
         result = result.intersect(
             frame.condition(Compare(CompareOp.GE, Param(name), integer(0)))
         )
+    for check in program.signature.checks:
+        try:
+            result = result.intersect(frame.condition(check.condition))
+        except NotAffine:
+            continue
     return result.params()
 
 

@@ -113,7 +113,9 @@ def _scop(scop: Scop, array: Array, state: Written) -> Written:
     done = state.elements
     for statement in writing:
         if _is_certain(statement):
-            done = done.union(statement.write.relation.intersect_params(scop.context).range())
+            # what is known of the sizes here stays true as long as they have these values
+            here = statement.write.relation.intersect_params(scop.context).range()
+            done = done.union(here.gist_params(scop.context))
     return Written(done)
 
 

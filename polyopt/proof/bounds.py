@@ -1,0 +1,352 @@
+"""Every access lies inside its array, for all sizes and all data.
+
+In: the loops as they are printed.  Out: claims, one an array.
+What is not affine (an element, a local) counts as an unknown number; conditions that the loops test
+on it before they use it are known to hold, as long as nothing in between can change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Iter,
+    Linear,
+    Load,
+    Param,
+    Select,
+    Symbol,
+    Unary,
+    UnaryOp,
+    VectorLoad,
+    add,
+    children,
+    from_linear,
+    integer,
+    linear,
+    loads,
+    show,
+    walk,
+    with_children,
+)
+from polyopt.ir.loops import (
+    AllocateArray,
+    Assign,
+    Body,
+    Break,
+    DeclareArray,
+    Fail,
+    For,
+    If,
+    LoopFunction,
+    Node,
+    While,
+)
+from polyopt.ir.scop import Array, Role
+from polyopt.ir.types import DType
+from polyopt.proof.affine import Frame, NotAffine
+from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.nodes import expressions, own_expressions, reads, set_locals, symbols, written
+from polyopt.proof.paths import conjuncts
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Iterations that reach a node, over `frame`; unknown numbers are sizes of it."""
+
+    frame: Frame
+    domain: isl.Set
+
+
+@dataclass
+class _Range:
+    """The smallest and the largest constant seen beside the same terms."""
+
+    low: int
+    high: int
+
+
+@dataclass
+class Unknowns:
+    """Names for what is not affine, one for each expression."""
+
+    names: dict[Expr, str] = field(default_factory=dict)
+
+    def of(self, expr: Expr) -> Param:
+        """Return the size that stands for `expr`."""
+        return Param(self.names.setdefault(expr, f"?{len(self.names)}"))
+
+    def abstracted(self, expr: Expr) -> Expr:
+        """Return `expr` with what is not affine as unknown sizes."""
+        match expr:
+            case Const() | Iter() | Param():
+                return expr
+            case Symbol(lanes=1):
+                return Param(expr.name)
+            case Load() | VectorLoad() | Call() | Cast() | Symbol():
+                return self.of(expr) if expr.dtype.is_integer else expr
+            case Binary(op=BinaryOp.MUL | BinaryOp.FLOORDIV | BinaryOp.MOD):
+                left, right = self.abstracted(expr.left), self.abstracted(expr.right)
+                fixed = isinstance(right, Const) or (
+                    expr.op is BinaryOp.MUL and isinstance(left, Const)
+                )
+                return with_children(expr, (left, right)) if fixed else self.of(expr)
+            case Binary() if expr.dtype is DType.INT64 and expr.op not in _AFFINE:
+                return self.of(expr)
+            case Binary() | Unary() | Compare() | Select():
+                return with_children(expr, tuple(map(self.abstracted, children(expr))))
+            case _:
+                return expr
+
+
+_AFFINE = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MIN, BinaryOp.MAX)
+
+
+def check_bounds(function: LoopFunction, params: tuple[str, ...], context: isl.Set) -> list[Claim]:
+    """Return one claim for each array the body accesses."""
+    frame = Frame(params)
+    start = _Place(frame, frame.universe.intersect_params(context))
+    held = _contents(function, start)
+    checker = _Checker({a.name: a for a in function.arrays}, held)
+    checker.body(function.body, start)
+    claims = []
+    for name in checker.seen:
+        fault = checker.faults.get(name)
+        verdict = Verdict.PROVEN if fault is None else Verdict.OPEN
+        shape = ", ".join(map(show, checker.arrays[name].shape)) if name in checker.arrays else ""
+        claims.append(Claim(ClaimKind.BOUNDS, name, verdict, f"[{shape}]", fault or ""))
+    return claims
+
+
+def _contents(function: LoopFunction, start: _Place) -> dict[str, isl.Set]:
+    """Return the values that integer temporaries may hold: what is written to them."""
+    wanted = {
+        array.name
+        for array in function.arrays
+        if array.role is Role.TEMP and array.dtype.is_integer
+    }
+    wanted &= {
+        load.array
+        for expr in expressions(function.body)
+        for access in walk(expr)
+        if isinstance(access, Load | VectorLoad)
+        for index in access.index
+        for load in loads(index)
+    }
+    if not wanted:
+        return {}
+    finder = _Contents({a.name: a for a in function.arrays}, {})
+    finder.wanted = wanted
+    finder.body(function.body, start)
+    return {name: values for name, values in finder.values.items() if values is not None}
+
+
+class _Checker:
+    def __init__(self, arrays: dict[str, Array], contents: dict[str, isl.Set]) -> None:
+        self.arrays = arrays
+        self.contents = contents
+        self.unknowns = Unknowns()
+        self.seen: dict[str, None] = {}
+        self.faults: dict[str, str] = {}
+
+    def body(self, body: Body, place: _Place) -> None:
+        """Check a body; what a node that ends the execution excludes holds after it."""
+        waiting: list[Node] = []
+        for number, node in enumerate(body):
+            match node:
+                case DeclareArray() | AllocateArray():
+                    self.arrays[node.array.name] = node.array
+                case _:
+                    pass
+            waiting.append(node)
+            after = _known_after(node, body[number + 1 :])
+            if after is not None:
+                self.nodes(tuple(waiting), place)
+                waiting = []
+                place = self.where(place, after)
+        self.nodes(tuple(waiting), place)
+
+    def nodes(self, body: Body, place: _Place) -> None:
+        """Check nodes that run at the same iterations."""
+        own: list[Load | VectorLoad] = []
+        for node in body:
+            own += _accesses(node)
+        self.check(own, place)
+        for node in body:
+            match node:
+                case For():
+                    self.body(node.body, self.inside(place, node))
+                case If():
+                    self.body(node.then, self.branch(place, node.condition, node.then))
+                    negated = Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
+                    self.body(node.otherwise, self.branch(place, negated, node.otherwise))
+                case While():
+                    self.body(node.body, place)
+                case _:
+                    pass
+
+    # -- iterations
+
+    def inside(self, place: _Place, loop: For) -> _Place:
+        """Return the iterations of `loop`."""
+        frame = place.frame.inside(loop.iter)
+        domain = isl.Set.align_params(place.domain.add_dims(isl.dim_type.set, 1), frame.space)
+        lower, upper = map(self.unknowns.abstracted, (loop.lower, loop.upper))
+        for bound, make in ((lower, "at_least"), (upper, "below")):
+            frame, domain = self.wider(frame, domain, bound)
+            try:
+                domain = domain.intersect(getattr(frame, make)(loop.iter, bound))
+            except NotAffine:
+                continue
+        if loop.step != 1:
+            try:
+                domain = domain.intersect(frame.stepped(loop.iter, lower, loop.step))
+            except NotAffine:
+                pass
+        return _Place(frame, domain)
+
+    def branch(self, place: _Place, condition: Expr, body: Body) -> _Place:
+        """Return where `condition` holds; what `body` changes of it is left out."""
+        changes = written(body)
+        sets = set_locals(body)
+        for part in conjuncts(condition):
+            if not (reads(part) & changes or symbols(part) & sets):
+                place = self.where(place, part)
+        return place
+
+    def where(self, place: _Place, condition: Expr) -> _Place:
+        """Return the iterations at which `condition` holds, as far as it is known."""
+        frame, domain = place.frame, place.domain
+        for part in conjuncts(condition):
+            plain = self.unknowns.abstracted(part)
+            frame, domain = self.wider(frame, domain, plain)
+            try:
+                domain = domain.intersect(frame.condition(plain))
+            except NotAffine:
+                continue
+        return _Place(frame, domain)
+
+    def wider(self, frame: Frame, domain: isl.Set, expr: Expr) -> tuple[Frame, isl.Set]:
+        """Return frame and domain with every name in `expr` known."""
+        names = {p.name for p in walk(expr) if isinstance(p, Param | Symbol)}
+        new = sorted(names - set(frame.params) - set(frame.dims))
+        if not new:
+            return frame, domain
+        frame = Frame((*frame.params, *new), frame.dims)
+        domain = isl.Set.align_params(domain, frame.space)
+        for unknown, name in self.unknowns.names.items():
+            if name in new and isinstance(unknown, Load) and unknown.array in self.contents:
+                domain = domain.intersect_params(_holding(self.contents[unknown.array], name))
+        return frame, domain
+
+    # -- accesses
+
+    def check(self, accesses: list[Load | VectorLoad], place: _Place) -> None:
+        """Check accesses at one place, those that differ by constants together."""
+        groups: dict[tuple[str, int, tuple[tuple[Expr, int], ...]], _Range] = {}
+        for access in accesses:
+            self.seen[access.array] = None
+            last = len(access.index) - 1
+            for dim, index in enumerate(access.index):
+                width = access.lanes if isinstance(access, VectorLoad) and dim == last else 1
+                value = linear(self.unknowns.abstracted(index))
+                key = (access.array, dim, value.terms)
+                low, high = value.constant, value.constant + width - 1
+                known = groups.setdefault(key, _Range(low, high))
+                known.low, known.high = min(known.low, low), max(known.high, high)
+        for (name, dim, terms), bounds in groups.items():
+            if name in self.faults or name not in self.arrays:
+                continue
+            extent = self.unknowns.abstracted(self.arrays[name].shape[dim])
+            first = from_linear(Linear(bounds.low, terms))
+            last_ = from_linear(Linear(bounds.high, terms))
+            if not self.is_inside(place, first, last_, extent):
+                self.faults[name] = f"subscript {dim} may leave it: {show(first)}"
+
+    def is_inside(self, place: _Place, first: Expr, last: Expr, extent: Expr) -> bool:
+        """Tell whether `0 <= first` and `last < extent` at every iteration."""
+        frame, domain = place.frame, place.domain
+        for expr in (first, last, extent):
+            frame, domain = self.wider(frame, domain, expr)
+        try:
+            low = frame.pw(first).lt_set(frame.pw(integer(0)))
+            if not low.is_disjoint(domain):
+                return False
+            high = frame.pw(add(last, integer(1))).gt_set(frame.pw(extent))
+        except NotAffine:
+            return False
+        return bool(high.is_disjoint(domain))
+
+
+class _Contents(_Checker):
+    """The same walk, which only collects what is written into integer temporaries."""
+
+    wanted: set[str]
+
+    def __init__(self, arrays: dict[str, Array], contents: dict[str, isl.Set]) -> None:
+        super().__init__(arrays, contents)
+        self.values: dict[str, isl.Set | None] = {}
+
+    def nodes(self, body: Body, place: _Place) -> None:
+        """Collect values, then go on below."""
+        for node in body:
+            if isinstance(node, Assign) and node.target.array in self.wanted:
+                self.add(node.target.array, node.value, place)
+        super().nodes(body, place)
+
+    def check(self, accesses: list[Load | VectorLoad], place: _Place) -> None:
+        """Check nothing."""
+
+    def add(self, name: str, value: Expr, place: _Place) -> None:
+        """Note that `value` is written at `place`."""
+        plain = self.unknowns.abstracted(value)
+        frame, domain = self.wider(place.frame, place.domain, plain)
+        try:
+            here = isl.Map.from_pw_aff(frame.pw(plain)).intersect_domain(domain).range()
+        except NotAffine:
+            self.values[name] = None
+            return
+        if name not in self.values:
+            self.values[name] = here
+            return
+        known = self.values[name]
+        if known is not None:
+            self.values[name] = known.union(here)
+
+
+def _holding(values: isl.Set, name: str) -> isl.Set:
+    """Return the sizes at which the number called `name` is one of `values`."""
+    position = values.dim(isl.dim_type.param)
+    moved = values.move_dims(isl.dim_type.param, position, isl.dim_type.set, 0, 1)
+    return moved.set_dim_name(isl.dim_type.param, position, name).params()
+
+
+def _known_after(node: Node, rest: Body) -> Expr | None:
+    """Return what holds after a node that ends the execution under a condition."""
+    match node:
+        case If(then=then, otherwise=()) if then and isinstance(then[-1], Fail | Break):
+            pass
+        case _:
+            return None
+    if reads(node.condition) & written(rest) or symbols(node.condition) & set_locals(rest):
+        return None
+    return Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
+
+
+def _accesses(node: Node) -> Iterator[Load | VectorLoad]:
+    """Yield the accesses a node does itself."""
+    for expr in own_expressions(node):
+        yield from (p for p in walk(expr) if isinstance(p, Load | VectorLoad))
+    if isinstance(node, Assign):
+        yield node.target
+

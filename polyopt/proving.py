@@ -1,0 +1,93 @@
+"""Loops that may run: what was proven to be the program, the fastest form first.
+
+In: a program, loops in several forms.  Out: the first form whose certificate is complete.
+Refuses (PO0705): a program none of whose forms can be proven within the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from polyopt.emit.stops import stop_at_faults
+from polyopt.errors import BudgetError
+from polyopt.ir.budget import note_dropped, query
+from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node, While
+from polyopt.ir.program import Program
+from polyopt.proof import Certificate, certify
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """One way to run the program; `name` says in a few words what it has and others have not."""
+
+    name: str
+    make: Callable[[], LoopFunction]
+
+
+@dataclass(frozen=True, eq=False)
+class Proven:
+    """Loops and their complete certificate; `position` of the form that was taken."""
+
+    loops: LoopFunction
+    certificate: Certificate
+    position: int
+
+
+def first_proven(program: Program, forms: Sequence[Form]) -> Proven:
+    """Return the first of `forms` that is proven; those before it are noted as dropped."""
+    reason = "no form was tried"
+    for position, form in enumerate(forms):
+        try:
+            with query(f"proof of {form.name}", part=0.5):
+                loops = form.make()
+                certificate = certify(program, loops)
+        except BudgetError as error:
+            note_dropped(form.name, error)
+            reason = error.message
+            continue
+        if certificate.is_proven:
+            return Proven(loops, certificate, position)
+        reason = first_fault(certificate)
+        note_dropped(form.name, unproven(program.name, reason))
+    raise unproven(program.name, reason)
+
+
+def first_fault(certificate: Certificate) -> str:
+    """Return the first claim that is not proven, for people."""
+    fault = certificate.faults[0]
+    why = f" ({fault.reason})" if fault.reason else ""
+    return f"{fault.kind.value} of {fault.subject}{why}"
+
+
+def unproven(name: str, reason: str) -> BudgetError:
+    """Return the error that says what could not be proven."""
+    return BudgetError(
+        "PO0705",
+        f"`{name}`: the loops could not be proven to be the program: {reason}",
+        hint="give the proof more time with `budget=`, or compile a smaller part of the function",
+    )
+
+
+def plain_loops(function: LoopFunction) -> LoopFunction:
+    """Return loops as they were lowered, without lanes and copies; threads stay."""
+    return stop_at_faults(replace(function, body=_plain(function.body)))
+
+
+def _plain(body: Body) -> Body:
+    nodes: list[Node] = []
+    for node in body:
+        match node:
+            case For():
+                kind = node.kind
+                if kind in (LoopKind.VECTOR, LoopKind.UNROLL):
+                    kind = LoopKind.SEQUENTIAL
+                nodes.append(replace(node, kind=kind, body=_plain(node.body)))
+            case While():
+                nodes.append(replace(node, body=_plain(node.body)))
+            case If():
+                then, otherwise = _plain(node.then), _plain(node.otherwise)
+                nodes.append(replace(node, then=then, otherwise=otherwise))
+            case _:
+                nodes.append(node)
+    return tuple(nodes)
