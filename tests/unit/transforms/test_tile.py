@@ -7,7 +7,7 @@ import pytest
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
 from polyopt.schedule import source_schedule
-from polyopt.schedule.tree import find_band
+from polyopt.schedule.tree import bands, find_band
 from polyopt.transforms import Parallelize, Skew, Tile, Unroll, Vectorize
 from tests import scops
 from tests.checks import assert_computes, assert_illegal, assert_round_trip, story
@@ -47,6 +47,18 @@ def test_tiling_twice():
     assert [m.name for m in golden] == ["i_tile", "j_tile"]
 
 
+def test_four_levels():
+    steps = [Tile("L0" + ".point" * level, (8 // 2**level + 1, 3)) for level in range(4)]
+    schedule = assert_computes(scops.transposed(), *steps, Parallelize("L0.tile[0]"))
+    assert [band.label for band in bands(schedule.tree)] == [
+        "L0.tile",
+        "L0.point.tile",
+        "L0.point.point.tile",
+        "L0.point.point.point.tile",
+        "L0.point.point.point.point",
+    ]
+
+
 def test_a_stencil_is_tiled_after_its_skew():
     assert_illegal(scops.diagonal(), "PO0311", Tile("L0", (2, 2)))
     assert_computes(scops.diagonal(), Skew("j", "i", 1), Tile("L0", (2, 2)))
@@ -60,7 +72,7 @@ def test_witness_of_a_reversed_dependence():
     assert witness.target == ("S0", (3, 1))
     assert witness.cell == (2, 2)
     assert dict(witness.params) == {"N": 4}
-    assert error.hint == "legal after a skew: skew(j, i, 1); tile(L0, 2, 2)"
+    assert error.hint == "legal with a loop reversed: reverse(j); tile(L0, 2, 2)"
     assert "reverses a dependence at loop `j_tile`" in error.message
 
 
