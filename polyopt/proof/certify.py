@@ -30,6 +30,7 @@ from polyopt.proof.rolling import rolled
 from polyopt.proof.source import NotForwarded, SourcePart, source_part
 from polyopt.proof.storage import check_storage
 from polyopt.proof.values import Differs, Match, match_statement
+from polyopt.proof.widths import check_widths
 
 
 def certify(program: Program, function: LoopFunction) -> Certificate:
@@ -43,6 +44,7 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     bound = bound_names(program)
     path = Path((*function.params, *bound), context_of(program))
     yield from check_bounds(function, path.params, path.context)
+    yield check_widths(function, bound)
     plain = without_registers(without_stops(function.body, faults), path, frozenset(bound))
     plain = rolled(one_lane(plain, names), names)
     if program.is_static:
@@ -64,10 +66,8 @@ def bound_names(program: Program) -> tuple[str, ...]:
 
 def context_of(program: Program) -> isl.Set:
     """Return what is known of the sizes wherever the function is."""
-    if program.is_static:
-        return program.scop.context
     sizes = [s.param for s in program.signature.sizes if isinstance(s, SizeOf)]
-    frame = Frame(tuple(sizes))
+    frame = Frame(program.scop.params if program.is_static else tuple(sizes))
     result = frame.universe
     for name in sizes:
         result = result.intersect(
@@ -78,7 +78,8 @@ def context_of(program: Program) -> isl.Set:
             result = result.intersect(frame.condition(check.condition))
         except NotAffine:
             continue
-    return result.params()
+    known = result.params()
+    return known.intersect(program.scop.context) if program.is_static else known
 
 
 def _is_temporary(scop: Scop) -> Callable[[str], bool]:
