@@ -24,6 +24,9 @@ class Layout(Enum):
     STRIDED = "strided"  # every stride is passed, in elements; negative and zero allowed
 
 
+LARGEST_SIZE = 2**53
+"""No size is larger: calls check it, so that index arithmetic stays within 64 bits."""
+
 NO_AXIS = -1
 """For a dimension of length 1 that runs along no dimension of the owner."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyopt.ir.expr import Compare, CompareOp, Const, Expr, Load, Unary, UnaryOp, loads
+from polyopt.ir.expr import Compare, CompareOp, Const, Expr, Load, Symbol, Unary, UnaryOp, loads
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -83,14 +83,24 @@ def without_stops(body: Body, faults: frozenset[str]) -> Body:
     for node in body:
         if _is_stop(node, faults):
             continue
-        if isinstance(node, Fail) and node.statement and faults:
-            (array,) = faults
-            target = Load(array, (Const(node.fault, DType.INT64),), DType.UINT8)
-            one = Const(1, DType.UINT8)
-            node = Assign(target, one, node.statement, node.instance)
+        match node:
+            case Fail() if node.statement and faults:
+                node = _noted(node, faults)
+            case If(condition=Compare(op=CompareOp.NE, left=Symbol()), then=(Fail() as fail,)):
+                if faults and not node.otherwise:
+                    node = If(node.condition, (_noted(fail, faults),))
+            case _:
+                pass
         inner = tuple(without_stops(part, faults) for part in bodies(node))
         found.append(with_bodies(node, inner))
     return tuple(found)
+
+
+def _noted(fail: Fail, faults: frozenset[str]) -> Assign:
+    """Return the assignment that notes the fault at which the loops end."""
+    (array,) = faults
+    target = Load(array, (Const(fail.fault, DType.INT64),), DType.UINT8)
+    return Assign(target, Const(1, DType.UINT8), fail.statement, fail.instance)
 
 
 def _is_stop(node: Node, faults: frozenset[str]) -> bool:

@@ -1,0 +1,161 @@
+"""Index arithmetic fits 64 bits, in every step of every bound, condition and subscript.
+
+In: the loops as they are printed.  Out: one claim.  Intervals (Moore, "Interval Analysis", 1966),
+with sizes within `LARGEST_SIZE`, which every call checks; arithmetic on data is the source's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    Param,
+    Select,
+    Symbol,
+    Unary,
+    UnaryOp,
+    VectorLoad,
+    children,
+    show,
+)
+from polyopt.ir.loops import Assign, Body, For, LoopFunction
+from polyopt.ir.source import LARGEST_SIZE, SizeOf
+from polyopt.ir.types import DType
+from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.nodes import bodies, own_expressions
+
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+class _TooWide(Exception):
+    """A step may leave 64 bits."""
+
+    def __init__(self, expr: Expr) -> None:
+        super().__init__(show(expr))
+
+
+@dataclass(frozen=True, slots=True)
+class _Interval:
+    low: int
+    high: int
+
+
+def check_widths(function: LoopFunction, bound: tuple[str, ...]) -> Claim:
+    """Return whether no step of index arithmetic overflows; `bound` are sizes found on the way."""
+    sizes = {s.param for s in function.signature.sizes if isinstance(s, SizeOf)}
+    any_size = _Interval(-LARGEST_SIZE, LARGEST_SIZE)
+    known = dict.fromkeys((*function.params, *bound), any_size)
+    known |= dict.fromkeys(sizes & set(known), _Interval(0, LARGEST_SIZE))
+    formula = f"sizes of -{LARGEST_SIZE} to {LARGEST_SIZE}"
+    try:
+        _body(function.body, known)
+    except _TooWide as error:
+        return Claim(
+            ClaimKind.WIDTH, "index arithmetic", Verdict.OPEN, formula, f"{error} may overflow"
+        )
+    return Claim(ClaimKind.WIDTH, "index arithmetic", Verdict.PROVEN, formula)
+
+
+def _body(body: Body, known: Mapping[str, _Interval]) -> None:
+    for node in body:
+        for expr in own_expressions(node):
+            _visit(expr, known)
+        inner = dict(known)
+        if isinstance(node, For):
+            inner.pop(node.iter, None)
+            lower, upper = _interval(node.lower, known), _interval(node.upper, known)
+            if lower is not None and upper is not None:
+                highest = max(lower.low, upper.high - 1)
+                if highest + node.step > MOST:
+                    raise _TooWide(node.upper)
+                inner[node.iter] = _Interval(lower.low, highest)
+        if isinstance(node, Assign):
+            for part in node.target.index:
+                _interval(part, known)
+        for part in bodies(node):
+            _body(part, inner)
+
+
+def _visit(expr: Expr, known: Mapping[str, _Interval]) -> None:
+    """Check the index arithmetic in an expression: all of a bound, the subscripts of a value."""
+    if expr.dtype is DType.INT64:
+        _interval(expr, known)
+        return
+    for part in children(expr):
+        _visit(part, known)
+
+
+def _interval(expr: Expr, known: Mapping[str, _Interval]) -> _Interval | None:
+    """Return the values of `expr`, None for what depends on data; raises `_TooWide`."""
+    match expr:
+        case Const(value=bool() | int()):
+            value = int(expr.value.real)
+            return _Interval(value, value)
+        case Iter(name=name) | Param(name=name) | Symbol(name=name):
+            return known.get(name)
+        case Load() | VectorLoad():
+            for part in expr.index:
+                _interval(part, known)
+            return None
+        case Unary(op=UnaryOp.NEG):
+            inner = _interval(expr.operand, known)
+            return None if inner is None else _fits(expr, -inner.high, -inner.low)
+        case Binary() if expr.dtype is DType.INT64:
+            return _binary(expr, known)
+        case Select():
+            _visit(expr.condition, known)
+            return _either(_interval(expr.then, known), _interval(expr.otherwise, known))
+        case _:
+            for part in children(expr):
+                _visit(part, known)
+            return None
+
+
+def _either(one: _Interval | None, two: _Interval | None) -> _Interval | None:
+    if one is None or two is None:
+        return None
+    return _Interval(min(one.low, two.low), max(one.high, two.high))
+
+
+def _binary(expr: Binary, known: Mapping[str, _Interval]) -> _Interval | None:
+    left, right = _interval(expr.left, known), _interval(expr.right, known)
+    if left is None or right is None:
+        return None
+    match expr.op:
+        case BinaryOp.ADD:
+            return _fits(expr, left.low + right.low, left.high + right.high)
+        case BinaryOp.SUB:
+            return _fits(expr, left.low - right.high, left.high - right.low)
+        case BinaryOp.MUL:
+            ends = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
+            return _fits(expr, min(ends), max(ends))
+        case BinaryOp.MIN:
+            return _Interval(min(left.low, right.low), min(left.high, right.high))
+        case BinaryOp.MAX:
+            return _Interval(max(left.low, right.low), max(left.high, right.high))
+        case BinaryOp.FLOORDIV:
+            return _quotient(left, right)
+        case BinaryOp.MOD if right.low > 0:
+            return _Interval(0, right.high - 1)
+        case _:
+            return None
+
+
+def _quotient(left: _Interval, right: _Interval) -> _Interval | None:
+    if right.low <= 0 <= right.high:
+        return None
+    ends = [a // b for a in (left.low, left.high) for b in (right.low, right.high)]
+    return _Interval(min(ends), max(ends))
+
+
+def _fits(expr: Expr, low: int, high: int) -> _Interval:
+    if low < LEAST or high > MOST:
+        raise _TooWide(expr)
+    return _Interval(low, high)
