@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -24,7 +24,7 @@ from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError, decode, encode
 from polyopt.ir.source import Source
 from polyopt.ir.wellformed import check_loops, check_program
-from polyopt.proof import Certificate
+from polyopt.proof import Certificate, certify
 
 FORMAT = "polyopt-certificate 1"
 SUFFIX = ".certificate.json"
@@ -176,15 +176,6 @@ def emitted(artefact: Artefact, name: str) -> Source:
         raise
     except Exception as error:  # well-typed records need not be a kernel: undeclared arrays, say
         raise _malformed(name, f"its loops are no kernel ({type(error).__name__})") from None
-
-
-def certify(program: Program, loops: LoopFunction) -> Certificate:
-    """Return the certificate of `loops`; one without claims as long as no proof is at hand."""
-    import polyopt.proof
-
-    found: Callable[[Program, LoopFunction], Certificate] | None
-    found = getattr(polyopt.proof, "certify", None)
-    return found(program, loops) if callable(found) else Certificate(loops.name, ())
 
 
 def proven_again(artefact: Artefact, name: str) -> Certificate:

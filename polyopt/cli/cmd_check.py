@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import click
 
-from polyopt.artefact import certify
 from polyopt.cli.artefacts import check_artefact, faults, find_artefacts
 from polyopt.cli.console import (
     has_colour,
@@ -41,6 +40,7 @@ from polyopt.cli.subjects import Chosen, choose
 from polyopt.cli.typespec import parse_sizes
 from polyopt.errors import InternalError, Loc, PolyoptError, ScheduleError, UsageError, render
 from polyopt.frontend.claimed import LoopClaim, Said, Unclear, claims_in
+from polyopt.proof import certify
 from polyopt.report.claims import Subject
 from polyopt.report.findings import Accepted, Finding, Report, Skipped, Verdict
 from polyopt.transforms import show_schedules

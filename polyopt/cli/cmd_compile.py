@@ -102,8 +102,13 @@ def _place(output: str, name: str) -> tuple[Path, str]:
 def _certificate(program: Program, compilation: Compilation) -> str | None:
     """Return the text of the certificate; None, with a word, where it cannot be recorded."""
     try:
-        return artefact_text(program, compilation.loops, compilation.source,
-                             compilation.schedule_text)  # fmt: skip
+        return artefact_text(
+            program,
+            compilation.loops,
+            compilation.source,
+            compilation.schedule_text,
+            compilation.certificate,
+        )
     except RecordError as error:
         talk(f"no certificate: the program cannot be recorded: {error}")
         return None

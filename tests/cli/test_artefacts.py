@@ -14,16 +14,12 @@ from typing import Any
 import pytest
 
 import polyopt as po
-import polyopt.proof
 from polyopt.artefact import digest_of, read_artefact, sealed
 from polyopt.emit import emit_c
 from polyopt.errors import PolyoptError
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.record import decode
 
-pytestmark = pytest.mark.skipif(
-    not callable(getattr(polyopt.proof, "certify", None)), reason="the proof is not at hand"
-)
 SOURCE = """\
 def heat(u, v):
     n = u.shape[0]
@@ -233,7 +229,7 @@ def test_the_cache_keeps_the_certificate(write, tmp_path, monkeypatch):
     write("warm_source.py", SOURCE)
     heat = importlib.import_module("warm_source").heat
     first, second = (po.kernel(heat).compile() for _ in range(2))
-    assert first.timings.keys() > second.timings.keys() == {"cache"}
+    assert second.timings.keys() == {"cache"}
     text = second.certificate_text
     assert text is not None
     assert text == first.certificate_text
