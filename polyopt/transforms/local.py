@@ -12,8 +12,8 @@ from functools import partial
 
 import islpy as isl
 
-from polyopt.ir.affine import index_box, index_map, set_space
-from polyopt.ir.expr import Expr, Iter, Load, add, normalize, show, substitute
+from polyopt.ir.affine import condition_set, index_box, index_map, set_space
+from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, add, normalize, show, substitute
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.schedule.dataflow import within
 from polyopt.transforms.accesses import redirected
@@ -107,7 +107,12 @@ class Local:
         element = Load(self.source.name, index, self.source.dtype)
         space = set_space(scop.params, name, iters)
         to_cell = index_map(isl.Set.universe(space), self.array.name, cell.index)
-        domain = to_cell.intersect_range(cells).domain().coalesce()
+        domain = to_cell.intersect_range(cells).domain()
+        for loop, side in zip(loops, self.loops, strict=True):
+            if side.is_single:  # no subscript of the cell says where the loop is
+                here = Compare(CompareOp.EQ, Iter(loop), side.origin)
+                domain = domain.intersect(condition_set(here, space))
+        domain = domain.coalesce()
         if not out:
             to_element = index_map(isl.Set.universe(space), self.source.name, index)
             domain = self._rounded(domain, to_element)

@@ -89,7 +89,10 @@ def enumerate_kernel(
     source = SourceRun(program, _world(terms, program.arrays, sizes, given, scalars))
     fault = source.run()
     expected = len(terms.tainted)
-    kernel = KernelRun(function, _world(terms, function.arrays, sizes, given, scalars))
+    opened = frozenset(
+        s.name for scop in program.scops for s in scop.statements if s.is_reassociable
+    )
+    kernel = KernelRun(function, _world(terms, function.arrays, sizes, given, scalars), opened)
     at = tuple(sizes.items())
     try:
         other = kernel.run()

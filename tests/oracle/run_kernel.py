@@ -57,11 +57,13 @@ class _Left(Exception):
 class KernelRun:
     """A kernel on its way; `executed` counts the instances that nodes say they are.
 
-    `named` are the statements that nodes name: others are part of the expressions that used them.
+    `open` are the statements whose operands the source leaves without an order.  `named` are those
+    that nodes name: others are part of the expressions that used them.
     """
 
     function: LoopFunction
     world: World
+    open: frozenset[str]
     executed: Counter[Instance] = field(default_factory=Counter)
     named: set[str] = field(default_factory=set)
 
@@ -143,9 +145,12 @@ class KernelRun:
             case _:
                 assert_never(node)
 
-    def joins(self, statement: str) -> bool | None:
-        """Tell whether the order of a node's outermost operation is open, for all or for copies."""
-        return True if statement in self.function.reassociable else False if statement else None
+    def joins(self, statement: str) -> bool:
+        """Tell whether the order of a node's outermost operation is open.
+
+        Nodes that are no statement of the source only copy, or combine what was split.
+        """
+        return not statement or statement in self.open
 
     def note(self, node: Assign | Declare | SetLocal, lanes: int) -> Action:
         if not node.statement:

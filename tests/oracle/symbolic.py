@@ -183,10 +183,10 @@ def lanes_of(expr: Expr) -> int:
             return max((lanes_of(part) for part in children(expr)), default=1)
 
 
-def compile_lanes(expr: Expr, joins: bool | None = False) -> LaneThunk:
+def compile_lanes(expr: Expr, joins: bool = False) -> LaneThunk:
     """Return a function from a world to the value of `expr` in every lane.
 
-    `joins`: the outermost operator's order is open; None: where an operand was joined before.
+    `joins`: the order of the outermost operator's operands is open.
     """
     match expr:
         case _ if lanes_of(expr) == 1:
@@ -231,7 +231,7 @@ def _read_local(world: World, expr: Symbol) -> Lanes:
     return local.values
 
 
-def compile_value(expr: Expr, joins: bool | None = False) -> Thunk:
+def compile_value(expr: Expr, joins: bool = False) -> Thunk:
     """Return a function from a world to the value of `expr`, which has one lane."""
     match expr:
         case Const():
@@ -293,7 +293,7 @@ def _int(world: World, value: Value) -> int:
 Operation: TypeAlias = Callable[[World, Lanes], Value]
 
 
-def operation(expr: Expr, joins: bool | None = False) -> Operation:
+def operation(expr: Expr, joins: bool = False) -> Operation:
     """Return the function of a world and operands that is `expr`'s outermost operation."""
     match expr:
         case Unary():
@@ -304,8 +304,8 @@ def operation(expr: Expr, joins: bool | None = False) -> Operation:
             return _compare(expr)
         case Cast():
             return _cast(expr)
-        case Call(func=MathFunc.FMA) if joins is not False:
-            return _fused(expr, joins)
+        case Call(func=MathFunc.FMA) if joins:
+            return _fused(expr)
         case Call():
             return lambda world, args: world.terms.made(expr, args)
         case Select():
@@ -341,12 +341,12 @@ def _unary(expr: Unary) -> Operation:
     return run
 
 
-def _binary(expr: Binary, joins: bool | None) -> Operation:
+def _binary(expr: Binary, joins: bool) -> Operation:
     dtype, op = expr.dtype, expr.op
     pure, is_ring = PURE.get(op), dtype in WIDE and op in RING
     joining = BinaryOp.ADD if op is BinaryOp.SUB else op
     is_float = dtype.is_float or dtype.is_complex
-    can_join = joins is not False and joining in JOINING and (op is joining or is_float)
+    can_join = joins and joining in JOINING and (op is joining or is_float)
 
     def run(world: World, args: Lanes) -> Value:
         left, right = args
@@ -359,7 +359,7 @@ def _binary(expr: Binary, joins: bool | None) -> Operation:
             right = negated(terms, right)
         if joining in JOINING and terms.neutral_in(joining, args):
             return terms.joined(joining, dtype, left, right)
-        if can_join and (joins or terms.is_open(joining, left) or terms.is_open(joining, right)):
+        if can_join:
             return terms.joined(joining, dtype, left, right)
         if is_ring:
             code = RING[op](code_of(left), code_of(right)) & (2**64 - 1)
@@ -403,16 +403,13 @@ def multiplied(terms: Terms, dtype: DType, left: Value, right: Value) -> Value:
     return terms.negated(found) if minus else found
 
 
-def _fused(expr: Call, joins: bool | None) -> Operation:
+def _fused(expr: Call) -> Operation:
     """Return `a * b + c` for a fused operation that the source's order allows."""
     dtype = expr.dtype
 
     def run(world: World, args: Lanes) -> Value:
-        terms = world.terms
-        product = multiplied(terms, dtype, args[0], args[1])
-        if joins or terms.is_open(BinaryOp.ADD, args[2]):
-            return terms.joined(BinaryOp.ADD, dtype, args[2], product)
-        return terms.made(expr, args)
+        product = multiplied(world.terms, dtype, args[0], args[1])
+        return world.terms.joined(BinaryOp.ADD, dtype, args[2], product)
 
     return run
 

@@ -202,13 +202,6 @@ class Terms:
         """Tell whether one of `args` is the neutral element of `op`."""
         return any(isinstance(arg, Term) and arg.name == f"neutral {op.value}" for arg in args)
 
-    def is_open(self, op: BinaryOp, value: Value) -> bool:
-        """Tell whether `value` was joined by `op`, or is its neutral element."""
-        if not isinstance(value, Term):
-            return False
-        is_bag = value.bag is not None and value.bag.op is op
-        return is_bag or value.name == f"neutral {op.value}"
-
     def known(self, value: Value) -> Number:
         """Return the number of a value; terms below it are computed once, in no recursion."""
         if not isinstance(value, Term):

@@ -84,6 +84,20 @@ def test_subscripts_from_data():
     assert "A_pack[max(P_pack[j], 0)" in text or "A_pack[min(max(P_pack[j], 0), M - 1)]" in text
 
 
+def test_loops_of_one_iteration():
+    scop = read(
+        """
+        for i in range(1):
+            for j in range(N):
+                A[j] = A[j + 1]
+        """,
+        "A[N + 1]",
+        "N",
+    )
+    assert_computes(scop, Pack("A", "i"))
+    assert_computes(scop, Tile("L0", (1, 4)), Pack("A", "L0.tile[0]"))
+
+
 def test_iterations_share_memory_unless_they_run_together():
     """The copy has the shape of what one iteration uses, times the iterations that overlap."""
     scop = scops.gemm()
