@@ -83,7 +83,7 @@ COMMAND: dict[str, Entry] = {
     "PO0617": Entry(
         "results differ from the Python function's by more than rounding explains",
         "polyopt run f.py:f --check",
-        "try --schedule source; if the difference stays, please report it with the program",
+        "`polyopt bisect` names the step to blame; please report it with the program",
     ),
     "PO0619": Entry(
         "the chosen sizes do not fit the program",
