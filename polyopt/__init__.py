@@ -17,7 +17,7 @@ _HOMES = {
         "ArgumentError", "BudgetError", "EmitError", "FrontendError", "IllegalSchedule",
         "InternalError", "PolyoptError", "ScheduleError", "ToolchainError", "UsageError",
     ),
-    "polyopt.runtime.notices": ("CacheWarning", "ForkWarning", "PolyoptWarning"),
+    "polyopt.runtime.notices": ("BudgetWarning", "CacheWarning", "ForkWarning", "PolyoptWarning"),
     "polyopt.frontend.annotations": (
         "bool_", "c64", "c128", "f32", "f64",
         "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64",
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     )
     from polyopt.frontend.argtypes import ArrayType, ConstType, ScalarType
     from polyopt.frontend.markers import parallel, prange
-    from polyopt.runtime.notices import CacheWarning, ForkWarning, PolyoptWarning
+    from polyopt.runtime.notices import BudgetWarning, CacheWarning, ForkWarning, PolyoptWarning
     from polyopt.schedule import Schedule, Witness
     from polyopt.targets import FpMode, Machine, Options, detect_machine
     from polyopt.tracing.arrays import LazyArray, lazy, tensor
@@ -112,6 +112,7 @@ __all__ = [
     "ArgumentError",
     "ArrayType",
     "BudgetError",
+    "BudgetWarning",
     "CacheWarning",
     "CompiledGraph",
     "CompiledKernel",

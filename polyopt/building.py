@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +22,9 @@ from polyopt.machine import Machine
 from polyopt.runtime import build as builder
 from polyopt.runtime.fingerprint import fingerprint, versions
 from polyopt.runtime.library import Loaded, load_extension, load_foreign
+from polyopt.runtime.notices import BudgetWarning, notice
 from polyopt.runtime.records import RecordError, from_json, to_json
-from polyopt.runtime.store import Entry, open_store
+from polyopt.runtime.store import Entry, Store, open_store
 from polyopt.runtime.threads import thread_count
 from polyopt.runtime.toolchain import Compiler, find_compiler, processor_features
 from polyopt.specialize import weak_flags
@@ -30,16 +33,27 @@ from polyopt.targets import Options, detect_machine, seconds_to_compile
 if TYPE_CHECKING:
     from polyopt.pipeline import Compilation
 
+ARTEFACT = "certificate.json.z"
+"""The file of a cache entry with the certificate; it is unpacked when somebody asks for it."""
+
+
+FIRST = 0.6  # of the time that is left: what the C compiler may take to optimize
+SHORTEST = 0.8  # seconds: less is not enough for any kernel
+
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A kernel ready to be called; `stages` is None when it came from the cache."""
+    """A kernel ready to be called; `stages` is None when it came from the cache.
+
+    `artefact` is then what the cache keeps of its certificate, packed.
+    """
 
     source: Source
     loaded: Loaded
     schedule_text: str
     stages: Compilation | None
     timings: dict[str, float]
+    artefact: bytes | None = None
 
 
 def build_kernel(
@@ -61,7 +75,7 @@ def build_kernel(
         if path is not None:
             loaded = _load(path, known.source, weak, foreign, threads)
             timings = {"cache": time.perf_counter() - start}
-            return Built(known.source, loaded, known.schedule, None, timings)
+            return Built(known.source, loaded, known.schedule, None, timings, known.artefact)
     try:
         stages = compile_stages(function, types, options, machine)
     except NeedConstant as need:
@@ -70,17 +84,56 @@ def build_kernel(
         raise
     source = stages.source
     texts = _texts(source, foreign)
-    library_key = builder.library_key(texts, compiler)
+    left = seconds_to_compile(options) - (time.perf_counter() - start)
     begun = time.perf_counter()
-    with builder.library(store, compiler, texts, library_key) as path:
+    with _library(store, compiler, texts, left) as (path, texts, refused):
         stages.timings["build"] = time.perf_counter() - begun
         begun = time.perf_counter()
         loaded = _load(path, source, weak, foreign, threads)
         stages.timings["load"] = time.perf_counter() - begun
+    library_key = builder.library_key(texts, compiler)
+    if refused is not None:
+        stages = stages.without("the C compiler's optimization", refused)
+    warn_of(stages, seconds_to_compile(options))
     text = stages.schedule_text
     if key is not None:
-        store.write("kernels", key, _remember(source, text, library_key))
+        store.write("kernels", key, _remember(source, text, library_key, stages))
     return Built(source, loaded, text, stages, stages.timings)
+
+
+@contextmanager
+def _library(
+    store: Store, compiler: Compiler, texts: builder.Texts, left: float
+) -> Iterator[tuple[Path, builder.Texts, builder.TooSlow | None]]:
+    """Give the library and the texts it was made of: quick ones, if the others take too long."""
+    with ExitStack() as stack:
+
+        def made(chosen: builder.Texts, seconds: float) -> Path:
+            key = builder.library_key(chosen, compiler)
+            return stack.enter_context(builder.library(store, compiler, chosen, key, seconds))
+
+        start = time.perf_counter()
+        refused = None
+        try:
+            path = made(texts, max(left * FIRST, SHORTEST))
+        except builder.TooSlow as error:
+            refused = error
+            texts = replace(texts, quick=True)
+            path = made(texts, max(left - (time.perf_counter() - start), SHORTEST))
+        yield path, texts, refused
+
+
+def warn_of(stages: Compilation, seconds: float) -> None:
+    """Warn of a kernel that is slower than it might be, because compiling took too long."""
+    hurried = [d.what for d in stages.dropped if d.code in ("PO0703", "PO0504")]
+    if hurried:
+        name = stages.program.name
+        left_out = ", ".join(dict.fromkeys(hurried))
+        notice(
+            BudgetWarning,
+            f"`{name}` was not compiled as well as it can be in {seconds:g} s, without: "
+            f"{left_out}; allow more with POLYOPT_BUDGET or the option `budget`",
+        )
 
 
 def compile_stages(
@@ -169,14 +222,36 @@ class _Known:
     source: Source
     schedule: str
     library: str
+    artefact: bytes | None
 
 
-def _remember(source: Source, schedule: str, library: str) -> dict[str, bytes]:
-    return {
+def _remember(source: Source, schedule: str, library: str, stages: Compilation) -> dict[str, bytes]:
+    files = {
         "source.json": json.dumps(to_json(source)).encode(),
         "schedule.txt": schedule.encode(),
         "library.key": library.encode(),
     }
+    text = None if stages.certificate is None else artefact_of(stages)
+    return files if text is None else {**files, ARTEFACT: zlib.compress(text.encode(), 6)}
+
+
+def artefact_of(stages: Compilation) -> str | None:
+    """Return the text of the certificate file, None where the program cannot be recorded."""
+    from polyopt.artefact import artefact_text
+    from polyopt.ir.record import RecordError as Unrecorded
+
+    if stages.written is None:
+        return None
+    try:
+        return artefact_text(stages.written, stages.loops, stages.source, stages.schedule_text,
+                             stages.certificate)  # fmt: skip
+    except Unrecorded:
+        return None
+
+
+def unpacked(artefact: bytes) -> str:
+    """Return the text of a certificate file that the cache keeps."""
+    return zlib.decompress(artefact).decode()
 
 
 def _recall(entry: Entry) -> _Known | None:
@@ -187,6 +262,7 @@ def _recall(entry: Entry) -> _Known | None:
         source = from_json(json.loads(entry.text("source.json")))
         if not isinstance(source, Source):
             return None
-        return _Known(source, entry.text("schedule.txt"), entry.text("library.key"))
+        artefact = entry.files.get(ARTEFACT)
+        return _Known(source, entry.text("schedule.txt"), entry.text("library.key"), artefact)
     except (RecordError, KeyError, ValueError):
         return None

@@ -10,25 +10,31 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import TypeAlias, TypeVar
 
 from polyopt.emit import emit_c, optimize_loops
 from polyopt.emit.lower import lower
-from polyopt.errors import BudgetError, ScheduleError
-from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, query
+from polyopt.errors import BudgetError, PolyoptError, ScheduleError
+from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, optional, query
 from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node, While
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Scop
 from polyopt.ir.source import Source
 from polyopt.machine import Machine
+from polyopt.proof import Certificate
 from polyopt.schedule import Schedule, source_schedule
+from polyopt.schedule.postponed import written_order
+from polyopt.schedule.reductions import reassociated
 from polyopt.schedule.regions import settle_regions
 from polyopt.strategy import auto_schedule
-from polyopt.targets import Options, seconds_to_compile
+from polyopt.targets import FpMode, Options, seconds_to_compile
 from polyopt.transforms import parse_schedules, show_schedules
 
 LOWER_BUDGET = 10_000_000
 """isl operations that making a schedule's loops may take; a second is about three million."""
+MANY = 3  # static control parts: of more, each may use a third of `MOST`
+MOST = 0.8  # of the time that is left, for what can be done without
 
 AfterStage: TypeAlias = Callable[[str, object], None]
 _Value = TypeVar("_Value")
@@ -39,6 +45,7 @@ class Compilation:
     """What each stage made; `timings` in seconds by the stage's name.
 
     `dropped` names what the budget did not suffice for, `costs` what each kind of question took.
+    `written` is the program as the front end read it, which `certificate` is about.
     """
 
     program: Program
@@ -48,6 +55,12 @@ class Compilation:
     timings: dict[str, float]
     dropped: tuple[Dropped, ...] = ()
     costs: dict[str, Cost] = field(default_factory=dict)
+    written: Program | None = None
+    certificate: Certificate | None = None
+
+    def without(self, what: str, error: PolyoptError) -> Compilation:
+        """Return the same, with something more that was left out."""
+        return replace(self, dropped=(*self.dropped, Dropped(what, error.message, error.code)))
 
     @property
     def schedule(self) -> Schedule:
@@ -97,6 +110,7 @@ def _compile(
             after_stage(name, value)
         return value
 
+    program = with_mode(program, options)
     settled = program
     if not program.is_static:
         settled = stage("regions", lambda: _settled(program))
@@ -107,22 +121,25 @@ def _compile(
         if options.schedule is not None:
             raise
         note_dropped("the automatic schedule", error)
-        schedules = stage("schedule", lambda: tuple(map(source_schedule, settled.scops)))
+        schedules = stage("schedule", lambda: tuple(map(_source, settled.scops)))
         lowered = stage("lower", lambda: bounded_lower(schedules, settled))
     wanted = sequential(lowered) if options.threads == 1 else lowered
     loops = stage("optimize", lambda: optimize_loops(wanted, target, options.fp.value))
     source = stage("emit", lambda: emit_c(loops))
     dropped = tuple(dict.fromkeys(budget.dropped))
-    return Compilation(settled, schedules, loops, source, timings, dropped, budget.costs)
+    return Compilation(settled, schedules, loops, source, timings, dropped, budget.costs, program)
 
 
 def _settled(program: Program) -> Program:
     """Return `program` with its regions judged, or as it is when that takes too long."""
-    try:
+    with optional("parallel regions"):
         return settle_regions(program)
-    except BudgetError as error:
-        note_dropped("parallel regions", error)
-        return program
+    return program
+
+
+def with_mode(program: Program, options: Options) -> Program:
+    """Return `program` with the order of its reductions open, if the mode does not keep it."""
+    return program if options.fp is FpMode.STRICT else reassociated(program)
 
 
 def bounded_lower(schedules: Sequence[Schedule], program: Program) -> LoopFunction:
@@ -140,18 +157,32 @@ def choose_schedules(program: Program, options: Options, machine: Machine) -> tu
     """Return the schedules the options ask for, proven, one for each static control part."""
     match options.schedule:
         case None:
-            return tuple(_automatic(scop, machine) for scop in program.scops)
+            shares = [MOST / min(number, MANY) for number in range(len(program.scops), 0, -1)]
+            return tuple(map(_automatic, program.scops, repeat(machine), shares))
         case "source":
-            return tuple(map(source_schedule, program.scops))
+            return tuple(map(_source, program.scops))
         case text:
             return parse_schedules(tuple(map(source_schedule, program.scops)), text)
 
 
-def _automatic(scop: Scop, machine: Machine) -> Schedule:
-    """Return the automatic schedule; statements without loops have nothing to choose."""
-    if not any(statement.iters for statement in scop.statements):
+def _automatic(scop: Scop, machine: Machine, part: float = 1.0) -> Schedule:
+    """Return the automatic schedule, made in a part of the time that is left.
+
+    Statements without loops have nothing to choose; what cannot be analysed in time runs as
+    written.
+    """
+    with optional("the automatic schedule", part=part):
+        if not any(statement.iters for statement in scop.statements):
+            return source_schedule(scop)
+        return auto_schedule(scop, machine)
+    return written_order(scop)
+
+
+def _source(scop: Scop) -> Schedule:
+    """Return the order of the source, with dependences if there is time for them."""
+    with optional("private scalars", part=MOST):
         return source_schedule(scop)
-    return auto_schedule(scop, machine)
+    return written_order(scop)
 
 
 def only_schedule(program: Program, schedules: tuple[Schedule, ...]) -> Schedule:

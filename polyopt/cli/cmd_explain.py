@@ -67,6 +67,9 @@ def command(
     program = prepared.program
     numerics = Section("numerics", show_contract(contract))
     sections = (*explain(program, compilation.schedules), numerics)
+    if compilation.dropped:
+        left_out = tuple(f"{d.what}: {d.reason} [{d.code}]" for d in compilation.dropped)
+        sections = (*sections, Section("left out", left_out))
     if timing:
         timings = {"frontend": prepared.seconds, **compilation.timings}
         costs = compilation.costs

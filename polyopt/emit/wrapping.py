@@ -10,6 +10,7 @@ import re
 
 WIDTH = 100
 
+_AHEAD = 8  # characters: more than the pattern looks beyond a break
 _BREAK = re.compile(r" (?=(?:[-+*/%&|^?:<>=]|&&|\|\||<<|>>|[<>=!+*/-]=) )|(?<=[,;]) ")
 
 
@@ -36,6 +37,7 @@ def _lines(line: str, width: int) -> list[str]:
 def _best_break(line: str, width: int) -> int | None:
     """Return the position of the space to break at: after `;`, least nested, rightmost."""
     start = len(line) - len(line.lstrip(" "))
+    line = line[: width + _AHEAD]
     depth = _depths(line)
     places = [m.start() for m in _BREAK.finditer(line) if m.start() <= width]
     late = [p for p in places if p > start + (width - start) // 3]

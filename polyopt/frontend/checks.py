@@ -18,6 +18,7 @@ from polyopt.frontend.marks import Binding, Mark, dynamic_params
 from polyopt.frontend.regions import Known, inner_scope
 from polyopt.frontend.renaming import Renaming, renamed_scope
 from polyopt.ir.affine import condition_set, param_space
+from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import Expr
 from polyopt.ir.isl_ast import condition_expr
 from polyopt.ir.program import Require
@@ -34,6 +35,7 @@ def checks_of(
     for demand in demands:
         if (demand.scope, demand.condition) in seen:
             continue
+        checkpoint()
         _require_affine(demand)
         seen.add((demand.scope, demand.condition))
         allowed = _allowed(demand, rename, params)

@@ -74,6 +74,7 @@ from polyopt.frontend.values import (
     has_loads,
 )
 from polyopt.frontend.variables import bind
+from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import Const, Expr, Select, integer
 from polyopt.ir.types import DType
 
@@ -94,6 +95,7 @@ _REFUSED: dict[type[ast.expr], tuple[str, str, str]] = {
 
 def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  one case per node
     """Return the value of an expression."""
+    checkpoint()
     loc = frame.loc(node)
     match node:
         case ast.Constant(value=value):

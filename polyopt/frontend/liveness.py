@@ -17,11 +17,13 @@ class Liveness:
 
     `body[loop]`: names that may be read at the top of the loop's body, coming from before the loop
     or from an earlier iteration.  A `for` reads its flag (its type comment) at the top.
+    `before` holds what is live before a statement, by what is live after it.
     """
 
     after: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
     body: dict[ast.stmt, frozenset[str]] = field(default_factory=dict)
     reads: dict[ast.AST, frozenset[str]] = field(default_factory=dict)
+    before: dict[tuple[ast.stmt, frozenset[str]], frozenset[str]] = field(default_factory=dict)
 
     def used(self, node: ast.AST | None) -> frozenset[str]:
         """Return the names that an expression reads; loops ask for the same ones repeatedly."""
@@ -71,7 +73,10 @@ def _used(node: ast.AST) -> frozenset[str]:
 def _block(body: Sequence[ast.stmt], live: frozenset[str], result: Liveness) -> frozenset[str]:
     for statement in reversed(body):
         result.after[statement] = live | result.after.get(statement, frozenset())
-        live = _statement(statement, live, result)
+        known = result.before.get((statement, live))  # loops in loops ask for the same again
+        if known is None:
+            known = result.before[statement, live] = _statement(statement, live, result)
+        live = known
     return live
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import islpy as isl
 
-from polyopt.errors import BudgetError, InternalError
+from polyopt.errors import BudgetError, InternalError, PolyoptError
 from polyopt.ir.clock import BLOCK, NEVER, Block, checkpoint, out_of_time
 from polyopt.ir.stopwatch import Stopwatch, make_stopwatch
 
@@ -31,12 +31,19 @@ SLACK = 0.25
 DEPTH = 8_000
 """Calls of Python that may be open at once while a function is compiled."""
 
-SHARES = {"frontend": 0.6, "regions": 0.25, "schedule": 0.5, "lower": 0.4, "certificate": 0.4}
+SHARES = {
+    "frontend": 0.6,
+    "regions": 0.25,
+    "schedule": 0.5,
+    "lower": 0.4,
+    "optimize": 0.3,
+    "certificate": 0.4,
+}
 """How much of what is left a stage may use; the others may use it all."""
 
 __all__ = [
     "SHARES", "Budget", "Cost", "Dropped", "checkpoint", "current", "exceeds_limit", "failure",
-    "note_dropped", "query",
+    "note_dropped", "optional", "query",
 ]  # fmt: skip
 
 _LOCK = threading.RLock()  # isl's limits belong to its one context: one compilation at a time
@@ -94,6 +101,7 @@ class Dropped:
 
     what: str
     reason: str
+    code: str
 
 
 @dataclass(eq=False)
@@ -147,8 +155,10 @@ class Budget:
 
     def drop(self, what: str, error: Exception) -> None:
         """Note that `what` was left out because of `error`."""
-        reason = getattr(error, "message", None) or str(error).partition("\n")[0]
-        self.dropped.append(Dropped(what, reason))
+        if isinstance(error, PolyoptError):
+            self.dropped.append(Dropped(what, error.message, error.code))
+        else:
+            self.dropped.append(Dropped(what, str(error).partition("\n")[0], "PO0704"))
 
 
 @dataclass(slots=True)
@@ -174,14 +184,30 @@ def current() -> Budget | None:
 
 
 @contextmanager
-def query(name: str, operations: int | None = None) -> Iterator[None]:
-    """Limit isl to `operations` in the block, and to the time left; more raise `BudgetError`.
+def query(name: str, operations: int | None = None, part: float = 1.0) -> Iterator[None]:
+    """Limit isl to `operations` in the block, and to a part of the time left, if time is measured.
 
-    Blocks nest; the operations of an inner block are not counted by the outer.
+    More of either raise `BudgetError`.  Blocks nest; the operations of an inner block are not
+    counted by the outer.
     """
     block = _innermost()
-    with _LOCK, _entered(name, None if block is None else block.budget, None, operations):
+    seconds = None
+    if block is not None and block.deadline < NEVER and part < 1.0:
+        seconds = (block.deadline - time.monotonic()) * part
+    with _LOCK, _entered(name, None if block is None else block.budget, seconds, operations):
         yield
+
+
+@contextmanager
+def optional(what: str, operations: int | None = None, part: float = 1.0) -> Iterator[None]:
+    """Run a `query` whose result can be done without: where it ends early, that is noted."""
+    try:
+        with query(what, operations, part):
+            yield
+    except (BudgetError, RecursionError) as error:
+        note_dropped(what, error)
+    except isl.Error as error:
+        note_dropped(what, failure(error))
 
 
 def note_dropped(what: str, error: Exception) -> None:

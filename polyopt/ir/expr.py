@@ -343,6 +343,7 @@ def operands(expr: Expr, op: BinaryOp) -> tuple[Expr, ...]:
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """Yield `expr` and all its parts, parents first, left to right."""
+    checkpoint()
     waiting = [expr]
     while waiting:
         part = waiting.pop()

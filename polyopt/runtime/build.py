@@ -43,6 +43,7 @@ class Texts:
     """What is compiled; `wrapper` is None where the library is called through ctypes.
 
     The symbol of function `entry` gets `SYMBOL_PREFIX`: its name may be one of libc's or Python's.
+    `quick` asks for less of the compiler.
     """
 
     entry: str
@@ -50,6 +51,7 @@ class Texts:
     wrapper: str | None
     openmp: bool
     contract: bool
+    quick: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Command:
 
 def library_key(texts: Texts, compiler: Compiler) -> str:
     """Return the full text that decides which library results."""
-    flags = kernel_flags(compiler, openmp=texts.openmp, contract=texts.contract)
+    flags = _flags(compiler, texts)
     facts = {
         "abi": ABI,
         "entry": texts.entry,
@@ -108,8 +110,13 @@ def _library_of(entry: Entry) -> Path | None:
 
 
 @contextlib.contextmanager
-def library(store: Store, compiler: Compiler, texts: Texts, key: str) -> Iterator[Path]:
-    """Give the library of `key`, building it if need be; it may be gone after the block."""
+def library(
+    store: Store, compiler: Compiler, texts: Texts, key: str, seconds: float | None = None
+) -> Iterator[Path]:
+    """Give the library of `key`, building it if need be; it may be gone after the block.
+
+    The compiler may take `seconds`, or a few minutes.
+    """
     with _one_builder(store, key):
         found = find_library(store, key)
         if found is not None:
@@ -118,10 +125,10 @@ def library(store: Store, compiler: Compiler, texts: Texts, key: str) -> Iterato
         with contextlib.ExitStack() as stack:
             work = stack.enter_context(store.staging())
             try:
-                name = build(compiler, texts, work)
+                name = build(compiler, texts, work, seconds)
             except DiskFull:
                 work = stack.enter_context(Store(None).staging())
-                name = build(compiler, texts, work)
+                name = build(compiler, texts, work, seconds)
             for leftover in set(os.listdir(work)) - {name}:
                 (work / leftover).unlink(missing_ok=True)
             entry = store.publish("libraries", key, work, (name,))
@@ -158,9 +165,17 @@ class DiskFull(ToolchainError):
         super().__init__("PO0506", f"there is no space to build in: {reason[:200]}", hint=hint)
 
 
-def build(compiler: Compiler, texts: Texts, work: Path) -> str:
+class TooSlow(ToolchainError):
+    """The C compiler took longer than it may."""
+
+    def __init__(self, seconds: float) -> None:
+        hint = 'use a schedule with smaller unroll factors, or `schedule="source"`'
+        super().__init__("PO0504", f"the C compiler did not end within {seconds:.3g} s", hint=hint)
+
+
+def build(compiler: Compiler, texts: Texts, work: Path, seconds: float | None = None) -> str:
     """Compile `texts` in directory `work`; return the library's file name there."""
-    start = time.monotonic()
+    end = time.monotonic() + (_SECONDS if seconds is None else min(seconds, _SECONDS))
     commands = [_compile_kernel(compiler, texts)]
     try:
         (work / "kernel.c").write_text(texts.kernel, encoding="utf-8")
@@ -169,17 +184,21 @@ def build(compiler: Compiler, texts: Texts, work: Path) -> str:
             commands.append(_compile_wrapper(compiler))
     except OSError as error:
         raise DiskFull(str(error)) from None
-    _run_all(commands, work, start)
+    _run_all(commands, work, end)
     objects = tuple(command.output for command in commands)
     link = (*compiler.command, *objects, "-o", "library.so", *link_flags(openmp=texts.openmp))
-    _run_all([Command(link, "library.so")], work, start)
+    _run_all([Command(link, "library.so")], work, end)
     name = f"polyopt_{digest((work / 'library.so').read_bytes())[:32]}.so"
     os.rename(work / "library.so", work / name)
     return name
 
 
+def _flags(compiler: Compiler, texts: Texts) -> tuple[str, ...]:
+    return kernel_flags(compiler, openmp=texts.openmp, contract=texts.contract, quick=texts.quick)
+
+
 def _compile_kernel(compiler: Compiler, texts: Texts) -> Command:
-    flags = kernel_flags(compiler, openmp=texts.openmp, contract=texts.contract)
+    flags = _flags(compiler, texts)
     renamed = f"-D{texts.entry}={SYMBOL_PREFIX}{texts.entry}"
     files = ("-c", "kernel.c", "-o", "kernel.o")
     return Command((*compiler.command, *flags, renamed, *files), "kernel.o")
@@ -193,22 +212,19 @@ def _compile_wrapper(compiler: Compiler) -> Command:
     return Command((*compiler.command, *WRAPPER_FLAGS, *where, *files), "wrapper.o")
 
 
-def _run_all(commands: list[Command], work: Path, start: float) -> None:
+def _run_all(commands: list[Command], work: Path, end: float) -> None:
     """Run the compiler processes side by side; all have ended when this returns."""
+    start = time.monotonic()
     running: list[tuple[Command, subprocess.Popen[bytes]]] = []
     try:
         for command in commands:
             running.append((command, _start(command, work)))
         for command, process in running:
-            left = _SECONDS - (time.monotonic() - start)
+            left = end - time.monotonic()
             try:
                 output, _ = process.communicate(timeout=max(0.1, left))
             except subprocess.TimeoutExpired:
-                raise ToolchainError(
-                    "PO0504",
-                    f"the C compiler did not end within {_SECONDS:.0f} s",
-                    hint="use a schedule with smaller unroll factors, or `schedule=\"source\"`",
-                ) from None
+                raise TooSlow(time.monotonic() - start) from None
             if process.returncode != 0:
                 _refuse(command, process.returncode, output.decode("utf-8", "replace"))
     finally:
@@ -252,5 +268,5 @@ def _refuse(command: Command, status: int, output: str) -> None:
         "PO0502",
         f"`{os.path.basename(command.arguments[0])}` failed on the emitted C with status {status}",
         notes=tuple(line.strip()[:200] for line in lines[:5]),
-        hint="report this with the program; `schedule=\"source\"` may avoid it",
+        hint='report this with the program; `schedule="source"` may avoid it',
     )

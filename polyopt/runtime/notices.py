@@ -16,6 +16,10 @@ class CacheWarning(PolyoptWarning):
     """A cache entry or directory cannot be used; the work is done again."""
 
 
+class BudgetWarning(PolyoptWarning):
+    """Compiling a kernel took too long; something that makes it faster was left out."""
+
+
 class ForkWarning(PolyoptWarning):
     """A kernel runs on one thread because its process was forked after OpenMP had started."""
 

@@ -197,11 +197,17 @@ COMMON_FLAGS = (
 WRAPPER_FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fno-strict-aliasing", "-w")
 
 
-def kernel_flags(compiler: Compiler, *, openmp: bool, contract: bool) -> tuple[str, ...]:
-    """Return the flags for emitted text; which floating-point rules hold is decided here alone."""
+def kernel_flags(
+    compiler: Compiler, *, openmp: bool, contract: bool, quick: bool = False
+) -> tuple[str, ...]:
+    """Return the flags for emitted text; which floating-point rules hold is decided here alone.
+
+    `quick` compiles sooner to code that is slower.
+    """
     fuse = "-ffp-contract=fast" if contract else "-ffp-contract=off"
     parallel = ("-fopenmp",) if openmp else ("-fopenmp-simd",)
-    return (*COMMON_FLAGS, *compiler.machine, fuse, *parallel)
+    common = (*COMMON_FLAGS, "-O1") if quick else COMMON_FLAGS
+    return (*common, *compiler.machine, fuse, *parallel)
 
 
 def link_flags(*, openmp: bool) -> tuple[str, ...]:

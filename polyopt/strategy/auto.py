@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import islpy as isl
-
-from polyopt.errors import BudgetError
-from polyopt.ir.budget import failure, note_dropped, query
+from polyopt.ir.budget import optional
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
@@ -27,19 +24,22 @@ from polyopt.strategy.vector import vectorize_innermost
 from polyopt.transforms import Affine, Fusion, Separate
 
 BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
+MOST = 0.4  # of the time that is left, for one stage of decisions
 MAX_EXPANSION = 2  # dimensions; as much memory as a matrix
 
 
 def auto_schedule(scop: Scop, machine: Machine) -> Schedule:
     """Return a legal schedule of `scop` chosen for `machine`.
 
-    A stage of decisions that takes more than `BUDGET` isl operations is left out.
+    A stage of decisions that takes more than `BUDGET` isl operations, or most of the time that is
+    left, is left out.
     """
     source = source_schedule(scop)
     scalars = {array.name for array in scop.arrays if not array.shape}
-    for found in _candidates(source, machine):
-        if keeps_scalars_small(found, scalars):
-            return found
+    with optional("the automatic schedule"):
+        for found in _candidates(source, machine):
+            if keeps_scalars_small(found, scalars):
+                return found
     return source
 
 
@@ -73,13 +73,8 @@ def _within_budget(
     what: str, schedule: Schedule, stage: Callable[[Schedule], Schedule]
 ) -> Schedule:
     """Return what a stage makes of the schedule, or the schedule when the stage takes too long."""
-    try:
-        with query(what, BUDGET):
-            return stage(schedule)
-    except BudgetError as error:
-        note_dropped(what, error)
-    except isl.Error as error:
-        note_dropped(what, failure(error))
+    with optional(what, BUDGET, part=MOST):
+        schedule = stage(schedule)
     return schedule
 
 
@@ -108,11 +103,9 @@ def jammed(schedule: Schedule) -> int:
 
 def products(schedule: Schedule) -> int:
     """Return how many bands are contractions as they stand, 0 when it takes too long to tell."""
-    try:
-        with query("tiles of sums", BUDGET):
-            return sum(find_roles(schedule, b.label) is not None for b in bands(schedule.tree))
-    except BudgetError:
-        return 0
+    with optional("tiles of sums", BUDGET, part=MOST):
+        return sum(find_roles(schedule, b.label) is not None for b in bands(schedule.tree))
+    return 0
 
 
 def _labels(tree: Tree) -> set[str]:

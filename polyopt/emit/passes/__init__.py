@@ -5,6 +5,8 @@ In: a `LoopFunction`, the machine, the floating-point mode.  Out: an equal `Loop
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from polyopt.emit.passes.faults import collect_faults
 from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.guards import hoist_guards
@@ -16,17 +18,36 @@ from polyopt.emit.passes.simplify import simplify
 from polyopt.emit.passes.unroll import unroll
 from polyopt.emit.passes.vectors import vectorize
 from polyopt.emit.stops import stop_at_faults
+from polyopt.ir.budget import optional
 from polyopt.ir.loops import LoopFunction
 from polyopt.machine import Machine
 
 __all__ = ["optimize_loops"]
 
+MOST = 0.5  # of the time that is left, for one pass
+
 
 def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
-    """Return `fn` after all passes."""
+    """Return `fn` after all passes; one that takes too long is left out."""
     del fp
-    if machine.fma:
-        fn = contract(fn)
-    fn = pack_panels(simplify(hoist_guards(fn)), machine)
-    fn = unroll(vectorize(collect_faults(vectorize_reductions(fn)), machine))
-    return stop_at_faults(share_operands(simplify(promote(fn))))
+    steps: tuple[tuple[str, Callable[[LoopFunction], LoopFunction]], ...] = (
+        ("fused multiply-add", contract if machine.fma else _nothing),
+        ("conditions outside loops", hoist_guards),
+        ("shorter expressions", simplify),
+        ("packed panels", lambda f: pack_panels(f, machine)),
+        ("sums in SIMD lanes", vectorize_reductions),
+        ("conditions of faults", collect_faults),
+        ("SIMD vectors", lambda f: vectorize(f, machine)),
+        ("unrolled loops", unroll),
+        ("elements in registers", promote),
+        ("shorter expressions", simplify),
+        ("shared operands", share_operands),
+    )
+    for what, step in steps:
+        with optional(what, part=MOST):
+            fn = step(fn)
+    return stop_at_faults(fn)
+
+
+def _nothing(fn: LoopFunction) -> LoopFunction:
+    return fn

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.regions import declared_names, nodes
+from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import (
     Expr,
     Iter,
@@ -28,6 +29,7 @@ def bottom_up(body: Body, rule: Callable[[Node], Body]) -> Body:
     """Return `body` with every node replaced by what `rule` says, innermost first."""
     found: list[Node] = []
     for node in body:
+        checkpoint()
         inner = tuple(bottom_up(part, rule) for part in nested(node))
         found += rule(with_nested(node, inner) if inner else node)
     return tuple(found)
