@@ -20,7 +20,7 @@ from typing_extensions import assert_never
 from polyopt.errors import ArgumentError, InternalError
 from polyopt.ir.evaluate import Frame, compile_expr, compile_store
 from polyopt.ir.expr import evaluate
-from polyopt.ir.loops import LoopFunction
+from polyopt.ir.loops import For, LoopFunction
 from polyopt.ir.program import Program
 from polyopt.ir.run_loops import Failed, Setting, allocated, compile_body, raise_faults
 from polyopt.ir.run_parts import noted, run_parts
@@ -206,18 +206,20 @@ def run_loops(
     shuffle: Random | None = None,
     *,
     trace: Trace | None = None,
+    lanes: Callable[[For], int] | None = None,
 ) -> None:
     """Execute the loop AST on `arrays` in place.
 
     With `shuffle`, iterations of PARALLEL and VECTOR loops run in random order, reductions on
     private copies, and two iterations that touch one element, one writing, raise PO0914.
+    `lanes` tells how many accumulators a VECTOR loop's reductions have; else they have one.
     Raises the `KernelFault` that the kernel ends with.
     """
     later = allocated(fn.body)
     declared = [array for array in fn.arrays if array.name not in later]
     frame = Frame(_with_temporaries(declared, arrays, params), params, dict(symbols or {}))
     faults = frozenset(array.name for array in fn.arrays if array.role is Role.FAULT)
-    setting = Setting(fn.signature, shuffle, trace, fn.reassociable, faults)
+    setting = Setting(fn.signature, shuffle, trace, fn.reassociable, faults, lanes)
     failed: int | None = None
     with np.errstate(all="ignore"):
         try:

@@ -64,7 +64,8 @@ _COMBINE: dict[BinaryOp, Callable[[Value, Value], Value]] = {
 class Setting:
     """How to run: faults and library calls, randomness of free loops, where to note instances.
 
-    `faults` are the arrays whose elements any iteration may set.
+    `faults` are the arrays whose elements any iteration may set.  `lanes` tells how many
+    accumulators the reductions of a VECTOR loop have; without it they have one.
     """
 
     signature: Signature
@@ -72,6 +73,7 @@ class Setting:
     trace: Trace | None
     reassociable: frozenset[str] = frozenset()
     faults: frozenset[str] = frozenset()
+    lanes: Callable[[For], int] | None = None
 
 
 class Left(Exception):
@@ -311,6 +313,9 @@ def _run_iterations(
     if node.kind in (LoopKind.PARALLEL, LoopKind.VECTOR) and setting.shuffle is not None:
         _run_free(node, frame, body, iterations, setting)
         return
+    if node.kind is LoopKind.VECTOR and node.reductions and setting.lanes is not None:
+        _run_lanes(node, frame, body, iterations, setting.lanes(node))
+        return
     for iteration in iterations:
         frame.iters[node.iter] = iteration
         try:
@@ -319,6 +324,27 @@ def _run_iterations(
             if node.kind is LoopKind.SEQUENTIAL:
                 return
             raise
+
+
+def _run_lanes(
+    node: For, frame: Frame, body: Action, iterations: Sequence[int], lanes: int
+) -> None:
+    """Run whole vectors lane by lane, the rest in the first lane; then join the lanes in turn."""
+    names = [(op, symbol, frame.symbols[symbol.name]) for op, symbol in node.reductions]
+    copies = {s.name: [_identity(op, s, start)] * lanes for op, s, start in names}
+    whole = len(iterations) // lanes * lanes
+    for number, iteration in enumerate(iterations):
+        lane = number % lanes if number < whole else 0
+        frame.iters[node.iter] = iteration
+        frame.symbols.update({name: values[lane] for name, values in copies.items()})
+        body(frame)
+        for name, values in copies.items():
+            values[lane] = frame.symbols[name]
+    for op, symbol, start in names:
+        total = start
+        for value in copies[symbol.name]:
+            total = _COMBINE[op](total, value)
+        frame.symbols[symbol.name] = total
 
 
 def _run_free(

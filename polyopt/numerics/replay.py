@@ -1,0 +1,66 @@
+"""Replay: run a kernel's loops as the compiled code runs them, to the last bit.
+
+In: the loop AST that was printed, a call's arguments, the bytes of a vector register.  Out: the
+results of the code that gcc makes of it for one thread.
+SIMD reductions follow gcc: an accumulator for each lane of a register, the iterations that fill no
+register in the first lane, the lanes joined in turn.  Other compilers may differ in that; emitted
+`exp`, `tanh` and cubes may differ in the last bit.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from polyopt.ir.expr import Expr, Load, VectorLoad, children
+from polyopt.ir.interp import run_loops, run_program
+from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, SetLocal, While
+from polyopt.ir.program import Program
+from polyopt.numerics.results import named_results
+
+
+def replay(
+    program: Program, loops: LoopFunction, args: Sequence[Any], vector_bytes: int
+) -> dict[str, Any]:
+    """Return the named results of a call with `args`, which stay untouched."""
+    own = copy.deepcopy(tuple(args))
+
+    def lanes(loop: For) -> int:
+        return max(1, vector_bytes // max(1, _smallest(loop.body)))
+
+    def execute(arrays: Any, params: Any, symbols: Any) -> None:  # noqa: ANN401
+        run_loops(loops, arrays, params, symbols, lanes=lanes)
+
+    with np.errstate(all="ignore"):
+        returned = run_program(program, own, execute)
+    return named_results(program, own, returned)
+
+
+def _smallest(body: Body) -> int:
+    """Return the bytes of the smallest element that a loop computes with."""
+    sizes = [64]
+    for node in body:
+        match node:
+            case Assign():
+                sizes += [node.target.dtype.size, *_sizes(node.value)]
+            case Declare() | SetLocal():
+                sizes += [node.dtype.size, *_sizes(node.value)]
+            case If():
+                sizes += [_smallest(node.then), _smallest(node.otherwise)]
+            case For() | While():
+                sizes.append(_smallest(node.body))
+            case _:
+                pass
+    return min(sizes)
+
+
+def _sizes(value: Expr) -> list[int]:
+    """Return the sizes of a value's parts, subscripts aside."""
+    found = [value.dtype.size]
+    if not isinstance(value, Load | VectorLoad):
+        for part in children(value):
+            found += _sizes(part)
+    return found
