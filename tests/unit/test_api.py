@@ -50,7 +50,13 @@ class FakeFrontend:
             raise NeedConstant("mode")
         source = add_scaled(types)
         schedule = "parallelize(L0)"
-        return SimpleNamespace(source=source, schedule_text=schedule, timings={"schedule": 0.0})
+        return SimpleNamespace(
+            source=source,
+            schedule_text=schedule,
+            timings={"schedule": 0.0},
+            certificate=None,
+            dropped=(),
+        )
 
 
 def add_scaled(types: tuple[Any, ...]) -> Source:
@@ -422,7 +428,7 @@ def test_memory_that_cannot_be_had(monkeypatch):
     source = sources.without_memory()
     monkeypatch.setattr(
         building, "compile_stages",
-        lambda *a: SimpleNamespace(source=source, schedule_text="", timings={}),
+        lambda *a: SimpleNamespace(source=source, schedule_text="", timings={}, certificate=None, dropped=()),
     )  # fmt: skip
     with pytest.raises(BudgetError) as caught:
         po.kernel(lambda A: None)(np.zeros(3))

@@ -27,8 +27,7 @@ from tests.unit.runtime import sources
 pytestmark = pytest.mark.toolchain
 
 TEXT = (
-    "N = {n}\n\ndef helper(x):\n    return x + N\n\n"
-    "def func(A, B, C):\n    C[:] = helper(A) + B\n"
+    "N = {n}\n\ndef helper(x):\n    return x + N\n\ndef func(A, B, C):\n    C[:] = helper(A) + B\n"
 )
 
 
@@ -47,7 +46,13 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def stages(function: Any, types: Any, options: Any, machine: Any = None) -> Any:
         asked.append(types)
         schedule = "tile(L0, 32)"
-        return SimpleNamespace(source=sources.add_arrays(), schedule_text=schedule, timings={})
+        return SimpleNamespace(
+            source=sources.add_arrays(),
+            schedule_text=schedule,
+            timings={},
+            certificate=None,
+            dropped=(),
+        )
 
     monkeypatch.setattr(building, "compile_stages", stages)
     return asked
@@ -121,7 +126,13 @@ def _stages(asked: list[Any]) -> Any:
     def stages(function: Any, types: Any, options: Any, machine: Any = None) -> Any:
         asked.append(types)
         schedule = ""
-        return SimpleNamespace(source=sources.add_arrays(), schedule_text=schedule, timings={})
+        return SimpleNamespace(
+            source=sources.add_arrays(),
+            schedule_text=schedule,
+            timings={},
+            certificate=None,
+            dropped=(),
+        )
 
     return stages
 
@@ -183,7 +194,9 @@ def test_needed_values_are_remembered(tmp_path, monkeypatch):
             raise NeedConstant("axis")
         schedule = ""
         source = sources.constant(types[1].value)
-        return SimpleNamespace(source=source, schedule_text=schedule, timings={})
+        return SimpleNamespace(
+            source=source, schedule_text=schedule, timings={}, certificate=None, dropped=()
+        )
 
     monkeypatch.setattr(building, "compile_stages", stages)
     path = tmp_path / "needs.py"
