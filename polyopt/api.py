@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from polyopt.aliasing import with_sharing
-from polyopt.building import Built, build_kernel, compile_stages
+from polyopt.building import Built, artefact_of, build_kernel, compile_stages, unpacked
 from polyopt.errors import InternalError, PolyoptError, UsageError
 from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
 from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature
@@ -116,6 +116,12 @@ class CompiledKernel:
     def save_schedule(self, path: str | os.PathLike[str]) -> None:
         """Write the schedule's steps to a file, for `load_schedule` and `--schedule`."""
         save_text(path, self.schedule_text)
+
+    @property
+    def certificate_text(self) -> str | None:
+        """The text that `polyopt check` judges: program, loops, proof; None if unrecordable."""
+        kept = self._built.artefact
+        return artefact_of(self.stages) if kept is None else unpacked(kept)
 
     @property
     def stages(self) -> Compilation:
@@ -271,7 +277,7 @@ class Kernel(Generic[_F]):
     def schedule(self, *args: Any, **kwargs: Any) -> Schedule:  # noqa: ANN401
         """Return the schedule for example arguments, types, or what is inferred; compiles no C."""
         from polyopt.frontend import build
-        from polyopt.pipeline import choose_schedules, machine_for, only_schedule
+        from polyopt.pipeline import choose_schedules, machine_for, only_schedule, with_mode
         from polyopt.schedule.regions import settle_regions
         from polyopt.targets import detect_machine
 
@@ -285,7 +291,7 @@ class Kernel(Generic[_F]):
         types, values = self._example(args, kwargs)
         types = self._settle_types(types, values, signature_of)
         machine = machine_for(self.options, detect_machine())
-        program = settle_regions(programs[types])
+        program = settle_regions(with_mode(programs[types], self.options))
         return only_schedule(program, choose_schedules(program, self.options, machine))
 
     def with_options(self, **options: object) -> Kernel[_F]:
