@@ -39,8 +39,8 @@ class ScheduleText(str):
         made.origin = origin
         return made
 
-    def __getnewargs__(self) -> tuple[str, str]:
-        return str(self), self.origin
+    def __reduce__(self) -> tuple[type[ScheduleText], tuple[str, str]]:
+        return ScheduleText, (str(self), self.origin)
 
 
 @dataclass(frozen=True, slots=True)

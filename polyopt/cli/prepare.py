@@ -11,7 +11,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -174,7 +174,7 @@ def schedule_options(command: _F) -> _F:
     value = click.option(
         "--set", "settings", metavar="T=32", multiple=True, help="Give a size of the schedule."
     )
-    return text(value(read))  # type: ignore[no-any-return]
+    return text(value(cast(_F, read)))
 
 
 def compile_options(command: _F) -> _F:

@@ -103,13 +103,14 @@ class Diamond:
             raise self._too_few(f"part {_first_other(body)} of the body")
         result = []
         for position in range(min(len(band.members) for band in bands)):
-            joint: isl.UnionPwAff | None = None
-            for part, band in zip(body.parts, bands, strict=True):
-                own = band.members[position].schedule.intersect_domain(
-                    part.domain.intersect(domain)
-                )
-                joint = own if joint is None else joint.union_add(own)
-            result.append(BandMember(joint, bands[0].members[position].name))
+            members = [band.members[position] for band in bands]
+            first, *others = (
+                member.schedule.intersect_domain(part.domain.intersect(domain))
+                for member, part in zip(members, body.parts, strict=True)
+            )
+            for other in others:
+                first = first.union_add(other)
+            result.append(BandMember(first, members[0].name))
         return tuple(result)
 
     def _too_few(self, what: str) -> ScheduleError:

@@ -6,12 +6,14 @@ Refuses: loops of different bands, factors after which loops would count too far
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import islpy as isl
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
+from polyopt.schedule.repair import Refused, Repair, RepairKind
 from polyopt.schedule.tree import Band, Tree, replace_band
 from polyopt.transforms.reference import loop
 
@@ -65,6 +67,15 @@ class Skew:
 
         return replace_band(tree, target.label, change)
 
+    def repairs(self, refused: Refused) -> Iterator[Repair]:
+        """Yield what might be legal instead, cheapest first."""
+        target, source = (loop(refused.tree, n, str(self)) for n in (self.loop, self.by))
+        for factor in (1, -self.factor, self.factor + 1, self.factor + 2):
+            if factor not in (0, self.factor):
+                yield Repair(RepairKind.SKEW, (replace(self, factor=factor),))
+        if target.position is not None and source.position is not None:
+            yield Repair(RepairKind.SKEW, (Skew(self.by, self.loop, abs(self.factor)),))
+
     def __str__(self) -> str:
         return f"skew({self.loop}, {self.by}, {self.factor})"
 
@@ -75,11 +86,16 @@ def largest_coefficient(schedule: isl.UnionPwAff) -> int:
     functions: list[isl.PwAff] = []
     schedule.foreach_pw_aff(functions.append)
     for function in functions:
-        pieces: list[isl.Aff] = []
-        function.foreach_piece(lambda _, aff, pieces=pieces: pieces.append(aff))
-        for aff in pieces:
+        for aff in pieces_of(function):
             for kind in (isl.dim_type.in_, isl.dim_type.div):
                 for position in range(aff.dim(kind)):
                     value = aff.get_coefficient_val(kind, position).abs().ceil()
                     found = max(found, int(value.to_python()))
+    return found
+
+
+def pieces_of(function: isl.PwAff) -> list[isl.Aff]:
+    """Return the affine functions that a function is made of."""
+    found: list[isl.Aff] = []
+    function.foreach_piece(lambda _, aff: found.append(aff))
     return found
