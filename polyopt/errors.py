@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import linecache
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,18 @@ class PolyoptError(Exception):
 
     def __str__(self) -> str:
         return render(self)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, (type(self), self.args, dict(self.__dict__))
+
+
+def _again(
+    kind: type[PolyoptError], args: tuple[object, ...], facts: dict[str, Any]
+) -> PolyoptError:
+    """Return an error that came from another process."""
+    error = kind.__new__(kind, *args)
+    error.__setstate__(facts)
+    return error
 
 
 class FrontendError(PolyoptError):
