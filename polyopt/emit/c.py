@@ -112,7 +112,7 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str) -> str:
     words = set(re.findall(r"[A-Za-z_]\w*", f"{support}\n{code}"))
     includes = [f"#include <{name}>" for name in _needed_headers(words)]
     if "complex.h" in "".join(includes):
-        includes.append("#undef I")
+        includes += ["#undef I", *_MADE_COMPLEX]
     if any(h.kind in _INTRINSICS for h in helpers):
         features = "defined(__FMA__) || defined(__AVX512F__)"
         includes += [f"#if {features}", "#include <immintrin.h>", "#endif"]
@@ -122,6 +122,13 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+# glibc's header has these for gcc only
+_MADE_COMPLEX = (
+    "#ifndef CMPLX",
+    "#define CMPLX(re, im) __builtin_complex((double)(re), (double)(im))",
+    "#define CMPLXF(re, im) __builtin_complex((float)(re), (float)(im))",
+    "#endif",
+)
 _INTRINSICS = (HelperKind.FMA, HelperKind.LOAD_PART, HelperKind.STORE_PART)
 _STDLIB = frozenset({"aligned_alloc", "free", "NULL"})
 _BOOL = frozenset({"bool", "true", "false"})

@@ -48,6 +48,8 @@ SELECT, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUALITY, RELATION, SHIFT, SUM, PRODU
 )
 """C's precedence levels, loosest first."""
 
+_BITWISE = (BIT_OR, BIT_XOR, BIT_AND)
+
 _LEVEL = {
     BinaryOp.ADD: SUM,
     BinaryOp.SUB: SUM,
@@ -251,7 +253,7 @@ class ExprPrinter:
         level = _LEVEL[expr.op]
         sign = {BinaryOp.FLOORDIV: "/"}.get(expr.op, expr.op.value)
         # gcc warns where bit operators or shifts lean on precedence
-        strict = level in (BIT_OR, BIT_XOR, BIT_AND, SHIFT)
+        strict = level == SHIFT or level in _BITWISE
         if strict:
             left, right = self._wide_left(expr, UNARY), self.text(expr.right, UNARY)
         else:
@@ -346,7 +348,9 @@ class ExprPrinter:
         return text, ATOM
 
     def _select(self, expr: Select) -> tuple[str, int]:
-        condition = self.text(expr.condition, OR)
+        condition, level = self._print(expr.condition)
+        if level in _BITWISE or level < OR:  # clang warns where bit operators lean on precedence
+            condition = f"({condition})"
         then, otherwise = self.text(expr.then, OR), self.text(expr.otherwise)
         return f"{condition} ? {then} : {otherwise}", SELECT
 
