@@ -22,6 +22,7 @@ from polyopt.ir.program import Program
 from polyopt.machine import Machine
 from polyopt.pipeline import Compilation, compile_program
 from polyopt.racecheck import Checker, Level, Race
+from polyopt.racecheck.checker import Rules
 from polyopt.racecheck.texts import has_level
 from polyopt.targets import Options
 from workloads import registry
@@ -74,7 +75,8 @@ def compile_case(case: Case) -> tuple[Compilation, Workload, dict[str, int]]:
     """Return the stages of `case`, its workload and the sizes to run it at."""
     workload = registry.get(case.workload)
     program = _program(case.workload, case.form)
-    options = Options(schedule=None if case.build == "auto" else "source")
+    schedule = None if case.build == "auto" else "source"
+    options = Options(schedule=schedule, budget=600.0)
     return compile_program(program, options, MACHINE), workload, sizes_of(workload, case.form)
 
 
@@ -148,7 +150,7 @@ def check_case(case: Case) -> Outcome | None:
     error = 0.0
     want = workload.reference(arguments)
     for level in levels:
-        done = _checker().check(source, tuple(arguments.values()), level)
+        done = _checker().check(source, tuple(arguments.values()), level, Rules(seconds=300.0))
         assert done.error is None, done.error
         races += done.races
         longest[level] = done.longest
