@@ -241,7 +241,7 @@ def _compiled(prepared: Prepared) -> Iterator[Finding]:
     started = time.perf_counter()
     options = make_options(None, None, None, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
-    program = prepared.program
+    program = compilation.written or prepared.program
     certificate = compilation.certificate or certify(program, compilation.loops)
     loc = Loc(program.file, program.line, 1, program.line, 1)
     found = faults(certificate, prepared.target.name, loc)

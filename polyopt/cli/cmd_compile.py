@@ -60,7 +60,7 @@ def command(
     options = make_options(fp, threads, schedule, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
     directory, name = _place(output, prepared.target.name)
-    certificate = _certificate(prepared.program, compilation)
+    certificate = _certificate(compilation.written or prepared.program, compilation)
     written = write_files(
         directory,
         {
