@@ -192,7 +192,8 @@ class CompiledKernel:
 
     def __repr__(self) -> str:
         names = tuple(argument.name for argument in self.signature.arguments)
-        steps = self.schedule_text.count(";") + bool(self.schedule_text)
+        lines = self.schedule_text.splitlines()
+        steps = sum(not line.startswith(("let ", "part(")) for line in lines)
         parallel = "parallel" if self._built.source.openmp else "sequential"
         return (
             f"<CompiledKernel {self.signature.name}({show_types(names, self.types)}), "
