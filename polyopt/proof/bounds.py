@@ -18,6 +18,7 @@ from polyopt.ir.expr import (
     Call,
     Cast,
     Compare,
+    CompareOp,
     Const,
     Expr,
     Iter,
@@ -35,6 +36,7 @@ from polyopt.ir.expr import (
     integer,
     linear,
     loads,
+    rewrite,
     show,
     walk,
     with_children,
@@ -44,6 +46,7 @@ from polyopt.ir.loops import (
     Assign,
     Body,
     Break,
+    Declare,
     DeclareArray,
     Fail,
     For,
@@ -53,7 +56,7 @@ from polyopt.ir.loops import (
     While,
 )
 from polyopt.ir.scop import Array, Role
-from polyopt.ir.types import DType
+from polyopt.ir.types import DType, Kind
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.nodes import expressions, own_expressions, reads, set_locals, symbols, written
@@ -81,6 +84,7 @@ class Unknowns:
     """Names for what is not affine, one for each expression."""
 
     names: dict[Expr, str] = field(default_factory=dict)
+    products: set[str] = field(default_factory=set)
 
     def of(self, expr: Expr) -> Param:
         """Return the size that stands for `expr`."""
@@ -100,7 +104,11 @@ class Unknowns:
                 fixed = isinstance(right, Const) or (
                     expr.op is BinaryOp.MUL and isinstance(left, Const)
                 )
-                return with_children(expr, (left, right)) if fixed else self.of(expr)
+                if fixed:
+                    return with_children(expr, (left, right))
+                if not any(isinstance(p, Load | VectorLoad) for p in walk(expr)):
+                    self.products.add(self.of(expr).name)
+                return self.of(expr)
             case Binary() if expr.dtype is DType.INT64 and expr.op not in _AFFINE:
                 return self.of(expr)
             case Binary() | Unary() | Compare() | Select():
@@ -121,8 +129,9 @@ def check_bounds(function: LoopFunction, params: tuple[str, ...], context: isl.S
     checker.body(function.body, start)
     claims = []
     for name in checker.seen:
-        fault = checker.faults.get(name)
-        verdict = Verdict.PROVEN if fault is None else Verdict.OPEN
+        fault = checker.faults.get(name) or checker.trusted.get(name)
+        verdict = Verdict.OPEN if name in checker.faults else Verdict.TRUSTED
+        verdict = Verdict.PROVEN if fault is None else verdict
         shape = ", ".join(map(show, checker.arrays[name].shape)) if name in checker.arrays else ""
         claims.append(Claim(ClaimKind.BOUNDS, name, verdict, f"[{shape}]", fault or ""))
     return claims
@@ -158,6 +167,8 @@ class _Checker:
         self.unknowns = Unknowns()
         self.seen: dict[str, None] = {}
         self.faults: dict[str, str] = {}
+        self.trusted: dict[str, str] = {}
+        self.fresh = 0
 
     def body(self, body: Body, place: _Place) -> None:
         """Check a body; what a node that ends the execution excludes holds after it."""
@@ -169,7 +180,7 @@ class _Checker:
                 case _:
                     pass
             waiting.append(node)
-            after = _known_after(node, body[number + 1 :])
+            after = self.known_after(node, body[number + 1 :])
             if after is not None:
                 self.nodes(tuple(waiting), place)
                 waiting = []
@@ -178,10 +189,15 @@ class _Checker:
 
     def nodes(self, body: Body, place: _Place) -> None:
         """Check nodes that run at the same iterations."""
-        own: list[Load | VectorLoad] = []
+        own: dict[tuple[Expr, ...], list[Load | VectorLoad]] = {}
         for node in body:
-            own += _accesses(node)
-        self.check(own, place)
+            for access, conditions in _accesses(node):
+                own.setdefault(conditions, []).append(access)
+        for conditions, accesses in own.items():
+            here = place
+            for condition in conditions:
+                here = self.where(here, condition)
+            self.check(accesses, here)
         for node in body:
             match node:
                 case For():
@@ -245,8 +261,15 @@ class _Checker:
         frame = Frame((*frame.params, *new), frame.dims)
         domain = isl.Set.align_params(domain, frame.space)
         for unknown, name in self.unknowns.names.items():
-            if name in new and isinstance(unknown, Load) and unknown.array in self.contents:
+            if name not in new:
+                continue
+            if isinstance(unknown, Load) and unknown.array in self.contents:
                 domain = domain.intersect_params(_holding(self.contents[unknown.array], name))
+            limits = _limits(unknown)
+            for op, bound in zip((CompareOp.GE, CompareOp.LE), limits or (), strict=False):
+                domain = domain.intersect(
+                    frame.condition(Compare(op, Param(name), integer(bound)))
+                )
         return frame, domain
 
     # -- accesses
@@ -270,8 +293,35 @@ class _Checker:
             extent = self.unknowns.abstracted(self.arrays[name].shape[dim])
             first = from_linear(Linear(bounds.low, terms))
             last_ = from_linear(Linear(bounds.high, terms))
-            if not self.is_inside(place, first, last_, extent):
-                self.faults[name] = f"subscript {dim} may leave it: {show(first)}"
+            if self.is_inside(place, first, last_, extent):
+                continue
+            reason = f"subscript {dim} may leave it: {show(first)}"
+            if self.unknowns.products & {p.name for p in walk(first) if isinstance(p, Param)}:
+                self.trusted[name] = f"a product of sizes: {reason}"
+            else:
+                self.faults[name] = reason
+
+    def known_after(self, node: Node, rest: Body) -> Expr | None:
+        """Return what holds after a node: it names a value, or ends under a condition."""
+        match node:
+            case Declare(dtype=DType.INT64, lanes=1) if node.name not in set_locals(rest):
+                value = node.value
+                if reads(value) & written(rest) or symbols(value) & set_locals(rest):
+                    value = self.frozen(value)
+                return Compare(CompareOp.EQ, Symbol(node.name, node.dtype), value)
+            case _:
+                return _known_after(node, rest)
+
+    def frozen(self, value: Expr) -> Expr:
+        """Return `value` with its elements as numbers of their own: they may change later."""
+
+        def rule(part: Expr) -> Expr | None:
+            if isinstance(part, Load | Call | Cast) and part.dtype.is_integer:
+                self.fresh += 1
+                return Symbol(f"?now{self.fresh}", DType.INT64)
+            return None
+
+        return rewrite(value, rule)
 
     def is_inside(self, place: _Place, first: Expr, last: Expr, extent: Expr) -> bool:
         """Tell whether `0 <= first` and `last < extent` at every iteration."""
@@ -343,10 +393,47 @@ def _known_after(node: Node, rest: Body) -> Expr | None:
     return Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
 
 
-def _accesses(node: Node) -> Iterator[Load | VectorLoad]:
-    """Yield the accesses a node does itself."""
+def _accesses(node: Node) -> Iterator[tuple[Load | VectorLoad, tuple[Expr, ...]]]:
+    """Yield the accesses a node does itself, each with the choices under which it does."""
     for expr in own_expressions(node):
-        yield from (p for p in walk(expr) if isinstance(p, Load | VectorLoad))
+        yield from _chosen(expr, ())
     if isinstance(node, Assign):
-        yield node.target
+        yield node.target, ()
 
+
+def _chosen(
+    expr: Expr, under: tuple[Expr, ...]
+) -> Iterator[tuple[Load | VectorLoad, tuple[Expr, ...]]]:
+    if isinstance(expr, Load | VectorLoad):
+        yield expr, under
+    if isinstance(expr, Select):
+        yield from _chosen(expr.condition, under)
+        yield from _chosen(expr.then, (*under, expr.condition))
+        negated = Unary(UnaryOp.INVERT, expr.condition, DType.BOOL)
+        yield from _chosen(expr.otherwise, (*under, negated))
+        return
+    for part in children(expr):
+        yield from _chosen(part, under)
+
+
+def _limits(expr: Expr) -> tuple[int, int] | None:
+    """Return the least and the greatest value that an integer of no known value may have."""
+    match expr:
+        case Binary(op=BinaryOp.AND, right=Const(value=int(mask))) if mask >= 0:
+            return 0, mask
+        case Cast(operand=operand) if operand.dtype.is_integer or operand.dtype is DType.BOOL:
+            inner = _limits(operand)
+            return inner if inner is not None else _of_dtype(operand.dtype)
+        case _:
+            return _of_dtype(expr.dtype)
+
+
+def _of_dtype(dtype: DType) -> tuple[int, int] | None:
+    if dtype is DType.BOOL:
+        return 0, 1
+    if not dtype.is_integer or dtype.size > 4:
+        return None
+    bits = 8 * dtype.size
+    if dtype.kind is Kind.UNSIGNED:
+        return 0, 2**bits - 1
+    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1

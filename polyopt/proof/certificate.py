@@ -30,6 +30,7 @@ class Verdict(Enum):
     """The outcome of a check."""
 
     PROVEN = "proven"
+    TRUSTED = "trusted"  # not decided here: the source's own, checked by the front end
     REFUTED = "refuted"  # there are sizes at which the claim is false
     OPEN = "open"  # not decided: over budget, or beyond what the checks understand
 
@@ -57,9 +58,9 @@ class Certificate:
 
     @property
     def verdict(self) -> Verdict:
-        """PROVEN when every claim is; REFUTED as soon as one is refuted."""
+        """The worst verdict of all claims."""
         found = {claim.verdict for claim in self.claims}
-        for verdict in (Verdict.REFUTED, Verdict.OPEN):
+        for verdict in (Verdict.REFUTED, Verdict.OPEN, Verdict.TRUSTED):
             if verdict in found:
                 return verdict
         return Verdict.PROVEN
@@ -67,12 +68,13 @@ class Certificate:
     @property
     def is_proven(self) -> bool:
         """Whether the kernel may run."""
-        return self.verdict is Verdict.PROVEN
+        return not self.faults
 
     @property
     def faults(self) -> tuple[Claim, ...]:
-        """The claims that are not proven."""
-        return tuple(claim for claim in self.claims if claim.verdict is not Verdict.PROVEN)
+        """The claims that are neither proven nor the front end's."""
+        accepted = (Verdict.PROVEN, Verdict.TRUSTED)
+        return tuple(claim for claim in self.claims if claim.verdict not in accepted)
 
     def to_record(self) -> dict[str, object]:
         """Return the certificate as plain data."""

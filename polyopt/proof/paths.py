@@ -32,26 +32,29 @@ class Iterates:
     loop: For
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Path:
     """Steps from the function's body to a node.  `params` are fixed everywhere."""
 
     params: tuple[str, ...]
     context: isl.Set
     steps: tuple[Iterates | Holds, ...] = ()
+    outer: Path | None = None
 
     def into(self, node: Node, position: int) -> Path:
         """Return the path to body number `position` of `node`."""
         match node:
             case For():
-                return Path(self.params, self.context, (*self.steps, Iterates(node)))
+                return self._with(Iterates(node))
             case If() if position == 0:
-                return Path(self.params, self.context, (*self.steps, Holds(node.condition)))
+                return self._with(Holds(node.condition))
             case If():
-                negated = Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
-                return Path(self.params, self.context, (*self.steps, Holds(negated)))
+                return self._with(Holds(Unary(UnaryOp.INVERT, node.condition, DType.BOOL)))
             case _:
                 return self
+
+    def _with(self, step: Iterates | Holds) -> Path:
+        return Path(self.params, self.context, (*self.steps, step), self)
 
     @property
     def loops(self) -> tuple[For, ...]:
@@ -67,26 +70,27 @@ class Path:
     @cached_property
     def frame(self) -> Frame:
         """The names in scope."""
+        if self.outer is not None and isinstance(self.steps[-1], Holds):
+            return self.outer.frame
         return Frame(self.params, tuple(loop.iter for loop in self.loops))
 
     @cached_property
     def _reached(self) -> tuple[isl.Set, tuple[Expr, ...]]:
-        frame = Frame(self.params)
-        result = frame.universe.intersect_params(self.context)
-        data: list[Expr] = []
-        for step in self.steps:
-            match step:
-                case Iterates(loop=loop):
-                    frame = frame.inside(loop.iter)
-                    result = result.add_dims(isl.dim_type.set, 1)
-                    result = isl.Set.align_params(result, frame.space)
-                    result = result.intersect(_bounds(frame, loop, data))
-                case Holds(condition=condition):
-                    for part in conjuncts(condition):
-                        try:
-                            result = result.intersect(frame.condition(part))
-                        except NotAffine:
-                            data.append(part)
+        if self.outer is None:
+            return self.frame.universe.intersect_params(self.context), ()
+        result, known = self.outer._reached
+        data = list(known)
+        match self.steps[-1]:
+            case Iterates(loop=loop):
+                result = result.add_dims(isl.dim_type.set, 1)
+                result = isl.Set.align_params(result, self.frame.space)
+                result = result.intersect(_bounds(self.frame, loop, data))
+            case Holds(condition=condition):
+                for part in conjuncts(condition):
+                    try:
+                        result = result.intersect(self.frame.condition(part))
+                    except NotAffine:
+                        data.append(part)
         return result, tuple(data)
 
     @property

@@ -7,7 +7,8 @@ replaced by what it copies only where nothing in between can write that; others 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -20,13 +21,13 @@ from polyopt.ir.expr import (
     CompareOp,
     Const,
     Expr,
+    Linear,
     Load,
     Symbol,
     VectorLoad,
     children,
     linear,
     rewrite,
-    sub,
     walk,
 )
 from polyopt.ir.loops import Assign, Body, Declare, For, If, Node, SetLocal
@@ -60,12 +61,29 @@ def without_registers(body: Body, path: Path, keep: frozenset[str]) -> Body:
         )
         for node in body
     )
+    set_again = set_locals(body)
+    registers = [
+        (position, node)
+        for position, node in enumerate(body)
+        if isinstance(node, Declare) and not node.statement and node.name not in keep
+    ]
+    if not registers:
+        return body
+    sums = [r for r in registers if r[1].name in set_again]
+    body, gone = _in_place(sums, body, path)
+    body = _inlined([r for r in registers if r[1].name not in set_again], body, path, gone)
+    return _all_scattered(body, keep)
+
+
+def _all_scattered(body: Body, keep: frozenset[str]) -> Body:
+    """Return `body` with flags that collect conditions as assignments under these conditions."""
     done: list[Node] = []
     rest = list(body)
     while rest:
         node = rest.pop(0)
-        if isinstance(node, Declare) and node.name not in keep:
-            after = _undone(node, tuple(rest), path)
+        if isinstance(node, Declare) and not node.statement and node.name not in keep:
+            is_flag = isinstance(node.value, Const) and not node.value.value
+            after = _scattered(node, tuple(rest)) if is_flag else None
             if after is not None:
                 rest = list(after)
                 continue
@@ -73,34 +91,37 @@ def without_registers(body: Body, path: Path, keep: frozenset[str]) -> Body:
     return tuple(done)
 
 
-def _undone(local: Declare, rest: Body, path: Path) -> Body | None:
-    """Return what follows the declaration of a register, without it; None if it must stay."""
-    if local.statement:
-        return None
-    if local.name not in set_locals(rest):
-        return _inlined(local, rest, path)
-    if isinstance(local.value, Load | VectorLoad):
-        return _in_place(local, rest, path)
-    if isinstance(local.value, Const) and not local.value.value:
-        return _scattered(local, rest)
-    return None
-
-
 # -- a value used several times ----------------------------------------------------------------
 
 
-def _inlined(local: Declare, rest: Body, path: Path) -> Body | None:
-    """Return `rest` with the local's value where it is used."""
-    last = max((n for n, node in enumerate(rest) if uses(node, local.name)), default=-1)
-    span = rest[: last + 1]
-    value = local.value
-    if not _is_stable(value, span, path):
-        return None
+def _inlined(
+    registers: list[tuple[int, Declare]], body: Body, path: Path, gone: frozenset[int]
+) -> Body:
+    """Return `body` with the values of `registers`, which are never set again, where they are used.
+
+    The positions in `gone` hold nothing any more.
+    """
+    values: dict[str, Expr] = {}
+    changes = written(body)
+    sets = set_locals(body)
 
     def rule(part: Expr) -> Expr | None:
-        return value if isinstance(part, Symbol) and part.name == local.name else None
+        return values.get(part.name) if isinstance(part, Symbol) else None
 
-    return (*(changed(node, rule) for node in span), *rest[last + 1 :])
+    for position, local in registers:
+        value = rewrite(local.value, rule)
+        if reads(value) & changes or symbols(value) & sets:
+            later = body[position + 1 :]
+            last = max((n for n, node in enumerate(later) if uses(node, local.name)), default=-1)
+            if not _is_stable(value, later[: last + 1], path):
+                continue
+        values[local.name] = value
+    kept = [
+        node
+        for position, node in enumerate(body)
+        if position not in gone and not (isinstance(node, Declare) and node.name in values)
+    ]
+    return tuple(changed(node, rule) for node in kept) if values else tuple(kept)
 
 
 def _is_stable(value: Expr, span: Body, path: Path) -> bool:
@@ -110,8 +131,11 @@ def _is_stable(value: Expr, span: Body, path: Path) -> bool:
     for cell in (p for p in walk(value) if isinstance(p, Load | VectorLoad)):
         if cell.array not in written(span):
             continue
+        own = Access.of(cell)
         for node, inner in with_paths(span, path):
-            if isinstance(node, Assign) and not are_apart(cell, path, node.target, inner):
+            if not isinstance(node, Assign) or node.target.array != cell.array:
+                continue
+            if not own.is_apart(Access.of(node.target), inner):
                 return False
     return True
 
@@ -119,24 +143,38 @@ def _is_stable(value: Expr, span: Body, path: Path) -> bool:
 # -- an accumulator ----------------------------------------------------------------------------
 
 
-def _in_place(local: Declare, rest: Body, path: Path) -> Body | None:
-    """Return `rest` with the local's updates done to the element it was loaded from."""
-    cell = local.value
-    assert isinstance(cell, Load | VectorLoad)
-    end = next((n for n, node in enumerate(rest) if _is_store(node, cell, local.name)), None)
-    if end is None or any(uses(node, local.name) for node in rest[end + 1 :]):
-        return None
-    span = rest[:end]
-    if any(reads(index) & written(span) for index in cell.index):
-        return None
-    if any(symbols(index) & set_locals(span) for index in cell.index):
-        return None
-    for node, inner in with_paths(span, path):
-        if not all(are_apart(cell, path, other, inner) for other in _accesses(node)):
+def _in_place(
+    registers: list[tuple[int, Declare]], body: Body, path: Path
+) -> tuple[Body, frozenset[int]]:
+    """Return `body` with accumulators' updates done to the elements they were loaded from.
+
+    And the positions of what loaded and stored them.
+    """
+    spans: list[tuple[int, int, str, Load | VectorLoad]] = []
+    for position, local in registers:
+        cell = local.value
+        if not isinstance(cell, Load | VectorLoad):
+            continue
+        end = _end(local.name, cell, body, position)
+        if end is not None:
+            spans.append((position, end, local.name, cell))
+    if not spans:
+        return body, frozenset()
+    checker = _Spans(body, path, frozenset(cell.array for *_, cell in spans))
+    good = [span for span in spans if checker.is_private(*span)]
+    cells = {name: cell for _, _, name, cell in good}
+    gone = frozenset(n for start, end, *_ in good for n in (start, end))
+    return tuple(_on_elements(node, cells) for node in body), gone
+
+
+def _end(name: str, cell: Load | VectorLoad, body: Body, position: int) -> int | None:
+    """Return where the local is stored, if nothing uses it after that."""
+    for number in range(len(body) - 1, position, -1):
+        if _is_store(body[number], cell, name):
+            return number
+        if uses(body[number], name):
             return None
-    if path.is_concurrent and not _is_always_set(local.name, span, path):
-        return None
-    return (*(_on_element(node, local.name, cell) for node in span), *rest[end + 1 :])
+    return None
 
 
 def _is_store(node: Node, cell: Load | VectorLoad, name: str) -> bool:
@@ -147,6 +185,57 @@ def _is_store(node: Node, cell: Load | VectorLoad, name: str) -> bool:
             return False
 
 
+class _Spans:
+    """What the nodes of one body access, each access with its place and path."""
+
+    def __init__(self, body: Body, path: Path, arrays: frozenset[str]) -> None:
+        self.body = body
+        self.path = path
+        self.accesses: dict[str, list[tuple[int, Access, Path]]] = {}
+        self.setters: dict[str, list[Path]] = {}
+        for position, top in enumerate(body):
+            for node, inner in with_paths((top,), path):
+                for access in _accesses(node):
+                    if access.array in arrays:
+                        entry = (position, Access.of(access), inner)
+                        self.accesses.setdefault(access.array, []).append(entry)
+                if isinstance(node, SetLocal):
+                    self.setters.setdefault(node.name, []).append(inner)
+        self.always: dict[int, bool] = {}
+
+    def is_private(self, start: int, end: int, name: str, cell: Load | VectorLoad) -> bool:
+        """Tell whether only the local stands for the element between `start` and `end`."""
+        span = self.body[start + 1 : end]
+        if any(isinstance(part, Load | Symbol) for index in cell.index for part in walk(index)):
+            changes, sets = written(span), set_locals(span)
+            if any(reads(i) & changes or symbols(i) & sets for i in cell.index):
+                return False
+        own = Access.of(cell)
+        for position, other, inner in self.accesses[cell.array]:
+            if start < position < end and not own.is_apart(other, inner):
+                return False
+        return not self.path.is_concurrent or self.is_always_set(name)
+
+    def is_always_set(self, name: str) -> bool:
+        """Tell whether every execution sets the local: then its element is written anyway."""
+        setters = self.setters.get(name, [])
+        key = id(setters[0]) if len(setters) == 1 else -1
+        if key in self.always:
+            return self.always[key]
+        outer = len(self.path.frame.dims)
+        covered: isl.Set | None = None
+        for inner in setters:
+            if inner.data != self.path.data:
+                continue
+            count = len(inner.frame.dims) - outer
+            here = inner.domain.project_out(isl.dim_type.set, outer, count)
+            covered = here if covered is None else covered.union(here)
+        found = covered is not None and bool(self.path.domain.is_subset(covered))
+        if key >= 0:
+            self.always[key] = found
+        return found
+
+
 def _accesses(node: Node) -> list[Load | VectorLoad]:
     parts = [p for expr in own_expressions(node) for p in walk(expr)]
     if isinstance(node, Assign):
@@ -154,39 +243,33 @@ def _accesses(node: Node) -> list[Load | VectorLoad]:
     return [p for p in parts if isinstance(p, Load | VectorLoad)]
 
 
-def _is_always_set(name: str, span: Body, path: Path) -> bool:
-    """Tell whether every execution of `span` sets the local: then its element is written anyway."""
-    outer = len(path.frame.dims)
-    covered: isl.Set | None = None
-    for node, inner in with_paths(span, path):
-        if not isinstance(node, SetLocal) or node.name != name or inner.data != path.data:
-            continue
-        count = len(inner.frame.dims) - outer
-        here = inner.domain.project_out(isl.dim_type.set, outer, count)
-        covered = here if covered is None else covered.union(here)
-    return covered is not None and bool(path.domain.is_subset(covered))
-
-
-def _on_element(node: Node, name: str, cell: Load | VectorLoad) -> Node:
-    """Return `node` working on `cell` instead of the local `name`."""
+def _on_elements(node: Node, cells: Mapping[str, Load | VectorLoad]) -> Node:
+    """Return `node` working on elements instead of the locals that `cells` names."""
 
     def rule(part: Expr) -> Expr | None:
-        return cell if isinstance(part, Symbol) and part.name == name else None
+        return cells.get(part.name) if isinstance(part, Symbol) else None
 
     match node:
-        case SetLocal() if node.name == name:
+        case SetLocal() if node.name in cells:
             renewed = changed(node, rule)
             assert isinstance(renewed, SetLocal)
             return Assign(
-                cell, renewed.value, renewed.statement, renewed.instance, renewed.steps
+                cells[node.name],
+                renewed.value,
+                renewed.statement,
+                renewed.instance,
+                renewed.steps,
             )
         case For():
-            array = Symbol(cell.array, cell.dtype)
-            reductions = tuple((op, array if s.name == name else s) for op, s in node.reductions)
+            reductions = tuple(
+                (op, Symbol(cells[s.name].array, s.dtype) if s.name in cells else s)
+                for op, s in node.reductions
+            )
             node = replace(node, reductions=reductions)
+            node = _only_own(node, rule)
         case _:
             node = _only_own(node, rule)
-    inner = tuple(tuple(_on_element(n, name, cell) for n in part) for part in bodies(node))
+    inner = tuple(tuple(_on_elements(n, cells) for n in part) for part in bodies(node))
     return with_bodies(node, inner)
 
 
@@ -244,40 +327,47 @@ def _noting(node: Node, name: str, assign: Assign) -> Node:
 # -- elements apart ----------------------------------------------------------------------------
 
 
-def are_apart(
-    cell: Load | VectorLoad, here: Path, other: Load | VectorLoad, there: Path
-) -> bool:
-    """Tell whether `cell` at `here` is no element of `other` at any iteration `there`.
+@dataclass(frozen=True, eq=False)
+class Access:
+    """An access, its subscripts as sums: (terms, constant) each."""
 
-    `there` continues `here`; both see the same iterations of the loops they share.
-    """
-    if cell.array != other.array:
-        return True
-    last = len(cell.index) - 1
-    unknown = False
-    for position, (one, two) in enumerate(zip(cell.index, other.index, strict=True)):
-        distance = linear(sub(two, one))
-        width_a = cell.lanes if isinstance(cell, VectorLoad) and position == last else 1
-        width_b = other.lanes if isinstance(other, VectorLoad) and position == last else 1
-        if distance.terms:
-            unknown = True
-        elif distance.constant >= width_a or -distance.constant >= width_b:
-            return True
-    return unknown and _are_apart(cell, other, there)
+    place: Load | VectorLoad
+    index: tuple[Linear, ...]
 
+    @staticmethod
+    def of(place: Load | VectorLoad) -> Access:
+        """Return the access of `place`."""
+        return Access(place, tuple(map(linear, place.index)))
 
-def _are_apart(cell: Load | VectorLoad, other: Load | VectorLoad, there: Path) -> bool:
-    frame = there.frame
-    meeting = there.domain
-    last = len(cell.index) - 1
-    for position, (one, two) in enumerate(zip(cell.index, other.index, strict=True)):
-        try:
-            distance = frame.pw(two).sub(frame.pw(one))
-        except NotAffine:
-            continue
-        width_a = cell.lanes if isinstance(cell, VectorLoad) and position == last else 1
-        width_b = other.lanes if isinstance(other, VectorLoad) and position == last else 1
-        below = isl.PwAff.from_aff(frame.constant(width_a))
-        above = isl.PwAff.from_aff(frame.constant(-width_b))
-        meeting = meeting.intersect(distance.lt_set(below)).intersect(distance.gt_set(above))
-    return bool(meeting.is_empty())
+    def width(self, position: int) -> int:
+        """Return how many subscripts it has in dimension `position`."""
+        is_last = position == len(self.index) - 1
+        return self.place.lanes if is_last and isinstance(self.place, VectorLoad) else 1
+
+    def is_apart(self, other: Access, there: Path) -> bool:
+        """Tell whether this element is none of `other`'s, at any iteration of `there`.
+
+        The iterators in this one's subscripts have the same values for both.
+        """
+        for position, (one, two) in enumerate(zip(self.index, other.index, strict=True)):
+            if one.terms != two.terms and dict(one.terms) != dict(two.terms):
+                continue
+            distance = two.constant - one.constant
+            if distance >= self.width(position) or -distance >= other.width(position):
+                return True
+        if self.index == other.index:
+            return False
+        return self._never_meet(other, there)
+
+    def _never_meet(self, other: Access, there: Path) -> bool:
+        frame, meeting = there.frame, there.domain
+        subscripts = zip(self.place.index, other.place.index, strict=True)
+        for position, (one, two) in enumerate(subscripts):
+            try:
+                distance = frame.pw(two).sub(frame.pw(one))
+            except NotAffine:
+                continue
+            below = isl.PwAff.from_aff(frame.constant(self.width(position)))
+            above = isl.PwAff.from_aff(frame.constant(-other.width(position)))
+            meeting = meeting.intersect(distance.lt_set(below)).intersect(distance.gt_set(above))
+        return bool(meeting.is_empty())

@@ -24,8 +24,9 @@ from polyopt.ir.expr import (
     VectorLoad,
     children,
     show,
+    walk,
 )
-from polyopt.ir.loops import Assign, Body, For, LoopFunction
+from polyopt.ir.loops import Assign, Body, For, If, LoopFunction
 from polyopt.ir.source import LARGEST_SIZE, SizeOf
 from polyopt.ir.types import DType
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
@@ -66,7 +67,12 @@ def check_widths(function: LoopFunction, bound: tuple[str, ...]) -> Claim:
 def _body(body: Body, known: Mapping[str, _Interval]) -> None:
     for node in body:
         for expr in own_expressions(node):
-            _visit(expr, known)
+            if isinstance(node, For):
+                _interval(expr, known)
+            elif isinstance(node, If) and not any(map(_is_data, walk(expr))):
+                _condition(expr, known)
+            else:
+                _visit(expr, known)
         inner = dict(known)
         if isinstance(node, For):
             inner.pop(node.iter, None)
@@ -83,10 +89,24 @@ def _body(body: Body, known: Mapping[str, _Interval]) -> None:
             _body(part, inner)
 
 
-def _visit(expr: Expr, known: Mapping[str, _Interval]) -> None:
-    """Check the index arithmetic in an expression: all of a bound, the subscripts of a value."""
+def _condition(expr: Expr, known: Mapping[str, _Interval]) -> None:
+    """Check the sides of the comparisons in a condition on sizes and iterators."""
     if expr.dtype is DType.INT64:
         _interval(expr, known)
+        return
+    for part in children(expr):
+        _condition(part, known)
+
+
+def _is_data(part: Expr) -> bool:
+    return isinstance(part, Load | VectorLoad | Symbol)
+
+
+def _visit(expr: Expr, known: Mapping[str, _Interval]) -> None:
+    """Check the subscripts in a value; its other arithmetic is the source's."""
+    if isinstance(expr, Load | VectorLoad):
+        for part in expr.index:
+            _interval(part, known)
         return
     for part in children(expr):
         _visit(part, known)
@@ -134,6 +154,8 @@ def _binary(expr: Binary, known: Mapping[str, _Interval]) -> _Interval | None:
         case BinaryOp.SUB:
             return _fits(expr, left.low - right.high, left.high - right.low)
         case BinaryOp.MUL:
+            if left.low != left.high and right.low != right.high:
+                return None  # a product of sizes is the source's own
             ends = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
             return _fits(expr, min(ends), max(ends))
         case BinaryOp.MIN:
