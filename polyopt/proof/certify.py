@@ -15,13 +15,13 @@ from polyopt.ir.loops import Body, LoopFunction
 from polyopt.ir.program import Bind, Program, all_parts
 from polyopt.ir.scop import Role, Scop
 from polyopt.ir.source import SizeOf
-from polyopt.proof.accesses import Tagged, Touch, Unproven, touches
+from polyopt.proof.accesses import Tagged, Unproven, touches
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.bounds import check_bounds
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
 from polyopt.proof.instances import Placed, check_instances, place
 from polyopt.proof.lanes import one_lane
-from polyopt.proof.order import conflicts, find_conflict
+from polyopt.proof.order import Pairs, conflicts, find_conflict
 from polyopt.proof.paths import Path
 from polyopt.proof.reading import Nest, Run, Unreadable, read
 from polyopt.proof.regions import Mismatch, Regions, without_stops
@@ -140,14 +140,15 @@ def _check_part(part: SourcePart, nest: Nest) -> Iterator[Claim]:
     except Unproven as error:
         yield Claim(ClaimKind.STORAGE, error.subject, Verdict.OPEN, "", error.reason)
         return
-    yield from check_storage(part, found)
-    yield from _order(part, nest, tuple(places), found)
+    storage = check_storage(part, nest, tuple(tagged), found)
+    yield from storage.claims
+    pairs = conflicts(part, found, storage.settled)
+    yield from _order(part, nest, tuple(places), pairs)
 
 
 def _order(
-    part: SourcePart, nest: Nest, places: tuple[Placed, ...], found: tuple[Touch, ...]
+    part: SourcePart, nest: Nest, places: tuple[Placed, ...], pairs: Pairs
 ) -> Iterator[Claim]:
-    pairs = conflicts(part, found)
     broken = find_conflict(part, nest.body, places, pairs)
     if broken is None:
         yield Claim(ClaimKind.ORDER, "all pairs", Verdict.PROVEN, str(pairs.kept))

@@ -59,13 +59,20 @@ class Pairs:
         return bool(self.kept.is_empty()) and all(p.is_empty() for p in self.sums.values())
 
 
-def conflicts(part: SourcePart, found: tuple[Touch, ...]) -> Pairs:
-    """Return all conflicting pairs of a part."""
+def conflicts(
+    part: SourcePart, found: tuple[Touch, ...], settled: frozenset[str] = frozenset()
+) -> Pairs:
+    """Return all conflicting pairs of a part.
+
+    Those on arrays in `settled` may have any order: what is read there was decided apart.
+    """
     space = part.scop.context.get_space()
     empty = isl.UnionMap.empty(space)
     groups: dict[str, list[Touch]] = {}
     for touch in found:
         group = touch.statement.name if touch.accumulates else ""
+        if touch.access.array in settled:
+            group = f"{touch.access.array}:"
         groups.setdefault(group, []).append(touch)
     kept = empty
     sums: dict[str, isl.UnionMap] = {}
@@ -75,7 +82,7 @@ def conflicts(part: SourcePart, found: tuple[Touch, ...]) -> Pairs:
         for two in names:
             pairs = _touching(unions[one], unions[two])
             if one and one == two:
-                array = groups[one][0].statement.target.array
+                array = groups[one][0].access.array
                 ordered = pairs.lex_lt_at_multi_union_pw_aff(part.times)
                 sums[array] = sums[array].union(ordered) if array in sums else ordered
             else:

@@ -13,7 +13,7 @@ from functools import cached_property
 import islpy as isl
 
 from polyopt.ir.expr import Expr, Iter, Load, rewrite, substitute
-from polyopt.ir.scop import Access, AccessKind, Array, Role, Scop, Statement
+from polyopt.ir.scop import Access, Array, Role, Scop, Statement
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,10 +153,7 @@ def _same_iteration(writer: Statement, reader: Statement, depth: int) -> isl.Map
 
 
 def _ordered(scop: Scop, pairs: isl.UnionMap) -> isl.UnionMap:
-    if pairs.is_empty():
-        return pairs
-    times = isl.MultiUnionPwAff.from_union_map(scop.order.intersect_params(scop.context))
-    return pairs.lex_lt_at_multi_union_pw_aff(times)
+    return _in_order(scop.order.intersect_params(scop.context), pairs)
 
 
 def _union(scop: Scop, accesses: Iterable[Access]) -> isl.UnionMap:
@@ -170,24 +167,32 @@ def _union(scop: Scop, accesses: Iterable[Access]) -> isl.UnionMap:
 def producers(
     scop: Scop, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap | None
 ) -> isl.UnionMap:
-    """Return last write -> read in the source's order, by isl's flow analysis (Feautrier, 1991)."""
+    """Return last write -> read in the source's order."""
+    return producers_in(scop.order.intersect_params(scop.context), sink, must, may)
+
+
+def producers_in(
+    times: isl.UnionMap, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap | None
+) -> isl.UnionMap:
+    """Return last write -> read in the order of `times`, by isl's analysis (Feautrier, 1991)."""
     info = isl.UnionAccessInfo.from_sink(sink).set_must_source(must)
     if may is not None:
         info = info.set_may_source(may)
     try:
-        return info.set_schedule_map(scop.order).compute_flow().get_may_dependence()
+        return info.set_schedule_map(times).compute_flow().get_may_dependence()
     except isl.Error as error:
         if "maximal number of operations" in str(error):
             raise
     sources = must if may is None else must.union(may)
-    pairs = _ordered(scop, sources.apply_range(sink.reverse()))
-    hidden = _ordered(scop, sources.apply_range(must.reverse()))
-    return pairs.subtract(hidden.apply_range(_ordered(scop, must.apply_range(sink.reverse()))))
+    pairs = _in_order(times, sources.apply_range(sink.reverse()))
+    hidden = _in_order(times, sources.apply_range(must.reverse()))
+    return pairs.subtract(hidden.apply_range(_in_order(times, must.apply_range(sink.reverse()))))
 
 
-def is_must(access: Access) -> bool:
-    """Tell whether an access writes its element for certain."""
-    return access.kind is AccessKind.MUST_WRITE
+def _in_order(times: isl.UnionMap, pairs: isl.UnionMap) -> isl.UnionMap:
+    if pairs.is_empty():
+        return pairs
+    return pairs.lex_lt_at_multi_union_pw_aff(isl.MultiUnionPwAff.from_union_map(times))
 
 
 def pieces(value: isl.UnionMap) -> list[isl.Map]:

@@ -1,45 +1,71 @@
 """Values kept in other storage than the source's: every read still finds its producer's.
 
-In: the accesses in both storages.  Out: claims, one an array that moved.
+In: the accesses in both storages, the loops.  Out: claims, one an array that moved, and the arrays
+whose accesses need no further order.
 Decided in the source's order, in which the new elements must serve as well as the old ones; that
-the loops keep the order of accesses to each new element is for `order` to decide.
+the loops keep the order of accesses to each new element is then for `order` to decide.  Where they
+serve only in the loops' own order, it is decided in that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import islpy as isl
 
+from polyopt.ir.expr import Expr, Iter, integer
 from polyopt.ir.scop import AccessKind
-from polyopt.proof.accesses import Touch
+from polyopt.proof.accesses import Tagged, Touch
+from polyopt.proof.affine import NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.source import SourcePart, producers
+from polyopt.proof.coordinates import over_instance
+from polyopt.proof.reading import Nest, Piece, Run
+from polyopt.proof.source import SourcePart, producers, producers_in
 
 
-def check_storage(part: SourcePart, found: tuple[Touch, ...]) -> tuple[Claim, ...]:
+@dataclass(frozen=True, eq=False)
+class Storage:
+    """The claims about arrays that moved; `settled` are those whose dataflow the loops keep."""
+
+    claims: tuple[Claim, ...]
+    settled: frozenset[str]
+
+
+def check_storage(
+    part: SourcePart, nest: Nest, runs: tuple[Tagged, ...], found: tuple[Touch, ...]
+) -> Storage:
     """Return whether each array that moved keeps its dataflow."""
     moved = dict.fromkeys(t.access.array for t in found if t.is_moved)
-    return tuple(_check(part, array, [t for t in found if t.access.array == array]) for array in moved)
-
-
-def _check(part: SourcePart, array: str, touches: list[Touch]) -> Claim:
-    if not part.is_temporary(array):
-        return _open(array, "its elements are seen after the part")
-    if not all(t.is_moved for t in touches):
-        return _open(array, "only some of its accesses moved")
-    source = _flow(part, touches, moved=False)
-    now = _flow(part, touches, moved=True)
-    if not now.is_equal(source):
-        return Claim(
-            ClaimKind.STORAGE, array, Verdict.REFUTED, str(source), "a value is overwritten before it is read"
-        )
-    return Claim(ClaimKind.STORAGE, array, Verdict.PROVEN, str(source))
+    claims: list[Claim] = []
+    settled: set[str] = set()
+    for array in moved:
+        touches = [t for t in found if t.access.array == array]
+        if not part.is_temporary(array):
+            claims.append(_open(array, "its elements are seen after the part"))
+        elif not all(t.is_moved for t in touches):
+            claims.append(_open(array, "only some of its accesses moved"))
+        else:
+            source = _flow(part, touches, moved=False, times=None)
+            if not _flow(part, touches, moved=True, times=None).is_equal(source):
+                times = _times(part, nest, runs, {t.statement.name for t in touches})
+                if not _flow(part, touches, moved=True, times=times).is_equal(source):
+                    reason = "a value is overwritten before it is read"
+                    claim = Claim(ClaimKind.STORAGE, array, Verdict.REFUTED, str(source), reason)
+                    claims.append(claim)
+                    continue
+                settled.add(array)
+            claims.append(Claim(ClaimKind.STORAGE, array, Verdict.PROVEN, str(source)))
+    return Storage(tuple(claims), frozenset(settled))
 
 
 def _open(array: str, reason: str) -> Claim:
     return Claim(ClaimKind.STORAGE, array, Verdict.OPEN, "", reason)
 
 
-def _flow(part: SourcePart, touches: list[Touch], *, moved: bool) -> isl.UnionMap:
+def _flow(
+    part: SourcePart, touches: list[Touch], *, moved: bool, times: isl.UnionMap | None
+) -> isl.UnionMap:
     context = part.scop.context
     unions = {kind: isl.UnionMap.empty(context.get_space()) for kind in AccessKind}
     for touch in touches:
@@ -48,4 +74,49 @@ def _flow(part: SourcePart, touches: list[Touch], *, moved: bool) -> isl.UnionMa
         one = isl.UnionMap.from_map(relation.intersect_params(context))
         unions[kind] = unions[kind].union(one)
     must, may = unions[AccessKind.MUST_WRITE], unions[AccessKind.MAY_WRITE]
-    return producers(part.scop, unions[AccessKind.READ], must, may)
+    if times is None:
+        return producers(part.scop, unions[AccessKind.READ], must, may)
+    return producers_in(times, unions[AccessKind.READ], must, may)
+
+
+def _times(
+    part: SourcePart, nest: Nest, runs: tuple[Tagged, ...], names: set[str]
+) -> isl.UnionMap:
+    """Return instance -> its time in the loops, for the statements called `names`."""
+    placed = {id(tagged.run): tagged for tagged in runs}
+    timed = [(run, time) for run, time in _timed(nest.body, ()) if run.statement in names]
+    length = max((len(time) for _, time in timed), default=1)
+    result = isl.UnionMap.empty(part.scop.context.get_space())
+    for run, time in timed:
+        padded = (*time, *[integer(0)] * (length - len(time)))
+        one = _of_instance(placed[id(run)], padded)
+        if one is None:
+            one = run.back.apply_range(run.path.frame.map_to("", padded))
+        else:
+            one = one.intersect_domain(run.executed)
+        result = result.union(isl.UnionMap.from_map(one))
+    return result.intersect_params(part.scop.context)
+
+
+def _of_instance(tagged: Tagged, time: tuple[Expr, ...]) -> isl.Map | None:
+    names = set(tagged.run.path.frame.dims)
+    values = [over_instance(part, tagged.placed.known, names) for part in time]
+    if any(value is None for value in values):
+        return None
+    try:
+        return tagged.placed.quotients.element("", tuple(v for v in values if v is not None))
+    except NotAffine:
+        return None
+
+
+def _timed(
+    body: tuple[Piece, ...], above: tuple[Expr, ...]
+) -> Iterator[tuple[Run, tuple[Expr, ...]]]:
+    """Yield every run with its time: places in bodies and iterators, outermost first."""
+    for position, piece in enumerate(body):
+        here = (*above, integer(position))
+        match piece:
+            case Run():
+                yield piece, here
+            case _:
+                yield from _timed(piece.body, (*here, Iter(piece.loop.iter)))
