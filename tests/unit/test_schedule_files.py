@@ -111,7 +111,8 @@ def test_what_is_a_text_and_what_is_a_name(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     (tmp_path / "steps").write_text("unroll(i)")
     (tmp_path / "my steps").write_text("unroll(k)")
-    for text in ("", " ", "source", "# none", "unroll(j)", "polyopt-schedule 1", "let T = 3", "\n", "tile L0"):
+    texts = ("", " ", "source", "# none", "unroll(j)", "polyopt-schedule 1", "\n", "tile L0")
+    for text in (*texts, "let T = 3"):
         assert text_or_file(text) == text
     assert text_or_file("steps") == "unroll(i)"
     assert text_or_file("my steps") == "unroll(k)"
