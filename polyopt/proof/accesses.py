@@ -182,9 +182,7 @@ class Copies:
         runs = self.writers.get(_name(place), [])
         return bool(runs) and not any(run.statement for run in runs)
 
-    def index(
-        self, tagged: Tagged, place: Load | Symbol
-    ) -> tuple[str, tuple[Expr, ...]] | None:
+    def index(self, tagged: Tagged, place: Load | Symbol) -> tuple[str, tuple[Expr, ...]] | None:
         """Return a place by its name and its index over the instance, if that is known."""
         run, known = tagged.run, tagged.placed.known
         name = _name(place)
@@ -230,8 +228,10 @@ class Copies:
                 raise Unproven(name, "it is filled after it is read, or again while it is")
             self._check_unwritten(copy, depth)
             source = copy.path.frame.map_to(copy.value.array, copy.value.index)
-            filled = self.location(copy, copy.target).reverse().apply_range(
-                source.intersect_domain(copy.path.domain)
+            filled = (
+                self.location(copy, copy.target)
+                .reverse()
+                .apply_range(source.intersect_domain(copy.path.domain))
             )
             holds = filled if holds is None else holds.union(filled)
         assert holds is not None

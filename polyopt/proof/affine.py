@@ -157,9 +157,7 @@ class Frame:
             case Select():
                 where = self.condition(expr.condition)
                 then = self.pw(expr.then).intersect_domain(where)
-                return then.union_add(
-                    self.pw(expr.otherwise).intersect_domain(where.complement())
-                )
+                return then.union_add(self.pw(expr.otherwise).intersect_domain(where.complement()))
             case _:
                 raise NotAffine(expr)
 

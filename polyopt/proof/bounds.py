@@ -267,9 +267,7 @@ class _Checker:
                 domain = domain.intersect_params(_holding(self.contents[unknown.array], name))
             limits = _limits(unknown)
             for op, bound in zip((CompareOp.GE, CompareOp.LE), limits or (), strict=False):
-                domain = domain.intersect(
-                    frame.condition(Compare(op, Param(name), integer(bound)))
-                )
+                domain = domain.intersect(frame.condition(Compare(op, Param(name), integer(bound))))
         return frame, domain
 
     # -- accesses

@@ -21,6 +21,7 @@ from polyopt.proof.bounds import check_bounds
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
 from polyopt.proof.instances import Placed, check_instances, place
 from polyopt.proof.lanes import one_lane
+from polyopt.proof.naming import unhidden
 from polyopt.proof.order import Pairs, conflicts, find_conflict
 from polyopt.proof.paths import Path
 from polyopt.proof.reading import Nest, Run, Unreadable, read
@@ -45,7 +46,9 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     path = Path((*function.params, *bound), context_of(program))
     yield from check_bounds(function, path.params, path.context)
     yield check_widths(function, bound)
-    plain = without_registers(without_stops(function.body, faults), path, frozenset(bound))
+    taken = frozenset((*function.params, *(array.name for array in function.arrays)))
+    plain = unhidden(without_stops(function.body, faults), taken, names)
+    plain = without_registers(plain, path, frozenset(bound))
     plain = rolled(one_lane(plain, names), names)
     if program.is_static:
         yield from part_claims(program.scop, plain, _is_temporary(program.scop))
@@ -70,9 +73,7 @@ def context_of(program: Program) -> isl.Set:
     frame = Frame(program.scop.params if program.is_static else tuple(sizes))
     result = frame.universe
     for name in sizes:
-        result = result.intersect(
-            frame.condition(Compare(CompareOp.GE, Param(name), integer(0)))
-        )
+        result = result.intersect(frame.condition(Compare(CompareOp.GE, Param(name), integer(0))))
     for check in program.signature.checks:
         try:
             result = result.intersect(frame.condition(check.condition))

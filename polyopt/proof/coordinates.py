@@ -168,7 +168,9 @@ def coordinates(run: Run, quotients: Quotients) -> dict[str, Expr]:
     names = {loop.iter for loop in loops}
     ranges = {loop.iter: width for loop in loops if (width := _constant_range(loop)) is not None}
     known: dict[str, Expr] = {}
-    tags = tuple(zip(run.statement and quotients.statement.iters or (), run.instance, strict=False))
+    tags = tuple(
+        zip((run.statement and quotients.statement.iters) or (), run.instance, strict=False)
+    )
     while True:
         before = len(known)
         for name, value in tags:
@@ -260,7 +262,11 @@ def _from_tag(
 
 
 def _from_bounds(
-    outer: For, loops: tuple[For, ...], names: set[str], known: dict[str, Expr], quotients: Quotients
+    outer: For,
+    loops: tuple[For, ...],
+    names: set[str],
+    known: dict[str, Expr],
+    quotients: Quotients,
 ) -> None:
     """Tell `outer` from a loop inside that runs over one tile of it."""
     for inner in loops:

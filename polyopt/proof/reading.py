@@ -134,9 +134,7 @@ class _Reader:
             raise Unreadable(f"{name} is declared twice")
         self.homes[name] = len(path.loops)
 
-    def run(
-        self, target: Load | Symbol, node: Assign | Declare | SetLocal, path: Path
-    ) -> Run:
+    def run(self, target: Load | Symbol, node: Assign | Declare | SetLocal, path: Path) -> Run:
         self.count += 1
         frame = path.frame
         if len(set(frame.dims)) != len(frame.dims):

@@ -15,7 +15,6 @@ import islpy as isl
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
-    Broadcast,
     Cast,
     Compare,
     CompareOp,
@@ -25,7 +24,6 @@ from polyopt.ir.expr import (
     Load,
     Symbol,
     VectorLoad,
-    children,
     linear,
     rewrite,
     walk,

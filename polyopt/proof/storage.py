@@ -79,9 +79,7 @@ def _flow(
     return producers_in(times, unions[AccessKind.READ], must, may)
 
 
-def _times(
-    part: SourcePart, nest: Nest, runs: tuple[Tagged, ...], names: set[str]
-) -> isl.UnionMap:
+def _times(part: SourcePart, nest: Nest, runs: tuple[Tagged, ...], names: set[str]) -> isl.UnionMap:
     """Return instance -> its time in the loops, for the statements called `names`."""
     placed = {id(tagged.run): tagged for tagged in runs}
     timed = [(run, time) for run, time in _timed(nest.body, ()) if run.statement in names]

@@ -242,5 +242,3 @@ def _one_kind(expr: Expr) -> Expr:
                 return None
 
     return rewrite(expr, rule)
-
-
