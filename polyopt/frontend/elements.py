@@ -9,7 +9,7 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.values import iterators
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, Unary, UnaryOp, loads
 from polyopt.ir.scop import Reduction
-from polyopt.ir.types import DType
+from polyopt.ir.types import DType, Kind
 
 _REDUCING = (
     BinaryOp.ADD, BinaryOp.MUL, BinaryOp.MIN, BinaryOp.MAX, BinaryOp.AND, BinaryOp.OR, BinaryOp.XOR,
@@ -24,7 +24,12 @@ def store_element(b: Builder, target: Load, value: Expr) -> None:
         return
     op, term = accumulated
     new = Binary(op, target, term, value.dtype)
-    b.emit((), target, new, Reduction(op, False))
+    b.emit((), target, new, Reduction(op, is_exact(value.dtype)))
+
+
+def is_exact(dtype: DType) -> bool:
+    """Tell whether sums, products, extrema and bits of `dtype` are the same in any order."""
+    return dtype.kind in (Kind.BOOL, Kind.SIGNED, Kind.UNSIGNED)
 
 
 def _accumulation(b: Builder, target: Load, value: Expr) -> tuple[BinaryOp, Expr] | None:

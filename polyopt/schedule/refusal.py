@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import islpy as isl
 from typing_extensions import assert_never
 
 from polyopt.errors import IllegalSchedule
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.legality import Fault, Violation
+from polyopt.schedule.reductions import accumulation
 from polyopt.schedule.repair import Refused, find_repair
 from polyopt.schedule.telling import describe
 from polyopt.schedule.tree import Tree
@@ -40,7 +42,7 @@ def refusal(
         witness=witness,
         repair=repair,
         loc=target.loc,
-        notes=describe(witness, scop, str(step)),
+        notes=(*describe(witness, scop, str(step)), *_kept(scop, dependences, violation)),
         hint=_hint(violation) if repair is None else str(repair),
     )
 
@@ -59,6 +61,26 @@ def _reason(violation: Violation) -> tuple[str, str]:
             return "PO0314", "an iteration would not run exactly once"
         case _:
             assert_never(violation.fault)
+
+
+def _kept(scop: Scop, dependences: Dependences, violation: Violation) -> tuple[str, ...]:
+    """Return a note if only reductions whose order the source fixes are in the way."""
+    broken = [
+        dependence
+        for dependence in dependences.memory
+        if not violation.pairs.intersect(isl.UnionMap.from_map(dependence.relation)).is_empty()
+    ]
+    own = [d for d in broken if d.source == d.target and not d.reduction]
+    own = [d for d in own if d.array == scop.statement(d.source).target.array]
+    names = dict.fromkeys(d.source for d in own)
+    found = {s: accumulation(scop.statement(s)) for s in names}
+    if not own or len(own) < len(broken) or None in found.values():
+        return ()
+    words = sorted({f"`{update[0].value}`" for update in found.values() if update is not None})
+    return (
+        f"{', '.join(names)}: a reduction by {', '.join(words)} whose order the source fixes, as "
+        'its last bits depend on it; `np.sum`, `@` or the option fp="reassociate" leave it open',
+    )
 
 
 def _hint(violation: Violation) -> str:

@@ -6,19 +6,20 @@ Out: the first `Repair` that the judge accepts, or None.  Bounded in isl operati
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, unique
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import islpy as isl
 
-from polyopt.errors import BudgetError
+from polyopt.errors import BudgetError, IllegalSchedule
 from polyopt.ir.affine import quota
 from polyopt.ir.scop import Scop
-from polyopt.schedule.dependences import Dependences
-from polyopt.schedule.legality import Violation, pairs_reaching
+from polyopt.schedule.dependences import Dependences, compute_dependences
+from polyopt.schedule.legality import Violation, check_legal, pairs_reaching
+from polyopt.schedule.reductions import opened
 from polyopt.schedule.tree import Tree
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class RepairKind(Enum):
 
     OTHER_LOOP = "another loop is legal"
     FEWER = "fewer loops are legal"
+    AMOUNT = "another amount is legal"
     REORDER = "legal with the parts in another order"
     REVERSE = "legal with a loop reversed"
     SHIFT = "legal after a shift"
@@ -44,12 +46,16 @@ class RepairKind(Enum):
     DISTRIBUTE = "legal after splitting the loop's body"
     PRIVATISE = "legal with a copy of its own for every iteration"
     REDUCTION = "legal as a reduction"
+    MODE = 'legal with fp="reassociate"'
     RESCHEDULE = "legal in the order of the affine scheduler"
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Steps to apply instead of the refused one; the judge accepted them."""
+    """Steps to apply instead of the refused one; the judge accepted them.
+
+    A repair of kind `MODE` is legal where the order of reductions is open, and there alone.
+    """
 
     kind: RepairKind
     steps: tuple[Transform, ...]
@@ -100,9 +106,50 @@ def find_repair(refused: Refused, step: Transform) -> Repair | None:
         return None
     try:
         with quota(BUDGET):
-            for repair in islice(step.repairs(refused), MAX_CANDIDATES):
-                if refused.schedule.attempt(*refused.done, *repair.steps) is not None:
-                    return repair
+            return _first(refused, step) or _in_open_order(refused, step)
     except BudgetError:
         return None
+
+
+def _first(refused: Refused, step: Mendable) -> Repair | None:
+    for repair in islice(step.repairs(refused), MAX_CANDIDATES):
+        if refused.schedule.attempt(*refused.done, *repair.steps) is not None:
+            return repair
     return None
+
+
+def _in_open_order(refused: Refused, step: Transform) -> Repair | None:
+    """Return the step, or a repair of it, that is legal once the order of reductions is open."""
+    scop = opened(refused.scop)
+    if scop is refused.scop or refused.scop is not refused.schedule.scop:
+        return None
+    dependences = compute_dependences(scop)
+    schedule = replace(refused.schedule, scop=scop, dependences=dependences)
+    again = check_legal(scop, dependences, step.rewrite(refused.tree, scop))
+    if again is None:
+        return Repair(RepairKind.MODE, (step,))
+    there = replace(refused, schedule=schedule, scop=scop, dependences=dependences, violation=again)
+    found = _first(there, step) if isinstance(step, Mendable) else None
+    return None if found is None else Repair(RepairKind.MODE, found.steps)
+
+
+def repaired(
+    schedule: Schedule, steps: Sequence[Transform]
+) -> tuple[tuple[Transform, ...], Schedule]:
+    """Return the steps with every refused one repaired, and the schedule after them.
+
+    Raises `IllegalSchedule` for a step that has no repair, `ScheduleError` for one that does not
+    fit.
+    """
+    taken: list[Transform] = []
+    for step in steps:
+        try:
+            schedule = schedule.apply(step)
+            taken.append(step)
+        except IllegalSchedule as refusal:
+            repair = refusal.repair
+            if not isinstance(repair, Repair) or repair.kind is RepairKind.MODE:
+                raise
+            schedule = schedule.apply(*repair.steps)
+            taken += repair.steps
+    return tuple(taken), schedule

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum, unique
 from random import Random
 from typing import Any, TypeAlias
 
@@ -24,9 +25,10 @@ from polyopt.ir.storage import storage
 from polyopt.ir.types import DType, Kind
 from polyopt.schedule.tree import Tree, time_of
 
-MAX_INSTANCES = 2_000
+MAX_INSTANCES = 6_000
 MAX_ELEMENTS = 100_000
 SETS = 3
+FOUND = 2  # the least extent of an array whose subscripts are data
 
 Instance: TypeAlias = tuple[str, tuple[int, ...]]
 Times: TypeAlias = dict[Instance, tuple[int, ...]]
@@ -43,27 +45,42 @@ class Change:
     after: Number
 
 
+@unique
+class How(Enum):
+    """In which way of running a refused tree a value differs, for people."""
+
+    REFUSED = "in the refused order"
+    SWAPPED = "if the two run in the other order"
+    IN_TURN = "if the iterations take turns, statement by statement"
+    AT_ONCE = "if both read it before either writes it"
+
+
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What `sets` runs on invented data showed; `change` None: every element was the same.
+    """What runs on `sets` of invented data showed; `change` None: every element was the same.
 
-    `reason` says why nothing was run, if so.
+    `reason` says why nothing was run, if so; `params` are the sizes it ran at.
     """
 
     sets: int
     change: Change | None
+    how: How = How.REFUSED
     reason: str = ""
+    params: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Disorder:
-    """How the refused tree runs: `swap` is a level at which two iterations run at the same time.
+    """How the refused tree may run.
 
-    `ties`: instances without an order run in the opposite of the source's.
+    `together`: the level of the loop that would run the two instances of `pair` at the same time;
+    `updates`: both update the same element.  `ties`: nothing orders the two.
     """
 
     tree: Tree
-    swap: tuple[int, Instance, Instance] | None = None
+    pair: tuple[Instance, Instance]
+    together: int | None = None
+    updates: bool = False
     ties: bool = False
 
 
@@ -71,27 +88,44 @@ def replay(scop: Scop, params: Mapping[str, int], disorder: Disorder) -> Replay:
     """Return the first element whose value differs, results before temporaries."""
     sizes = dict(params)
     if _instances(scop, sizes) > MAX_INSTANCES:
-        return Replay(0, None, f"over {MAX_INSTANCES} iterations at these sizes")
+        return Replay(0, None, reason=f"over {MAX_INSTANCES} iterations at these sizes")
     shapes = _shapes(scop, sizes)
     if sum(map(math.prod, shapes.values())) > MAX_ELEMENTS:
-        return Replay(0, None, f"over {MAX_ELEMENTS} elements at these sizes")
-    times = _refused_times(scop, sizes, disorder)
-    partial = _only(scop, sizes, times)
+        return Replay(0, None, reason=f"over {MAX_ELEMENTS} elements at these sizes")
+    orders = tuple(_orders(scop, sizes, disorder))
     failed = 0
     for number in range(SETS):
-        invented = _Invented(scop, sizes, shapes, number)
+        data = _Invented(scop, sizes, shapes, number)
         try:
-            before = _run(scop, sizes, invented, None)
-            after = _run(partial, sizes, invented, times)
+            before = _run(scop, data, None)
+            for how, partial, times in orders:
+                change = _first_change(scop, before, _run(partial, data, times))
+                if change is not None:
+                    return Replay(number + 1, change, how, params=tuple(sizes.items()))
         except InternalError:  # a subscript that is data leaves its array
             failed += 1
-            continue
-        change = _first_change(scop, before, after)
-        if change is not None:
-            return Replay(number + 1, change)
     if failed == SETS:
-        return Replay(0, None, "it needs data that could not be invented")
+        return Replay(0, None, reason="it needs data that could not be invented")
     return Replay(SETS - failed, None)
+
+
+def _orders(
+    scop: Scop, params: dict[str, int], disorder: Disorder
+) -> Iterator[tuple[How, Scop, Times]]:
+    """Yield the orders in which the refused tree may run, those that say most first."""
+    times = _times_of(scop, params, disorder.tree)
+    first, second = disorder.pair
+    if disorder.ties:
+        tied = {i: (*time, *_backwards(scop, i, params)) for i, time in times.items()}
+        yield How.SWAPPED, scop, tied
+    elif disorder.together is None:
+        yield How.REFUSED, _only(scop, params, times), times
+    else:
+        if disorder.updates:
+            left = {i: time for i, time in times.items() if i != first}
+            yield How.AT_ONCE, _only(scop, params, left), left
+        yield How.SWAPPED, scop, _swapped(times, disorder.together, first, second)
+        yield How.IN_TURN, scop, _in_turn(times, disorder.together, first)
 
 
 def _instances(scop: Scop, params: dict[str, int]) -> int:
@@ -109,22 +143,17 @@ def _instances(scop: Scop, params: dict[str, int]) -> int:
     return total
 
 
-def _refused_times(scop: Scop, params: dict[str, int], disorder: Disorder) -> Times:
-    """Return instance -> time in the refused order; an instance that is lost has none."""
-    fixed = fix_params(scop.context, params)
-    domain = scop.domain.intersect_params(fixed)
+def _times_of(scop: Scop, params: dict[str, int], tree: Tree) -> Times:
+    """Return instance -> time in the order of a tree; an instance that is lost has none."""
+    domain = scop.domain.intersect_params(fix_params(scop.context, params))
     pieces: list[isl.Map] = []
-    time_of(disorder.tree, domain).foreach_map(pieces.append)
+    time_of(tree, domain).foreach_map(pieces.append)
     times: Times = {}
     for piece in pieces:
         name = str(piece.get_tuple_name(isl.dim_type.in_))
         rank = piece.dim(isl.dim_type.in_)
         for both in points(piece.wrap().flatten(), params):
             times[name, both[:rank]] = both[rank:]
-    if disorder.swap is not None:
-        times = _swapped(times, *disorder.swap)
-    if disorder.ties:
-        times = {i: (*time, *_backwards(scop, i, params)) for i, time in times.items()}
     return times
 
 
@@ -137,6 +166,18 @@ def _swapped(times: Times, level: int, first: Instance, second: Instance) -> Tim
         if time[:level] != prefix:
             return time
         return (*prefix, turned.get(time[level], time[level]), *time[level + 1 :])
+
+    return {instance: turn(time) for instance, time in times.items()}
+
+
+def _in_turn(times: Times, level: int, first: Instance) -> Times:
+    """Return `times` with the iterations of one loop in step: the loop inside what it held."""
+    prefix = times[first][:level]
+
+    def turn(time: tuple[int, ...]) -> tuple[int, ...]:
+        if time[:level] != prefix:
+            return time
+        return (*prefix, *time[level + 1 :], time[level])
 
     return {instance: turn(time) for instance, time in times.items()}
 
@@ -190,8 +231,7 @@ class _Invented:
             return storage(array, shape)
         values = list(_values(array.dtype, math.prod(shape), place, self.number))
         if array.name in _subscripts(self.scop):
-            extents = [extent for shape in self.shapes.values() for extent in shape if extent > 0]
-            values = [int(value) % min(extents, default=1) for value in values]
+            values = [int(value) % FOUND for value in values]
         return np.array(values, dtype=array.dtype.numpy).reshape(shape)
 
     def symbols(self) -> dict[str, object]:
@@ -202,9 +242,10 @@ class _Invented:
         }
 
 
-def _run(scop: Scop, params: dict[str, int], data: _Invented, times: Times | None) -> Arrays:
+def _run(scop: Scop, data: _Invented, times: Times | None) -> Arrays:
     arrays = data.arrays()
-    run_scop(scop, arrays, params, data.symbols(), None if times is None else _order(times))
+    order = None if times is None else _order(times)
+    run_scop(scop, arrays, data.params, data.symbols(), order)
     return arrays
 
 
@@ -220,10 +261,13 @@ def _shapes(scop: Scop, params: dict[str, int]) -> dict[str, tuple[int, ...]]:
     shapes = {a.name: [max(0, evaluate(e, params)) for e in a.shape] for a in scop.arrays}
     for statement in scop.statements:
         for access in (statement.write, *statement.reads):
-            touched = fix_params(access.relation.range(), params)
-            if not access.exact or touched.is_empty():
-                continue
             shape = shapes[access.array]
+            if not access.exact:
+                shape[:] = [max(extent, FOUND) for extent in shape]
+                continue
+            touched = fix_params(access.relation.range(), params)
+            if touched.is_empty():
+                continue
             for dim in range(len(shape)):
                 shape[dim] = max(shape[dim], int(touched.dim_max_val(dim).to_python()) + 1)
     return {name: tuple(shape) for name, shape in shapes.items()}

@@ -78,10 +78,7 @@ class Schedule:
     def attempt(self, *steps: Transform) -> Schedule | None:
         """Return the schedule after `steps`, or None when they are not legal or do not fit."""
         if any(isinstance(step, DataStep) for step in steps):
-            try:
-                return self.apply(*steps)
-            except ScheduleError:
-                return None
+            return self._attempt_data(steps)
         tree = self.tree
         try:
             for step in steps:
@@ -92,6 +89,19 @@ class Schedule:
             return None
         marked = mark_facts(self.dependences, tree, self.tree)
         return replace(self, tree=marked, trace=self.trace + steps, before=self)
+
+    def _attempt_data(self, steps: tuple[Transform, ...]) -> Schedule | None:
+        """Return the schedule after `steps`, or None; refusals look for no repair."""
+        number = next(n for n, step in enumerate(steps) if isinstance(step, DataStep))
+        step, rest = steps[number], steps[number + 1 :]
+        before = self.attempt(*steps[:number]) if number else self
+        if before is None or not isinstance(step, DataStep):
+            return None
+        try:
+            after = before.renew(step)
+        except ScheduleError:
+            return None
+        return after.attempt(*rest) if rest else after
 
     def renew(self, step: DataStep) -> Schedule:
         """Return the schedule after a step that changes data; raises as `apply` does."""

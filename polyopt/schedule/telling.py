@@ -13,7 +13,7 @@ from polyopt.ir.affine import param_names
 from polyopt.ir.expr import Param, show, walk
 from polyopt.ir.scop import Scop, Statement
 from polyopt.schedule.legality import Fault
-from polyopt.schedule.replay import Number, Replay
+from polyopt.schedule.replay import How, Number, Replay
 from polyopt.schedule.witness import LOST, Witness
 
 _VERBS = {"flow": ("writes", "reads"), "anti": ("reads", "writes"), "output": ("writes", "writes")}
@@ -31,7 +31,7 @@ def describe(witness: Witness, scop: Scop, step: str = "") -> tuple[str, ...]:
     `step` is what was refused, named where values are told.
     """
     first, second = scop.statement(witness.source[0]), scop.statement(witness.target[0])
-    values = () if witness.replay is None else (_values(witness.replay, witness.fault, step),)
+    values = () if witness.replay is None else (_values(witness, witness.replay, scop, step),)
     kind = () if witness.kind == LOST else (_kind(witness),)
     lines = dict.fromkeys((source_line(first), source_line(second)))
     return (example(witness, scop), *values, *kind, *lines)
@@ -81,13 +81,11 @@ def _kind(witness: Witness) -> str:
     return f"kind: {witness.kind} dependence on {witness.array}, {pair}{may}"
 
 
-def _values(replay: Replay, fault: Fault, step: str) -> str:
+def _values(witness: Witness, replay: Replay, scop: Scop, step: str) -> str:
     if replay.reason:
         return f"values: not replayed: {replay.reason}"
-    other = {
-        Fault.CONCURRENT: "if the two run in the other order",
-        Fault.UNORDERED: "if the two run in the other order",
-    }.get(fault, f"after {step}" if step else "in the refused order")
+    named = f"after {step}" if step else replay.how.value
+    other = named if replay.how is How.REFUSED else replay.how.value
     if replay.change is None:
         return (
             f"values: equal in both orders on {replay.sets} sets of small data; "
@@ -96,7 +94,12 @@ def _values(replay: Replay, fault: Fault, step: str) -> str:
     change = replay.change
     cell = f"{change.array}{_subscript(change.cell)}"
     before, after = _numbers(change.before, change.after)
-    return f"values: {cell} is {before} in the source's order, {after} {other}"
+    at = ""
+    if replay.params != witness.params:
+        shown = _sizes_of(scop, witness)
+        sizes = (f"{name}={value}" for name, value in replay.params if name in shown)
+        at = f" at {', '.join(sizes)}"
+    return f"values{at}: {cell} is {before} in the source's order, {after} {other}"
 
 
 def _numbers(before: Number, after: Number) -> tuple[str, str]:
@@ -146,6 +149,8 @@ def to_record(witness: Witness, scop: Scop) -> dict[str, Any]:
         else {
             "sets": replayed.sets,
             "reason": replayed.reason,
+            "how": replayed.how.value,
+            "sizes": dict(replayed.params),
             "array": None if change is None else change.array,
             "cell": None if change is None else list(change.cell),
             "before": None if change is None else _plain(change.before),

@@ -13,6 +13,7 @@ import islpy as isl
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import param_names, quota
 from polyopt.ir.expr import evaluate, show
+from polyopt.ir.interp import fix_params
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.schedule.dependences import Dependence, DependenceKind, Dependences
 from polyopt.schedule.legality import Fault, Violation
@@ -21,6 +22,9 @@ from polyopt.schedule.tree import Tree
 
 BUDGET = 3_000_000
 """isl operations for the smallest pair, and for replaying it: under a second each."""
+
+LARGER = 2
+"""What is added to every size where the smallest show no difference: sums of two are the same."""
 
 LOST = "lost"
 """The `kind` of the witness of an instance that does not run exactly once."""
@@ -108,15 +112,54 @@ def _lost(scop: Scop, violation: Violation) -> Witness:
 
 
 def _replayed(scop: Scop, witness: Witness, violation: Violation, tree: Tree) -> Replay:
-    swap = None
-    if witness.fault is Fault.CONCURRENT:
-        swap = (violation.level, witness.source, witness.target)
-    disorder = Disorder(tree, swap, ties=witness.fault is Fault.UNORDERED)
+    disorder = Disorder(
+        tree,
+        (witness.source, witness.target),
+        violation.level if witness.fault is Fault.CONCURRENT else None,
+        _updates(scop, witness),
+        ties=witness.fault is Fault.UNORDERED,
+    )
+    params = dict(witness.params)
     try:
         with quota(BUDGET):
-            return replay(scop, dict(witness.params), disorder)
+            found = replay(scop, params, disorder)
+            larger = {name: size + LARGER for name, size in params.items()}
+            if found.change is None and not found.reason and _holds(scop, witness, larger):
+                more = replay(scop, larger, disorder)
+                return found if more.change is None else more
+            return found
     except BudgetError:
-        return Replay(0, None, "finding the refused order takes too long")
+        return Replay(0, None, reason="finding the refused order takes too long")
+
+
+def _holds(scop: Scop, witness: Witness, params: dict[str, int]) -> bool:
+    """Tell whether the program may run, with both instances, at other sizes."""
+    if not params or fix_params(scop.context, params).is_empty():
+        return False
+    for name, point in (witness.source, witness.target):
+        inside = fix_params(scop.statement(name).domain, params)
+        for position, value in enumerate(point):
+            inside = inside.fix_val(isl.dim_type.set, position, isl.Val(value))
+        if inside.is_empty():
+            return False
+    return True
+
+
+def _updates(scop: Scop, witness: Witness) -> bool:
+    """Tell whether both instances change the cell, the second one what it finds there."""
+    first, second = scop.statement(witness.source[0]), scop.statement(witness.target[0])
+    params, cell = dict(witness.params), witness.cell
+    return (
+        cell is not None
+        and _cell_of(first.write, first, witness.source[1], params) == cell
+        and _cell_of(second.write, second, witness.target[1], params) == cell
+        and {first.target.array, second.target.array} == {witness.array}
+        and any(
+            read.array == witness.array
+            and _cell_of(read, second, witness.target[1], params) == cell
+            for read in second.reads
+        )
+    )
 
 
 def _small_pair(

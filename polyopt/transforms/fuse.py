@@ -23,6 +23,7 @@ from polyopt.schedule.tree import (
     fresh_label,
     with_children,
 )
+from polyopt.transforms.mending_shift import delayed
 from polyopt.transforms.skew import Skew
 
 
@@ -84,6 +85,7 @@ class Fuse:
 
     def repairs(self, refused: Refused) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
+        yield from delayed(refused, self, self.first, self.second, self.count)
         common = self.count or len(find_band(refused.tree, self.first).members)
         for fewer in range(common - 1, 0, -1):
             yield Repair(RepairKind.FEWER, (replace(self, count=fewer),))

@@ -13,7 +13,7 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import Refused, Repair
 from polyopt.schedule.tree import Band, Tree, replace_band
-from polyopt.transforms.mending import skewed_first
+from polyopt.transforms.mending_band import reversed_first, skewed_first
 from polyopt.transforms.reference import loop
 
 
@@ -53,6 +53,7 @@ class Interchange:
         """Yield what might be legal instead, cheapest first."""
         places = [loop(refused.tree, name, str(self)) for name in (self.first, self.second)]
         last = max(place.position or 0 for place in places)
+        yield from reversed_first(refused, places[0].label, last + 1, self)
         yield from skewed_first(refused, places[0].label, last + 1, self)
 
     def __str__(self) -> str:

@@ -1,17 +1,15 @@
-"""Repairs that change loops of one band: skewed first, reversed first, in another order.
+"""Repairs that apply a refused step to other loops, and the names of loops.
 
-In: where a step was refused.  Out: `Repair` candidates, for the judge to accept or not.
+In: where a step was refused, how it is applied.  Out: `Repair` candidates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from polyopt.schedule.repair import Refused, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
-from polyopt.schedule.skewing import Factor, permuting_factors
-from polyopt.schedule.tree import Tree, bands, find_band
-from polyopt.transforms.skew import Skew
+from polyopt.schedule.tree import LoopRef, Tree, bands, find_band
 
 
 def name_of(tree: Tree, label: str, position: int) -> str:
@@ -24,32 +22,24 @@ def name_of(tree: Tree, label: str, position: int) -> str:
     return f"{label}[{position}]"
 
 
-def skewed_first(refused: Refused, label: str, count: int, *then: Transform) -> Iterator[Repair]:
-    """Yield `then` after the skews that make the first `count` loops of a band permutable."""
-    band = find_band(refused.tree, label)
-    factors = permuting_factors(band.members[:count], refused.ordering(label))
-    if factors:
-        yield Repair(RepairKind.SKEW, (*skews(refused.tree, label, factors), *then))
+def loops_nearby(tree: Tree, loop: LoopRef) -> Iterator[tuple[str, int]]:
+    """Yield the other loops of the same nest: those of the band, those inside, those around."""
+    own = find_band(tree, loop.label)
+    inside = [band.label for band in bands(own.child)]
+    around = [
+        band.label
+        for band in bands(tree)
+        if band is not own and any(inner is own for inner in bands(band))
+    ]
+    for label in (loop.label, *inside, *reversed(around)):
+        for position in range(len(find_band(tree, label).members)):
+            if LoopRef(label, position) != loop:
+                yield label, position
 
 
-def skews(tree: Tree, label: str, factors: tuple[Factor, ...]) -> tuple[Transform, ...]:
-    """Return the skews as steps."""
-    return tuple(
-        Skew(name_of(tree, label, f.loop), name_of(tree, label, f.by), f.factor) for f in factors
-    )
-
-
-def wavefront(refused: Refused, label: str, inner: int) -> tuple[Transform, ...] | None:
-    """Return the steps after which loop `inner` of a band is free of dependences, or None.
-
-    Once no distance is negative, the outermost loop plus all others separates every pair, and
-    only it (Lamport, "The parallel execution of DO loops", 1974).
-    """
-    members = find_band(refused.tree, label).members
-    factors = permuting_factors(members, refused.every(label))
-    if factors is None or inner == 0:
-        return None
-    tree = refused.tree
-    outer = name_of(tree, label, 0)
-    fronts = (Skew(outer, name_of(tree, label, n), 1) for n in range(1, len(members)))
-    return (*skews(tree, label, factors), *fronts)
+def other_loop(
+    refused: Refused, loop: LoopRef, step: Callable[[str], Transform]
+) -> Iterator[Repair]:
+    """Yield the step applied to the other loops of the nest."""
+    for label, position in loops_nearby(refused.tree, loop):
+        yield Repair(RepairKind.OTHER_LOOP, (step(name_of(refused.tree, label, position)),))

@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterator
 from polyopt.schedule.legality import Fault
 from polyopt.schedule.repair import Refused, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
-from polyopt.schedule.tree import LoopRef, Sequence, Tree, bands, find_band
+from polyopt.schedule.tree import LoopRef, Sequence, bands, find_band
 from polyopt.transforms.affine import Affine, Fusion
 from polyopt.transforms.distribute import Distribute
-from polyopt.transforms.mending import name_of, wavefront
+from polyopt.transforms.mending import loops_nearby, name_of
+from polyopt.transforms.mending_align import aligned
+from polyopt.transforms.mending_band import wavefront
+from polyopt.transforms.mending_data import own_copies, partial_results
 
 Mark = Callable[[str], Transform]
 
@@ -24,26 +27,15 @@ def marked_instead(refused: Refused, loop: LoopRef, mark: Mark) -> Iterator[Repa
     tree = refused.tree
     if refused.violation.fault is not Fault.CONCURRENT:
         return
-    for label, position in _others(tree, loop):
+    for label, position in loops_nearby(tree, loop):
         yield Repair(RepairKind.OTHER_LOOP, (mark(name_of(tree, label, position)),))
+    name = name_of(tree, loop.label, loop.position)
+    yield from own_copies(refused, name, mark(name))
+    yield from partial_results(refused, loop, mark)
+    yield from aligned(refused, loop, mark(name))
     yield from _split(refused, loop, mark)
     yield from _wavefronts(refused, loop, mark)
     yield from _rescheduled(refused, mark)
-
-
-def _others(tree: Tree, loop: LoopRef) -> Iterator[tuple[str, int]]:
-    """Yield the other loops of the same nest: those of the band, those inside, those around."""
-    own = find_band(tree, loop.label)
-    inside = [band.label for band in bands(own.child)]
-    around = [
-        band.label
-        for band in bands(tree)
-        if band is not own and any(inner is own for inner in bands(band))
-    ]
-    for label in (loop.label, *inside, *reversed(around)):
-        for position in range(len(find_band(tree, label).members)):
-            if LoopRef(label, position) != loop:
-                yield label, position
 
 
 def _split(refused: Refused, loop: LoopRef, mark: Mark) -> Iterator[Repair]:

@@ -13,7 +13,9 @@ from itertools import permutations
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import Refused, Repair, RepairKind
-from polyopt.schedule.tree import Band, Sequence, Tree, find_band, replace_band
+from polyopt.schedule.tree import Band, Sequence, Tree, find_band, replace_band, statements_of
+from polyopt.transforms.mending import name_of
+from polyopt.transforms.shift import Shift
 
 MAX_PARTS = 4
 
@@ -47,6 +49,7 @@ class Reorder:
 
     def repairs(self, refused: Refused) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
+        yield from late_parts(refused, self.band, self.order, self)
         for order in orders(len(self.order)):
             if order != self.order:
                 yield Repair(RepairKind.REORDER, (replace(self, order=order),))
@@ -63,3 +66,29 @@ def orders(count: int) -> Iterator[tuple[int, ...]]:
         yield from sorted(
             found, key=lambda order: sum(a != b for a, b in zip(order, own, strict=True))
         )
+
+
+def late_parts(
+    refused: Refused, band: str, order: tuple[int, ...], step: Reorder
+) -> Iterator[Repair]:
+    """Yield the step after parts that move ahead of others were delayed by an iteration each.
+
+    What they use was made in earlier iterations then (software pipelining: Lam, 1988).
+    """
+    body = find_band(refused.tree, band).child
+    if not isinstance(body, Sequence):
+        return
+    last = len(find_band(refused.tree, band).members) - 1
+    name = name_of(refused.tree, band, last)
+    delay = dict.fromkeys(range(len(order)), 0)
+    for part in range(len(order)):
+        behind = [p for p in range(part) if order.index(p) > order.index(part)]
+        delay[part] = max((delay[p] + 1 for p in behind), default=delay[part - 1] if part else 0)
+    shifts = tuple(
+        Shift(name, amount, statement)
+        for part, amount in delay.items()
+        if amount
+        for statement in statements_of(refused.scop, body.parts[part].domain)
+    )
+    if shifts:
+        yield Repair(RepairKind.SHIFT, (*shifts, step))

@@ -5,11 +5,15 @@ In: a loop.  Out: the band with the loop counting down.  Refuses: nothing; the j
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from polyopt.ir.scop import Scop
+from polyopt.schedule.repair import Refused, Repair
 from polyopt.schedule.tree import Tree
-from polyopt.transforms.reference import change_loop
+from polyopt.transforms.mending import other_loop
+from polyopt.transforms.mending_align import aligned
+from polyopt.transforms.reference import change_loop, loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,12 @@ class Reverse:
         return change_loop(
             tree, self.loop, str(self), lambda m: replace(m, schedule=m.schedule.neg())
         )
+
+    def repairs(self, refused: Refused) -> Iterator[Repair]:
+        """Yield what might be legal instead, cheapest first."""
+        found = loop(refused.tree, self.loop, str(self))
+        yield from aligned(refused, found, self)
+        yield from other_loop(refused, found, Reverse)
 
     def __str__(self) -> str:
         return f"reverse({self.loop})"

@@ -6,15 +6,19 @@ Refuses: a statement that the loop does not run, an amount that is not affine in
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import islpy as isl
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
+from polyopt.schedule.repair import Refused, Repair, RepairKind
 from polyopt.schedule.tree import BandMember, Tree, path_to, statements_of
 from polyopt.transforms.amount import Distance, check_sum, size_function
 from polyopt.transforms.reference import change_loop, loop
+
+MAX_TRIES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,17 @@ class Shift:
         return ScheduleError(
             "PO0301", f"{self}: the loop runs no statement `{self.statement}`", hint=hint
         )
+
+    def repairs(self, refused: Refused) -> Iterator[Repair]:
+        """Yield smaller amounts, the largest first."""
+        del refused
+        if isinstance(self.amount, int):
+            toward = -1 if self.amount > 0 else 1
+            nearer = range(self.amount + toward, 0, toward)
+            for amount in (*nearer[:MAX_TRIES], -self.amount):
+                yield Repair(RepairKind.AMOUNT, (replace(self, amount=amount),))
+        if self.statement:
+            yield Repair(RepairKind.AMOUNT, (replace(self, statement=""),))
 
     def __str__(self) -> str:
         words = (self.loop, self.statement, str(self.amount))

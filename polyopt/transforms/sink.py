@@ -6,12 +6,14 @@ Refuses: a loop that is innermost already.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from typing_extensions import assert_never
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
+from polyopt.schedule.repair import Refused, Repair
 from polyopt.schedule.tree import (
     Band,
     BandMember,
@@ -22,6 +24,8 @@ from polyopt.schedule.tree import (
     fresh_label,
     replace_band,
 )
+from polyopt.transforms.mending import other_loop
+from polyopt.transforms.mending_data import own_copies
 from polyopt.transforms.reference import loop
 
 
@@ -80,6 +84,12 @@ class Sink:
             label = fresh_label(tree, f"{wish}{number}")
         taken.add(label)
         return label
+
+    def repairs(self, refused: Refused) -> Iterator[Repair]:
+        """Yield what might be legal instead, cheapest first."""
+        found = loop(refused.tree, self.loop, str(self))
+        yield from own_copies(refused, self.loop, self)
+        yield from other_loop(refused, found, Sink)
 
     def __str__(self) -> str:
         return f"sink({self.loop})"

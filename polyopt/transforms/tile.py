@@ -25,7 +25,7 @@ from polyopt.schedule.tree import (
     replace_band,
 )
 from polyopt.schedulefile import MAX_SIZE
-from polyopt.transforms.mending import skewed_first
+from polyopt.transforms.mending_band import reversed_first, skewed_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,7 @@ class Tile:
     def repairs(self, refused: Refused) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         count = len(self.sizes)
+        yield from reversed_first(refused, self.band, count, self)
         yield from skewed_first(refused, self.band, count, self)
         for fewer in range(count - 1, 0, -1):
             yield Repair(RepairKind.FEWER, (replace(self, sizes=self.sizes[:fewer]),))

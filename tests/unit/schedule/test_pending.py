@@ -50,7 +50,7 @@ def test_what_tiles_leave_equal_is_exact(make):
 
 
 def test_pairs_reversed_inside_one_tile_only_are_no_reason_to_refuse():
-    """Distance (4, -1) on rows of four: a tile of rows orders the pair before `j` can reverse it."""
+    """Distance (4, -1): a tile of four rows orders the pair before `j` can reverse it."""
     scop = read(
         """
         for i in range(4, N):

@@ -1,0 +1,197 @@
+"""Reductions: statements that fold many values into one, and whether their order may change.
+
+In: a Scop.  Out: each reduction with its operator, its form, and why its order is open or kept.
+Recognised in any loop: `s = s + x`, `s = x if x > s else s`, `if x > s: s = x`, and the place of an
+extremum kept beside it; under any condition that does not read what is accumulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum, unique
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Expr,
+    Load,
+    Select,
+    loads,
+)
+from polyopt.ir.program import Part, Parts, Program, Repeat
+from polyopt.ir.scop import Reduction, Scop, Statement
+
+FOLDING = frozenset(
+    {
+        *(BinaryOp.ADD, BinaryOp.MUL, BinaryOp.MIN, BinaryOp.MAX),
+        *(BinaryOp.AND, BinaryOp.OR, BinaryOp.XOR),
+    }
+)
+
+
+@unique
+class Form(Enum):
+    """How a reduction is written."""
+
+    UPDATE = "update"  # s = s + x
+    CHOICE = "choice"  # s = x if x > s else s
+    GUARDED = "guarded"  # if x > s: s = x
+    PLACE = "place"  # if x > s: s = x; k = i
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A reduction: its statements, the first of which updates `target` by `op`.
+
+    `open`: the source leaves the order open, or no order changes the result.  `conditional`: some
+    iterations leave the target alone.
+    """
+
+    statements: tuple[str, ...]
+    op: BinaryOp
+    target: Load
+    form: Form
+    open: bool
+    conditional: bool
+
+
+def find_reductions(scop: Scop) -> tuple[Found, ...]:
+    """Return the reductions of a Scop, in textual order."""
+    return tuple(_found(scop))
+
+
+def _found(scop: Scop) -> Iterator[Found]:
+    for statement in scop.statements:
+        update = accumulation(statement)
+        if update is not None:
+            op, form = update
+            free = statement.is_reassociable
+            yield Found(
+                (statement.name,), op, statement.target, form, free, statement.guard is not None
+            )
+            continue
+        yield from _guarded(scop, statement)
+
+
+def accumulation(statement: Statement) -> tuple[BinaryOp, Form] | None:
+    """Return operator and form of `target = target op rest`, whatever its loops."""
+    if _reads(statement.guard, statement.target.array):
+        return None
+    value, target = statement.value, statement.target
+    match value:
+        case Binary(op=op, left=left, right=right) if op in FOLDING | {BinaryOp.SUB}:
+            if left == target and not _reads(right, target.array):
+                return (BinaryOp.ADD if op is BinaryOp.SUB else op), Form.UPDATE
+            if right == target and op in FOLDING and not _reads(left, target.array):
+                return op, Form.UPDATE
+        case Select(condition=Compare() as test, then=then, otherwise=other):
+            if other == target:
+                return _extremum(test, then, target, Form.CHOICE)
+            if then == target:
+                return _extremum(_opposite(test), other, target, Form.CHOICE)
+        case _:
+            pass
+    return None
+
+
+def _extremum(test: Compare, fresh: Expr, target: Load, form: Form) -> tuple[BinaryOp, Form] | None:
+    """Return MAX or MIN if `test` says that `fresh` is beyond `target`."""
+    if _reads(fresh, target.array):
+        return None
+    match test:
+        case Compare(op=CompareOp.GT | CompareOp.GE, left=left, right=right):
+            greater, smaller = left, right
+        case Compare(op=CompareOp.LT | CompareOp.LE, left=left, right=right):
+            greater, smaller = right, left
+        case _:
+            return None
+    if greater == fresh and smaller == target:
+        return BinaryOp.MAX, form
+    if greater == target and smaller == fresh:
+        return BinaryOp.MIN, form
+    return None
+
+
+_OPPOSITE = {
+    CompareOp.GT: CompareOp.LE, CompareOp.LE: CompareOp.GT,
+    CompareOp.LT: CompareOp.GE, CompareOp.GE: CompareOp.LT,
+}  # fmt: skip
+
+
+def _opposite(test: Compare) -> Compare:
+    return replace(test, op=_OPPOSITE.get(test.op, test.op))
+
+
+def _guarded(scop: Scop, statement: Statement) -> Iterator[Found]:
+    """Yield `if x > s: s = x`, with the other statements under the same condition."""
+    guard = statement.guard
+    if guard is None:
+        return
+    test, maker = _test_of(scop, guard)
+    if test is None:
+        return
+    found = _extremum(test, statement.value, statement.target, Form.GUARDED)
+    if found is None:
+        return
+    places = tuple(
+        other.name
+        for other in scop.statements
+        if other is not statement
+        and maker is not None
+        and other.guard == guard
+        and not _reads(other.value, other.target.array)
+        and not _reads(other.value, statement.target.array)
+    )
+    names = (statement.name, *places)
+    form = Form.PLACE if places else Form.GUARDED
+    yield Found(names, found[0], statement.target, form, False, True)
+
+
+def _test_of(scop: Scop, guard: Expr) -> tuple[Compare | None, Statement | None]:
+    """Return the comparison that a guard is, and the statement that makes it, if one does."""
+    if isinstance(guard, Compare):
+        return guard, None
+    if isinstance(guard, Load):
+        makers = [s for s in scop.statements if s.target.array == guard.array]
+        if len(makers) == 1 and isinstance(makers[0].value, Compare):
+            return makers[0].value, makers[0]
+    return None, None
+
+
+def _reads(expr: Expr | None, array: str) -> bool:
+    return expr is not None and any(load.array == array for load in loads(expr))
+
+
+def reassociated(program: Program) -> Program:
+    """Return `program` with the order of all its updates open, as `fp="reassociate"` asks."""
+    return replace(program, parts=_parts(program.parts))
+
+
+def _parts(parts: Parts) -> Parts:
+    def renewed(part: Part) -> Part:
+        match part:
+            case Scop():
+                return opened(part)
+            case Repeat():
+                return replace(part, body=_parts(part.body))
+            case _:
+                return part
+
+    return tuple(map(renewed, parts))
+
+
+def opened(scop: Scop) -> Scop:
+    """Return `scop` with the order of all its updates open; itself where it is already."""
+
+    def renewed(statement: Statement) -> Statement:
+        if statement.reduction is None or statement.reduction.reassociable:
+            return statement
+        return replace(statement, reduction=Reduction(statement.reduction.op, True))
+
+    statements = tuple(map(renewed, scop.statements))
+    if all(new is old for new, old in zip(statements, scop.statements, strict=True)):
+        return scop
+    return replace(scop, statements=statements)

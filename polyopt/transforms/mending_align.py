@@ -1,0 +1,89 @@
+"""Repairs that shift the statements of one loop against each other.
+
+In: where a loop was not to run in parallel, or backwards.  Out: `Repair` candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import islpy as isl
+
+from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.schedule import Transform
+from polyopt.schedule.skewing import distance_vectors
+from polyopt.schedule.tree import BandMember, LoopRef, find_band, path_to, statements_of
+from polyopt.transforms.mending import name_of
+from polyopt.transforms.shift import Shift
+
+
+def aligned(refused: Refused, loop: LoopRef, mark: Transform) -> Iterator[Repair]:
+    """Yield `mark` after the statements of a loop were shifted so that no pair crosses iterations.
+
+    Every pair of statements has to depend at one constant distance (Callahan, "A global approach to
+    detection of parallelism", 1987).
+    """
+    assert loop.position is not None
+    tree, label = refused.tree, loop.label
+    member = find_band(tree, label).members[loop.position]
+    _, domain = path_to(tree, refused.scop, label)
+    names = statements_of(refused.scop, domain)
+    if len(names) < 2:
+        return
+    offsets = _offsets(refused, label, loop.position, member, names)
+    if offsets is None:
+        return
+    name = name_of(tree, label, loop.position)
+    steps = tuple(Shift(name, offset, s) for s, offset in offsets.items() if offset)
+    if steps:
+        yield Repair(RepairKind.SHIFT, (*steps, mark))
+
+
+def _offsets(
+    refused: Refused, label: str, position: int, member: BandMember, names: list[str]
+) -> dict[str, int] | None:
+    """Return by how much each statement is to be shifted for all distances to vanish, or None."""
+    pairs = refused.every(label)
+    for outer in find_band(refused.tree, label).members[:position]:
+        pairs = pairs.eq_at_multi_union_pw_aff(outer.function)
+    edges: dict[tuple[str, str], int] = {}
+    maps: list[isl.Map] = []
+    pairs.foreach_map(maps.append)
+    for one in maps:
+        distance = _constant(member, one)
+        if distance is None:
+            return None
+        ends = (
+            str(one.get_tuple_name(isl.dim_type.in_)),
+            str(one.get_tuple_name(isl.dim_type.out)),
+        )
+        edges[ends] = distance
+    return _potentials(names, edges)
+
+
+def _constant(member: BandMember, pairs: isl.Map) -> int | None:
+    """Return the distance of all pairs in a loop, if it is one number."""
+    distances = distance_vectors((member,), isl.UnionMap.from_map(pairs))
+    if distances.is_empty():
+        return None
+    low, high = distances.dim_min_val(0), distances.dim_max_val(0)
+    return int(low.to_python()) if low.is_int() and low.eq(high) else None
+
+
+def _potentials(names: list[str], edges: dict[tuple[str, str], int]) -> dict[str, int] | None:
+    """Return offsets with `offset[target] + distance == offset[source]` for all edges, or None."""
+    offsets: dict[str, int] = {}
+    for root in names:
+        if root in offsets:
+            continue
+        offsets[root] = 0
+        queue = [root]
+        while queue:
+            here = queue.pop()
+            for (source, target), distance in edges.items():
+                for near, far, delay in ((source, target, -distance), (target, source, distance)):
+                    if near == here and far not in offsets:
+                        offsets[far] = offsets[here] + delay
+                        queue.append(far)
+    wrong = any(offsets[t] + d != offsets[s] for (s, t), d in edges.items())
+    return None if wrong else offsets

@@ -1,0 +1,54 @@
+"""Repairs that change loops of one band first: skewed, or one of them reversed.
+
+In: where a step was refused.  Out: `Repair` candidates, for the judge to accept or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.schedule import Transform
+from polyopt.schedule.skewing import Factor, permuting_factors
+from polyopt.schedule.tree import Tree, find_band
+from polyopt.transforms.mending import name_of
+from polyopt.transforms.reverse import Reverse
+from polyopt.transforms.skew import Skew
+
+
+def reversed_first(refused: Refused, label: str, count: int, *then: Transform) -> Iterator[Repair]:
+    """Yield `then` after an inner one of the first `count` loops of a band runs backwards."""
+    for position in range(1, count):
+        step = Reverse(name_of(refused.tree, label, position))
+        yield Repair(RepairKind.REVERSE, (step, *then))
+
+
+def skewed_first(refused: Refused, label: str, count: int, *then: Transform) -> Iterator[Repair]:
+    """Yield `then` after the skews that make the first `count` loops of a band permutable."""
+    band = find_band(refused.tree, label)
+    factors = permuting_factors(band.members[:count], refused.ordering(label))
+    if factors:
+        yield Repair(RepairKind.SKEW, (*skews(refused.tree, label, factors), *then))
+
+
+def skews(tree: Tree, label: str, factors: tuple[Factor, ...]) -> tuple[Transform, ...]:
+    """Return the skews as steps."""
+    return tuple(
+        Skew(name_of(tree, label, f.loop), name_of(tree, label, f.by), f.factor) for f in factors
+    )
+
+
+def wavefront(refused: Refused, label: str, inner: int) -> tuple[Transform, ...] | None:
+    """Return the steps after which loop `inner` of a band is free of dependences, or None.
+
+    Once no distance is negative, the outermost loop plus all others separates every pair, and
+    only it (Lamport, "The parallel execution of DO loops", 1974).
+    """
+    members = find_band(refused.tree, label).members
+    factors = permuting_factors(members, refused.every(label))
+    if factors is None or inner == 0:
+        return None
+    tree = refused.tree
+    outer = name_of(tree, label, 0)
+    fronts = (Skew(outer, name_of(tree, label, n), 1) for n in range(1, len(members)))
+    return (*skews(tree, label, factors), *fronts)

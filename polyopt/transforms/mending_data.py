@@ -1,0 +1,58 @@
+"""Repairs that give the iterations of a loop memory of their own: copies, partial results.
+
+In: where a mark was refused.  Out: `Repair` candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import islpy as isl
+
+from polyopt.ir.scop import Role
+from polyopt.schedule.dependences import Dependence
+from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.schedule import Transform
+from polyopt.schedule.tree import LoopRef
+from polyopt.transforms.expand import Expand
+from polyopt.transforms.mending import name_of
+from polyopt.transforms.rfactor import Rfactor
+from polyopt.transforms.strip import Strip
+
+STRIP = 64
+"""Iterations that share one partial result."""
+
+_OWN = (Role.TEMP, Role.INOUT, Role.OUTPUT)
+
+
+def own_copies(refused: Refused, loop: str, mark: Transform) -> Iterator[Repair]:
+    """Yield `mark` after every array that keeps the loop from it has a copy per iteration."""
+    names = dict.fromkeys(d.array for d in _in_the_way(refused))
+    if names and all(refused.scop.array(name).role in _OWN for name in names):
+        copies = tuple(Expand(name, (loop,)) for name in names)
+        yield Repair(RepairKind.PRIVATISE, (*copies, mark))
+
+
+def partial_results(
+    refused: Refused, loop: LoopRef, mark: Callable[[str], Transform]
+) -> Iterator[Repair]:
+    """Yield the reductions that keep a loop from running in parallel split into partial results."""
+    found = _in_the_way(refused)
+    statements = dict.fromkeys(d.source for d in found)
+    if not found or any(not d.reduction for d in found):
+        return
+    assert loop.position is not None
+    strip = Strip(name_of(refused.tree, loop.label, loop.position), STRIP)
+    stripped = strip.rewrite(refused.tree, refused.scop)
+    strips = name_of(stripped, loop.label, loop.position)
+    split = tuple(Rfactor(statement, strips) for statement in statements)
+    yield Repair(RepairKind.REDUCTION, (strip, *split, mark(strips)))
+
+
+def _in_the_way(refused: Refused) -> list[Dependence]:
+    """Return the dependences of which pairs were violated."""
+    return [
+        d
+        for d in refused.dependences.memory
+        if not refused.violation.pairs.intersect(isl.UnionMap.from_map(d.relation)).is_empty()
+    ]

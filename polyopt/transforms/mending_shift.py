@@ -1,0 +1,73 @@
+"""Repairs that delay a nest before it is fused, or run it in another order.
+
+In: where a fusion was refused.  Out: `Repair` candidates with the least delays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polyopt.errors import ScheduleError
+from polyopt.schedule.legality import pairs_reaching
+from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.schedule import Transform
+from polyopt.schedule.skewing import distance_vectors
+from polyopt.schedule.tree import (
+    find_band,
+    path_to,
+)
+from polyopt.transforms.interchange import Interchange
+from polyopt.transforms.mending import name_of
+from polyopt.transforms.reverse import Reverse
+from polyopt.transforms.shift import Shift
+
+MAX_DELAY = 64
+
+
+def delayed(
+    refused: Refused, fuse: Transform, first: str, second: str, count: int
+) -> Iterator[Repair]:
+    """Yield the fusion of two nests after the second was delayed, reversed, or interchanged."""
+    tree = refused.tree
+    delays = _delays(refused, fuse, first, second, count)
+    if delays is not None:
+        shifts = tuple(
+            Shift(name_of(tree, second, position), delay)
+            for position, delay in enumerate(delays)
+            if delay
+        )
+        if shifts:
+            yield Repair(RepairKind.SHIFT, (*shifts, fuse))
+    if len(find_band(tree, second).members) > 1:
+        names = name_of(tree, second, 0), name_of(tree, second, 1)
+        yield Repair(RepairKind.INTERCHANGE, (Interchange(*names), fuse))
+    yield Repair(RepairKind.REVERSE, (Reverse(name_of(tree, second, 0)), fuse))
+    yield Repair(RepairKind.REVERSE, (Reverse(name_of(tree, first, 0)), fuse))
+
+
+def _delays(
+    refused: Refused, fuse: Transform, first: str, second: str, count: int
+) -> tuple[int, ...] | None:
+    """Return by how much each joint loop of the second nest must be late, or None."""
+    tree = refused.tree
+    one, two = find_band(tree, first), find_band(tree, second)
+    joint = count or min(len(one.members), len(two.members))
+    try:
+        fused = fuse.rewrite(tree, refused.scop)
+    except ScheduleError:
+        return None
+    _, ours = path_to(tree, refused.scop, first)
+    _, theirs = path_to(tree, refused.scop, second)
+    pairs = pairs_reaching(refused.dependences.ordering, fused, first)
+    pairs = pairs.intersect_domain(ours).intersect_range(theirs)
+    members = find_band(fused, first).members[:joint]
+    distances = distance_vectors(members, pairs)
+    if distances.is_empty():
+        return None
+    found = []
+    for position in range(joint):
+        least = distances.dim_min_val(position)
+        if not least.is_int() or abs(int(least.to_python())) > MAX_DELAY:
+            return None
+        found.append(max(0, -int(least.to_python())))
+    return tuple(found)

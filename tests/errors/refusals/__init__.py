@@ -1,0 +1,1 @@
+"""The standing list of refused steps: programs, steps, what the refusal says and offers."""
