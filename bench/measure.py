@@ -26,6 +26,7 @@ REFERENCE_FLOPS = 3e8  # a slow NumPy reference is run at sizes that need no mor
 NUMPY_SECONDS = 2.0  # a NumPy time loop is timed over as many steps as take about this long
 QUIET_SECONDS = 0.06  # threads of the lane before still spin: OpenBLAS's for 2**26 cycles
 SAMPLE_SECONDS = 0.02  # shorter programs are called several times for one sample
+CONTRACT_FLOPS = 1e6  # Python runs the function itself at sizes that need no more than this
 EXACT_FLOPS = 2e9  # bitwise comparison is on by default up to this
 
 
@@ -155,6 +156,8 @@ def _check(workload: Workload, lanes: list[Lane], small: Sizes, folder: Path) ->
     bound = workload.bound(small)
     for lane in _alive(lanes):
         _compare(lane, small, path, bound, "the NumPy reference")
+        if lane.implementation.kind is Kind.POLYOPT and lane.status is Status.OK:
+            _check_contract(workload, lane)
 
 
 def _compare(lane: Lane, sizes: Sizes, path: str, bound: float, against: str) -> None:
@@ -167,6 +170,21 @@ def _compare(lane: Lane, sizes: Sizes, path: str, bound: float, against: str) ->
     if not reply["error"] <= bound:
         lane.status = Status.WRONG
         lane.message = f"error {reply['error']:.1e} against {against}, bound {bound:.1e}"
+
+
+def _check_contract(workload: Workload, lane: Lane) -> None:
+    """Compare a kernel with its own function run by Python: bit for bit, or under its bounds."""
+    sizes = workload.at("MINI")
+    if workload.flops(sizes) > CONTRACT_FLOPS:
+        return
+    try:
+        found = lane.process.ask(do="contract", sizes=sizes)["outside"]
+    except WorkerFailure as failure:
+        lane.fail(failure)
+        return
+    if found:
+        lane.status = Status.WRONG
+        lane.message = f"outside its contract: {found[0]}"
 
 
 def _compare_bits(

@@ -42,6 +42,7 @@ class Worker:
     arguments: Arguments = field(default_factory=dict)
     pristine: Arguments = field(default_factory=dict)
     returned: object = None
+    kernel: Any = None
 
     def run(self, sizes: Sizes) -> float:
         """Restore the arguments, call once, return the seconds of the call alone."""
@@ -101,7 +102,11 @@ def polyopt_worker(
     start = perf_counter()
     kernel.compile(*small)
     seconds = perf_counter() - start
-    return Worker(workload, lambda sizes, arguments: partial(kernel, *arguments.values())), seconds
+
+    def bind(sizes: Sizes, arguments: Arguments) -> Callable[[], object]:
+        return partial(kernel, *arguments.values())
+
+    return Worker(workload, bind, kernel=kernel), seconds
 
 
 def answer(worker: Worker, command: dict[str, Any]) -> dict[str, Any]:
@@ -120,6 +125,8 @@ def answer(worker: Worker, command: dict[str, Any]) -> dict[str, Any]:
             seconds = worker.run(sizes)
             with np.load(command["path"]) as expected:
                 return {"seconds": seconds, "error": relative_error(worker.outputs(), expected)}
+        case "contract":
+            return {"outside": outside(worker.kernel, worker.workload.make(sizes))}
         case "bitwise":
             worker.run(sizes)
             with np.load(command["path"]) as expected:
@@ -128,6 +135,18 @@ def answer(worker: Worker, command: dict[str, Any]) -> dict[str, Any]:
             return {"seconds": [worker.run(sizes) for _ in range(command["calls"])]}
         case other:
             raise ValueError(f"no command {other}")
+
+
+def outside(kernel: Any, arguments: Arguments) -> list[str]:  # noqa: ANN401
+    """Return what of a call's results is outside its contract, the same function run by Python."""
+    values = tuple(arguments.values())
+    found = []
+    for comparison in kernel.compile(*values).compare(*values):
+        worst = comparison.worst
+        if worst is not None:
+            place = worst.place(comparison.name)
+            found.append(f"{place} is {worst.got}, not {worst.want}; bound {worst.bound:.1e}")
+    return found
 
 
 def save(path: str, arrays: Arguments) -> None:

@@ -27,7 +27,8 @@ from bench.records import (
 )
 from bench.run import main, state_notes
 from bench.table import render
-from bench.worker import Worker, answer
+from bench.worker import Worker, answer, outside
+from polyopt.numerics.compare import compare as compare_output
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
@@ -242,3 +243,23 @@ def test_a_busy_machine_is_said(load, notes):
     found = state_notes({"machine": {"load": load, "cores": 2}})
     assert len(found) == notes
     assert all("load 1.7 on 2 cores" in note for note in found)
+
+
+class Off:
+    """A kernel that is off by what `error` says, with a bound of 1e-12."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def compile(self, *values):
+        return self
+
+    def compare(self, *values):
+        want = np.ones(3)
+        return (compare_output("A", want + [0, self.error, 0], want, np.full(3, 1e-12)),)
+
+
+def test_results_outside_their_contract_are_told():
+    assert outside(Off(1e-13), {"A": np.ones(3)}) == []
+    (line,) = outside(Off(1e-3), {"A": np.ones(3)})
+    assert line == "A[1] is 1.001, not 1.0; bound 1.0e-12"
