@@ -7,29 +7,22 @@ because threads wait for each other or it takes too long (PO0509).
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import select
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import polyopt
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
+from polyopt.racecheck.jobs import read_result, write_job
 from polyopt.racecheck.library import build_checked, build_run_time, places, require_gcc
-from polyopt.racecheck.packing import pack, unpack
 from polyopt.racecheck.races import Cell, Level, Place, Race, RaceKind, Touch
 from polyopt.racecheck.texts import asks_who_runs, checked_text, has_level
+from polyopt.racecheck.worker import Worker
 from polyopt.runtime.check import check_call
-from polyopt.runtime.records import to_json
 from polyopt.runtime.store import open_store
 from polyopt.runtime.toolchain import find_compiler
 
@@ -92,7 +85,7 @@ class Checker:
         self._home = tempfile.TemporaryDirectory(prefix="polyopt-race-")
         self._directory = Path(self._home.name)
         self._run_time = build_run_time(self._gcc, self._directory)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._worker = Worker(self._directory, {})
         self._number = 0
 
     def __enter__(self) -> Checker:
@@ -104,7 +97,7 @@ class Checker:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._end_process()
+        self._worker.close()
         self._home.cleanup()
 
     def check(
@@ -124,84 +117,31 @@ class Checker:
         work.mkdir()
         text = checked_text(source.text, level)
         library = build_checked(self._gcc, text, source.entry, self._run_time, work)
-        job = {
-            "library": str(library),
-            "source": to_json(source),
-            "arguments": pack(arguments, work),
-            "obeys_if": chosen.obeys_if,
-            "team": chosen.team,
-        }
-        (work / "job.json").write_text(json.dumps(job), encoding="utf-8")
+        settings = {"obeys_if": int(chosen.obeys_if), "team": chosen.team}
+        write_job(work, library, source, arguments, settings)
         self._do(work, chosen.seconds)
-        result = json.loads((work / "result.json").read_text(encoding="utf-8"))
-        after, _ = unpack(job["arguments"], work)
-        parts, _ = unpack(result["returned"], work / "returned")
+        result = read_result(work)
+        found = _races(result.conflicts, library, text, source.entry, level)
         return Checked(
-            _races(result["conflicts"], library, text, source.entry, level),
-            **result["totals"],
-            arguments=after,
-            returned=parts if result["is_tuple"] else parts[0],
-            error=None if result["error"] is None else tuple(result["error"]),
-        )
+            found, **result.totals, arguments=result.arguments, returned=result.returned,
+            error=result.error,
+        )  # fmt: skip
 
     def _do(self, work: Path, seconds: float) -> None:
-        """Have the child do the job in `work`."""
-        process = self._process or self._start()
-        self._process = process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        end = time.monotonic() + seconds
-        try:
-            process.stdin.write(f"{work}\n".encode())
-            process.stdin.flush()
-            ready, _, _ = select.select([process.stdout], [], [], max(0.0, end - time.monotonic()))
-            answer = process.stdout.readline() if ready else b""
-        except BrokenPipeError:
-            ready, answer = [process.stdout], b""
-        if answer == b"done\n":
+        """Have the worker do the job in `work`."""
+        ended = self._worker.do(work, seconds)
+        if ended is None:
             return
-        if not ready:
-            self._end_process()
+        if ended.status is None:
             raise _no_verdict(f"it did not end within {seconds:g} s", "use smaller arguments")
-        status = process.wait()
-        said = self._said()
-        self._end_process()
-        if status == _GIVEN_UP:
+        lines = [line for line in ended.said.splitlines() if line.strip()]
+        said = lines[-1].removeprefix("po_race: ")[:200] if lines else "nothing was said"
+        if ended.status == _GIVEN_UP:
             raise _no_verdict(said, _TEAM_HINT)
-        cause = f"signal {-status}" if status < 0 else f"status {status}"
+        cause = f"signal {-ended.status}" if ended.status < 0 else f"status {ended.status}"
         raise _no_verdict(
             f"its process ended with {cause}: {said}", "look for subscripts outside their arrays"
         )
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        """Start the child; what it says on stderr goes to a file."""
-        package = str(Path(polyopt.__file__).parent.parent)
-        inherited = os.environ.get("PYTHONPATH")
-        paths = package if not inherited else f"{package}{os.pathsep}{inherited}"
-        command = "from polyopt.racecheck.child import main; main()"
-        with open(self._directory / "stderr", "wb") as said:
-            return subprocess.Popen(
-                [sys.executable, "-c", command],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=said,
-                env={**os.environ, "PYTHONPATH": paths},
-            )
-
-    def _said(self) -> str:
-        text = (self._directory / "stderr").read_text(encoding="utf-8", errors="replace")
-        lines = [line for line in text.splitlines() if line.strip()]
-        return lines[-1].removeprefix("po_race: ")[:200] if lines else "nothing was said"
-
-    def _end_process(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                stream.close()
 
 
 def _no_verdict(reason: str, hint: str) -> ToolchainError:

@@ -30,6 +30,7 @@ _REPORT = (
     *(f"later_{name}" for name in _ACCESS),
     "loop", "address", "size", "times", "block", "block_size", "block_place", "block_call",
 )  # fmt: skip
+_THREADS = 2  # of kernels that are not watched
 _TOTALS = ("regions", "iterations", "longest")
 
 
@@ -48,9 +49,13 @@ def run(job: Any, directory: Path) -> object:  # noqa: ANN401
     """Run one job; return what came of it as JSON."""
     source = from_json(job["source"])
     assert isinstance(source, Source)
-    values, memory = unpack(job["arguments"], directory)
-    kernel = _Watched(Path(job["library"]), source, 1)
-    kernel.configure(obeys_if=job["obeys_if"], team=job["team"])
+    rules, library = job["rules"], Path(job["library"])
+    values, memory = unpack(job["arguments"], directory, exactly=rules is None)
+    kernel = (
+        ForeignKernel(library, source, _THREADS)
+        if rules is None
+        else _Watched(library, source, rules)
+    )
     error: PolyoptError | None = None
     returned: object = None
     try:
@@ -63,8 +68,8 @@ def run(job: Any, directory: Path) -> object:  # noqa: ANN401
     parts = returned if isinstance(returned, tuple) else (returned,)
     return {
         "error": None if error is None else [error.code, error.message],
-        "conflicts": kernel.conflicts(),
-        "totals": kernel.totals(),
+        "conflicts": kernel.conflicts() if isinstance(kernel, _Watched) else [],
+        "totals": kernel.totals() if isinstance(kernel, _Watched) else {},
         "is_tuple": isinstance(returned, tuple),
         "returned": pack(parts, directory / "returned"),
     }
@@ -100,18 +105,15 @@ class _Area:
 class _Watched(ForeignKernel):
     """A library linked with the run time that watches its accesses."""
 
-    def __init__(self, path: Path, source: Source, threads: int) -> None:
-        super().__init__(path, source, threads)
+    def __init__(self, path: Path, source: Source, rules: Mapping[str, int]) -> None:
+        super().__init__(path, source, 1)
         self._library = ctypes.CDLL(str(path))
+        settings = (ctypes.c_uint32 * 2).in_dll(self._library, "po_settings")
+        settings[0] = rules["obeys_if"]
+        settings[1] = rules["team"]
         self._library.po_race_count.restype = ctypes.c_uint64
         self._areas: tuple[_Area, ...] = ()
         self._shapes: Mapping[str, tuple[int, ...]] = {}
-
-    def configure(self, *, obeys_if: bool, team: int) -> None:
-        """Set how parallel regions are run."""
-        settings = (ctypes.c_uint32 * 2).in_dll(self._library, "po_settings")
-        settings[0] = int(obeys_if)
-        settings[1] = team
 
     def totals(self) -> dict[str, int]:
         """Return how much ran in parallel."""

@@ -6,12 +6,14 @@ Refuses: no gcc (PO0508); a compiler that fails or does not end (PO0502, PO0504)
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from polyopt.errors import ToolchainError
+from polyopt.ir.source import Source
 from polyopt.racecheck.races import Place
 from polyopt.runtime.build import SYMBOL_PREFIX
 from polyopt.runtime.toolchain import Compiler, Family, environment
@@ -24,6 +26,10 @@ _RUN_TIME_FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fno-omit-frame-pointer", "-w"
 _KERNEL_FLAGS = (
     "-std=gnu11", "-O0", "-g1", "-fPIC", "-fwrapv", "-ffp-contract=off", "-w", "-Wno-psabi",
     "-fopenmp", "-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-fno-inline-atomics",
+)  # fmt: skip
+_SANITIZED_FLAGS = (
+    "-std=gnu11", "-O0", "-g1", "-fPIC", "-fwrapv", "-ffp-contract=off", "-w", "-Wno-psabi",
+    "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer",
 )  # fmt: skip
 _WRAPPED = (
     "malloc", "calloc", "aligned_alloc", "posix_memalign", "free", "memset", "memcpy", "memmove",
@@ -64,6 +70,32 @@ def build_checked(
     link = ("-shared", "-Wl,-Bsymbolic", *wraps, *objects, "-o", str(library), "-lm")
     _run([*compiler.command, *link])
     return library
+
+
+def build_sanitized(compiler: Compiler, source: Source, directory: Path) -> Path:
+    """Build the library of `source` with the sanitizers in `directory`."""
+    (directory / "kernel.c").write_text(source.text, encoding="utf-8")
+    library = directory / "kernel.so"
+    renamed = f"-D{source.entry}={SYMBOL_PREFIX}{source.entry}"
+    openmp = "-fopenmp" if source.openmp else "-fopenmp-simd"
+    files = (str(directory / "kernel.c"), "-o", str(library))
+    _run([*compiler.command, *_SANITIZED_FLAGS, openmp, renamed, "-shared", *files, "-lm"])
+    return library
+
+
+def sanitizer_libraries(compiler: Compiler) -> tuple[str, str]:
+    """Return the sanitizers' libraries, which a process must load first."""
+    found = [
+        _run([*compiler.command, f"-print-file-name={name}"]).strip()
+        for name in ("libasan.so", "libubsan.so")
+    ]
+    if not all(os.path.isabs(path) for path in found):
+        raise ToolchainError(
+            "PO0508",
+            "gcc's sanitizers are not installed",
+            hint="install gcc's own package whole, with `libasan` and `libubsan`",
+        )
+    return found[0], found[1]
 
 
 def places(

@@ -39,11 +39,22 @@ def pack(values: Sequence[object], directory: Path) -> object:
     return {"phases": phases, "values": [_describe(value, segments) for value in plain]}
 
 
-def unpack(packed: Any, directory: Path) -> tuple[tuple[Any, ...], list[AnyArray]]:  # noqa: ANN401
-    """Return the values that `pack` described, and the memory of their arrays."""
+def unpack(
+    packed: Any,  # noqa: ANN401
+    directory: Path,
+    *,
+    exactly: bool = False,
+) -> tuple[tuple[Any, ...], list[AnyArray]]:
+    """Return the values that `pack` described, and the memory of their arrays.
+
+    It lies at the same place in its page as before; with `exactly` it has no room around it, so
+    that what watches the allocator sees accesses outside.
+    """
+    files = [directory / f"segment{number}.npy" for number in range(len(packed["phases"]))]
+    loaded = [np.load(path, allow_pickle=False) for path in files]
     memory = [
-        _placed(np.load(directory / f"segment{number}.npy", allow_pickle=False), phase)
-        for number, phase in enumerate(packed["phases"])
+        data.copy() if exactly else _placed(data, phase)
+        for data, phase in zip(loaded, packed["phases"], strict=True)
     ]
     return tuple(_restore(value, memory) for value in packed["values"]), memory
 

@@ -1,11 +1,13 @@
-"""Every kernel that is emitted for the workloads, run under the race check.
+"""Every kernel that is emitted for the workloads: compilers' warnings, races, the sanitizers.
 
-In: a workload's name, its form, how it is scheduled.  Out: `Outcome`: races, what ran in parallel,
-how far the results are from the reference.  Work is done in processes of a pool.
+In: a workload's name, its form, how it is scheduled.  Out: `Outcome`.  It is worked out by the
+processes of a pool.
 """
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from polyopt.machine import Machine
 from polyopt.pipeline import Compilation, compile_program
 from polyopt.racecheck import Checker, Level, Race
 from polyopt.racecheck.checker import Rules
+from polyopt.racecheck.sanitizer import Sanitizer
 from polyopt.racecheck.texts import has_level
 from polyopt.targets import Options
 from workloads import registry
@@ -54,11 +57,13 @@ class Outcome:
     """What came of a case.
 
     `longest` trip count of a loop that was run in parallel, by level; levels that the text has not
-    are absent.  `error`: the results' largest one, against `bound`.
+    are absent.  `error`: the results' largest one, against `bound`.  `reports` of the sanitizers.
     """
 
+    warnings: str
     races: tuple[Race, ...]
     longest: Mapping[Level, int]
+    reports: tuple[str, ...]
     error: float
     bound: float
 
@@ -69,6 +74,20 @@ CASES = tuple(
     for form in w.forms
     for schedule in ("auto", "source")
 )
+
+
+SANITIZED = frozenset(CASES[::11])
+"""What is run under the sanitizers too."""
+
+_GCC = (
+    "gcc", "-std=c11", "-pedantic", "-fopenmp", "-Wall", "-Wextra", "-Wconversion",
+    "-Wsign-conversion", "-Wshadow", "-Wdouble-promotion", "-Wpointer-arith",
+)  # fmt: skip
+_CLANGS = ("clang", *(f"clang-{number}" for number in range(22, 12, -1)))
+_CLANG = (
+    "-std=gnu11", "-fopenmp", "-Wall", "-Wextra", "-Wconversion", "-Wshadow",
+    "-Wno-bitwise-instead-of-logical",
+)  # fmt: skip
 
 
 def compile_case(case: Case) -> tuple[Compilation, Workload, dict[str, int]]:
@@ -137,17 +156,35 @@ def _checker() -> Checker:
     return Checker()
 
 
-def check_case(case: Case) -> Outcome | None:
-    """Run `case` under the race check; None where nothing of it runs in parallel."""
+@cache
+def _sanitizer() -> Sanitizer:
+    return Sanitizer()
+
+
+def warnings_of(text: str) -> str:
+    """Return what gcc, and clang where it is installed, say of C text."""
+    clang = [name for name in _CLANGS if shutil.which(name) is not None]
+    said = []
+    for command in (_GCC, *((name, *_CLANG) for name in clang[:1])):
+        line = [*command, "-fsyntax-only", "-x", "c", "-"]
+        done = subprocess.run(line, input=text, capture_output=True, text=True, check=False)
+        said.append(done.stderr)
+    return "".join(said)
+
+
+def check_case(case: Case) -> Outcome:
+    """Compile `case` and run it under the race check, some cases under the sanitizers too."""
     stages, workload, sizes = compile_case(case)
     source = stages.source
     levels = [level for level in Level if has_level(source.text, level)]
-    if not levels:
-        return None
-    arguments = workload.make(sizes, seed=3)
+    warnings = warnings_of(source.text)
     races: list[Race] = []
     longest: dict[Level, int] = {}
+    reports: tuple[str, ...] = ()
     error = 0.0
+    if not levels and case not in SANITIZED:
+        return Outcome(warnings, (), {}, (), error, error)
+    arguments = workload.make(sizes, seed=3)
     want = workload.reference(arguments)
     for level in levels:
         done = _checker().check(source, tuple(arguments.values()), level, Rules(seconds=300.0))
@@ -156,7 +193,13 @@ def check_case(case: Case) -> Outcome | None:
         longest[level] = done.longest
         after = dict(zip(arguments, done.arguments, strict=True))
         error = max(error, _error(workload, after, done.returned, want))
-    return Outcome(tuple(races), longest, error, workload.bound(sizes))
+    if case in SANITIZED:
+        made = _sanitizer().run(source, tuple(arguments.values()))
+        reports = made.reports
+        if not reports:
+            after = dict(zip(arguments, made.arguments, strict=True))
+            error = max(error, _error(workload, after, made.returned, want))
+    return Outcome(warnings, tuple(races), longest, reports, error, workload.bound(sizes))
 
 
 def _error(workload: Workload, after: Any, returned: Any, want: Any) -> float:
