@@ -37,6 +37,7 @@ ARTEFACT = "certificate.json.z"
 """The file of a cache entry with the certificate; it is unpacked when somebody asks for it."""
 
 
+KEPT = 0.2  # of the time to compile: what is left to the C compiler
 FIRST = 0.6  # of the time that is left: what the C compiler may take to optimize
 SHORTEST = 0.8  # seconds: less is not enough for any kernel
 
@@ -147,7 +148,7 @@ def compile_stages(
     from polyopt.ir.budget import Budget
     from polyopt.pipeline import compile_program
 
-    budget = Budget(seconds_to_compile(options))
+    budget = Budget(seconds_to_compile(options), kept=KEPT)
     start = time.perf_counter()
     with budget.running():
         with budget.share("frontend"):

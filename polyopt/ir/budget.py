@@ -108,11 +108,13 @@ class Dropped:
 class Budget:
     """The meter of one compilation: `seconds` of wall time from the start of `running`.
 
-    `operations`, if given, is the most that isl may use between two checkpoints, whatever the time.
+    `kept` is the part of them that is left to what comes after: the C compiler.  `operations`, if
+    given, is the most that isl may use between two checkpoints, whatever the time.
     """
 
     seconds: float
     operations: int | None = None
+    kept: float = 0.0
     costs: dict[str, Cost] = field(default_factory=dict)
     dropped: list[Dropped] = field(default_factory=list)
 
@@ -121,7 +123,7 @@ class Budget:
         """Meter the block; an isl error that nobody expected becomes `InternalError` PO0905."""
         before = sys.getrecursionlimit()
         try:
-            with _LOCK, _entered("compiling", self, self.seconds, None):
+            with _LOCK, _entered("compiling", self, self.seconds * (1.0 - self.kept), None):
                 sys.setrecursionlimit(max(before, DEPTH))
                 yield self
         except isl.Error as error:
@@ -138,6 +140,7 @@ class Budget:
     @contextmanager
     def share(self, stage: str) -> Iterator[None]:
         """Give the block its stage's share of the time that is left."""
+        checkpoint()
         with self.part(stage, SHARES.get(stage, 1.0)):
             yield
 
@@ -191,6 +194,14 @@ def query(name: str, operations: int | None = None, part: float = 1.0) -> Iterat
     counted by the outer.
     """
     block = _innermost()
+    if block is not None and time.monotonic() > block.deadline:
+        raise out_of_time(block)
+    with _query(block, name, operations, part):
+        yield
+
+
+@contextmanager
+def _query(block: _Block | None, name: str, operations: int | None, part: float) -> Iterator[None]:
     seconds = None
     if block is not None and block.deadline < NEVER and part < 1.0:
         seconds = (block.deadline - time.monotonic()) * part
@@ -200,9 +211,12 @@ def query(name: str, operations: int | None = None, part: float = 1.0) -> Iterat
 
 @contextmanager
 def optional(what: str, operations: int | None = None, part: float = 1.0) -> Iterator[None]:
-    """Run a `query` whose result can be done without: where it ends early, that is noted."""
+    """Run a `query` whose result can be done without: where it ends early, that is noted.
+
+    A block that starts too late ends where it asks isl or the clock.
+    """
     try:
-        with query(what, operations, part):
+        with _query(_innermost(), what, operations, part):
             yield
     except (BudgetError, RecursionError) as error:
         note_dropped(what, error)
@@ -217,15 +231,15 @@ def note_dropped(what: str, error: Exception) -> None:
         budget.drop(what, error)
 
 
-def exceeds_limit(error: isl.Error) -> bool:
-    """Tell whether an isl error came about because the operations allowed are used up.
+def exceeds_limit(error: Exception) -> bool:
+    """Tell whether an error came about because the time or operations allowed to isl are used up.
 
     Some functions of isl report what went wrong after that instead; the next one then fails too.
     """
     return _says_limit(error) or bool(isl.DEFAULT_CONTEXT.aborted()) or _is_used_up()
 
 
-def _says_limit(error: isl.Error) -> bool:
+def _says_limit(error: Exception) -> bool:
     return "maximal number of operations" in str(error)
 
 
@@ -265,11 +279,11 @@ def _entered(
     token = BLOCK.set(block)
     cost = Cost() if budget is None else budget.costs.setdefault(name, Cost())
     try:
-        if start > limit:
-            raise out_of_time(block)
         _start(block)
         yield
-    except isl.Error as error:
+    except (PolyoptError, RecursionError):
+        raise
+    except Exception as error:  # islpy answers None to some questions beyond the limit
         if not exceeds_limit(error):
             raise
         cost.exceeded += 1

@@ -12,7 +12,7 @@ import pytest
 
 from polyopt.errors import BudgetError, InternalError
 from polyopt.ir import budget as budgets
-from polyopt.ir.budget import Budget, checkpoint, current, note_dropped, query
+from polyopt.ir.budget import Budget, checkpoint, current, note_dropped, optional, query
 from polyopt.ir.stopwatch import make_stopwatch
 
 HARD = isl.Set("[N] -> { [a, b, c] : 7a + 11b + 13c = N and 0 <= a, b, c <= N }")
@@ -218,3 +218,42 @@ def test_depth_is_an_error_of_ours_and_the_limit_is_restored():
         nested(100_000)
     assert refused.value.code == "PO0704"
     assert sys.getrecursionlimit() == before
+
+
+def test_what_is_optional_and_starts_too_late_is_noted():
+    budget = Budget(0.01)
+    with budget.running():
+        time.sleep(0.02)
+        done = False
+        with optional("a late pass"):
+            checkpoint()
+            done = True
+        with optional("a late question"):
+            HARD.lexmin()
+            done = True
+        assert not done
+    assert [(d.what, d.code) for d in budget.dropped] == [
+        ("a late pass", "PO0703"), ("a late question", "PO0703"),
+    ]  # fmt: skip
+
+
+def test_failures_of_isl_in_what_is_optional_are_noted():
+    budget = Budget(5.0)
+    with budget.running(), optional("mixed spaces"):
+        isl.Set("{ [a] : }").intersect(isl.Set("{ [a, b] : }"))
+    assert [(d.what, d.code) for d in budget.dropped] == [("mixed spaces", "PO0905")]
+
+
+def length_of(name: str | None) -> int:
+    """Ask for something that takes too long, and take no answer for one."""
+    with suppress(isl.Error):
+        HARD.lexmin()
+    return len(name)  # type: ignore[arg-type]
+
+
+def test_none_instead_of_an_answer_is_a_limit_too():
+    with pytest.raises(TypeError), query("names", 10**6):
+        length_of(None)
+    with pytest.raises(BudgetError) as refused, query("names", 5):
+        length_of(None)
+    assert refused.value.code == "PO0701"

@@ -1,0 +1,1 @@
+"""Programs and schedules made to keep a compiler busy, and the harness that runs them."""
