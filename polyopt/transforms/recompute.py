@@ -127,9 +127,9 @@ class _Again:
         """Return the copy of a producer; its first iterators are the loops."""
         scop = self.region.scop
         old = scop.statement(name)
-        loops = tuple(
-            fresh_name(loop, (*old.iters, *scop.params)) for loop in loop_names(self.region)
-        )
+        loops: tuple[str, ...] = ()
+        for wish in loop_names(self.region):
+            loops += (fresh_name(wish, (*loops, *old.iters, *scop.params)),)
         made = redirected(old, local.source.name, partial(local.cell, tuple(map(Iter, loops))))
         own = fresh_name(f"{name}_again", (s.name for s in scop.statements))
         runs = self.needed[name]

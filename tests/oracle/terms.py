@@ -169,7 +169,7 @@ class Terms:
 
     def joined(self, op: BinaryOp, dtype: DType, left: Value, right: Value) -> Value:
         """Return `left op right` where the order of the operands is open."""
-        members = tuple(v for v in (left, right) if not _is_neutral(op, v))
+        members = tuple(v for v in (left, right) if not _is_neutral(op, dtype, v))
         if len(members) < 2:
             return members[0] if members else left
         if not isinstance(left, Term) and not isinstance(right, Term):
@@ -233,7 +233,7 @@ def _hole(dtype: DType) -> Symbol:
     return Symbol("", dtype)
 
 
-def _is_neutral(op: BinaryOp, value: Value) -> bool:
+def _is_neutral(op: BinaryOp, dtype: DType, value: Value) -> bool:
     """Tell whether `value` is a literal that `op` leaves out, or its neutral element."""
     number: Number = value
     if isinstance(value, Term):
@@ -242,13 +242,7 @@ def _is_neutral(op: BinaryOp, value: Value) -> bool:
         if value.parts or not value.name.startswith("np."):
             return False
         number = value.number
-    match op:
-        case BinaryOp.ADD | BinaryOp.OR | BinaryOp.XOR:
-            return bool(number == 0)
-        case BinaryOp.MUL:
-            return bool(number == 1)
-        case _:
-            return False
+    return bool(number == _identity(op, dtype))
 
 
 @dataclass(slots=True)

@@ -27,10 +27,11 @@ from polyopt.ir.scop import Scop
 from polyopt.ir.source import Source
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
+from polyopt.proof import Verdict, certify
 from polyopt.schedule.data import DataStep
 from polyopt.schedule.schedule import Schedule, Transform, source_schedule
 from polyopt.strategy import auto_schedule
-from polyopt.transforms import parse_steps
+from polyopt.transforms import Recompute, parse_steps
 from tests.oracle.enumerate import enumerate_kernel
 from tests.oracle.hashed import exact, hashed, random_arrays
 from tests.oracle.judge import Labels, confirm_witness
@@ -60,11 +61,15 @@ class Case:
 
 @dataclass(slots=True)
 class Trial:
-    """What became of a program's pairs; `kernels` wait to be built and run."""
+    """What became of a program's pairs; `kernels` wait to be built and run.
+
+    `open` are the loops that a certificate could not decide.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     failures: list[dict[str, Any]] = field(default_factory=list)
     refusals: list[dict[str, Any]] = field(default_factory=list)
+    open: list[dict[str, Any]] = field(default_factory=list)
     kernels: list[tuple[Case, LoopFunction, Source, str]] = field(default_factory=list)
 
 
@@ -261,16 +266,37 @@ def check_loops(case: Case, schedule: Schedule, trial: Trial) -> LoopFunction | 
         trial.counts["loops over budget"] += 1
         return None
     loops = stop_at_faults(optimize_loops(loops, MACHINE, "strict"))
+    again = any(isinstance(step, Recompute) for step in schedule.trace)
     for sizes in case.sizes:
         try:
-            found = enumerate_kernel(case.program, loops, sizes)
+            found = enumerate_kernel(case.program, loops, sizes, again=again)
         except TooLong:
             trial.counts["too long to enumerate"] += 1
             continue
         if found:
             raise Wrong("wrong loops", f"{found[0]}")
     trial.counts["enumerated"] += 1
+    check_certificate(case, schedule, loops, trial)
     return loops
+
+
+def check_certificate(case: Case, schedule: Schedule, loops: LoopFunction, trial: Trial) -> None:
+    """Assert that the certificate does not refute the loops; note where it leaves a claim open."""
+    try:
+        with quota(20_000_000):
+            certificate = certify(case.program, loops)
+    except BudgetError:
+        trial.counts["certificates over budget"] += 1
+        return
+    trial.counts[f"certificates {certificate.verdict.value}"] += 1
+    reasons = [str(claim) for claim in certificate.faults]
+    match certificate.verdict:
+        case Verdict.REFUTED:
+            raise Wrong("certificate refutes", reasons[0])
+        case Verdict.OPEN:
+            trial.open.append({"steps": [str(s) for s in schedule.trace], "why": reasons[0]})
+        case _:
+            pass
 
 
 def keep(case: Case, loops: LoopFunction, trial: Trial, steps: list[str], name: str) -> None:

@@ -52,11 +52,23 @@ class Total:
     counts: Counter[str] = field(default_factory=Counter)
     failures: list[dict[str, Any]] = field(default_factory=list)
     refusals: list[dict[str, Any]] = field(default_factory=list)
+    open: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, record: dict[str, Any]) -> None:
         self.counts.update(record["counts"])
         self.failures += record["failures"]
-        self.refusals += record["refusals"]
+        self.refusals += record.get("refusals", [])
+        self.open += record.get("open", [])
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "counts": dict(self.counts),
+            "failures": self.failures,
+            "refusals": self.refusals,
+            "open": self.open,
+        }
 
 
 def run_chunk(seed: int, numbers: range, compiled: bool) -> dict[str, Any]:
@@ -64,10 +76,17 @@ def run_chunk(seed: int, numbers: range, compiled: bool) -> dict[str, Any]:
     trials = [run_program(seed, number, compiled) for number in numbers]
     total = Total()
     for trial in trials:
-        total.add({"counts": trial.counts, "failures": trial.failures, "refusals": trial.refusals})
+        total.add(
+            {
+                "counts": trial.counts,
+                "failures": trial.failures,
+                "refusals": trial.refusals,
+                "open": trial.open,
+            }
+        )
     if compiled:
         total.add(run_compiled(trials))
-    return {"counts": dict(total.counts), "failures": total.failures, "refusals": total.refusals}
+    return total.record
 
 
 def run_compiled(trials: list[Trial]) -> dict[str, Any]:
@@ -76,14 +95,14 @@ def run_compiled(trials: list[Trial]) -> dict[str, Any]:
     counts: Counter[str] = Counter()
     failures: list[dict[str, Any]] = []
     if not kernels:
-        return {"counts": counts, "failures": failures, "refusals": []}
+        return {"counts": counts, "failures": failures}
     with tempfile.TemporaryDirectory() as name:
         try:
             library = build_batch([source for _, _, source, _ in kernels], Path(name))
         except AssertionError as error:
             text = str(error)[:2000]
             failures.append({"kind": "not built", "text": text, "program": -1, "steps": []})
-            return {"counts": counts, "failures": failures, "refusals": []}
+            return {"counts": counts, "failures": failures}
     for case, loops, source, steps in kernels:
         number, _, turn = loops.name.removeprefix("k").partition("_")
         place = {"program": int(number), "turn": int(turn), "steps": steps.split("; ")}
@@ -97,7 +116,7 @@ def run_compiled(trials: list[Trial]) -> dict[str, Any]:
                 break
         else:
             counts["run as C"] += bool(runs)
-    return {"counts": counts, "failures": failures, "refusals": []}
+    return {"counts": counts, "failures": failures}
 
 
 @dataclass(slots=True)
@@ -189,7 +208,7 @@ def _lost(job: Job) -> dict[str, Any]:
     text = f"exit code {job.process.exitcode}"
     kind = "endless" if job.process.exitcode == -9 else "crash"
     failure = {"kind": kind, "program": job.numbers.start, "turn": 0, "steps": [], "text": text}
-    return {"counts": {"pairs": SCHEDULES}, "failures": [failure], "refusals": []}
+    return {"counts": {"pairs": SCHEDULES}, "failures": [failure]}
 
 
 def _known(state: Path | None, seed: int) -> Iterator[dict[str, Any]]:
@@ -230,6 +249,8 @@ def summary(total: Total) -> dict[str, Any]:
         "witnesses confirmed": counts["witnesses confirmed"],
         "false refusals": counts["false refusals"],
         "false refusals of legal steps": f"{counts['false refusals'] / max(legal, 1):.2%}",
+        "certificates proven": counts["certificates proven"],
+        "certificates open": counts["certificates open"],
         "failures": len(total.failures),
         "kinds of failures": dict(Counter(f["kind"] for f in total.failures)),
     }
@@ -321,6 +342,9 @@ def main() -> int:
     print(f"{time.monotonic() - start:.0f} s")
     for refusal in total.refusals[:20]:
         print(f"false refusal: {refusal['step']} after {'; '.join(refusal['steps'])}")
+    reasons = Counter(undecided["why"].split("reason=")[-1] for undecided in total.open)
+    for reason, number in reasons.most_common(20):
+        print(f"open certificates: {number:5} {reason}")
     kinds: Counter[str] = Counter()
     for failure in total.failures:
         kinds[failure["kind"]] += 1
@@ -329,13 +353,7 @@ def main() -> int:
             if failure["program"] >= 0:
                 print(shrink(options.seed, failure))
     if options.json is not None:
-        record = {
-            "seed": options.seed,
-            "summary": summary(total),
-            "counts": dict(total.counts),
-            "failures": total.failures,
-            "refusals": total.refusals,
-        }
+        record = {"seed": options.seed, "summary": summary(total), **total.record}
         options.json.write_text(json.dumps(record, indent=1))
     return 1 if total.failures else 0
 

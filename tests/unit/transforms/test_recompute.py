@@ -49,6 +49,23 @@ def test_other_readers_keep_the_producer():
     assert "S0" not in [s.name for s in gone.scop.statements]
 
 
+def test_iterators_have_names_of_their_own():
+    scop = read(
+        """
+        for i in range(N):
+            T[i] = A[i] * 2
+        for i in range(N):
+            for i2 in range(M):
+                B[i, i2] = T[i] + B[i, i2]
+        """,
+        "A[N]; B[N, M]; temp T[N]",
+        "N M",
+    )
+    schedule = assert_computes(scop, Recompute("T", "L1[1]"))
+    iters = schedule.scop.statement("S0_again").iters
+    assert len(set(iters)) == len(iters) == 3
+
+
 def test_values_that_are_gone():
     with pytest.raises(IllegalSchedule) as found:
         source_schedule(data_programs.overwritten()).apply(Recompute("y", "L1"))
