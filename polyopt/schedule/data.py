@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import islpy as isl
 
 from polyopt.errors import IllegalSchedule, Loc
-from polyopt.ir.affine import quota
+from polyopt.ir.budget import query
 from polyopt.ir.expr import show
 from polyopt.ir.scop import Origin, Scop, Statement
 from polyopt.schedule.carry import carried_dependences, changed_arrays
@@ -23,7 +23,8 @@ from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import Tree
 from polyopt.schedule.witness import smallest_pair
 
-BUDGET = 10_000_000
+BUDGET = 3_000_000
+"""isl operations for one step and its proof: programs of a page need a tenth."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +86,9 @@ def renewed(step: DataStep, tree: Tree, known: Dependences) -> tuple[Dependences
     `known` are the dependences of the Scop that `tree` runs; the new tree is still to be judged.
     Raises `IllegalSchedule` PO0316, `ScheduleError`, `BudgetError`.
     """
-    with quota(BUDGET):
+    with query("a step that moves data", BUDGET):
         made = step.renew(tree, known.scop)
+        assert all(len({*s.iters}) == len(s.iters) for s in made.scop.statements), step
         new = rebased(made.scop, made.tree)
         old = rebased(known.scop, tree)
         changed = changed_arrays(old, new, made.same, made.copies | made.again)
