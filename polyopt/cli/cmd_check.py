@@ -165,6 +165,12 @@ def _check(text: str, asked: _Asked) -> Iterator[Report]:
     """Yield what is found about one target, function by function."""
     certificates = find_artefacts(text)
     if certificates:
+        if asked.claims.any:
+            raise UsageError(
+                "PO0607",
+                f"`{text}` is a compiled file; loops and steps are those of a function",
+                hint="write FILE.py:FUNCTION, or leave the claims out",
+            )
         yield Report(tuple(f for path in certificates for f in check_artefact(path)))
         return
     chosen = _chosen(text, asked)

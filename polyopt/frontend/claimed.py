@@ -55,10 +55,10 @@ def claims_in(func: Callable[..., Any]) -> tuple[LoopClaim | Unclear, ...]:
     loops = dict(_loops(read.tree.body))
     found: list[LoopClaim | Unclear] = []
     for node, _ in loops.values():
-        if not isinstance(node.iter, ast.Call):
-            continue
-        function = resolve(node.iter.func, read.globals)
-        if is_marker(function):
+        calls = (part for part in ast.walk(node.iter) if isinstance(part, ast.Call))
+        for function in (resolve(call.func, read.globals) for call in calls):
+            if not is_marker(function):
+                continue
             said = Said.PRANGE if is_prange(function) else Said.PARALLEL
             found.append(LoopClaim(said, read.loc(node)))
     for line, column, text, alone in _comments(read):

@@ -18,7 +18,7 @@ from typing import TypeGuard
 import numpy as np
 
 from polyopt.frontend.called import called_name
-from polyopt.frontend.markers import marked_bounds
+from polyopt.frontend.markers import marked_bounds, parallel
 
 _MAX_PASSES = 12
 _MAX_DEPTH = 6
@@ -179,12 +179,26 @@ class _Reader:
         """`for i in range(…)`: the iterator and what the bounds are made of are integers."""
         bounds, is_range = marked_bounds(node.iter, lambda name: resolve(name, self.names))
         if not is_range:
-            self.value(node.iter)
+            self.iterated(node.iter)
             return
         for argument in bounds:
             self.integer(argument)
         if isinstance(node.target, ast.Name):
             self.usage.integers.add(node.target.id)
+
+    def iterated(self, node: ast.expr) -> None:
+        """What a loop runs over is an array, through `enumerate`, `zip` and the like too."""
+        match node:
+            case ast.Name():
+                self.demand(node, 1)
+            case ast.Call(func=func, args=args) if (
+                resolve(func, self.names) is parallel
+                or (isinstance(func, ast.Name) and func.id in ("enumerate", "zip", "reversed"))
+            ):
+                for argument in args:
+                    self.iterated(argument)
+            case _:
+                self.value(node)
 
     def update(self, node: ast.AugAssign) -> None:
         """`C *= beta`: in place, so a name in capitals is an array."""

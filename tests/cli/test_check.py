@@ -54,6 +54,11 @@ def scattered(y, row, value, start):
 def written_out(a):
     for k in po.parallel((0, 1)):
         a[k] = 0.0
+
+
+def numbered(a, b):
+    for i, x in enumerate(po.parallel(a)):
+        b[i] = x
 """
 
 
@@ -156,7 +161,10 @@ def test_regions_are_judged_by_what_they_may_touch(polyopt, write):
     write("rows.py", ROWS)
     outcome = polyopt("check", "rows.py")
     assert outcome.code == 1
-    assert outcome.out == "rows: loop `i` (line 5) is parallel: proven for all sizes\n"
+    assert outcome.out == (
+        "rows: loop `i` (line 5) is parallel: proven for all sizes\n"
+        "numbered: loop `i` (line 22) is parallel: proven for all sizes\n"
+    )
     assert lines(outcome.err) == [
         "error[PO0338]: the loop `i` is not proven parallel: what it runs over, or touches, is "
         "decided while it runs",
