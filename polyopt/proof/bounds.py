@@ -156,6 +156,7 @@ def _contents(function: LoopFunction, start: _Place) -> dict[str, isl.Set]:
         return {}
     finder = _Contents({a.name: a for a in function.arrays}, {})
     finder.wanted = wanted
+    finder.sizes = frozenset(function.params)
     finder.body(function.body, start)
     return {name: values for name, values in finder.values.items() if values is not None}
 
@@ -340,6 +341,7 @@ class _Contents(_Checker):
     """The same walk, which only collects what is written into integer temporaries."""
 
     wanted: set[str]
+    sizes: frozenset[str]
 
     def __init__(self, arrays: dict[str, Array], contents: dict[str, isl.Set]) -> None:
         super().__init__(arrays, contents)
@@ -358,18 +360,31 @@ class _Contents(_Checker):
     def add(self, name: str, value: Expr, place: _Place) -> None:
         """Note that `value` is written at `place`."""
         plain = self.unknowns.abstracted(value)
+        unknown = set(self.unknowns.names.values())
+        if any(isinstance(part, Param) and part.name in unknown for part in walk(plain)):
+            self.values[name] = None
+            return
         frame, domain = self.wider(place.frame, place.domain, plain)
         try:
             here = isl.Map.from_pw_aff(frame.pw(plain)).intersect_domain(domain).range()
         except NotAffine:
             self.values[name] = None
             return
+        here = _with_sizes(here, self.sizes)
         if name not in self.values:
             self.values[name] = here
             return
         known = self.values[name]
         if known is not None:
             self.values[name] = known.union(here)
+
+
+def _with_sizes(value: isl.Set, sizes: frozenset[str]) -> isl.Set:
+    """Return `value` for any value of the names that are not in `sizes`."""
+    for position in reversed(range(value.dim(isl.dim_type.param))):
+        if value.get_dim_name(isl.dim_type.param, position) not in sizes:
+            value = value.project_out(isl.dim_type.param, position, 1)
+    return value
 
 
 def _holding(values: isl.Set, name: str) -> isl.Set:

@@ -28,7 +28,7 @@ from polyopt.ir.expr import (
     rewrite,
     walk,
 )
-from polyopt.ir.loops import Assign, Body, Declare, For, If, Node, SetLocal
+from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopKind, Node, SetLocal
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.nodes import (
     bodies,
@@ -291,6 +291,8 @@ def _scattered(local: Declare, rest: Body) -> Body | None:
     (assign,) = noted.then
     if not isinstance(assign, Assign) or not isinstance(assign.value, Const):
         return None
+    if not all(_is_combined(node, local.name) for node in rest[:end]):
+        return None
     found = tuple(_noting(node, local.name, assign) for node in rest[:end])
     if any(uses(node, local.name) for node in found):
         return None
@@ -304,6 +306,15 @@ def _tests(node: Node, name: str) -> bool:
             return flag.name == name and not zero.value and one
         case _:
             return False
+
+
+def _is_combined(node: Node, name: str) -> bool:
+    """Tell whether loops whose iterations run together each combine what they set of the local."""
+    inside = all(_is_combined(inner, name) for part in bodies(node) for inner in part)
+    if not isinstance(node, For) or node.kind not in (LoopKind.PARALLEL, LoopKind.VECTOR):
+        return inside
+    combined = any(op is BinaryOp.OR and s.name == name for op, s in node.reductions)
+    return inside and (combined or name not in set_locals(node.body))
 
 
 def _noting(node: Node, name: str, assign: Assign) -> Node:

@@ -70,7 +70,10 @@ def match_statement(statement: Statement, run: Run) -> Match:
     if not isinstance(run.target, Load) or not matcher.same_element(place, run.target):
         target = Moved(place, run.target)
     matcher.value(statement.value, run.value)
-    return Match(tuple(dict.fromkeys(matcher.moved)), target)
+    reads = tuple(dict.fromkeys(matcher.moved))
+    if len({moved.load for moved in reads}) != len(reads):
+        raise Differs("one element of the source is read from several places")
+    return Match(reads, target)
 
 
 def is_same(want: Expr, found: Expr, path: Path) -> bool:
