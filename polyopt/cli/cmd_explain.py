@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @click.argument("target", metavar="FILE.py:FUNC|CODE")
 @click.option("--timing", is_flag=True, help="Show how long each stage took.")
 @click.option("--steps", is_flag=True, help="Show the loop nest after each step alone.")
+@click.option("--formulas", is_flag=True, help="Write out which elements are read and written.")
 @types_option
 @sizes_option
 @compile_options
@@ -40,6 +41,7 @@ def command(
     target: str,
     timing: bool,
     steps: bool,
+    formulas: bool,
     types: str | None,
     sizes: str | None,
     language: str,
@@ -54,6 +56,7 @@ def command(
         return
     from polyopt.numerics import numerics_contract
     from polyopt.numerics.contract import show_contract
+    from polyopt.proof import certify
     from polyopt.report.explain import Section, explain, show_sections
     from polyopt.report.timing import timing_section
 
@@ -66,14 +69,20 @@ def command(
     contract = numerics_contract(compilation.loops, compilation.program)
     program = prepared.program
     numerics = Section("numerics", show_contract(contract))
-    sections = (*explain(program, compilation.schedules), numerics)
+    sections = (*explain(program, compilation.schedules, formulas), numerics)
     if compilation.dropped:
         left_out = tuple(f"{d.what}: {d.reason} [{d.code}]" for d in compilation.dropped)
         sections = (*sections, Section("left out", left_out))
     if timing:
         timings = {"frontend": prepared.seconds, **compilation.timings}
         costs = compilation.costs
-        sections = (*sections, timing_section(timings, costs, compilation.schedules))
+        written = compilation.written or program
+
+        def prove() -> object:
+            return certify(written, compilation.loops)
+
+        rows = timing_section(timings, costs, compilation.schedules, prove)
+        sections = (*sections, rows)
     if as_json:
         facts: dict[str, Any] = {section.title: list(section.lines) for section in sections}
         facts["numerics"] = contract.to_record()

@@ -191,9 +191,8 @@ class _Reader:
         match node:
             case ast.Name():
                 self.demand(node, 1)
-            case ast.Call(func=func, args=args) if (
-                resolve(func, self.names) is parallel
-                or (isinstance(func, ast.Name) and func.id in ("enumerate", "zip", "reversed"))
+            case ast.Call(func=func, args=args) if resolve(func, self.names) is parallel or (
+                isinstance(func, ast.Name) and func.id in ("enumerate", "zip", "reversed")
             ):
                 for argument in args:
                     self.iterated(argument)

@@ -1,7 +1,8 @@
 """How long each stage of a compilation took, what isl was asked, and what the proofs cost.
 
 In: the times and costs a compilation noted, its schedules.  Out: a `Section` of rows.
-Dependences and the order check of the final schedule are computed once more, to be measured alone.
+Dependences, the order check of the final schedule and the certificate of the loops are computed
+once more, to be measured alone.
 """
 
 from __future__ import annotations
@@ -45,19 +46,20 @@ def timing_section(
     timings: Mapping[str, float],
     costs: Mapping[str, Cost],
     schedules: Sequence[Schedule],
+    certify: Callable[[], object],
 ) -> Section:
     """Return the stages in order, below them what they asked isl and what the proofs cost."""
     stages = [Row(stage, s, _operations(costs, stage)) for stage, s in timings.items()]
     asked = [
         Row(name, cost.seconds, cost.operations, cost.calls, cost.exceeded)
         for name, cost in costs.items()
-        if name not in timings and name != "compilation"
+        if name not in timings and name not in ("compilation", "compiling")
     ]
-    proofs = list(_proofs(schedules))
+    proofs = [*_proofs(schedules), _measured("certificate", certify)]
     rows = [*stages, *proofs, *asked]
     width = max((len(row.name) for row in rows), default=0) + 1
     lines = [f"{row.name:<{max(12, width)}}{row}" for row in stages]
-    for title, group in (("of the final schedule", proofs), ("questions to isl", asked)):
+    for title, group in (("the proofs alone", proofs), ("questions to isl", asked)):
         if group:
             lines.append(f"{title}:")
             lines += [f"  {row.name:<{max(12, width)}}{row}" for row in group]

@@ -287,7 +287,7 @@ def test_explain_tells_why_loops_are_not_parallel(polyopt, demo):
     timings = outcome.out.partition("\ntimings\n")[2].splitlines()
     assert timings[0].startswith("  frontend ")
     measured = [line.split()[0] for line in timings if " operations" in line]
-    assert {"dependences", "order"} <= set(measured)
+    assert {"dependences", "order", "certificate"} <= set(measured)
 
 
 def test_explain_tells_what_is_parallel(polyopt, demo):
