@@ -78,6 +78,8 @@ class KernelRun:
             self.body(self.function.body)(self.world)
         except Faulted as stop:
             failed = [stop.number]
+        except _Left:
+            raise AssertionError("a break is outside of the loops it may leave") from None
         names = [a.name for a in self.function.arrays if a.role is Role.FAULT]
         return min((*noted_faults(self.world, names), *failed), default=None)
 
@@ -132,12 +134,20 @@ class KernelRun:
                 return self.assign(node)
             case Declare() | SetLocal():
                 return self.set_local(node)
-            case DeclareArray(array=array) | AllocateArray(array=array):
+            case DeclareArray(array=array):
 
                 def declare(world: World) -> None:
                     world.arrays[array.name] = new_store(world, array)
 
                 return declare
+            case AllocateArray(array=array):
+                slot = Local(f"the memory of {array.name}", ())
+
+                def allocate(world: World) -> None:
+                    world.write(slot, ())
+                    world.arrays[array.name] = new_store(world, array)
+
+                return allocate
             case CallLibrary():
                 return self.library(node)
             case Comment():

@@ -20,6 +20,7 @@ from polyopt.ir.interp import points
 from polyopt.ir.loops import (
     Assign,
     Body,
+    Break,
     Comment,
     Declare,
     For,
@@ -66,6 +67,14 @@ def newton(x, tolerance):
         n = n + 1
 
 
+def padded(out: po.f64[:], x: po.f64[:], counts: po.i64[:]):
+    for i in range(out.shape[0]):
+        t = np.full(counts[i], x[i])
+        for k in range(1, counts[i]):
+            t[k] = t[k - 1] * 0.5 + t[k]
+        out[i] = np.sum(t)
+
+
 def compiled(func: Callable[..., Any], schedule: str | None = None) -> Any:
     program = build(func, infer_types(func))
     made = compile_program(program, Options(schedule=schedule), SMALL)
@@ -86,6 +95,7 @@ CASES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "total": (total, [matrix(5, 6)]),
     "gathered": (gathered, [vector(5), vector(4), np.array([0, 3, -1, 2, 2])]),
     "newton": (newton, [vector(1), 1e-6]),
+    "padded": (padded, [vector(4), vector(4), np.array([0, 3, 1, 2])]),
 }
 
 
@@ -159,6 +169,10 @@ def side_by_side(node: Node) -> Node | None:
     return None
 
 
+def left(node: Node) -> Node | None:
+    return Break() if isinstance(node, For) else None
+
+
 def not_combined(node: Node) -> Node | None:
     if isinstance(node, For) and node.reductions:
         return replace(node, reductions=())
@@ -177,6 +191,8 @@ def not_combined(node: Node) -> Node | None:
         ("total", not_combined, FindingKind.CONFLICT),
         ("gathered", shifted_load, FindingKind.BOUNDS),
         ("newton", shifted_load, FindingKind.BOUNDS),
+        ("padded", side_by_side, FindingKind.CONFLICT),
+        ("padded", left, FindingKind.FORM),
     ],
 )
 def test_faults_are_found(name: str, change: Change, kind: FindingKind) -> None:
@@ -216,6 +232,13 @@ def test_undefined_elements_are_found() -> None:
     starts = changed(fn, lambda n: Comment("") if isinstance(n, For) else None)
     found = enumerate_call(program, starts, CASES["product"][1])
     assert FindingKind.UNDEFINED in {finding.kind for finding in found}
+
+
+def test_memory_that_iterations_would_share() -> None:
+    func, args = CASES["padded"]
+    program, fn = compiled(func, "source")
+    found = enumerate_call(program, changed(fn, side_by_side), args)
+    assert any("memory of t" in finding.text for finding in found), list(map(str, found))
 
 
 def test_sizes_are_enough() -> None:
