@@ -61,6 +61,23 @@ static inline double least(double x, double y) { return x < y || x != x ? x : y;
 #pragma omp declare reduction(least : double : omp_out = least(omp_out, omp_in)) \\
     initializer(omp_priv = INFINITY)
 """
+_TOLD = """\
+#include <stdbool.h>
+bool GOMP_loop_dynamic_next(long *from, long *to);
+void GOMP_loop_end_nowait(void);
+void GOMP_parallel_loop_dynamic(void (*)(void *), void *, unsigned, long, long, long, long,
+                                unsigned);
+struct shared { int64_t n; double *to, *from; };
+static void body(void *data)
+{
+    struct shared *s = data;
+    long begin, end;
+    while (GOMP_loop_dynamic_next(&begin, &end))
+        for (long i = begin; i < end; i++)
+            s->to[i] = s->from[i + 1];
+    GOMP_loop_end_nowait();
+}
+"""
 _HELPER = "static inline double po_get(const double *p) { return *p; }\n"
 _REGION = """\
 __attribute__((noinline)) static void region(int64_t n, int64_t i, int64_t row, double *restrict c)
@@ -254,6 +271,15 @@ CONTROLS: tuple[Control, ...] = (
         f"{_DYNAMIC}\nfor (int64_t i = n - 1; i > 0; i -= 3) a[i] = a[i > 3 ? i - 3 : 0];",
         f"{_DYNAMIC}\nfor (int64_t i = n - 1; i > 0; i -= 3) a[i] = a[i - 1];",
         frozenset({RW}),
+    ),
+    Control(
+        "a loop told with its region",
+        "struct shared s = {n, a, a};\nGOMP_parallel_loop_dynamic(body, &s, 0, 0, n - 1, 1, 8, 0);",
+        "struct shared s = {n, a, b};\nGOMP_parallel_loop_dynamic(body, &s, 0, 0, n - 1, 1, 8, 0);",
+        frozenset({RW}),
+        "a[1]",
+        (0, 1),
+        before=_TOLD,
     ),
     Control(
         "no barrier between two loops",

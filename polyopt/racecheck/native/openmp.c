@@ -38,11 +38,20 @@ typedef struct {
 
 static Progress *progress; /* of the thread that runs, in a finite team */
 
+/* The loop that a region consists of, where gcc tells it with the region. */
+typedef struct {
+    bool waits; /* the thread that runs has not got its part yet */
+    long start, end, step;
+} WholeLoop;
+
+static WholeLoop whole;
+
 static uint64_t run_thread(Region region, void *data, uint32_t number)
 {
     po_agent.number = number;
     po_agent.guard = 0;
     po_agent.path = 0;
+    whole.waits = true;
     region(data);
     return po_agent.path;
 }
@@ -108,20 +117,20 @@ static void run_alone(Region region, void *data)
 {
     Agent outer = po_agent;
     po_agent.team = 1;
+    whole.waits = true;
     region(data);
     po_agent.team = outer.team;
     po_agent.guard = outer.guard;
 }
 
-void GOMP_parallel(Region region, void *data, unsigned threads, unsigned flags)
+static void run_region(Region region, void *data, unsigned threads, uintptr_t place)
 {
-    (void)flags;
     if (po_agent.watched || po_agent.team == ENDLESS || (threads == 1 && po_settings.obeys_if)) {
         run_alone(region, data);
         return;
     }
     Agent outer = po_agent;
-    region_site = po_site((uintptr_t)__builtin_return_address(0));
+    region_site = po_site(place);
     shadow_next_epoch(po_shadow, region_site);
     po_agent.watched = true;
     po_agent.own_end = (uintptr_t)__builtin_frame_address(0);
@@ -131,6 +140,14 @@ void GOMP_parallel(Region region, void *data, unsigned threads, unsigned flags)
     po_totals.iterations += count;
     if (count > po_totals.longest)
         po_totals.longest = count;
+}
+
+#define PLACE ((uintptr_t)__builtin_return_address(0))
+
+void GOMP_parallel(Region region, void *data, unsigned threads, unsigned flags)
+{
+    (void)flags;
+    run_region(region, data, threads, PLACE);
 }
 
 /* Loops that the run time deals out: thread t gets iteration t, a team of one gets all of them. */
@@ -151,6 +168,22 @@ static bool deal(long start, long end, long step, long *from, long *to)
     return po_agent.number < count;
 }
 
+/* A thread asks for more than its first part; of a region's own loop it asks for the first so. */
+static bool more(long *from, long *to)
+{
+    bool waits = whole.waits;
+    whole.waits = false;
+    return waits && whole.step != 0 && deal(whole.start, whole.end, whole.step, from, to);
+}
+
+static void run_loop(Region region, void *data, unsigned threads, WholeLoop loop, uintptr_t place)
+{
+    WholeLoop outer = whole;
+    whole = loop;
+    run_region(region, data, threads, place);
+    whole = outer;
+}
+
 #define LOOP(name)                                                                                 \
     bool GOMP_loop_##name##_start(long start, long end, long step, long chunk, long *from,         \
                                   long *to)                                                        \
@@ -160,8 +193,13 @@ static bool deal(long start, long end, long step, long *from, long *to)
     }                                                                                              \
     bool GOMP_loop_##name##_next(long *from, long *to)                                             \
     {                                                                                              \
-        (void)from, (void)to;                                                                      \
-        return false;                                                                              \
+        return more(from, to);                                                                     \
+    }                                                                                              \
+    void GOMP_parallel_loop_##name(Region region, void *data, unsigned threads, long start,        \
+                                   long end, long step, long chunk, unsigned flags)                \
+    {                                                                                              \
+        (void)chunk, (void)flags;                                                                  \
+        run_loop(region, data, threads, (WholeLoop){true, start, end, step}, PLACE);               \
     }
 
 LOOP(static)
@@ -177,8 +215,13 @@ LOOP(nonmonotonic_guided)
     }                                                                                              \
     bool GOMP_loop_##name##_next(long *from, long *to)                                             \
     {                                                                                              \
-        (void)from, (void)to;                                                                      \
-        return false;                                                                              \
+        return more(from, to);                                                                     \
+    }                                                                                              \
+    void GOMP_parallel_loop_##name(Region region, void *data, unsigned threads, long start,        \
+                                   long end, long step, unsigned flags)                            \
+    {                                                                                              \
+        (void)flags;                                                                               \
+        run_loop(region, data, threads, (WholeLoop){true, start, end, step}, PLACE);               \
     }
 
 UNCHUNKED_LOOP(runtime)
