@@ -10,13 +10,16 @@ from __future__ import annotations
 import argparse
 import copy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import Random
 from typing import Any
 
 import numpy as np
 
-from polyopt.errors import BudgetError
+from polyopt.errors import BudgetError, InternalError
 from polyopt.frontend import build
+from polyopt.ir import budget as budgets
 from polyopt.ir.budget import Budget
 from polyopt.ir.interp import run_loops, run_program
 from polyopt.machine import Machine
@@ -83,11 +86,11 @@ def compiled(function: Callable[..., Any], operations: int | None) -> Compilatio
 
 
 def results(made: Compilation, args: tuple[Any, ...]) -> list[Any]:
-    """Return what the loops give and leave in their arguments."""
+    """Return what the loops, parallel ones in any order, give and leave in their arguments."""
     mine = copy.deepcopy(args)
 
     def execute(arrays: Any, params: Any, symbols: Any) -> None:
-        run_loops(made.loops, arrays, params, symbols)
+        run_loops(made.loops, arrays, params, symbols, Random(7))
 
     value = run_program(made.program, mine, execute)
     return [*(value if isinstance(value, tuple) else (value,)), *mine]
@@ -96,6 +99,29 @@ def results(made: Compilation, args: tuple[Any, ...]) -> list[Any]:
 def numbers(points: int) -> list[int]:
     """Return numbers of operations up to `MOST`, small ones closer together."""
     return sorted({round(MOST ** (k / max(points - 1, 1))) for k in range(points)})
+
+
+@contextmanager
+def stopped_at(number: int, name: str = "") -> Iterator[list[str]]:
+    """Let isl do nothing from the moment that its limit is set for the given time to the next.
+
+    Gives the names of the blocks it was set for; with `name`, only these count.
+    """
+    limit = budgets._limit
+    times: list[str] = []
+
+    def limited(block: Any) -> int:
+        if name in ("", block.name):
+            times.append(block.name)
+            if len(times) == number:
+                return 1
+        return limit(block)
+
+    budgets._limit = limited
+    try:
+        yield times
+    finally:
+        budgets._limit = limit
 
 
 def outcome(function: Callable[..., Any], operations: int | None) -> str:
@@ -108,7 +134,11 @@ def outcome(function: Callable[..., Any], operations: int | None) -> str:
         made = compiled(function, operations)
     except BudgetError as error:
         return error.code
-    for one, other in zip(results(made, args), whole, strict=True):
+    try:
+        given = results(made, args)
+    except InternalError as error:
+        return f"wrong: {error.message}"
+    for one, other in zip(given, whole, strict=True):
         if other is not None and not np.allclose(one, other, rtol=1e-12, atol=0.0):
             return f"wrong: {one} instead of {other}"
     return "less" if made.dropped else "same"

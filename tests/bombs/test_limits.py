@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from polyopt.errors import BudgetError
+from polyopt.ir.budget import query
 from polyopt.ir.stopwatch import make_stopwatch
-from tests.bombs.limits import PROGRAMS, compiled, numbers, outcome
+from polyopt.schedule import schedule
+from tests.bombs.limits import PROGRAMS, compiled, numbers, outcome, seidel, stopped_at
 
-POINTS = 25
+POINTS, STOPS = 25, 12
 
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
@@ -17,6 +20,38 @@ def test_a_stop_anywhere_changes_no_result(function):
     assert met[1] == "PO0701"
     assert "less" in met.values()
     assert outcome(function, None) == "same"
+
+
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+def test_a_stop_of_any_one_question_changes_no_result(function):
+    with stopped_at(0) as times:
+        outcome(function, None)
+    met = {}
+    for number in range(1, len(times) + 1, max(1, len(times) // STOPS)):
+        with stopped_at(number):
+            met[number] = outcome(function, None)
+    assert set(met.values()) <= {"same", "less", "PO0701", "PO0703"}, met
+    assert len(set(met.values())) > 1
+
+
+def test_a_stop_that_is_taken_for_an_answer_is_noticed(monkeypatch):
+    judge = schedule.check_legal
+
+    def forgiving(*args):
+        try:
+            with query("legal"):
+                return judge(*args)
+        except BudgetError:
+            return None
+
+    monkeypatch.setattr(schedule, "check_legal", forgiving)
+    with stopped_at(0, "legal") as times:
+        assert outcome(seidel, None) == "same"
+    met = []
+    for number in range(1, len(times) + 1):
+        with stopped_at(number, "legal"):
+            met.append(outcome(seidel, None))
+    assert any(one.startswith("wrong") for one in met)
 
 
 def test_without_a_limit_nothing_is_left_out_and_questions_are_counted():
