@@ -256,7 +256,7 @@ class Off:
 
     def compare(self, *values):
         want = np.ones(3)
-        return (compare_output("A", want + [0, self.error, 0], want, np.full(3, 1e-12)),)
+        return (compare_output("A", np.array([1, 1 + self.error, 1]), want, np.full(3, 1e-12)),)
 
 
 def test_results_outside_their_contract_are_told():
