@@ -15,11 +15,12 @@ from polyopt.ir.loops import LoopKind
 from polyopt.ir.program import Parts, Program, show_parts
 from polyopt.ir.scop import Scop
 from polyopt.report.fusion import explain_fusion
+from polyopt.report.storage import explain_reductions, explain_storage
 from polyopt.schedule import Dependence, Schedule
 from polyopt.schedule.legality import Fault, Violation, carried_pairs
 from polyopt.schedule.telling import describe
 from polyopt.schedule.tree import Band, BandMember, bands, path_to, statements_of
-from polyopt.schedule.witness import find_witness
+from polyopt.schedule.witness import find_witness, inexact_access
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,13 @@ class Section:
         return "\n".join([self.title, *(f"  {line}" for line in self.lines)])
 
 
-def explain(program: Program, schedules: tuple[Schedule, ...]) -> tuple[Section, ...]:
-    """Return everything there is to say about a program's schedules, in reading order."""
+def explain(
+    program: Program, schedules: tuple[Schedule, ...], formulas: bool = False
+) -> tuple[Section, ...]:
+    """Return everything there is to say about a program's schedules, in reading order.
+
+    With `formulas` sets of elements are written out.
+    """
     sections: list[Section] = []
     if not program.is_static:
         sections.append(Section("regions", tuple(_regions(program.parts))))
@@ -44,6 +50,8 @@ def explain(program: Program, schedules: tuple[Schedule, ...]) -> tuple[Section,
             Section(f"{part}arrays", tuple(_arrays(schedule.scop))),
             Section(f"{part}statements", tuple(_statements(scop))),
             Section(f"{part}dependences", tuple(_dependences(schedule))),
+            Section(f"{part}reductions", tuple(explain_reductions(schedule.scop))),
+            Section(f"{part}storage", tuple(explain_storage(schedule, formulas))),
             Section(f"{part}steps", tuple(map(str, schedule.trace)) or ("the source's order",)),
             Section(f"{part}loop nest", tuple(str(schedule).splitlines())),
             Section(f"{part}fusion", explain_fusion(schedule)),
@@ -90,7 +98,8 @@ def show_set(domain: isl.Set) -> str:
 
 def _dependences(schedule: Schedule) -> Iterator[str]:
     for dependence in schedule.dependences.memory:
-        yield f"{show_dependence(dependence)}{_distances(dependence)}{_nature(dependence)}"
+        nature = _nature(schedule.scop, dependence)
+        yield f"{show_dependence(dependence)}{_distances(dependence)}{nature}"
 
 
 def show_dependence(dependence: Dependence) -> str:
@@ -112,12 +121,13 @@ def _distances(dependence: Dependence) -> str:
     return f", distance ({', '.join(values)})" if values else ""
 
 
-def _nature(dependence: Dependence) -> str:
+def _nature(scop: Scop, dependence: Dependence) -> str:
     facts = []
     if dependence.reduction:
         facts.append("a reduction: may be reordered")
     if not dependence.exact:
-        facts.append("a may-dependence: a subscript is not affine")
+        access = inexact_access(scop, dependence)
+        facts.append(f"a may-dependence: the subscript of {access} is not affine")
     return f"  ({'; '.join(facts)})" if facts else ""
 
 

@@ -22,7 +22,7 @@ from polyopt.ir.expr import (
     loads,
 )
 from polyopt.ir.program import Part, Parts, Program, Repeat
-from polyopt.ir.scop import Reduction, Scop, Statement
+from polyopt.ir.scop import Reduction, Role, Scop, Statement
 
 FOLDING = frozenset(
     {
@@ -47,7 +47,7 @@ class Found:
     """A reduction: its statements, the first of which updates `target` by `op`.
 
     `open`: the source leaves the order open, or no order changes the result.  `conditional`: some
-    iterations leave the target alone.
+    iterations leave the target alone.  `marked`: `fp="reassociate"` opens it.
     """
 
     statements: tuple[str, ...]
@@ -56,6 +56,7 @@ class Found:
     form: Form
     open: bool
     conditional: bool
+    marked: bool
 
 
 def find_reductions(scop: Scop) -> tuple[Found, ...]:
@@ -68,9 +69,14 @@ def _found(scop: Scop) -> Iterator[Found]:
         update = accumulation(statement)
         if update is not None:
             op, form = update
-            free = statement.is_reassociable
             yield Found(
-                (statement.name,), op, statement.target, form, free, statement.guard is not None
+                (statement.name,),
+                op,
+                statement.target,
+                form,
+                statement.is_reassociable,
+                statement.guard is not None,
+                statement.reduction is not None,
             )
             continue
         yield from _guarded(scop, statement)
@@ -142,12 +148,13 @@ def _guarded(scop: Scop, statement: Statement) -> Iterator[Found]:
         if other is not statement
         and maker is not None
         and other.guard == guard
+        and scop.array(other.target.array).role is not Role.FAULT
         and not _reads(other.value, other.target.array)
         and not _reads(other.value, statement.target.array)
     )
     names = (statement.name, *places)
     form = Form.PLACE if places else Form.GUARDED
-    yield Found(names, found[0], statement.target, form, False, True)
+    yield Found(names, found[0], statement.target, form, False, True, False)
 
 
 def _test_of(scop: Scop, guard: Expr) -> tuple[Compare | None, Statement | None]:

@@ -83,7 +83,7 @@ def _pair(scop: Scop, dependences: Dependences, violation: Violation) -> Witness
             tuple(params.items()),
             violation.fault,
             dependence.exact,
-            "" if dependence.exact else _inexact(scop, dependence),
+            "" if dependence.exact else inexact_access(scop, dependence),
         )
         sizes = params.values()
         size = (sum(map(abs, sizes)), -sum(sizes), *source, *target)
@@ -269,7 +269,7 @@ def _cell_of(
     return tuple(evaluate(index, env) for index in access.index)
 
 
-def _inexact(scop: Scop, dependence: Dependence) -> str:
+def inexact_access(scop: Scop, dependence: Dependence) -> str:
     """Return the access whose subscript is not affine."""
     for name in (dependence.source, dependence.target):
         statement = scop.statement(name)

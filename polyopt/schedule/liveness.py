@@ -1,0 +1,120 @@
+"""What a Scop needs from before and leaves behind, and which arrays a loop could have for itself.
+
+In: a Scop, or a Schedule's tree and dependences.  Out: live-in and live-out elements per array;
+arrays of which every iteration of a loop could have a copy, and whether the last one's is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyopt.ir.scop import AccessKind, Role, Scop
+from polyopt.schedule.dependences import (
+    DependenceKind,
+    Dependences,
+    exposed_reads,
+    last_writers,
+    unordered,
+)
+from polyopt.schedule.legality import pairs_reaching
+from polyopt.schedule.tree import Band, Tree, bands, path_to
+
+_VISIBLE = (Role.INPUT, Role.INOUT, Role.OUTPUT)
+
+
+@dataclass(frozen=True, eq=False)
+class Live:
+    """Elements of one array that are read before the Scop writes them, and that it may write.
+
+    `certain`: every element of `left` is written, whatever the data are.
+    """
+
+    array: str
+    needed: isl.Set
+    left: isl.Set
+    certain: bool
+
+
+def live(scop: Scop) -> tuple[Live, ...]:
+    """Return what every visible array holds at the start and at the end of the Scop."""
+    arrays = (a for a in scop.arrays if a.role in _VISIBLE and a.name not in unordered(scop))
+    found = (_live(scop, array.name) for array in arrays)
+    return tuple(one for one in found if not (one.needed.is_empty() and one.left.is_empty()))
+
+
+def _live(scop: Scop, array: str) -> Live:
+    rank = len(scop.array(array).shape)
+    space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, rank)
+    space = space.set_tuple_name(isl.dim_type.set, array).align_params(scop.context.get_space())
+    needed, may, must = (isl.Set.empty(space) for _ in range(3))
+    exposed = exposed_reads(scop, array)
+    for statement in scop.statements:
+        for access in (statement.write, *statement.reads):
+            if access.array != array:
+                continue
+            relation = access.relation.intersect_params(scop.context)
+            if access.kind is AccessKind.READ:
+                inside = isl.UnionMap.from_map(relation).intersect_domain(exposed).range()
+                needed = needed.union(_of_space(inside, space))
+                continue
+            may = may.union(relation.range())
+            if access.kind is AccessKind.MUST_WRITE:
+                must = must.union(relation.range())
+    return Live(array, needed.coalesce(), may.coalesce(), bool(may.is_subset(must)))
+
+
+def _of_space(elements: isl.UnionSet, space: isl.Space) -> isl.Set:
+    return elements.extract_set(space.align_params(elements.get_space()))
+
+
+@dataclass(frozen=True, slots=True)
+class Private:
+    """Every iteration of `loop` (`L0[1]`) could have a copy of `array` of its own.
+
+    `last`: what the last iteration leaves is read after the loop.
+    """
+
+    array: str
+    loop: str
+    last: bool
+
+
+def privatisable(dependences: Dependences, tree: Tree) -> tuple[Private, ...]:
+    """Return the arrays that keep a loop from being parallel though no value crosses iterations."""
+    return tuple(_privatisable(dependences, tree))
+
+
+def _privatisable(dependences: Dependences, tree: Tree) -> Iterator[Private]:
+    scop = dependences.scop
+    reused = {
+        d.array: isl.UnionMap.empty(scop.context.get_space())
+        for d in dependences.memory
+        if d.kind is not DependenceKind.FLOW and not d.reduction
+    }
+    for d in dependences.memory:
+        if d.array in reused and d.kind is not DependenceKind.FLOW:
+            reused[d.array] = reused[d.array].union(isl.UnionMap.from_map(d.relation))
+    flows = {array: last_writers(scop, array) for array in reused}
+    for band in bands(tree):
+        for array, pairs in reused.items():
+            here = pairs_reaching(pairs, tree, band.label)
+            flow = pairs_reaching(flows[array], tree, band.label)
+            for position, member in enumerate(band.members):
+                stays = flow.eq_at_multi_union_pw_aff(member.function)
+                same = here.eq_at_multi_union_pw_aff(member.function)
+                if not here.is_subset(same) and flow.is_subset(stays):
+                    last = _read_later(scop, tree, band, array, flows[array])
+                    yield Private(array, f"{band.label}[{position}]", last)
+                here, flow = same, stays
+
+
+def _read_later(scop: Scop, tree: Tree, band: Band, array: str, flow: isl.UnionMap) -> bool:
+    """Tell whether what the band's loops write into the array is seen after them."""
+    if scop.array(array).role is not Role.TEMP:
+        return True
+    _, inside = path_to(tree, scop, band.label)
+    outside = scop.domain.subtract(inside)
+    return not flow.intersect_domain(inside).intersect_range(outside).is_empty()
