@@ -53,13 +53,14 @@ from polyopt.ir.loops import (
     If,
     LoopFunction,
     Node,
+    SetLocal,
     While,
 )
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType, Kind
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.nodes import expressions, own_expressions, reads, set_locals, symbols, written
+from polyopt.proof.nodes import all_nodes, expressions, own_expressions, reads, set_locals, symbols, written
 from polyopt.proof.paths import conjuncts
 
 
@@ -69,6 +70,7 @@ class _Place:
 
     frame: Frame
     domain: isl.Set
+    uppers: tuple[tuple[str, Expr], ...] = ()
 
 
 @dataclass
@@ -125,7 +127,9 @@ def check_bounds(function: LoopFunction, params: tuple[str, ...], context: isl.S
     frame = Frame(params)
     start = _Place(frame, frame.universe.intersect_params(context))
     held = _contents(function, start)
+    counts = counters(function.body)
     checker = _Checker({a.name: a for a in function.arrays}, held)
+    checker.counts = counts
     checker.body(function.body, start)
     claims = []
     for name in checker.seen:
@@ -170,6 +174,7 @@ class _Checker:
         self.faults: dict[str, str] = {}
         self.trusted: dict[str, str] = {}
         self.fresh = 0
+        self.counts: frozenset[str] = frozenset()
 
     def body(self, body: Body, place: _Place) -> None:
         """Check a body; what a node that ends the execution excludes holds after it."""
@@ -230,7 +235,7 @@ class _Checker:
                 domain = domain.intersect(frame.stepped(loop.iter, lower, loop.step))
             except NotAffine:
                 pass
-        return _Place(frame, domain)
+        return _Place(frame, domain, (*place.uppers, (loop.iter, loop.upper)))
 
     def branch(self, place: _Place, condition: Expr, body: Body) -> _Place:
         """Return where `condition` holds; what `body` changes of it is left out."""
@@ -251,7 +256,7 @@ class _Checker:
                 domain = domain.intersect(frame.condition(plain))
             except NotAffine:
                 continue
-        return _Place(frame, domain)
+        return _Place(frame, domain, place.uppers)
 
     def wider(self, frame: Frame, domain: isl.Set, expr: Expr) -> tuple[Frame, isl.Set]:
         """Return frame and domain with every name in `expr` known."""
@@ -297,8 +302,23 @@ class _Checker:
             reason = f"subscript {dim} may leave it: {show(first)}"
             if self.unknowns.products & {p.name for p in walk(first) if isinstance(p, Param)}:
                 self.trusted[name] = f"a product of sizes: {reason}"
+            elif self.is_count(first, place):
+                self.trusted[name] = f"a count of iterations: {reason}"
             else:
                 self.faults[name] = reason
+
+    def is_count(self, expr: Expr, place: _Place) -> bool:
+        """Tell whether what is unknown in `expr` only counts, or runs up to what does."""
+        named = {name: unknown for unknown, name in self.unknowns.names.items()}
+        uppers = dict(place.uppers)
+        parts: list[Expr] = []
+        for part in walk(expr):
+            if isinstance(part, Param):
+                parts.append(named.get(part.name, part))
+            elif isinstance(part, Iter) and part.name in uppers:
+                parts += (p for p in walk(uppers[part.name]) if isinstance(p, Symbol | Param))
+        counted = [p for p in parts if _counter(p) in self.counts]
+        return bool(counted) and all(p in counted or isinstance(p, Param) for p in parts)
 
     def known_after(self, node: Node, rest: Body) -> Expr | None:
         """Return what holds after a node: it names a value, or ends under a condition."""
@@ -450,3 +470,43 @@ def _of_dtype(dtype: DType) -> tuple[int, int] | None:
     if dtype.kind is Kind.UNSIGNED:
         return 0, 2**bits - 1
     return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+
+
+def counters(body: Body) -> frozenset[str]:
+    """Return the integers that only count: set to constants and each other, grown by 0 or 1."""
+    writes: dict[str, list[Expr]] = {}
+    for node in all_nodes(body):
+        match node:
+            case Assign(target=Load(index=()) as target) if target.dtype is DType.INT64:
+                writes.setdefault(target.array, []).append(node.value)
+            case Declare(dtype=DType.INT64) | SetLocal(dtype=DType.INT64):
+                writes.setdefault(node.name, []).append(node.value)
+            case _:
+                pass
+    found = frozenset(writes)
+    while True:
+        fewer = frozenset(n for n in found if all(_counts(v, found) for v in writes[n]))
+        if fewer == found:
+            return found
+        found = fewer
+
+
+def _counter(expr: Expr) -> str:
+    match expr:
+        case Symbol() | Param():
+            return expr.name
+        case Load(index=()):
+            return expr.array
+        case _:
+            return ""
+
+
+def _counts(value: Expr, names: frozenset[str]) -> bool:
+    match value:
+        case Const(value=int(number)):
+            return number >= 0
+        case Binary(op=BinaryOp.ADD, left=left, right=right):
+            limits = (0, 1) if right in (integer(0), integer(1)) else _limits(right)
+            return _counter(left) in names and limits == (0, 1)
+        case _:
+            return _counter(value) in names

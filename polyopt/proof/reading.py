@@ -16,6 +16,7 @@ import islpy as isl
 
 from polyopt.ir.expr import Expr, Load, Symbol
 from polyopt.ir.loops import (
+    AllocateArray,
     Assign,
     Body,
     Comment,
@@ -121,7 +122,7 @@ class _Reader:
                     if isinstance(node, Declare):
                         self.home(node.name, path)
                     found.append(self.run(Symbol(node.name, node.dtype, node.lanes), node, path))
-                case DeclareArray():
+                case DeclareArray() | AllocateArray():
                     self.home(node.array.name, path)
                 case Comment():
                     pass

@@ -70,11 +70,11 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """Parts, and where we stand among them; `repeated`: they are a loop's body."""
+    """Parts, and where we stand among them; `loop`: they are its body."""
 
     parts: Parts
     position: int
-    repeated: bool
+    loop: Repeat | None
 
 
 def without_stops(body: Body, faults: frozenset[str]) -> Body:
@@ -129,14 +129,14 @@ class Regions:
 
     def match(self, body: Body) -> Iterator[Found]:
         """Yield the static control parts with their nodes; raises `Mismatch`."""
-        yield from self._parts(self.program.parts, body, (), False)
+        yield from self._parts(self.program.parts, body, (), None)
 
     def _parts(
-        self, parts: Parts, body: Body, outer: tuple[_Level, ...], repeated: bool
+        self, parts: Parts, body: Body, outer: tuple[_Level, ...], loop: Repeat | None
     ) -> Iterator[Found]:
         rest = [node for node in body if not isinstance(node, Comment)]
         for position, part in enumerate(parts):
-            levels = (*outer, _Level(parts, position, repeated))
+            levels = (*outer, _Level(parts, position, loop))
             match part:
                 case Scop():
                     mine = self._nodes_of(part, rest)
@@ -238,7 +238,7 @@ class Regions:
                 body = self._counted(part, node, levels)
             case _:
                 raise Mismatch(part.param, f"{type(node).__name__} stands for the loop")
-        yield from self._parts(part.body, body, levels, True)
+        yield from self._parts(part.body, body, levels, part)
 
     def _counted(self, part: Repeat, node: For, levels: tuple[_Level, ...]) -> Body:
         if part.upper is None or node.iter != part.param or node.step != part.step:
@@ -293,7 +293,7 @@ class Regions:
             state = after(level.parts[level.position + 1 :], array, state)
             if state.exposed:
                 return False
-            if level.repeated and after(level.parts, array, state).exposed:
+            if level.loop is not None and after((level.loop,), array, state).exposed:
                 return False
         return True
 
@@ -304,7 +304,7 @@ class Regions:
             array = self.program.array(name)
             if array.role is not Role.TEMP:
                 raise Mismatch(name, "an array of the caller is private to an iteration")
-            if after(part.body, array, nothing(array)).exposed:
+            if after((part,), array, nothing(array)).exposed:
                 raise Mismatch(name, "an iteration may read what another one wrote")
             if not self._is_dead(array, levels):
                 raise Mismatch(name, "it is read after the loop that it is private to")

@@ -17,6 +17,7 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
+    Linear,
     Load,
     MathFunc,
     Param,
@@ -24,6 +25,7 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     children,
+    from_linear,
     linear,
     rewrite,
     show,
@@ -137,6 +139,9 @@ class Matcher:
         if isinstance(want, Load):
             self._read(want, found)
             return
+        if want.dtype is found.dtype is DType.INT64 and (_is_sum(want) or _is_sum(found)):
+            self._sum(want, found)
+            return
         if isinstance(want, Const) and isinstance(found, Const) and _same_constant(want, found):
             return
         if isinstance(found, Call) and found.func is MathFunc.FMA and not _is_fma(want):
@@ -150,6 +155,20 @@ class Matcher:
             raise Differs(f"{show(found)} instead of {show(want)}")
         for part, other in zip(parts, others, strict=True):
             self.value(part, other)
+
+    def _sum(self, want: Expr, found: Expr) -> None:
+        """Sums of indices and data: the indices together are equal, the data are one by one."""
+        index, data = _parts(want)
+        other, others = _parts(found)
+        self._index(index, other)
+        if len(data) != len(others):
+            raise Differs(f"{show(found)} instead of {show(want)}")
+        rest = list(others)
+        for atom, factor in data:
+            hit = next((o for o in rest if o[1] == factor and self._is_same(atom, o[0])), None)
+            if hit is None:
+                raise Differs(f"{show(found)} instead of {show(want)}")
+            rest.remove(hit)
 
     def _contracted(self, want: Expr, found: Call) -> None:
         """`fma(a, b, c)` for `c + a * b` and `c - a * b`, where rounding once was allowed."""
@@ -213,6 +232,18 @@ class Matcher:
         """Return an expression over the statement's iterators at the run's instance."""
         values = self.values
         return rewrite(expr, lambda e: values.get(e.name) if isinstance(e, Iter) else None)
+
+
+def _is_sum(expr: Expr) -> bool:
+    return isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB)
+
+
+def _parts(expr: Expr) -> tuple[Expr, list[tuple[Expr, int]]]:
+    """Return the part of a sum that is index arithmetic, and the terms that are data."""
+    total = linear(expr)
+    index = tuple(term for term in total.terms if _is_index(term[0]))
+    data = [term for term in total.terms if not _is_index(term[0])]
+    return from_linear(Linear(total.constant, index)), data
 
 
 def _is_index(expr: Expr) -> bool:
