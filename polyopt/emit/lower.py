@@ -58,7 +58,10 @@ def lower(schedules: Schedule | Sequence[Schedule], program: Program) -> LoopFun
     bound = _bound_names(program.parts)
     local = {name for scop in made for name in scop.local} | _private(program.parts)
     arrays = _arrays(program, made, local)
-    body = _Assembly(program, iter(made), bound).body(program.parts)
+    own = {
+        id(scop) for scop, one in zip(program.scops, made, strict=True) if _has_own(program, one)
+    }
+    body = _Assembly(program, iter(made), bound, frozenset(own)).body(program.parts)
     return LoopFunction(
         program.name,
         tuple(_sized(array, bound) for array in arrays),
@@ -68,6 +71,11 @@ def lower(schedules: Schedule | Sequence[Schedule], program: Program) -> LoopFun
         tuple(str(step) for schedule in schedules for step in schedule.trace),
         reassociable=frozenset(name for scop in made for name in scop.reassociable),
     )
+
+
+def _has_own(program: Program, made: Lowered) -> bool:
+    """Tell whether a part keeps values in memory that the program does not know of."""
+    return any(array not in program.arrays for array in made.expanded)
 
 
 def _names(program: Program) -> frozenset[str]:
@@ -130,11 +138,16 @@ def _outside(expr: Expr, bound: Mapping[str, Expr]) -> Expr:
 
 @dataclass(frozen=True, eq=False)
 class _Assembly:
-    """Puts the loops of static control parts, in order, into the control around them."""
+    """Puts the loops of static control parts, in order, into the control around them.
+
+    Parts in `own` have memory of their own: a region around them that was judged to be parallel has
+    iterations that share it, and runs in order.
+    """
 
     program: Program
     bodies: Iterator[Lowered]
     bound: Mapping[str, Expr]
+    own: frozenset[int]
 
     def body(self, parts: Parts) -> Body:
         return tuple(node for part in parts for node in self.part(part))
@@ -174,12 +187,13 @@ class _Assembly:
             return While(part.going, body)
         private = tuple(DeclareArray(self.program.array(name)) for name in part.private)
         leave = () if part.going is None else (If(_negated(part.going), (Break(),)),)
+        together = part.parallel and not any(id(p) in self.own for p in all_parts(part.body))
         return For(
             part.param,
             self.outside(part.lower),
             self.outside(part.upper),
             part.step,
-            LoopKind.PARALLEL if part.parallel else LoopKind.SEQUENTIAL,
+            LoopKind.PARALLEL if together else LoopKind.SEQUENTIAL,
             (*private, *leave, *body),
             part.label,
         )
