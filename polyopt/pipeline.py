@@ -23,6 +23,7 @@ from polyopt.ir.scop import Scop
 from polyopt.ir.source import Source
 from polyopt.machine import Machine
 from polyopt.proof import Certificate
+from polyopt.proving import Form, first_proven, plain_loops
 from polyopt.schedule import Schedule, source_schedule
 from polyopt.schedule.postponed import written_order
 from polyopt.schedule.reductions import reassociated
@@ -125,9 +126,24 @@ def _compile(
         lowered = stage("lower", lambda: bounded_lower(schedules, settled))
     wanted = sequential(lowered) if options.threads == 1 else lowered
     loops = stage("optimize", lambda: optimize_loops(wanted, target, options.fp.value))
-    source = stage("emit", lambda: emit_c(loops))
+    forms = [Form("optimized loops", lambda: loops), Form("threads", lambda: plain_loops(wanted))]
+    if options.schedule is None:
+        forms.append(Form("an order of its own", lambda: _as_written(program)))
+    proven = stage("certificate", lambda: first_proven(program, forms))
+    if options.schedule is None and proven.position == len(forms) - 1:
+        schedules = tuple(map(_source, program.scops))
+    source = stage("emit", lambda: emit_c(proven.loops))
     dropped = tuple(dict.fromkeys(budget.dropped))
-    return Compilation(settled, schedules, loops, source, timings, dropped, budget.costs, program)
+    return Compilation(
+        settled, schedules, proven.loops, source, timings, dropped, budget.costs, program,
+        proven.certificate,
+    )  # fmt: skip
+
+
+def _as_written(program: Program) -> LoopFunction:
+    """Return the loops of the source in its own order, run by one thread."""
+    schedules = tuple(map(_source, program.scops))
+    return plain_loops(sequential(bounded_lower(schedules, program)))
 
 
 def _settled(program: Program) -> Program:

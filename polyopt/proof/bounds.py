@@ -317,6 +317,8 @@ class _Checker:
                 parts.append(named.get(part.name, part))
             elif isinstance(part, Iter) and part.name in uppers:
                 parts += (p for p in walk(uppers[part.name]) if isinstance(p, Symbol | Param))
+        if not parts and set(place.frame.params) & self.counts:
+            return True  # a fixed element, where something counted is large enough
         counted = [p for p in parts if _counter(p) in self.counts]
         return bool(counted) and all(p in counted or isinstance(p, Param) for p in parts)
 

@@ -83,6 +83,13 @@ TOOLCHAIN: dict[str, Entry] = {
         "a sum of thousands of terms in one line",
         "write long sums as loops, and name parts of deep expressions",
     ),
+    "PO0705": Entry(
+        "the loops made for a function could not be proven to be the function, in any form, within "
+        "the budget; unproven loops never run. The message names the claim that is open",
+        "a function of hundreds of statements, with POLYOPT_BUDGET=1",
+        "give it more time with `budget=` or POLYOPT_BUDGET, or compile a smaller function; if a "
+        "claim is refuted, polyopt is wrong: please report the function",
+    ),
     "PO0901": Entry("polyopt failed on its own account", "internal", _REPORT),
     "PO0902": Entry("an argument's value was asked for twice", "internal", _REPORT),
     "PO0903": Entry("a library function gave something unexpected", "internal", _REPORT),
