@@ -53,14 +53,20 @@ from polyopt.ir.loops import (
     If,
     LoopFunction,
     Node,
-    SetLocal,
     While,
 )
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType, Kind
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.nodes import all_nodes, expressions, own_expressions, reads, set_locals, symbols, written
+from polyopt.proof.nodes import (
+    expressions,
+    own_expressions,
+    reads,
+    set_locals,
+    symbols,
+    written,
+)
 from polyopt.proof.paths import conjuncts
 
 
@@ -127,9 +133,8 @@ def check_bounds(function: LoopFunction, params: tuple[str, ...], context: isl.S
     frame = Frame(params)
     start = _Place(frame, frame.universe.intersect_params(context))
     held = _contents(function, start)
-    counts = counters(function.body)
     checker = _Checker({a.name: a for a in function.arrays}, held)
-    checker.counts = counts
+    checker.sizes = frozenset(function.params)
     checker.body(function.body, start)
     claims = []
     for name in checker.seen:
@@ -174,7 +179,7 @@ class _Checker:
         self.faults: dict[str, str] = {}
         self.trusted: dict[str, str] = {}
         self.fresh = 0
-        self.counts: frozenset[str] = frozenset()
+        self.sizes: frozenset[str] = frozenset()
 
     def body(self, body: Body, place: _Place) -> None:
         """Check a body; what a node that ends the execution excludes holds after it."""
@@ -302,25 +307,20 @@ class _Checker:
             reason = f"subscript {dim} may leave it: {show(first)}"
             if self.unknowns.products & {p.name for p in walk(first) if isinstance(p, Param)}:
                 self.trusted[name] = f"a product of sizes: {reason}"
-            elif self.is_count(first, place):
-                self.trusted[name] = f"a count of iterations: {reason}"
+            elif self.is_data(first, extent, place):
+                self.trusted[name] = f"found on the way: {reason}"
             else:
                 self.faults[name] = reason
 
-    def is_count(self, expr: Expr, place: _Place) -> bool:
-        """Tell whether what is unknown in `expr` only counts, or runs up to what does."""
-        named = {name: unknown for unknown, name in self.unknowns.names.items()}
+    def is_data(self, first: Expr, extent: Expr, place: _Place) -> bool:
+        """Tell whether a subscript, its bounds or its array's extent are found while running."""
         uppers = dict(place.uppers)
-        parts: list[Expr] = []
-        for part in walk(expr):
-            if isinstance(part, Param):
-                parts.append(named.get(part.name, part))
-            elif isinstance(part, Iter) and part.name in uppers:
-                parts += (p for p in walk(uppers[part.name]) if isinstance(p, Symbol | Param))
-        if not parts and set(place.frame.params) & self.counts:
-            return True  # a fixed element, where something counted is large enough
-        counted = [p for p in parts if _counter(p) in self.counts]
-        return bool(counted) and all(p in counted or isinstance(p, Param) for p in parts)
+        parts = [first, extent]
+        parts += (uppers[p.name] for p in walk(first) if isinstance(p, Iter) and p.name in uppers)
+        names = {p.name for part in parts for p in walk(part) if isinstance(p, Param | Symbol)}
+        if not names and set(place.frame.params) - self.sizes:
+            return True  # a fixed element, where something found on the way is large enough
+        return bool(names - self.sizes)
 
     def known_after(self, node: Node, rest: Body) -> Expr | None:
         """Return what holds after a node: it names a value, or ends under a condition."""
@@ -363,7 +363,6 @@ class _Contents(_Checker):
     """The same walk, which only collects what is written into integer temporaries."""
 
     wanted: set[str]
-    sizes: frozenset[str]
 
     def __init__(self, arrays: dict[str, Array], contents: dict[str, isl.Set]) -> None:
         super().__init__(arrays, contents)
@@ -472,43 +471,3 @@ def _of_dtype(dtype: DType) -> tuple[int, int] | None:
     if dtype.kind is Kind.UNSIGNED:
         return 0, 2**bits - 1
     return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
-
-
-def counters(body: Body) -> frozenset[str]:
-    """Return the integers that only count: set to constants and each other, grown by 0 or 1."""
-    writes: dict[str, list[Expr]] = {}
-    for node in all_nodes(body):
-        match node:
-            case Assign(target=Load(index=()) as target) if target.dtype is DType.INT64:
-                writes.setdefault(target.array, []).append(node.value)
-            case Declare(dtype=DType.INT64) | SetLocal(dtype=DType.INT64):
-                writes.setdefault(node.name, []).append(node.value)
-            case _:
-                pass
-    found = frozenset(writes)
-    while True:
-        fewer = frozenset(n for n in found if all(_counts(v, found) for v in writes[n]))
-        if fewer == found:
-            return found
-        found = fewer
-
-
-def _counter(expr: Expr) -> str:
-    match expr:
-        case Symbol() | Param():
-            return expr.name
-        case Load(index=()):
-            return expr.array
-        case _:
-            return ""
-
-
-def _counts(value: Expr, names: frozenset[str]) -> bool:
-    match value:
-        case Const(value=int(number)):
-            return number >= 0
-        case Binary(op=BinaryOp.ADD, left=left, right=right):
-            limits = (0, 1) if right in (integer(0), integer(1)) else _limits(right)
-            return _counter(left) in names and limits == (0, 1)
-        case _:
-            return _counter(value) in names

@@ -5,6 +5,7 @@ In: the front end's `Program`, the `LoopFunction` that is printed.  Out: a `Cert
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 
@@ -68,19 +69,20 @@ def bound_names(program: Program) -> tuple[str, ...]:
 
 
 def context_of(program: Program) -> isl.Set:
-    """Return what is known of the sizes wherever the function is."""
-    sizes = [s.param for s in program.signature.sizes if isinstance(s, SizeOf)]
-    frame = Frame(program.scop.params if program.is_static else tuple(sizes))
+    """Return what is known of the sizes wherever the function is: a call checks it."""
+    signature = program.signature
+    names = [size.param for size in (*signature.sizes, *signature.computed, *signature.starts)]
+    frame = Frame(tuple(dict.fromkeys(names)))
     result = frame.universe
-    for name in sizes:
-        result = result.intersect(frame.condition(Compare(CompareOp.GE, Param(name), integer(0))))
-    for check in program.signature.checks:
-        try:
+    for size in signature.sizes:
+        if isinstance(size, SizeOf):
+            least = Compare(CompareOp.GE, Param(size.param), integer(0))
+            result = result.intersect(frame.condition(least))
+    for check in signature.checks:
+        with contextlib.suppress(NotAffine):
             result = result.intersect(frame.condition(check.condition))
-        except NotAffine:
-            continue
-    known = result.params()
-    return known.intersect(program.scop.context) if program.is_static else known
+    context = result.params()
+    return context.intersect(program.scop.context) if program.is_static else context
 
 
 def _is_temporary(scop: Scop) -> Callable[[str], bool]:
