@@ -69,7 +69,7 @@ def enumerate_kernel(
 ) -> list[Finding]:
     """Return what differs at `sizes`, the values of the size parameters that come with a call.
 
-    `again`: instances may be computed more than once.
+    `again`: instances may be computed more than once, or not where nobody reads them.
     `arrays` and `symbols` are the numbers of the arguments, for control that depends on them;
     without them they are random.  Raises `TooLong` when a run takes too many steps.
     """
@@ -100,10 +100,9 @@ def enumerate_kernel(
         other = kernel.run()
     except (KeyError, AssertionError) as error:
         return [Finding(FindingKind.FORM, function.name, repr(error), at)]
-    found = [
-        *_noticed(kernel.world, terms, expected, at),
-        *_instances(source, kernel, fault, at, again),
-    ]
+    found = _noticed(kernel.world, terms, expected, at)
+    if not again:
+        found += _instances(source, kernel, fault, at)
     if source.world.outside:
         text = next(iter(source.world.outside.values()))
         found.append(Finding(FindingKind.BOUNDS, "source", text, at))
@@ -162,14 +161,13 @@ def _instances(
     kernel: KernelRun,
     fault: int | None,
     at: Any,
-    again: bool,
 ) -> list[Finding]:
     """Compare how often which instance ran, of the statements that the loops still name."""
     found = []
     known = {name for name, _ in (*source.executed, *source.skipped)}
     for (name, point), times in sorted(kernel.executed.items()):
         want = source.executed[name, point] + source.skipped[name, point]
-        if name in known and times > want and not again:
+        if name in known and times > want:
             text = f"{list(point)} runs {times} times, not {want}"
             found.append(Finding(FindingKind.INSTANCE, name, text, at))
             break
