@@ -134,21 +134,10 @@ class Frame:
         except NotAffine:
             pass
         match expr:
-            case Binary(op=BinaryOp.MIN):
-                return self.pw(expr.left).min(self.pw(expr.right))
-            case Binary(op=BinaryOp.MAX):
-                return self.pw(expr.left).max(self.pw(expr.right))
-            case Binary(op=BinaryOp.ADD):
-                return self.pw(expr.left).add(self.pw(expr.right))
-            case Binary(op=BinaryOp.SUB):
-                return self.pw(expr.left).sub(self.pw(expr.right))
-            case Binary(op=BinaryOp.MUL):
-                left, right = self.pw(expr.left), self.pw(expr.right)
-                if left.is_cst() or right.is_cst():
-                    return left.mul(right)
-                raise NotAffine(expr)
             case Binary(op=BinaryOp.FLOORDIV | BinaryOp.MOD):
                 return self._pw_division(expr)
+            case Binary():
+                return self._pw_binary(expr)
             case Unary(op=UnaryOp.NEG):
                 return self.pw(expr.operand).neg()
             case Unary(op=UnaryOp.ABS):
@@ -160,6 +149,14 @@ class Frame:
                 return then.union_add(self.pw(expr.otherwise).intersect_domain(where.complement()))
             case _:
                 raise NotAffine(expr)
+
+    def _pw_binary(self, expr: Binary) -> isl.PwAff:
+        if expr.op not in _PW_BINARY:
+            raise NotAffine(expr)
+        left, right = self.pw(expr.left), self.pw(expr.right)
+        if expr.op is BinaryOp.MUL and not (left.is_cst() or right.is_cst()):
+            raise NotAffine(expr)
+        return _PW_BINARY[expr.op](left, right)
 
     def _pw_division(self, expr: Binary) -> isl.PwAff:
         by = self.aff(expr.right)
@@ -224,6 +221,13 @@ class Frame:
         return result.set_tuple_name(_OUT, name)
 
 
+_PW_BINARY: dict[BinaryOp, Callable[[isl.PwAff, isl.PwAff], isl.PwAff]] = {
+    BinaryOp.MIN: lambda a, b: a.min(b),
+    BinaryOp.MAX: lambda a, b: a.max(b),
+    BinaryOp.ADD: lambda a, b: a.add(b),
+    BinaryOp.SUB: lambda a, b: a.sub(b),
+    BinaryOp.MUL: lambda a, b: a.mul(b),
+}
 _SIDES: dict[CompareOp, Callable[[isl.Aff, isl.Aff], isl.Set]] = {
     CompareOp.LT: lambda a, b: a.lt_set(b),
     CompareOp.LE: lambda a, b: a.le_set(b),

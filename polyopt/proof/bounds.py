@@ -7,6 +7,7 @@ on it before they use it are known to hold, as long as nothing in between can ch
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -236,10 +237,8 @@ class _Checker:
             except NotAffine:
                 continue
         if loop.step != 1:
-            try:
+            with contextlib.suppress(NotAffine):
                 domain = domain.intersect(frame.stepped(loop.iter, lower, loop.step))
-            except NotAffine:
-                pass
         return _Place(frame, domain, (*place.uppers, (loop.iter, loop.upper)))
 
     def branch(self, place: _Place, condition: Expr, body: Body) -> _Place:

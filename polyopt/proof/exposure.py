@@ -15,8 +15,8 @@ from typing_extensions import assert_never
 from polyopt.ir.affine import index_box
 from polyopt.ir.expr import Expr, Param, loads, walk
 from polyopt.ir.program import Allocate, Bind, Invoke, Part, Parts, Repeat, Require
-from polyopt.ir.scop import AccessKind, Array, Scop, Statement
-from polyopt.proof.source import producers
+from polyopt.ir.scop import AccessKind, Array, Scop
+from polyopt.proof.source import producers, union_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,18 +92,9 @@ def _scop(scop: Scop, array: Array, state: Written) -> Written:
     writing = [s for s in scop.statements if s.target.array == array.name]
     if not reading and not writing:
         return state
-    space = scop.context.get_space()
-    empty = isl.UnionMap.empty(space)
-    reads, must = empty, empty
-    for statement in reading:
-        for access in statement.reads:
-            if access.array == array.name:
-                inside = access.relation.intersect_params(scop.context)
-                reads = reads.union(isl.UnionMap.from_map(inside))
-    for statement in writing:
-        if statement.write.kind is AccessKind.MUST_WRITE:
-            inside = statement.write.relation.intersect_params(scop.context)
-            must = must.union(isl.UnionMap.from_map(inside))
+    certain = [s for s in writing if s.write.kind is AccessKind.MUST_WRITE]
+    reads = union_of(scop, [a for s in reading for a in s.reads if a.array == array.name])
+    must = union_of(scop, [s.write for s in certain])
     if not reads.is_empty():
         served = producers(scop, reads, must, None).range()
         open_ = reads.subtract_domain(served).range()
@@ -111,13 +102,8 @@ def _scop(scop: Scop, array: Array, state: Written) -> Written:
         if not open_.is_subset(known):
             return Written(state.elements, True)
     done = state.elements
-    for statement in writing:
-        if _is_certain(statement):
-            # what is known of the sizes here stays true as long as they have these values
-            here = statement.write.relation.intersect_params(scop.context).range()
-            done = done.union(here.gist_params(scop.context))
+    for statement in certain:
+        # what is known of the sizes here stays true as long as they have these values
+        here = statement.write.relation.intersect_params(scop.context).range()
+        done = done.union(here.gist_params(scop.context))
     return Written(done)
-
-
-def _is_certain(statement: Statement) -> bool:
-    return statement.write.kind is AccessKind.MUST_WRITE

@@ -82,8 +82,7 @@ def check_instances(part: SourcePart, statement: Statement, runs: list[Placed]) 
         if least.is_empty():
             return Claim(ClaimKind.INSTANCES, statement.name, Verdict.PROVEN, str(wanted))
         return _refuted(statement, f"{_example(least)} does not run")
-    quotients = runs[0].quotients
-    defined = quotients.defined()
+    defined = runs[0].quotients.defined()
     done: list[isl.Set] = []
     for placed in runs:
         ran = _ran(placed)
@@ -98,14 +97,18 @@ def check_instances(part: SourcePart, statement: Statement, runs: list[Placed]) 
             extra = here.subtract(wanted)
             return _refuted(statement, f"{_example(extra)} runs, which the source does not have")
         done.append(here)
-    missing = least.intersect(defined)
-    for here in done:
-        missing = missing.subtract(here)
-        if missing.is_empty():
-            return Claim(ClaimKind.INSTANCES, statement.name, Verdict.PROVEN, str(wanted))
+    missing = _without(least.intersect(defined), done)
     if missing.is_empty():
         return Claim(ClaimKind.INSTANCES, statement.name, Verdict.PROVEN, str(wanted))
     return _refuted(statement, f"{_example(missing)} does not run")
+
+
+def _without(instances: isl.Set, done: list[isl.Set]) -> isl.Set:
+    for here in done:
+        if instances.is_empty():
+            break
+        instances = instances.subtract(here)
+    return instances
 
 
 def _ran(placed: Placed) -> isl.Map:

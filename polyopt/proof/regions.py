@@ -41,7 +41,7 @@ from polyopt.ir.program import (
     Require,
     all_parts,
 )
-from polyopt.ir.scop import Array, Role, Scop
+from polyopt.ir.scop import AccessKind, Array, Role, Scop
 from polyopt.ir.types import DType
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.exposure import after, nothing
@@ -134,7 +134,7 @@ class Regions:
     def _parts(
         self, parts: Parts, body: Body, outer: tuple[_Level, ...], loop: Repeat | None
     ) -> Iterator[Found]:
-        rest = [node for node in body if not isinstance(node, Comment)]
+        rest: list[Node] = [node for node in body if not isinstance(node, Comment)]
         for position, part in enumerate(parts):
             levels = (*outer, _Level(parts, position, loop))
             match part:
@@ -312,29 +312,13 @@ class Regions:
     # -- independent iterations
 
     def _check_independent(self, part: Repeat, node: For, private: frozenset[str]) -> None:
-        sums = {symbol.name: op for op, symbol in node.reductions}
-        inner = frozenset(_bound_inside(part))
-        reads: dict[str, isl.Set] = {}
-        writes: dict[str, isl.Set] = {}
-
-        def add(store: dict[str, isl.Set], name: str, cells: isl.Set) -> None:
-            store[name] = store[name].union(cells) if name in store else cells
-
+        sums: dict[str, object] = {symbol.name: op for op, symbol in node.reductions}
         for piece in all_parts(part.body):
-            match piece:
-                case Scop():
-                    self._check_sums(part, piece, sums)
-                    for statement in piece.statements:
-                        for access in (statement.write, *statement.reads):
-                            relation = access.relation.intersect_params(piece.context)
-                            cells = _any_of(relation.range(), inner)
-                            store = reads if access in statement.reads else writes
-                            add(store, access.array, cells)
-                case Bind() | Require() | Repeat():
-                    for load in _outside_loads(piece):
-                        add(reads, load.array, self._all_cells(load.array))
-                case Invoke() | Allocate():
-                    raise Mismatch(part.param, "its iterations call library functions")
+            if isinstance(piece, Invoke | Allocate):
+                raise Mismatch(part.param, "its iterations call library functions")
+            if isinstance(piece, Scop):
+                self._check_sums(part, piece, sums)
+        reads, writes = self._touched(part)
         shared = {a.name for a in self.program.arrays if a.role is Role.FAULT}
         for name, cells in writes.items():
             if name in private or name in shared or name in sums:
@@ -343,6 +327,25 @@ class Regions:
             touched = cells if others is None else cells.union(others)
             if _meet(cells, touched, part.param):
                 raise Mismatch(part.param, f"two of its iterations may touch one {name}")
+
+    def _touched(self, part: Repeat) -> tuple[dict[str, isl.Set], dict[str, isl.Set]]:
+        """Return the elements that one iteration may read and write, array by array."""
+        inner = frozenset(_bound_inside(part))
+        reads: dict[str, isl.Set] = {}
+        writes: dict[str, isl.Set] = {}
+        for piece in all_parts(part.body):
+            match piece:
+                case Scop():
+                    for access in (a for s in piece.statements for a in (s.write, *s.reads)):
+                        relation = access.relation.intersect_params(piece.context)
+                        store = reads if access.kind is AccessKind.READ else writes
+                        _add(store, access.array, _any_of(relation.range(), inner))
+                case Bind() | Require() | Repeat():
+                    for load in _outside_loads(piece):
+                        _add(reads, load.array, self._all_cells(load.array))
+                case Invoke() | Allocate():
+                    pass
+        return reads, writes
 
     def _check_sums(self, part: Repeat, scop: Scop, sums: dict[str, object]) -> None:
         for statement in scop.statements:
@@ -363,6 +366,10 @@ class Regions:
         array = self.program.array(name)
         space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(array.shape))
         return isl.Set.universe(space.set_tuple_name(isl.dim_type.set, name))
+
+
+def _add(store: dict[str, isl.Set], name: str, cells: isl.Set) -> None:
+    store[name] = store[name].union(cells) if name in store else cells
 
 
 def _tags(node: Node) -> frozenset[str]:

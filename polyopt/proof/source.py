@@ -68,7 +68,8 @@ def source_part(
 ) -> SourcePart:
     """Return the part in which only statements in `running` need to run.
 
-    `is_temporary` tells arrays that are undefined before the part and dead after it.  Raises `NotForwarded` when another one has instances whose value may be needed.
+    `is_temporary` tells arrays that are undefined before the part and dead after it.  Raises
+    `NotForwarded` when another statement has instances whose value may be needed.
     """
     statements = list(scop.statements)
     for statement in scop.statements:
@@ -126,8 +127,8 @@ def _check_reader(
         raise NotForwarded(writer, f"{reader.name} lies in fewer loops")
     name = writer.target.array
     mine = [a for a in reader.reads if a.array == name]
-    read = _union(scop, mine)
-    flow = producers(scop, read, _union(scop, [writer.write]), None)
+    read = union_of(scop, mine)
+    flow = producers(scop, read, union_of(scop, [writer.write]), None)
     if not read.domain().is_subset(flow.range()):
         raise NotForwarded(writer, f"{reader.name} may read {name} before it is written")
     same = isl.UnionMap.from_map(_same_iteration(writer, reader, depth))
@@ -137,7 +138,7 @@ def _check_reader(
         writes = [s.write for s in others if s.write.array == access.array]
         if not writes:
             continue
-        touching = _union(scop, [access]).apply_range(_union(scop, writes).reverse())
+        touching = union_of(scop, [access]).apply_range(union_of(scop, writes).reverse())
         later = _ordered(scop, touching)  # writer -> a write of what it read, later
         between = _ordered(scop, later.reverse().apply_range(flow))
         if not between.is_empty():
@@ -156,7 +157,8 @@ def _ordered(scop: Scop, pairs: isl.UnionMap) -> isl.UnionMap:
     return _in_order(scop.order.intersect_params(scop.context), pairs)
 
 
-def _union(scop: Scop, accesses: Iterable[Access]) -> isl.UnionMap:
+def union_of(scop: Scop, accesses: Iterable[Access]) -> isl.UnionMap:
+    """Return instance -> element, of all `accesses` at sizes that may be."""
     result = isl.UnionMap.empty(scop.context.get_space())
     for access in accesses:
         inside = access.relation.intersect_params(scop.context)

@@ -264,7 +264,7 @@ def _same_constant(one: Const, two: Const) -> bool:
 
 
 def _one_kind(expr: Expr) -> Expr:
-    """Return `expr` with names of all kinds as sizes: what is bound outside is called by its name."""
+    """Return `expr` with names of all kinds as sizes: what is bound is called by its name."""
 
     def rule(part: Expr) -> Expr | None:
         match part:

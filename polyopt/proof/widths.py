@@ -73,20 +73,24 @@ def _body(body: Body, known: Mapping[str, _Interval]) -> None:
                 _condition(expr, known)
             else:
                 _visit(expr, known)
-        inner = dict(known)
-        if isinstance(node, For):
-            inner.pop(node.iter, None)
-            lower, upper = _interval(node.lower, known), _interval(node.upper, known)
-            if lower is not None and upper is not None:
-                highest = max(lower.low, upper.high - 1)
-                if highest + node.step > MOST:
-                    raise _TooWide(node.upper)
-                inner[node.iter] = _Interval(lower.low, highest)
         if isinstance(node, Assign):
-            for part in node.target.index:
-                _interval(part, known)
+            for subscript in node.target.index:
+                _interval(subscript, known)
+        inner = _inside(node, known) if isinstance(node, For) else known
         for part in bodies(node):
             _body(part, inner)
+
+
+def _inside(loop: For, known: Mapping[str, _Interval]) -> Mapping[str, _Interval]:
+    """Return what is known in the loop: the values of its iterator."""
+    inner = {name: value for name, value in known.items() if name != loop.iter}
+    lower, upper = _interval(loop.lower, known), _interval(loop.upper, known)
+    if lower is not None and upper is not None:
+        highest = max(lower.low, upper.high - 1)
+        if highest + loop.step > MOST:
+            raise _TooWide(loop.upper)
+        inner[loop.iter] = _Interval(lower.low, highest)
+    return inner
 
 
 def _condition(expr: Expr, known: Mapping[str, _Interval]) -> None:

@@ -14,7 +14,6 @@ def test_a_wrong_mark_is_refuted(planted: Planted) -> None:
     certificate = certify(program, loops)
     assert not certificate.is_proven
     assert any(
-        claim.kind in (ClaimKind.CONCURRENCY, ClaimKind.ORDER)
-        and claim.verdict is Verdict.REFUTED
+        claim.kind in (ClaimKind.CONCURRENCY, ClaimKind.ORDER) and claim.verdict is Verdict.REFUTED
         for claim in certificate.faults
     ), certificate
