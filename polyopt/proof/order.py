@@ -145,21 +145,29 @@ class _Walk:
                 return None
         before: isl.UnionSet | None = None
         sets = self.parts(body, fixed)
+        rough = self.parts(body, fixed, exact=False)
         for own in sets:
             if before is not None:
                 backwards = _within(pairs.kept, own, before)
                 if not backwards.is_empty():
                     return Conflict(backwards, "the order of statements", False)
             before = own if before is None else before.union(own)
-        for piece, own in zip(body, sets, strict=True):
-            inner = pairs.inside(own)
-            found = None if inner.is_empty else self.piece(piece, inner, fixed)
+        for piece, own, more in zip(body, sets, rough, strict=True):
+            # a superset of the piece's pairs that has a simple form most often suffices
+            found = self.piece(piece, pairs.inside(more), fixed)
+            if found is not None:
+                inner = pairs.inside(own)
+                found = None if inner.is_empty else _Exact(self.space, self.places).piece(
+                    piece, inner, fixed
+                )
             if found is not None:
                 return found
         return None
 
-    def parts(self, body: tuple[Piece, ...], fixed: tuple[str, ...]) -> list[isl.UnionSet]:
-        """Return for each piece a set that holds its instances and no other piece's."""
+    def parts(
+        self, body: tuple[Piece, ...], fixed: tuple[str, ...], *, exact: bool = True
+    ) -> list[isl.UnionSet]:
+        """Return for each piece a set that holds its instances, and no other's if `exact`."""
         runs = [[run for run in all_runs((piece,)) if run.statement] for piece in body]
         homes: dict[str, set[int]] = {}
         for position, mine in enumerate(runs):
@@ -169,7 +177,7 @@ class _Walk:
         for mine in runs:
             own = isl.UnionSet.empty(self.space)
             for run in mine:
-                if len(homes[run.statement]) == 1:
+                if len(homes[run.statement]) == 1 or not exact:
                     here = isl.Set.universe(run.instances.range().get_space())
                 else:
                     here = _at_fixed(run, fixed)
@@ -195,7 +203,9 @@ class _Walk:
         backwards = pairs.kept.lex_gt_at_multi_union_pw_aff(value)
         if not backwards.is_empty():
             return Conflict(backwards, f"loop {loop.loop.iter}", False)
-        equal = pairs.equal(value)
+        inside = self.iteration(loop) if _has_split(loop.body) else None
+        if inside is None or loop.loop.kind in CONCURRENT:
+            equal = pairs.equal(value)
         if loop.loop.kind in CONCURRENT:
             private = {symbol.name for _, symbol in loop.loop.reductions}
             together = [(pairs.kept, equal.kept)]
@@ -204,7 +214,6 @@ class _Walk:
                 carried = every.subtract(same)
                 if not carried.is_empty():
                     return Conflict(carried, f"loop {loop.loop.iter}", True)
-        inside = self.iteration(loop) if _has_split(loop.body) else None
         if inside is None:
             return self.body(loop.body, equal, fixed)
         return self.body(loop.body, pairs.inside(inside), (*fixed, loop.loop.iter))
@@ -283,6 +292,17 @@ def _has_split(body: tuple[Piece, ...]) -> bool:
     if sum(map(len, names)) > len(set().union(*names)):
         return True
     return any(isinstance(piece, Loop) and _has_split(piece.body) for piece in body)
+
+
+class _Exact(_Walk):
+    """The same walk with the pairs of each piece alone, from the start."""
+
+    def parts(
+        self, body: tuple[Piece, ...], fixed: tuple[str, ...], *, exact: bool = True
+    ) -> list[isl.UnionSet]:
+        """Return for each piece exactly its instances."""
+        del exact
+        return super().parts(body, fixed)
 
 
 def _is_concurrent(body: tuple[Piece, ...]) -> bool:
