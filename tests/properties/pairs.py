@@ -251,6 +251,7 @@ def summary(total: Total) -> dict[str, Any]:
         "false refusals of legal steps": f"{counts['false refusals'] / max(legal, 1):.2%}",
         "certificates proven": counts["certificates proven"],
         "certificates open": counts["certificates open"],
+        "certificates that refute": counts["certificates refuted"],
         "failures": len(total.failures),
         "kinds of failures": dict(Counter(f["kind"] for f in total.failures)),
     }
@@ -342,9 +343,12 @@ def main() -> int:
     print(f"{time.monotonic() - start:.0f} s")
     for refusal in total.refusals[:20]:
         print(f"false refusal: {refusal['step']} after {'; '.join(refusal['steps'])}")
-    reasons = Counter(undecided["why"].split("reason=")[-1] for undecided in total.open)
-    for reason, number in reasons.most_common(20):
-        print(f"open certificates: {number:5} {reason}")
+    reasons: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for one in total.open:
+        reasons.setdefault((one["verdict"], one["why"].split("reason=")[-1]), []).append(one)
+    for (verdict, reason), found in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        example = f"{found[0]['place']}: {'; '.join(found[0]['steps'])}"
+        print(f"certificate {verdict}, {len(found)} times: {reason}, for example {example}")
     kinds: Counter[str] = Counter()
     for failure in total.failures:
         kinds[failure["kind"]] += 1
