@@ -79,12 +79,26 @@ def _longest(nodes: list[Node], start: int) -> tuple[int, int, list[list[int]]]:
 def _between(nodes: list[Node], start: int, width: int) -> list[list[int]] | None:
     """Return by how much each index of a copy grows to the next copy, node by node."""
     result = []
-    for one, two in zip(nodes[start : start + width], nodes[start + width :], strict=False):
+    copies = list(zip(nodes[start : start + width], nodes[start + width :], strict=False))
+    if any(_kind(one) != _kind(two) for one, two in copies):
+        return None
+    for one, two in copies:
         steps = _node_steps(one, two)
         if steps is None:
             return None
         result.append(steps)
     return result
+
+
+def _kind(node: Node) -> tuple[object, ...]:
+    """Return what two copies surely have in common."""
+    match node:
+        case Assign():
+            return (Assign, node.statement, node.target.array, len(node.target.index))
+        case For():
+            return (For, node.kind, node.step, len(node.body))
+        case _:
+            return (type(node),)
 
 
 def _node_steps(one: Node, two: Node) -> list[int] | None:
