@@ -26,7 +26,6 @@ from polyopt.frontend.array_arguments import (
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.computed import safe
-from polyopt.frontend.countable import countable
 from polyopt.frontend.domains import params_of
 from polyopt.frontend.facts import Facts
 from polyopt.frontend.finish import Alive, alive, finish, isl_params, written_by
@@ -252,7 +251,7 @@ def _program(
         outputs,
         returned.results,
         returned.is_tuple,
-        (*made.checks, *countable(sizes, arguments, None)),
+        made.checks,
         made.faults,
         tuple(b.library),
         tuple(Computed(params[name], rename.expr(safe(e))) for name, e in made_of.items()),

@@ -24,7 +24,7 @@ class Layout(Enum):
     STRIDED = "strided"  # every stride is passed, in elements; negative and zero allowed
 
 
-LARGEST_SIZE = 2**53
+LARGEST_SIZE = 2**48
 """No size is larger: calls check it, so that index arithmetic stays within 64 bits."""
 
 NO_AXIS = -1

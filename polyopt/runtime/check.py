@@ -15,6 +15,7 @@ from typing_extensions import assert_never
 from polyopt.errors import ArgumentError, Loc
 from polyopt.ir.expr import Compare, CompareOp, Expr, Param, evaluate, show, walk
 from polyopt.ir.source import (
+    LARGEST_SIZE,
     ArrayArg,
     Check,
     Computed,
@@ -29,7 +30,7 @@ from polyopt.ir.types import DType, Kind
 from polyopt.runtime.sharing import address, is_placed, overlaps_itself, share, starts_of
 from polyopt.runtime.values import AnyArray, array_of, dtype_known, native_array, type_name
 
-SIZE_LIMIT = 1 << 48
+SIZE_LIMIT = LARGEST_SIZE
 
 
 class ShapeError(ArgumentError):

@@ -82,16 +82,10 @@ CALL: dict[str, Entry] = {
         'kernel(a, "2")',
         "pass an int, a float or a NumPy scalar",
     ),
-    "PO0216": Entry(
-        "an integer argument that sizes or loops depend on is too large to count with: index "
-        "arithmetic is proven to fit 64 bits for sizes up to 2**53",
-        "f(a, 2**60), where f runs `for i in range(n)`",
-        "pass a size between -2**53 and 2**53",
-    ),
     "PO0221": Entry(
         "an option that does not exist",
         "@po.kernel(thread=2)",
-        "options are fp, threads, schedule and compiler",
+        "options are fp, threads, schedule, compiler and budget",
     ),
     "PO0222": Entry(
         "an option's value is wrong",
