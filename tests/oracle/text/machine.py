@@ -203,7 +203,7 @@ class Machine(Expressions):
         rest = _KNOWN.sub("", text).strip()
         if rest:
             raise NotImplementedError(f"#pragma {text}")
-        directive = re.sub(r"\(.*", "", text).split()[1:]
+        directive = _words(text)[1:]
         if directive[0] == "barrier":
             self._barrier()
             return 0
@@ -232,9 +232,11 @@ class Machine(Expressions):
         team = self.memory.teams.pop()
         if team.who is not None:
             raise Trouble("a shared loop that not all threads come to")
-        self._at_once(node, text, team)
+        try:
+            self._at_once(node, text, team)
+        finally:
+            self.memory.teams.append(team)
         team.who = None
-        self.memory.teams.append(team)
         if not is_open:
             team.touched.clear()
 
@@ -255,10 +257,11 @@ class Machine(Expressions):
             self.value(node.next)
         self.scopes.pop()
         parts: list[dict[str, Variable]] = []
+        team.loops += 1
         self.memory.teams.append(team)
         try:
             for step in reversed(steps):
-                team.who = f"{decl.name}={step}"
+                team.who = f"{decl.name}={step} of loop {team.loops}"
                 own = {name: self._private(op, name) for op, name in joins}
                 self.scopes.append({**own, decl.name: self._made(decl.name, kind, step)})
                 try:
@@ -300,6 +303,13 @@ class Machine(Expressions):
             self.store(whole, kind, (min if op == "min" else max)(before, own))
         else:
             self.store(whole, kind, arithmetic(op, before, own, kind))
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a pragma that are not in parentheses."""
+    while (shorter := re.sub(r"\([^()]*\)", " ", text)) != text:
+        text = shorter
+    return text.split()
 
 
 def run_text(

@@ -53,6 +53,7 @@ class Team:
 
     where: str
     who: object = None
+    loops: int = 0
     touched: dict[tuple[int, int], tuple[object, object]] = field(default_factory=dict)
 
     def note(self, block: Block, offset: int, *, writes: bool) -> None:
