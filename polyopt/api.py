@@ -33,7 +33,7 @@ from polyopt.specialize import (
     with_constant,
     with_ones,
 )
-from polyopt.targets import Options
+from polyopt.targets import Options, seconds_to_compile
 
 if TYPE_CHECKING:
     from polyopt.ir.loops import LoopFunction
@@ -277,6 +277,12 @@ class Kernel(Generic[_F]):
 
     def schedule(self, *args: Any, **kwargs: Any) -> Schedule:  # noqa: ANN401
         """Return the schedule for example arguments, types, or what is inferred; compiles no C."""
+        from polyopt.ir.budget import Budget
+
+        with Budget(seconds_to_compile(self.options)).running():
+            return self._schedule(*self._example(args, kwargs))
+
+    def _schedule(self, types: _Types, values: _Values | None) -> Schedule:
         from polyopt.frontend import build
         from polyopt.pipeline import choose_schedules, machine_for, only_schedule, with_mode
         from polyopt.schedule.regions import settle_regions
@@ -289,14 +295,13 @@ class Kernel(Generic[_F]):
                 programs[types] = build(self.py_func, types)
             return programs[types].signature
 
-        types, values = self._example(args, kwargs)
         types = self._settle_types(types, values, signature_of)
         machine = machine_for(self.options, detect_machine())
         program = settle_regions(with_mode(programs[types], self.options))
         return only_schedule(program, choose_schedules(program, self.options, machine))
 
     def with_options(self, **options: object) -> Kernel[_F]:
-        """Return the same function with other options: `fp`, `threads`, `schedule`, `compiler`."""
+        """Return the same function with other options, as fields of `Options` are called."""
         return Kernel(self.py_func, self.options.changed(options))
 
     def with_schedule(

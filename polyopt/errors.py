@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 
+LONGEST = 1000  # characters of a line of an error
+
+
 @dataclass(frozen=True, slots=True)
 class Loc:
     """A span of source text; `line` counts from 1, `col` from 1 (Python's columns plus one)."""
@@ -168,7 +171,13 @@ def render(error: PolyoptError) -> str:
     lines += [f"   = note: {note}" for note in error.notes]
     if error.hint is not None:
         lines.append(f"   = help: {error.hint}")
-    return "\n".join(printable(line) for line in lines)
+    return "\n".join(shortened(printable(line)) for line in lines)
+
+
+def shortened(line: str) -> str:
+    """Return `line` without its middle where it is longer than anybody reads."""
+    half = LONGEST // 2
+    return line if len(line) <= LONGEST else f"{line[:half]} … {line[-half:]}"
 
 
 def render_place(loc: Loc) -> list[str]:

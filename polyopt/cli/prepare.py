@@ -10,7 +10,7 @@ import functools
 import inspect
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from polyopt.targets import Options
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_BUDGET = "polyopt.budget"  # where a command's context keeps `--budget`
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +57,16 @@ def build_program(target: Target, types: tuple[ArgType, ...], sizes: Mapping[str
     """Build the Program; arguments whose value must be known get it from `sizes` or a default."""
     from polyopt.frontend import build
     from polyopt.frontend.argtypes import ConstType, NeedConstant
+    from polyopt.ir.budget import Budget
+    from polyopt.targets import seconds_to_compile
 
     names = list(inspect.signature(target.func).parameters)
+    seconds = seconds_to_compile(make_options(None, None, None, target.kernel))
     while True:
         try:
             started = time.perf_counter()
-            program = build(target.func, types)
+            with Budget(seconds).running() as budget, budget.share("frontend"):
+                program = build(target.func, types)
             return Prepared(target, types, program, time.perf_counter() - started)
         except NeedConstant as need:
             position = names.index(need.argument)
@@ -95,11 +100,14 @@ def make_options(
 
     base = getattr(kernel, "options", None)
     known = base if isinstance(base, Options) else Options()
-    return Options(
+    context = click.get_current_context(silent=True)
+    budget = None if context is None else context.meta.get(_BUDGET)
+    return replace(
+        known,
         fp=known.fp if fp is None else FpMode(fp),
         threads=known.threads if threads is None else threads,
         schedule=known.schedule if schedule is None else schedule,
-        compiler=known.compiler,
+        budget=known.budget if budget is None else budget,
     )
 
 
@@ -177,9 +185,22 @@ def schedule_options(command: _F) -> _F:
     return text(value(cast(_F, read)))
 
 
+def _note_budget(context: click.Context, option: click.Parameter, value: float | None) -> None:
+    del option
+    context.meta[_BUDGET] = value
+
+
 def compile_options(command: _F) -> _F:
-    """`--schedule`, `--set`, `--fp`, `--threads`, `--target`."""
+    """`--schedule`, `--set`, `--fp`, `--threads`, `--target`, `--budget`."""
     for decorate in (
+        click.option(
+            "--budget",
+            type=click.FloatRange(0.1, 86_400),
+            metavar="SECONDS",
+            expose_value=False,
+            callback=_note_budget,
+            help="What compiling may take; 60 otherwise.",
+        ),
         click.option(
             "--target",
             "language",

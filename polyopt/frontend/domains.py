@@ -141,7 +141,7 @@ def holds_nowhere(scope: Scope, condition: Expr, sizes: Iterable[Expr]) -> bool:
     """Whether `condition` is false at every instance of `scope`."""
     if isinstance(condition, Const):
         return not condition.value
-    wide = scope.under(condition)
-    params = tuple(sorted(params_of(scope_exprs(wide))))
-    domain = domain_of(wide, params, "S")
-    return bool(domain.intersect_params(size_context(params, sizes)).is_empty())
+    params = tuple(sorted(params_of(scope_exprs(scope.under(condition)))))
+    domain = domain_of(scope, params, "S").intersect_params(size_context(params, sizes))
+    holds = condition_set(condition, domain.get_space(), domain)
+    return bool(domain.intersect(holds).is_empty())

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from typing import TypeVar
 
 import islpy as isl
 
-from polyopt.ir.budget import query
+from polyopt.ir.budget import exceeds_limit, query
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -29,6 +30,8 @@ from polyopt.ir.expr import (
     show,
 )
 
+_Elements = TypeVar("_Elements", isl.Set, isl.Map, isl.UnionSet, isl.UnionMap)
+
 
 class NotAffine(Exception):
     """An expression is not a quasi-affine function of iterators and parameters."""
@@ -42,6 +45,59 @@ class NotAffine(Exception):
 def quota(operations: int) -> AbstractContextManager[None]:
     """Limit isl to `operations` steps inside the block; more raise `BudgetError` PO0701."""
     return query("an isl query", operations)
+
+
+def coalesced(value: _Elements) -> _Elements:
+    """Return the same elements in fewer pieces where isl finds how.
+
+    Its `coalesce` fails on some sets with floors ("original tableau does not correspond …"), and
+    then leaves behind what it was given in pieces: it works on a copy that shares no memory.
+    """
+    match value:
+        case isl.Set():
+            return _coalesced(value, _apart_set(value))
+        case isl.Map():
+            return _coalesced(value, _apart_map(value))
+        case isl.UnionSet():
+            sets: list[isl.Set] = []
+            value.foreach_set(sets.append)
+            whole = value.empty(value.get_space())
+            for part in sets:
+                whole = whole.union(isl.UnionSet.from_set(coalesced(part)))
+            return whole
+        case isl.UnionMap():
+            maps: list[isl.Map] = []
+            value.foreach_map(maps.append)
+            every = value.empty(value.get_space())
+            for one in maps:
+                every = every.union(isl.UnionMap.from_map(coalesced(one)))
+            return every
+    raise AssertionError(type(value))
+
+
+def _coalesced(value: _Elements, copy: _Elements) -> _Elements:
+    try:
+        return copy.coalesce()
+    except isl.Error as error:
+        if exceeds_limit(error):
+            raise
+        return value
+
+
+def _apart_set(value: isl.Set) -> isl.Set:
+    """Return a copy, its pieces included: renaming the tuple writes to each."""
+    other = value.set_tuple_name("copy")
+    return (
+        other.set_tuple_id(value.get_tuple_id()) if value.has_tuple_id() else other.reset_tuple_id()
+    )
+
+
+def _apart_map(value: isl.Map) -> isl.Map:
+    kind = isl.dim_type.out
+    other = value.set_tuple_name(kind, "copy")
+    if value.has_tuple_id(kind):
+        return other.set_tuple_id(kind, value.get_tuple_id(kind))
+    return other.reset_tuple_id(kind)
 
 
 def set_space(params: Sequence[str], name: str, iters: Sequence[str]) -> isl.Space:
@@ -141,10 +197,11 @@ def _constant_value(expr: Expr) -> int | None:
             return None
 
 
-def condition_set(expr: Expr, space: isl.Space) -> isl.Set:
+def condition_set(expr: Expr, space: isl.Space, inside: isl.Set | None = None) -> isl.Set:
     """Return the part of `space` where the BOOL expression `expr` holds.
 
     Comparisons of affine sides joined by `&`, `|`, `^` and `~` are accepted; raises `NotAffine`.
+    Nothing is said of points outside of `inside`: sides of many pieces have few there.
     """
     match expr:
         case Const(value=value):
@@ -152,15 +209,18 @@ def condition_set(expr: Expr, space: isl.Space) -> isl.Set:
             return universe if value else isl.Set.empty(space)
         case Compare():
             left, right = pw_aff(expr.left, space), pw_aff(expr.right, space)
+            if inside is not None:
+                left, right = left.intersect_domain(inside), right.intersect_domain(inside)
             return _COMPARE[expr.op](left, right)
         case Unary(op=UnaryOp.INVERT):
-            return condition_set(expr.operand, space).complement()
-        case Binary(op=BinaryOp.AND):
-            return condition_set(expr.left, space).intersect(condition_set(expr.right, space))
-        case Binary(op=BinaryOp.OR):
-            return condition_set(expr.left, space).union(condition_set(expr.right, space))
-        case Binary(op=BinaryOp.XOR):
-            one, two = condition_set(expr.left, space), condition_set(expr.right, space)
+            return condition_set(expr.operand, space, inside).complement()
+        case Binary(op=BinaryOp.AND | BinaryOp.OR | BinaryOp.XOR):
+            one = condition_set(expr.left, space, inside)
+            two = condition_set(expr.right, space, inside)
+            if expr.op is BinaryOp.AND:
+                return one.intersect(two)
+            if expr.op is BinaryOp.OR:
+                return one.union(two)
             return one.subtract(two).union(two.subtract(one))
         case _:
             raise NotAffine(expr, "is not a comparison of affine values")

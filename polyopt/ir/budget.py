@@ -28,6 +28,9 @@ SLOWEST = 500_000
 SLACK = 0.25
 """Seconds that a query may run past its block's end: a limit of no operations is no limit."""
 
+ALONE = 60.0
+"""Seconds for a question that no compilation asks: a step that somebody tries."""
+
 DEPTH = 8_000
 """Calls of Python that may be open at once while a function is compiled."""
 
@@ -37,13 +40,13 @@ SHARES = {
     "schedule": 0.5,
     "lower": 0.4,
     "optimize": 0.3,
-    "certificate": 0.4,
+    "certificate": 0.85,
 }
 """How much of what is left a stage may use; the others may use it all."""
 
 __all__ = [
-    "SHARES", "Budget", "Cost", "Dropped", "checkpoint", "current", "exceeds_limit", "failure",
-    "note_dropped", "optional", "query",
+    "SHARES", "Budget", "Cost", "Dropped", "bounded", "checkpoint", "current", "exceeds_limit",
+    "failure", "note_dropped", "optional", "query",
 ]  # fmt: skip
 
 _LOCK = threading.RLock()  # isl's limits belong to its one context: one compilation at a time
@@ -207,6 +210,17 @@ def _query(block: _Block | None, name: str, operations: int | None, part: float)
         seconds = (block.deadline - time.monotonic()) * part
     with _LOCK, _entered(name, None if block is None else block.budget, seconds, operations):
         yield
+
+
+@contextmanager
+def bounded(name: str) -> Iterator[None]:
+    """Run the block in the budget that runs, or else in one of its own, of `ALONE` seconds."""
+    if current() is not None:
+        with query(name):
+            yield
+    else:
+        with Budget(ALONE).running(), query(name):
+            yield
 
 
 @contextmanager

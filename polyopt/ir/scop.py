@@ -185,6 +185,11 @@ class Scop:
             result = result.union(isl.UnionSet.from_set(statement.domain))
         return result
 
+    @cached_property
+    def known(self) -> dict[object, object]:
+        """What analyses have found out and need not ask again; forgotten with the Scop."""
+        return {}
+
     def array(self, name: str) -> Array:
         """Return the array called `name`; raises `KeyError`."""
         for array in self.arrays:

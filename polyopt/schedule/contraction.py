@@ -7,6 +7,8 @@ Olsen, Sarkar, Thekkath, "Collective loop fusion for array contraction", 1992).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import islpy as isl
 from typing_extensions import assert_never
 
@@ -31,6 +33,27 @@ def contraction_loops(scop: Scop, tree: Tree) -> dict[str, str]:
 
 
 def _home(scop: Scop, tree: Tree, array: str) -> str:
+    found = scop.known.get((_home, array))
+    if not isinstance(found, _Life):
+        found = scop.known[_home, array] = _life(scop, array)
+    if not found.is_initialised:
+        return ""
+    return _descend(tree, found.flow, found.touching, "")
+
+
+@dataclass(frozen=True, eq=False)
+class _Life:
+    """What the Scop does with a temporary: `flow` is last write -> read.
+
+    `is_initialised`: every read gets what the Scop has written.
+    """
+
+    flow: isl.UnionMap
+    touching: isl.UnionSet
+    is_initialised: bool
+
+
+def _life(scop: Scop, array: str) -> _Life:
     flow = last_writers(scop, array)
     touching = isl.UnionSet.empty(scop.context.get_space())
     uninitialised = isl.UnionSet.empty(scop.context.get_space())
@@ -43,9 +66,7 @@ def _home(scop: Scop, tree: Tree, array: str) -> str:
                 touching = touching.union(own)
                 if access is not statement.write:
                     uninitialised = uninitialised.union(own.subtract(produced))
-    if not uninitialised.is_empty():
-        return ""
-    return _descend(tree, flow, touching, "")
+    return _Life(flow, touching, bool(uninitialised.is_empty()))
 
 
 def _descend(tree: Tree, flow: isl.UnionMap, touching: isl.UnionSet, found: str) -> str:

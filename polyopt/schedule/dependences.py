@@ -15,6 +15,7 @@ from functools import cached_property
 
 import islpy as isl
 
+from polyopt.ir.affine import coalesced
 from polyopt.ir.budget import checkpoint, exceeds_limit
 from polyopt.ir.scop import Access, AccessKind, Role, Scop, Statement
 
@@ -123,6 +124,14 @@ class Dependences:
         return result.union(_flow(self.scop, musts.union(mays), musts, mays))
 
 
+def dependences_of(scop: Scop) -> Dependences:
+    """Return `compute_dependences`, computed once for each Scop."""
+    found = scop.known.get(Dependences)
+    if not isinstance(found, Dependences):
+        found = scop.known[Dependences] = compute_dependences(scop)
+    return found
+
+
 def compute_dependences(scop: Scop) -> Dependences:
     """Return every ordered pair of instances that touch one element, at least one writing."""
     arrays = frozenset(a.name for a in scop.arrays)
@@ -196,7 +205,7 @@ def _between(source: Statement, target: Statement, before: isl.Map) -> list[Depe
                 relation = before.empty(before.get_space())
                 for a, b in group:
                     relation = relation.union(a.relation.apply_range(b.relation.reverse()))
-                relation = relation.intersect(before).coalesce()
+                relation = coalesced(relation.intersect(before))
                 if not relation.is_empty():
                     exact = all(a.exact and b.exact for a, b in group)
                     found.append(
@@ -220,6 +229,13 @@ def _is_reduction(source: Statement, target: Statement, first: Access, second: A
 
 def last_writers(scop: Scop, array: str) -> isl.UnionMap:
     """Return last write -> read for one array; may-writes do not hide earlier ones."""
+    found = scop.known.get((last_writers, array))
+    if not isinstance(found, isl.UnionMap):
+        found = scop.known[last_writers, array] = _last_writers(scop, array)
+    return found
+
+
+def _last_writers(scop: Scop, array: str) -> isl.UnionMap:
     others = {a.name for a in scop.arrays if a.name != array}
     reads = _accesses(scop, (AccessKind.READ,), without=others)
     musts = _accesses(scop, (AccessKind.MUST_WRITE,), without=others)
@@ -274,11 +290,13 @@ def _unhidden(
     What `compute_flow` means, for the loops with steps on which it fails.
     """
     sources = must.union(may)
-    pairs = _ordered(scop, sources.apply_range(sink.reverse()))
-    hidden = _ordered(scop, sources.apply_range(must.reverse()))
-    return pairs.subtract(hidden.apply_range(_ordered(scop, must.apply_range(sink.reverse()))))
+    pairs = in_order(scop, sources.apply_range(sink.reverse()))
+    hidden = in_order(scop, sources.apply_range(must.reverse()))
+    return pairs.subtract(hidden.apply_range(in_order(scop, must.apply_range(sink.reverse()))))
 
 
-def _ordered(scop: Scop, pairs: isl.UnionMap) -> isl.UnionMap:
+def in_order(scop: Scop, pairs: isl.UnionMap) -> isl.UnionMap:
     """Return the pairs whose first instance runs before the second."""
-    return pairs.intersect(scop.order.lex_lt_union_map(scop.order))
+    first = scop.order.intersect_domain(pairs.domain())
+    second = scop.order.intersect_domain(pairs.range())
+    return pairs.intersect(first.lex_lt_union_map(second))

@@ -7,7 +7,7 @@ pairs it reverses are violations, pairs it leaves equal go on to the next level.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, unique
 
 import islpy as isl
@@ -150,21 +150,24 @@ def _check_band(band: Band, pending: Pending, proven: Band | None, level: int) -
 def _check_member(
     member: BandMember, pending: Pending, level: int
 ) -> tuple[Violation | None, Pending]:
-    backwards, rest = pending.advance(member)
+    """Return what is wrong with a loop, and the pairs that it leaves equal."""
+    backwards, pending = pending.backwards(member)
     if not backwards.is_empty():
-        return Violation(Fault.REVERSED, backwards, member.name, level), rest
+        return Violation(Fault.REVERSED, backwards, member.name, level), pending
     match member.kind:
         case LoopKind.SEQUENTIAL | LoopKind.UNROLL:
-            return None, rest
+            return None, pending.equal(member)
         case LoopKind.PARALLEL:
             carried = pending.separated(member)
         case LoopKind.VECTOR:
             carried = pending.separated(member, free=False)
         case _:
             assert_never(member.kind)
-    if carried.is_empty():
-        return None, rest
-    return Violation(Fault.CONCURRENT, carried, member.name, level), rest
+    if not carried.is_empty():
+        return Violation(Fault.CONCURRENT, carried, member.name, level), pending
+    if member.kind is LoopKind.PARALLEL:
+        return None, pending  # it leaves all of them equal
+    return None, pending.equal(member)
 
 
 def multi(member: BandMember) -> isl.MultiUnionPwAff:
@@ -195,6 +198,8 @@ def _check_sequence(
 
 def _across(tree: Sequence, pairs: isl.UnionMap) -> isl.UnionMap | None:
     """Return pairs of which a later part of the sequence holds the first instance."""
+    if _is_forward(tree, pairs):
+        return None
     earlier: isl.UnionSet | None = None
     for part in tree.parts:
         if earlier is not None:
@@ -203,6 +208,31 @@ def _across(tree: Sequence, pairs: isl.UnionMap) -> isl.UnionMap | None:
                 return found
         earlier = part.domain if earlier is None else earlier.union(part.domain)
     return None
+
+
+def _is_forward(tree: Sequence, pairs: isl.UnionMap) -> bool:
+    """Tell whether the statements' names show that no pair runs to an earlier part."""
+    place: dict[str, set[int]] = {}
+    for number, part in enumerate(tree.parts):
+        for name in tuple_names(part.domain):
+            place.setdefault(name, set()).add(number)
+    found: list[bool] = []
+
+    def look(pair: isl.Map) -> None:
+        first = place.get(pair.get_tuple_name(isl.dim_type.in_), set())
+        second = place.get(pair.get_tuple_name(isl.dim_type.out), set())
+        ahead = all(one <= other for one in first for other in second)
+        found.append(ahead or pair.is_empty())
+
+    pairs.foreach_map(look)
+    return all(found)
+
+
+def tuple_names(domain: isl.UnionSet) -> list[str]:
+    """Return the names of the statements in `domain`."""
+    names: list[str] = []
+    domain.foreach_set(lambda one: names.append(one.get_tuple_name()))
+    return names
 
 
 def carried_pairs(dependences: Dependences, tree: Tree, label: str, position: int) -> isl.UnionMap:
@@ -316,11 +346,12 @@ def _mark_band(band: Band, pending: Pending) -> Band:
     members = []
     for member in band.members:
         if permutable:
-            backwards, after = at_entry.advance(member)
+            tiles = at_entry.tiles
+            backwards, at_entry = at_entry.backwards(member)
             permutable = bool(backwards.is_empty())
-            at_entry = replace(at_entry, grown=after.grown)
-            pending = replace(pending, grown=after.grown)
+            if at_entry.tiles is tiles:  # it was learnt of all pairs
+                pending = pending.knowing(at_entry.grown)
         coincident = bool(pending.separated(member).is_empty())
         members.append(BandMember(member.schedule, member.name, coincident, member.kind))
-        pending = pending.equal(member)
+        pending = pending if coincident else pending.equal(member)
     return Band(band.label, tuple(members), _mark(band.child, pending, None), permutable)

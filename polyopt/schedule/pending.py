@@ -7,14 +7,18 @@ matters: most often the pairs before it show already that nothing inside is wron
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar
 
 import islpy as isl
 
 from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.monotone import Part
 from polyopt.schedule.tree import BandMember
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,35 +54,58 @@ class Pending:
         """All pairs that are left."""
         return self.settled.ordering.union(self.settled.free)
 
+    @cached_property
+    def memory(self) -> dict[tuple[object, ...], tuple[object, Any]]:
+        """Answers by question and the identity of what was asked about, which is kept alive.
+
+        One tree after the other is judged, and most have the same loops above what was changed.
+        """
+        return {}
+
+    def _once(self, question: object, about: object, answer: Callable[[], _Answer]) -> _Answer:
+        key = (question, id(about))
+        if key not in self.memory:
+            self.memory[key] = (about, answer())
+        found: _Answer = self.memory[key][1]
+        return found
+
     def within(self, domain: isl.UnionSet) -> Pending:
         """Return the pairs inside `domain`."""
+        return self._once("within", domain, lambda: self._within(domain))
+
+    def _within(self, domain: isl.UnionSet) -> Pending:
         ordering = self.ordering.intersect_domain(domain).intersect_range(domain)
         free = self.free.intersect_domain(domain).intersect_range(domain)
         return replace(self, ordering=ordering, free=free)
 
-    def advance(self, loop: BandMember) -> tuple[isl.UnionMap, Pending]:
-        """Return the pairs of `ordering` that a loop reverses, and the pairs it leaves equal."""
+    def knowing(self, grown: tuple[Part, ...]) -> Pending:
+        """Return the same pairs with `grown` known of them."""
+        if grown is self.grown:
+            return self
+        return self._once("knowing", grown, lambda: replace(self, grown=grown))
+
+    def backwards(self, loop: BandMember) -> tuple[isl.UnionMap, Pending]:
+        """Return the pairs of `ordering` that a loop reverses, and all with what was learnt."""
+        return self._once("backwards", loop.schedule, lambda: self._backwards(loop))
+
+    def _backwards(self, loop: BandMember) -> tuple[isl.UnionMap, Pending]:
         if self.is_empty:
             return self.ordering, self
-        found = self._grown(loop)
-        if found is not None:
-            return self.ordering.empty(self.ordering.get_space()), found
-        if self.tiles:
-            return self.settled.advance(loop)
-        return self.ordering.lex_gt_at_multi_union_pw_aff(loop.function), self.equal(loop)
-
-    def _grown(self, loop: BandMember) -> Pending | None:
-        """Return the pairs on which `loop` is equal, or None if one of its parts may decrease."""
         parts = loop.parts
-        if parts is None:
-            return None
-        fresh = [part for part in parts if not _is_among(part, self.grown)]
-        if any(_decreases(part, self.ordering) for part in fresh):
-            return None
-        return replace(self, grown=(*self.grown, *fresh)).equal(loop)
+        if parts is not None:
+            fresh = [part for part in parts if not _is_among(part, self.grown)]
+            if not any(_decreases(part, self.ordering) for part in fresh):
+                known = replace(self, grown=(*self.grown, *fresh))
+                return self.ordering.empty(self.ordering.get_space()), known
+        if self.tiles:
+            return self.settled.backwards(loop)
+        return self.ordering.lex_gt_at_multi_union_pw_aff(loop.function), self
 
     def equal(self, loop: BandMember) -> Pending:
         """Return the pairs on which `loop` is equal."""
+        return self._once("equal", loop.schedule, lambda: self._equal(loop))
+
+    def _equal(self, loop: BandMember) -> Pending:
         parts = loop.parts
         if parts is None or not loop.is_tile:
             ordering = self.ordering.eq_at_multi_union_pw_aff(loop.function)
@@ -91,6 +118,9 @@ class Pending:
 
     def separated(self, loop: BandMember, free: bool = True) -> isl.UnionMap:
         """Return the pairs on which a loop that reverses none differs, free ones if asked for."""
+        return self._once(free, loop.schedule, lambda: self._separated(loop, free))
+
+    def _separated(self, loop: BandMember, free: bool) -> isl.UnionMap:
         parts = loop.parts if self.even else None
         if parts is not None and all(
             any(part.size == known.size and known.holds(part) for known in self.even)
@@ -103,6 +133,7 @@ class Pending:
         return _differing(self.settled, loop.function, free)
 
 
+@lru_cache(maxsize=2)
 def pending_of(dependences: Dependences) -> Pending:
     """Return all pairs of a Scop."""
     return Pending(dependences.ordering, dependences.free)

@@ -30,7 +30,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.isl_ast import bound_expr
 from polyopt.ir.scop import Array, Role, Scop, Statement
-from polyopt.schedule.dependences import last_writers, ordered_pairs
+from polyopt.schedule.dependences import in_order, last_writers, ordered_pairs
 
 MAX_COST = 12
 
@@ -174,9 +174,8 @@ def _overwritten(scop: Scop, writer: Statement, flow: isl.UnionMap) -> bool:
             touched = isl.UnionMap.from_map(
                 read.relation.apply_range(other.write.relation.reverse())
             )
-            later = touched.intersect(scop.order.lex_lt_union_map(scop.order))
-            between = later.reverse().apply_range(flow)
-            if not between.intersect(scop.order.lex_lt_union_map(scop.order)).is_empty():
+            between = in_order(scop, touched).reverse().apply_range(flow)
+            if not in_order(scop, between).is_empty():
                 return True
     return False
 

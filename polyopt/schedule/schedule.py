@@ -12,9 +12,10 @@ from os import PathLike
 from typing import Protocol
 
 from polyopt.errors import IllegalSchedule, ScheduleError
+from polyopt.ir.budget import bounded
 from polyopt.ir.scop import Scop
 from polyopt.schedule.data import DataStep, renewed
-from polyopt.schedule.dependences import Dependences, compute_dependences
+from polyopt.schedule.dependences import Dependences, dependences_of
 from polyopt.schedule.legality import Violation, check_legal, mark_facts
 from polyopt.schedule.privatize import privatize
 from polyopt.schedule.refusal import refusal
@@ -48,6 +49,7 @@ class Schedule:
     trace: tuple[Transform, ...] = ()
     before: Schedule | None = None
 
+    @bounded("a step of the schedule")
     def apply(self, *steps: Transform, show: Callable[[str], object] | None = None) -> Schedule:
         """Return the schedule after `steps`, proven legal; `show=print` prints its loop nest.
 
@@ -180,6 +182,6 @@ class Schedule:
 def source_schedule(scop: Scop) -> Schedule:
     """Return the source's own order as a schedule; scalars private to an iteration are made so."""
     scop = privatize(scop)
-    dependences = compute_dependences(scop)
+    dependences = dependences_of(scop)
     tree = mark_facts(dependences, source_tree(scop))
     return Schedule(scop, dependences, tree)

@@ -16,7 +16,7 @@ import islpy as isl
 from polyopt.errors import BudgetError, ScheduleError
 from polyopt.ir.budget import exceeds_limit, query
 from polyopt.ir.scop import Scop
-from polyopt.schedule.dependences import compute_dependences
+from polyopt.schedule.dependences import dependences_of
 from polyopt.schedule.isl_bridge import from_isl
 from polyopt.schedule.legality import check_legal
 from polyopt.schedule.source import relabel
@@ -60,7 +60,7 @@ class Affine:
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return isl's tree; raises `BudgetError` PO0701 when it takes too many operations."""
-        dependences = compute_dependences(scop)
+        dependences = dependences_of(scop)
         order = dependences.scheduling
         constraints = (
             isl.ScheduleConstraints.on_domain(scop.domain)

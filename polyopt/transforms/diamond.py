@@ -13,7 +13,7 @@ import islpy as isl
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
-from polyopt.schedule.dependences import compute_dependences
+from polyopt.schedule.dependences import dependences_of
 from polyopt.schedule.legality import multi
 from polyopt.schedule.sizes import Size
 from polyopt.schedule.skewing import permuting_factors
@@ -192,7 +192,7 @@ def _in_parts(time: BandMember, parts: list[isl.UnionSet]) -> isl.UnionPwAff:
 
 def _pairs(scop: Scop, domain: isl.UnionSet, path: tuple[BandMember, ...]) -> isl.UnionMap:
     """Return the dependent pairs inside the nest, all loops above being equal."""
-    pairs = compute_dependences(scop).all.intersect_domain(domain).intersect_range(domain)
+    pairs = dependences_of(scop).all.intersect_domain(domain).intersect_range(domain)
     for member in path:
         pairs = pairs.eq_at_multi_union_pw_aff(multi(member))
     return pairs

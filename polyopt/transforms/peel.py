@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyopt.errors import ScheduleError
+from polyopt.ir.affine import coalesced
 from polyopt.ir.scop import Scop
-from polyopt.schedule.dependences import DependenceKind, compute_dependences
+from polyopt.schedule.dependences import DependenceKind, dependences_of
 from polyopt.schedule.legality import carried_pairs
 from polyopt.schedule.tree import (
     Band,
@@ -58,12 +59,12 @@ class Peel:
         parts = []
         for name, part in (("before", before), ("at", at), ("after", after)):
             copy = _renamed(tree, band, name)
-            parts.append(Filter(part.coalesce(), copy))
+            parts.append(Filter(coalesced(part), copy))
         return replace_band(tree, self.band, lambda _: Sequence(tuple(parts)))
 
     def _pivots(self, tree: Tree, scop: Scop, band: Band) -> isl.UnionSet:
         """Return the writing ends of the dependences that the loop carries."""
-        dependences = compute_dependences(scop)
+        dependences = dependences_of(scop)
         carried = carried_pairs(dependences, tree, band.label, 0)
         found = isl.UnionSet.empty(carried.get_space())
         for dependence in dependences.memory:

@@ -22,3 +22,11 @@ def test_an_error_is_the_same_after_pickling(error: PolyoptError) -> None:
     assert type(again) is type(error)
     assert str(again) == str(error)
     assert vars(again) == vars(error)
+
+
+def test_lines_that_nobody_reads_lose_their_middle():
+    error = PolyoptError("PO0001", "x" * 100_000 + " is not known", hint="write less")
+    first, last = str(error).splitlines()
+    assert len(first) < 1100
+    assert first.endswith("is not known")
+    assert last == "   = help: write less"
