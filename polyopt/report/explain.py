@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import show
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.program import Parts, Program, show_parts
@@ -93,7 +94,7 @@ def _statements(scop: Scop) -> Iterator[str]:
 
 def show_set(domain: isl.Set) -> str:
     """Return a set without its parameters: `{ S0[i] : 0 <= i < N }`."""
-    return str(domain.coalesce()).split("->", 1)[-1].strip()
+    return str(coalesced(domain)).split("->", 1)[-1].strip()
 
 
 def _dependences(schedule: Schedule) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from polyopt.errors import BudgetError
-from polyopt.ir.affine import quota
+from polyopt.ir.affine import coalesced, quota
 from polyopt.ir.expr import show
 from polyopt.ir.scop import Scop
 from polyopt.schedule import Schedule
@@ -76,4 +76,4 @@ def _live(one: Live, context: isl.Set | None) -> str:
 def _text(elements: isl.Set, context: isl.Set | None) -> str:
     if context is None:
         return ""
-    return " " + str(elements.gist_params(context).coalesce()).split("->", 1)[-1].strip()
+    return " " + str(coalesced(elements.gist_params(context))).split("->", 1)[-1].strip()

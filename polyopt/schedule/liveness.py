@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.ir.affine import coalesced
 from polyopt.ir.scop import AccessKind, Role, Scop
 from polyopt.schedule.dependences import (
     DependenceKind,
@@ -63,7 +64,7 @@ def _live(scop: Scop, array: str) -> Live:
             may = may.union(relation.range())
             if access.kind is AccessKind.MUST_WRITE:
                 must = must.union(relation.range())
-    return Live(array, needed.coalesce(), may.coalesce(), bool(may.is_subset(must)))
+    return Live(array, coalesced(needed), coalesced(may), bool(may.is_subset(must)))
 
 
 def _of_space(elements: isl.UnionSet, space: isl.Space) -> isl.Set:

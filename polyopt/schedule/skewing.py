@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.ir.affine import coalesced
 from polyopt.schedule.tree import BandMember
 
 MAX_FACTOR = 64
@@ -62,7 +63,8 @@ def distance_vectors(members: Sequence[BandMember], pairs: isl.UnionMap) -> isl.
         space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(members))
         return isl.Set.empty(space)
     vectors = pieces[0]
-    return vectors.project_out(isl.dim_type.param, 0, vectors.dim(isl.dim_type.param)).coalesce()
+    count = vectors.dim(isl.dim_type.param)
+    return coalesced(vectors.project_out(isl.dim_type.param, 0, count))
 
 
 def _least(distances: isl.Set, loop: int, by: int) -> int | None:

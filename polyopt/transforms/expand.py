@@ -14,7 +14,7 @@ from functools import partial
 import islpy as isl
 
 from polyopt.errors import ScheduleError
-from polyopt.ir.affine import index_map, set_space
+from polyopt.ir.affine import coalesced, index_map, set_space
 from polyopt.ir.expr import Expr, Iter, Load, show
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.schedule.data import DataStep, Renewal
@@ -221,7 +221,7 @@ class _Private:
         own = iters[outer : outer + len(chosen)] if chosen else [iters[n] for n in self.chosen]
         index = iters[outer + len(chosen) :]
         universe = isl.Set.universe(set_space(scop.params, name, names))
-        domain = index_map(universe, "", iters).intersect_range(leaving).domain().coalesce()
+        domain = coalesced(index_map(universe, "", iters).intersect_range(leaving).domain())
         value = self.cell(tuple(own), index)
         target = Load(self.source.name, index, self.source.dtype)
         text = f"{show(target)} = {show(value)}"
@@ -256,4 +256,4 @@ def _union(sets: list[isl.Set]) -> isl.Set:
     result = sets[0]
     for one in sets[1:]:
         result = result.union(one)
-    return result.coalesce()
+    return coalesced(result)

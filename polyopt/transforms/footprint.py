@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyopt.errors import ScheduleError
-from polyopt.ir.affine import set_space
+from polyopt.ir.affine import coalesced, set_space
 from polyopt.ir.expr import Const, Expr, add, integer, normalize, sub
 from polyopt.ir.isl_ast import affine_expr, bound_expr
 
@@ -166,7 +166,7 @@ def hull_box(domain: isl.Set, first: int) -> isl.Set:
         least = values.dim_min(0).pullback_pw_multi_aff(outer)
         most = values.dim_max(0).pullback_pw_multi_aff(outer)
         result = result.intersect(here.ge_set(least)).intersect(here.le_set(most))
-    return result.coalesce()
+    return coalesced(result)
 
 
 def _coordinate(whole: isl.Set, dim: int) -> isl.PwAff:

@@ -12,7 +12,7 @@ from functools import partial
 
 import islpy as isl
 
-from polyopt.ir.affine import condition_set, index_box, index_map, set_space
+from polyopt.ir.affine import coalesced, condition_set, index_box, index_map, set_space
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, add, normalize, show, substitute
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.schedule.dataflow import within
@@ -51,7 +51,7 @@ class Local:
         """Return the local array for { values of the loops -> element }; raises as `of` does."""
         scop = region.scop
         names = loop_names(region)
-        sides = box(touched.coalesce(), names, scop.params, step)
+        sides = box(coalesced(touched), names, scop.params, step)
         loops = ranges(touched.domain(), scop.params, step)
         taken = {a.name for a in scop.arrays} | set(scop.params)
         shape = tuple(side.extent for side in (*loops, *sides) if not side.is_single)
@@ -112,7 +112,7 @@ class Local:
             if side.is_single:  # no subscript of the cell says where the loop is
                 here = Compare(CompareOp.EQ, Iter(loop), side.origin)
                 domain = domain.intersect(condition_set(here, space))
-        domain = domain.coalesce()
+        domain = coalesced(domain)
         if not out:
             to_element = index_map(isl.Set.universe(space), self.source.name, index)
             domain = self._rounded(domain, to_element)

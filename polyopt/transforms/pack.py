@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyopt.errors import ScheduleError
+from polyopt.ir.affine import coalesced
 from polyopt.ir.scop import AccessKind, Scop
 from polyopt.schedule.data import DataStep, Renewal
 from polyopt.schedule.dataflow import values_from_before
@@ -87,7 +88,7 @@ def _needed(scop: Scop, array: str) -> tuple[isl.UnionSet, isl.UnionSet]:
             written = written.union(cells)
             if statement.write.kind is AccessKind.MAY_WRITE:
                 wanted = wanted.union(cells)
-    return wanted.coalesce(), written.coalesce()
+    return coalesced(wanted), coalesced(written)
 
 
 def _sets(values: isl.UnionSet) -> list[isl.Set]:

@@ -14,6 +14,7 @@ from functools import partial
 import islpy as isl
 
 from polyopt.errors import ScheduleError
+from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Iter, show
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.schedule.data import DataStep, Renewal
@@ -121,7 +122,7 @@ class _Again:
         whole = touched[0]
         for part in touched[1:]:
             whole = whole.union(part)
-        return _Again(region, needed, whole.coalesce())
+        return _Again(region, needed, coalesced(whole))
 
     def statement(self, local: Local, name: str) -> Statement:
         """Return the copy of a producer; its first iterators are the loops."""
@@ -164,7 +165,7 @@ def _wanted(region: Region, array: str) -> isl.UnionMap:
     if not chain.is_empty():
         earlier, _ = chain.transitive_closure()
         wanted = wanted.union(wanted.apply_range(earlier))
-    return wanted.coalesce()
+    return coalesced(wanted)
 
 
 def _elements(scop: Scop, statement: Statement, array: str, runs: isl.Map) -> list[isl.Map]:

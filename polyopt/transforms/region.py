@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 from typing_extensions import assert_never
 
-from polyopt.ir.affine import index_map, pw_aff, set_space
+from polyopt.ir.affine import coalesced, index_map, pw_aff, set_space
 from polyopt.ir.expr import Expr, Iter
 from polyopt.ir.scop import Origin, Scop, Statement
 from polyopt.schedule.tree import (
@@ -141,9 +141,9 @@ class _Entry:
         own = inside.intersect_params(scop.context)
         if own.is_empty():
             return None
-        part = isl.Set.from_union_set(inside).coalesce()
+        part = coalesced(isl.Set.from_union_set(inside))
         missing = statement.domain.intersect_params(scop.context).subtract(part)
-        rest = None if missing.is_empty() else statement.domain.subtract(part).coalesce()
+        rest = None if missing.is_empty() else coalesced(statement.domain.subtract(part))
         functions = [
             statement_function(m, scop, statement.name).intersect_domain(part) for m in members
         ]
@@ -227,7 +227,7 @@ def _extended(
     for name, function in zip(fresh, functions, strict=True):
         value = function.pullback_pw_multi_aff(projection)
         domain = domain.intersect(pw_aff(Iter(name), space).eq_set(value))
-    return domain.coalesce()
+    return coalesced(domain)
 
 
 def _moved(tree: Tree, scop: Scop, members: tuple[BandMember, ...], moves: list[_Entry]) -> Tree:
@@ -274,7 +274,7 @@ class _Moving:
                 assert_never(node)
 
     def _filter(self, part: Filter) -> Filter:
-        domain = part.domain.preimage_union_pw_multi_aff(self.parts).coalesce()
+        domain = coalesced(part.domain.preimage_union_pw_multi_aff(self.parts))
         return Filter(domain, self.walk(part.child))
 
     def _member(self, member: BandMember) -> BandMember:

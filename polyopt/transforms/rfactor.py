@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyopt.errors import IllegalSchedule, ScheduleError
-from polyopt.ir.affine import index_map, set_space
+from polyopt.ir.affine import coalesced, index_map, set_space
 from polyopt.ir.expr import Binary, Const, Iter, Load, show
 from polyopt.ir.scop import Origin, Reduction, Scop, Statement
 from polyopt.schedule.data import DataStep, Renewal, ValueWitness
@@ -224,7 +224,7 @@ def _element(local: Local, name: str, wish: str, last: str) -> Statement:
         .write.relation.intersect_params(scop.context)
         .reset_tuple_id(isl.dim_type.out)
     )
-    domain = place_of.intersect_range(whole.range()).domain().coalesce()
+    domain = coalesced(place_of.intersect_range(whole.range()).domain())
     target = Load(local.source.name, index, local.source.dtype)
     cell = local.cell(here, index)
     origin = Origin("")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyopt.errors import ScheduleError
+from polyopt.ir.affine import coalesced
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.sizes import Size, value_of
@@ -122,7 +123,7 @@ def full_tiles(
         broken = _same_tile(points, sizes).intersect_range(missing).domain()
         keep = statement.intersect_range(points.subtract(broken)).domain()
         found = found.union(isl.UnionSet.from_set(keep))
-    return found.coalesce()
+    return coalesced(found)
 
 
 def _same_tile(points: isl.Set, sizes: tuple[int, ...]) -> isl.Map:

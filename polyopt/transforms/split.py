@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyopt.errors import ScheduleError
+from polyopt.ir.affine import coalesced
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import (
     Band,
@@ -59,7 +60,7 @@ class Split:
         path, domain = path_to(tree, scop, ref.label)
         outer, inner = band.members[: ref.position], band.members[ref.position :]
         low = self._below(scop, domain, inner[0], (*path, *outer))
-        halves = (("low", low), ("high", domain.subtract(low).coalesce()))
+        halves = (("low", low), ("high", coalesced(domain.subtract(low))))
         parts = tuple(
             Filter(half, _copy(tree, replace(band, members=inner), name)) for name, half in halves
         )
@@ -85,7 +86,7 @@ class Split:
                 value = size_function_of(loop_name, _with_params(space, loops))
                 below = below.intersect(function.eq_set(value))
             found = found.union(isl.UnionSet.from_set(_without_params(below, (*loops,))))
-        return domain.intersect(found).coalesce()
+        return coalesced(domain.intersect(found))
 
     def _loops(
         self, above: tuple[BandMember, ...], scop: Scop, statement: str

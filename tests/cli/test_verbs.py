@@ -279,11 +279,12 @@ def test_explain_tells_why_loops_are_not_parallel(polyopt, demo):
     titles = [line for line in outcome.out.splitlines() if line and not line.startswith(" ")]
     assert titles[0] == "blur (demo.py:15)"
     assert titles[1:] == [
-        "arrays", "statements", "dependences", "steps", "loop nest", "fusion", "loops",
+        "arrays", "statements", "dependences", "storage", "steps", "loop nest", "fusion", "loops",
         "numerics", "timings",
     ]  # fmt: skip
     assert "  L0[0] i (S0): in order, because it carries a dependence\n" in outcome.out
     assert "  flow   u: S0 -> S0, distance (1)\n" in outcome.out
+    assert "  u: read from before, written\n" in outcome.out
     timings = outcome.out.partition("\ntimings\n")[2].splitlines()
     assert timings[0].startswith("  frontend ")
     measured = [line.split()[0] for line in timings if " operations" in line]

@@ -10,6 +10,7 @@ import pytest
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import (
     NotAffine,
+    coalesced,
     condition_set,
     index_map,
     param_space,
@@ -197,3 +198,25 @@ def test_other_isl_errors_pass_through_a_quota():
     with pytest.raises(isl.Error), quota(10**6):
         isl.Set("{ [a] : }").intersect(isl.Set("{ [a, b] : }"))
     assert isl.DEFAULT_CONTEXT.get_max_operations() == 0
+
+
+FLOORS = (
+    "[N, M] -> { [i, j] : exists a : 2a = i + j and 0 <= i < N and 0 <= j < M; "
+    "[i, j] : exists a : 2a = i + j + 1 and 0 <= i < N and 0 <= j < M }"
+)
+
+
+@pytest.mark.parametrize("kind", [isl.Set, isl.UnionSet])
+def test_coalesced_elements_are_the_same(kind):
+    value = kind.read_from_str(isl.DEFAULT_CONTEXT, FLOORS)
+    assert coalesced(value).is_equal(value)
+    assert value.is_equal(kind.read_from_str(isl.DEFAULT_CONTEXT, FLOORS))
+
+
+def test_what_isl_cannot_coalesce_stays(monkeypatch):
+    def fail(value):
+        raise isl.Error("call to isl_set_coalesce failed: original tableau does not correspond")
+
+    value = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, FLOORS)
+    monkeypatch.setattr(isl.Set, "coalesce", fail)
+    assert coalesced(value) is value
