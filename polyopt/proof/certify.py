@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import islpy as isl
 
@@ -20,6 +21,8 @@ from polyopt.proof.accesses import Tagged, Unproven, touches
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.bounds import check_bounds
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
+from polyopt.proof.declarations import check_declarations, scalars_of
+from polyopt.proof.dataflow import check_dataflow
 from polyopt.proof.instances import Placed, check_instances, place
 from polyopt.proof.lanes import one_lane
 from polyopt.proof.naming import unhidden
@@ -45,11 +48,12 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     faults = frozenset(a.name for a in function.arrays if a.role is Role.FAULT)
     bound = bound_names(program)
     path = Path((*function.params, *bound), context_of(program))
+    taken = {*function.params, *scalars_of(program), *(array.name for array in function.arrays)}
+    function = replace(function, body=unhidden(function.body, frozenset(taken), names))
+    yield check_declarations(program, function)
     yield from check_bounds(function, path.params, path.context)
     yield check_widths(function, bound)
-    taken = frozenset((*function.params, *(array.name for array in function.arrays)))
-    plain = unhidden(without_stops(function.body, faults), taken, names)
-    plain = without_registers(plain, path, frozenset(bound))
+    plain = without_registers(without_stops(function.body, faults), path, frozenset(bound))
     plain = rolled(one_lane(plain, names), names)
     if program.is_static:
         yield from part_claims(program.scop, plain, _is_temporary(program.scop))
@@ -124,6 +128,21 @@ def _check_part(part: SourcePart, nest: Nest) -> Iterator[Claim]:
         matches[id(run)] = match
     for statement in part.statements:
         yield _values(statement.name, Verdict.PROVEN, "")
+    claims = tuple(_in_order(part, nest, by_statement, matches))
+    if any(claim.verdict is not Verdict.PROVEN for claim in claims):
+        by_flow = tuple(check_dataflow(part, nest, matches))
+        if all(claim.verdict is Verdict.PROVEN for claim in by_flow):
+            claims = by_flow
+    yield from claims
+
+
+def _in_order(
+    part: SourcePart,
+    nest: Nest,
+    by_statement: dict[str, list[Run]],
+    matches: dict[int, Match],
+) -> Iterator[Claim]:
+    """Yield what is proven when every pair of conflicting instances must keep its order."""
     try:
         wrong = False
         places: list[Placed] = []

@@ -1,0 +1,263 @@
+"""Does every read of the loops get the value that it gets in the source?
+
+In: a part, its loops, how each run computes its statement.  Out: claims.
+For loops that keep values in several places, compute them again or sum them in parts: reads are
+followed through copies and partial sums to the instances that made the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyopt.ir.expr import BinaryOp, Const
+from polyopt.ir.types import Kind
+from polyopt.proof.accesses import Unproven
+from polyopt.proof.affine import NotAffine
+from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.events import Sums, ends, instances, source_events
+from polyopt.proof.flows import Effect, Event, Flow, flow_of
+from polyopt.proof.reading import Nest
+from polyopt.proof.runs import LoopEvents, LoopReader
+from polyopt.proof.sharing import find_shared
+from polyopt.proof.source import SourcePart, pieces
+from polyopt.proof.values import Match
+
+ROUNDS = 4
+"""Copies of copies that are followed one by one."""
+
+
+class Broken(Exception):
+    """A claim is false."""
+
+    def __init__(self, kind: ClaimKind, subject: str, reason: str) -> None:
+        super().__init__(reason)
+        self.claim = Claim(kind, subject, Verdict.REFUTED, "", reason)
+
+
+def check_dataflow(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> Iterator[Claim]:
+    """Yield what is proven of the loops by their dataflow, or the first claim that is not."""
+    try:
+        yield from _check(part, nest, matches)
+    except Broken as error:
+        yield error.claim
+    except Unproven as error:
+        yield Claim(ClaimKind.STORAGE, error.subject, Verdict.OPEN, "", error.reason)
+    except NotAffine as error:
+        yield Claim(ClaimKind.STORAGE, str(error), Verdict.OPEN, "", "it is not affine")
+
+
+def _check(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> Iterator[Claim]:
+    for name in nest.homes:
+        array = part.array(name)
+        if array is not None and not part.is_temporary(name) and name not in part.unordered:
+            raise Unproven(name, "it is seen outside and declared in the loops")
+    sums = Sums.of(part)
+    watched = _written(part, nest)
+    theirs = source_events(part, sums, watched)
+    found = LoopReader(part, nest, matches, sums, watched).read()
+    outside = _outside(part, (*theirs, *found.events))
+    space = part.scop.context.get_space()
+    source = flow_of(space, [*theirs, *_ends(outside, theirs)])
+    loops = flow_of(space, [*found.events, *_ends(outside, found.events)])
+    yield from _check_instances(part, nest)
+    values = _Values(part, found, loops, sums, tuple(outside))
+    values.check(source)
+    for name in sorted({event.array for event in found.events}):
+        yield Claim(ClaimKind.STORAGE, name, Verdict.PROVEN, "")
+    yield Claim(ClaimKind.ORDER, "all reads", Verdict.PROVEN, str(source.entries))
+    shared = find_shared(nest, found.uses, part.unordered)
+    if shared is not None:
+        loop, array = shared
+        raise Broken(ClaimKind.CONCURRENCY, f"loop {loop}", f"iterations share {array}")
+    yield Claim(ClaimKind.CONCURRENCY, "all loops", Verdict.PROVEN, "")
+
+
+def _written(part: SourcePart, nest: Nest) -> frozenset[str]:
+    """Return the arrays that the source or the loops write."""
+    ours = {s.target.array for s in part.statements}
+    theirs = {getattr(r.target, "array", getattr(r.target, "name", "")) for r in nest.runs()}
+    return frozenset(ours | theirs)
+
+
+def _outside(part: SourcePart, events: Iterable[Event]) -> dict[str, isl.Set]:
+    """Return which elements of the arrays that are seen outside the part are written."""
+    found: dict[str, isl.Set] = {}
+    for event in events:
+        name = event.array
+        if part.array(name) is None or part.is_temporary(name) or name in part.unordered:
+            continue
+        here = event.access.range()
+        if event.effect is Effect.READ:
+            here = isl.Set.empty(here.get_space())
+        found[name] = found[name].union(here) if name in found else here
+    return {name: elements.coalesce() for name, elements in found.items()}
+
+
+def _ends(outside: dict[str, isl.Set], events: Iterable[Event]) -> list[Event]:
+    length = max((event.time.dim(isl.dim_type.out) for event in events), default=1)
+    return ends(outside, length)
+
+
+def _check_instances(part: SourcePart, nest: Nest) -> Iterator[Claim]:
+    """Nothing runs that the source does not have; what only marks a fault runs everywhere."""
+    for statement in part.statements:
+        wanted = instances(part, statement)
+        missing = wanted
+        for run in nest.runs():
+            if run.statement != statement.name:
+                continue
+            if not run.executed.is_subset(wanted):
+                reason = "an instance runs that the source does not have"
+                raise Broken(ClaimKind.INSTANCES, statement.name, reason)
+            missing = missing.subtract(run.executed)
+        if statement.target.array in part.unordered and not missing.is_empty():
+            raise Broken(ClaimKind.INSTANCES, statement.name, "an instance does not run")
+        yield Claim(ClaimKind.INSTANCES, statement.name, Verdict.PROVEN, str(wanted))
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """Follows the reads of the loops to instances of the source."""
+
+    part: SourcePart
+    found: LoopEvents
+    loops: Flow
+    sums: Sums
+    outside: tuple[str, ...]
+
+    def check(self, source: Flow) -> None:
+        """Compare what each read gets with what it gets in the source; raises `Broken`."""
+        whole = self.through_copies()
+        made = self.union(self.found.writes).union(self.ends("init"))
+        read = self.union(self.found.reads).union(self.ends("exit"))
+        added = self.contributions(whole, read)
+        for one in pieces(read):
+            mine = isl.UnionMap.from_map(one)
+            here = isl.UnionSet.from_set(one.domain())
+            entries = whole.entries.intersect_domain(here)
+            subject = str(one.get_tuple_name(isl.dim_type.out))
+            if not entries.range().is_subset(made.domain()):
+                raise Broken(ClaimKind.ORDER, subject, "it reads what no statement made")
+            if not entries.apply_range(made).is_equal(mine.apply_range(source.entries)):
+                raise Broken(ClaimKind.ORDER, subject, "it reads another value than the source's")
+            if not added.intersect_domain(here).is_equal(mine.apply_range(source.sums)):
+                raise Broken(ClaimKind.ORDER, subject, "other instances were summed")
+
+    def through_copies(self) -> Flow:
+        """Return the loops' flow with copies replaced by what they copy."""
+        copies = self.union(self.found.copies)
+        entries = self.loops.entries.subtract_range(copies.domain())
+        sums = self.loops.sums
+        step = self.loops.entries.apply_range(copies).coalesce()  # read -> read that it copies
+        if step.is_empty():
+            return Flow(entries, sums)
+        reached = isl.UnionMap.empty(step.get_space())
+        frontier = step
+        for _ in range(ROUNDS):
+            reached = reached.union(frontier)
+            frontier = frontier.apply_range(step).coalesce()
+            if frontier.is_empty():
+                break
+        else:
+            reached, is_exact = step.transitive_closure()
+            if not is_exact:
+                raise Unproven("copies", "they are copied on without end")
+        entries = entries.union(reached.apply_range(entries))
+        return Flow(entries.coalesce(), sums.union(reached.apply_range(sums)).coalesce())
+
+    def contributions(self, whole: Flow, read: isl.UnionMap) -> isl.UnionMap:
+        """Return read -> instances that were added, each once; through partial sums."""
+        made = self.union(self.found.writes)
+        links = {op: self.union(maps) for op, maps in self.found.joins.items()}
+        joins = self.union([m for maps in self.found.joins.values() for m in maps])
+        added = whole.sums.apply_range(made)
+        for _ in range(ROUNDS):
+            more = added.union(whole.sums.apply_range(joins).apply_range(added)).coalesce()
+            if more.is_subset(added):
+                break
+            added = more
+        else:
+            raise Unproven("partial sums", "they are summed on without end")
+        for operator, link in links.items():
+            self.check_partial(whole, operator, link.range(), added)
+        compared = read.domain().union(joins.range())
+        self.check_once(whole.sums.intersect_domain(compared), made, joins, added)
+        return added
+
+    def check_partial(
+        self, whole: Flow, operator: BinaryOp, reads: isl.UnionSet, added: isl.UnionMap
+    ) -> None:
+        """Check that what is joined is a sum of instances alone; raises `Broken`."""
+        starts = [n for n, c in self.found.starts.items() if _is_identity(operator, c)]
+        entries = whole.entries.intersect_domain(reads)
+        if not reads.is_subset(entries.domain()):
+            raise Broken(ClaimKind.ORDER, operator.value, "a partial result is not set")
+        for one in pieces(entries):
+            if one.get_tuple_name(isl.dim_type.out) not in starts:
+                raise Broken(ClaimKind.ORDER, operator.value, "a partial result starts elsewhere")
+        for one in pieces(added.intersect_domain(reads)):
+            name = str(one.get_tuple_name(isl.dim_type.out))
+            if self.sums.operators.get(name) is not operator:
+                raise Broken(ClaimKind.ORDER, name, "it is joined by another operator")
+
+    def check_once(
+        self, direct: isl.UnionMap, made: isl.UnionMap, joins: isl.UnionMap, added: isl.UnionMap
+    ) -> None:
+        """Check that no instance is added twice to what a read gets; raises `Broken`."""
+        # [read -> instance] -> the event of the loops through which it was added
+        inside = made.union(joins.apply_range(added))
+        if direct.is_empty():
+            return
+        ways = direct.reverse().range_product(inside).reverse()
+        if not ways.is_single_valued():
+            raise Broken(ClaimKind.INSTANCES, "sums", "an instance is added twice")
+
+    def union(self, maps: list[isl.Map]) -> isl.UnionMap:
+        """Return the maps as one."""
+        result = isl.UnionMap.empty(self.part.scop.context.get_space())
+        for one in maps:
+            result = result.union(isl.UnionMap.from_map(one))
+        return result
+
+    def ends(self, which: str) -> isl.UnionMap:
+        """Return the events before or after the part, which are their own in the source."""
+        names = {f"{which}:{name}" for name in self.outside}
+        flows = (self.loops.entries.domain(), self.loops.entries.range(), self.loops.sums.domain())
+        result = isl.UnionMap.empty(self.part.scop.context.get_space())
+        for flow in flows:
+            found: list[isl.Set] = []
+            flow.foreach_set(found.append)
+            for one in found:
+                if one.get_tuple_name() in names:
+                    whole = isl.Set.universe(one.get_space()).identity()
+                    result = result.union(isl.UnionMap.from_map(whole))
+        return result
+
+
+def _is_identity(operator: BinaryOp, start: Const) -> bool:
+    """Tell whether `start op x` is `x` but for the sign of a zero."""
+    import numpy as np
+
+    value, kind = start.value, start.dtype.kind
+    is_integer = kind in (Kind.SIGNED, Kind.UNSIGNED)
+    match operator:
+        case BinaryOp.ADD | BinaryOp.XOR | BinaryOp.OR:
+            return value == 0
+        case BinaryOp.MUL:
+            return value == 1
+        case BinaryOp.AND:
+            everything = True if kind is Kind.BOOL else -1
+            if kind is Kind.UNSIGNED:
+                everything = int(np.iinfo(start.dtype.value).max)
+            return value == everything
+        case BinaryOp.MIN:
+            top = float("inf")
+            return value == (int(np.iinfo(start.dtype.value).max) if is_integer else top)
+        case BinaryOp.MAX:
+            low = -float("inf")
+            return value == (int(np.iinfo(start.dtype.value).min) if is_integer else low)
+        case _:
+            return False

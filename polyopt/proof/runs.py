@@ -1,0 +1,301 @@
+"""The events of the loops: what their iterations read and write, and what that is in the source.
+
+In: the runs and how each computes its statement.  Out: `Event`s, `run:n` for the write of run
+number n and `run:n:k` for its reads, and the tags that tell which event of the source each is.
+Refuses (`Unproven`, `NotAffine`): elements that only data tells, in other storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    Symbol,
+    Unary,
+    UnaryOp,
+    integer,
+    loads,
+    walk,
+    rewrite,
+)
+from polyopt.ir.scop import Access, AccessKind, Statement
+from polyopt.ir.types import DType
+from polyopt.proof.accesses import Copies, Unproven
+from polyopt.proof.events import OLD, Sums, at_time, is_accumulator, may_leave
+from polyopt.proof.flows import Effect, Event
+from polyopt.proof.paths import Holds, Path
+from polyopt.proof.reading import Nest, Piece, Run
+from polyopt.proof.source import SourcePart
+from polyopt.proof.values import Match
+
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+Time = tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """An element that the iterations of a run touch; `sums`: it accumulates by this operator."""
+
+    run: Run
+    place: isl.Map
+    writes: bool
+    sums: BinaryOp | None
+
+    @property
+    def array(self) -> str:
+        """The name of the storage."""
+        return str(self.place.get_tuple_name(_OUT))
+
+
+@dataclass(eq=False)
+class LoopEvents:
+    """What happens in the loops.
+
+    `writes` and `reads` are tags, event of the loops -> event of the source.  `copies` and `joins`
+    lead from the write of a run without a statement to the read of what it copies or adds; `starts`
+    are constants, by the name of their event.  `uses` are all accesses.
+    """
+
+    part: SourcePart
+    events: list[Event] = field(default_factory=list)
+    uses: list[Use] = field(default_factory=list)
+    writes: list[isl.Map] = field(default_factory=list)
+    reads: list[isl.Map] = field(default_factory=list)
+    copies: list[isl.Map] = field(default_factory=list)
+    joins: dict[BinaryOp, list[isl.Map]] = field(default_factory=dict)
+    starts: dict[str, Const] = field(default_factory=dict)
+
+
+class LoopReader:
+    """Collects the events of a nest."""
+
+    def __init__(
+        self,
+        part: SourcePart,
+        nest: Nest,
+        matches: dict[int, Match],
+        sums: Sums,
+        watched: frozenset[str],
+    ) -> None:
+        self.part = part
+        self.matches = matches
+        self.sums = sums
+        self.watched = watched
+        self.places = Copies(part, nest)
+        self.times = dict(_timed(nest.body, ()))
+        self.found = LoopEvents(part)
+        self.tested = _tested(nest.runs(), self.times)
+        self.length = max((len(time) for time in self.times.values()), default=1)
+
+    def read(self) -> LoopEvents:
+        """Return what happens."""
+        for run in self.places.runs:
+            statement = self.part.by_name.get(run.statement)
+            if statement is None:
+                self.untagged(run)
+            else:
+                self.tagged(run, statement, self.matches[id(run)])
+        return self.found
+
+    # -- runs of statements
+
+    def tagged(self, run: Run, statement: Statement, match: Match) -> None:
+        if run.path.data and not may_leave(statement):
+            raise Unproven(statement.name, "it runs under a condition that is not affine")
+        name = f"run:{run.number}"
+        write = statement.write
+        is_sum = statement.name in self.sums.operators
+        operator = self.sums.operators.get(statement.name)
+        tag = run.instances
+        if write.array not in self.part.unordered:
+            moved = match.target is not None
+            place = self.place(run, statement, write, run.target, moved=moved)
+            effect = Effect.ACCUMULATE if is_sum else Effect.WRITE
+            self.add(run, name, place, effect, operator)
+            self.found.writes.append(tag.set_tuple_name(_IN, name))
+            if not is_sum and may_leave(statement):
+                self.tagged_read(run, statement, write, place, OLD, ())
+        tests = range(0)
+        if statement.guard is not None:
+            first = len(loads(statement.value))
+            tests = range(first, first + len(loads(statement.guard)))
+        for number, access in enumerate(statement.reads):
+            goes = _moved(match, access)
+            if goes is None and access.array not in self.watched:
+                continue
+            at = goes if goes is not None else Load(access.array, access.index, DType.BOOL)
+            place = self.place(run, statement, access, at, moved=goes is not None)
+            if is_sum and is_accumulator(statement, access):
+                own = self.place(run, statement, write, run.target, moved=match.target is not None)
+                if not place.is_equal(own):
+                    raise Unproven(statement.name, "it adds to another element than it sets")
+                self.found.uses.append(Use(run, place, False, operator))
+                continue
+            when = self.tested.get(id(run), ()) if number in tests else ()
+            self.tagged_read(run, statement, access, place, str(number), when)
+
+    def tagged_read(
+        self,
+        run: Run,
+        statement: Statement,
+        access: Access,
+        place: isl.Map,
+        label: str,
+        when: tuple[Time, ...],
+    ) -> None:
+        """Note a read: at the run, or where the conditions around it are evaluated (`when`)."""
+        theirs = f"{statement.name}:{label}"
+        names = [f"run:{run.number}:{label}@{n}" for n in range(len(when))]
+        for position, name in enumerate(names or [f"run:{run.number}:{label}"]):
+            self.add(run, name, place, Effect.READ, None, when[position] if when else None)
+            tag = run.instances
+            if not access.exact:
+                self.found.events[-1] = self.found.events[-1].each_element()
+                same = isl.Map.identity(place.range().get_space().map_from_set())
+                wide = tag.reset_tuple_id(_OUT).flat_product(same.reset_tuple_id(_IN).reset_tuple_id(_OUT))
+                tag = wide.intersect_domain(self.found.events[-1].access.domain().reset_tuple_id())
+            tag = tag.set_tuple_name(_IN, name).set_tuple_name(_OUT, theirs)
+            self.found.reads.append(tag)
+
+    def place(
+        self, run: Run, statement: Statement, access: Access, at: Load | Symbol, *, moved: bool
+    ) -> isl.Map:
+        """Return `{ [iterators] -> place }` of an access."""
+        if moved:
+            if not access.exact:
+                raise Unproven(access.array, f"{statement.name} finds its elements by data")
+            return self.places.location(run, at)
+        if self.places.homes.get(access.array, 0):
+            raise Unproven(access.array, "it is declared inside loops")
+        return run.instances.apply_range(access.relation)
+
+    # -- runs without a statement
+
+    def untagged(self, run: Run) -> None:
+        """Note a copy, a start of partial results or their join; others only write."""
+        name = f"run:{run.number}"
+        target = self.places.location(run, run.target)
+        value = _constant(run.value)
+        joined = _joined(run)
+        is_copy = isinstance(run.value, Load | Symbol) and run.value.dtype is run.target.dtype
+        if run.path.data:
+            joined, is_copy, value = None, False, None
+        operator = joined[0] if joined is not None else None
+        self.add(run, name, target, Effect.WRITE if joined is None else Effect.ACCUMULATE, operator)
+        link = target.domain().identity().set_tuple_name(_IN, name).set_tuple_name(_OUT, f"{name}:1")
+        if joined is not None:
+            self.found.uses.append(Use(run, target, False, operator))
+            self.single(run, joined[1])
+            self.found.joins.setdefault(joined[0], []).append(link)
+        elif is_copy:
+            self.single(run, run.value)
+            self.found.copies.append(link)
+        else:
+            if value is not None:
+                self.found.starts[name] = value
+            index = run.target.index if isinstance(run.target, Load) else ()
+            for part in (run.value, *index):
+                for read in walk(part):
+                    if isinstance(read, Load | Symbol):
+                        place = self.places.location(run, read)
+                        self.found.uses.append(Use(run, place, False, None))
+
+    def single(self, run: Run, value: Expr) -> None:
+        assert isinstance(value, Load | Symbol)
+        place = self.places.location(run, value)
+        self.add(run, f"run:{run.number}:1", place, Effect.READ, None)
+
+    def add(
+        self,
+        run: Run,
+        name: str,
+        place: isl.Map,
+        effect: Effect,
+        sums: BinaryOp | None,
+        when: Time | None = None,
+    ) -> None:
+        order = self.times[run] if when is None else when
+        padded = (*order, *[integer(0)] * (self.length - len(order)))
+        time = at_time(run.path.frame, padded, effect).intersect_domain(run.path.domain)
+        event = Event(place.set_tuple_name(_IN, name), time.set_tuple_name(_IN, name), effect)
+        self.found.events.append(event)
+        self.found.uses.append(Use(run, place, effect is not Effect.READ, sums))
+
+
+def _moved(match: Match, access: Access) -> Load | Symbol | None:
+    assert access.kind is AccessKind.READ
+    for moved in match.reads:
+        if (moved.load.array, moved.load.index) == (access.array, access.index):
+            return moved.place
+    return None
+
+
+def _constant(value: Expr) -> Const | None:
+    match value:
+        case Const():
+            return value
+        case Unary(op=UnaryOp.NEG, operand=Const(value=int() | float() | complex() as number)):
+            return Const(-number, value.dtype)
+        case _:
+            return None
+
+
+def _joined(run: Run) -> tuple[BinaryOp, Expr] | None:
+    """Return operator and partial result of `x = x op partial`."""
+    value = run.value
+    if not isinstance(value, Binary) or value.op not in JOINING or value.left != run.target:
+        return None
+    right = value.right
+    if not isinstance(right, Load | Symbol) or right == run.target:
+        return None
+    return (value.op, right) if right.dtype is value.dtype is run.target.dtype else None
+
+
+JOINING = (
+    BinaryOp.ADD,
+    BinaryOp.MUL,
+    BinaryOp.MIN,
+    BinaryOp.MAX,
+    BinaryOp.AND,
+    BinaryOp.OR,
+    BinaryOp.XOR,
+)
+
+
+def _timed(body: tuple[Piece, ...], above: Time) -> Iterator[tuple[Run, Time]]:
+    """Yield every run with its time; even numbers are left for what is just before a piece."""
+    for position, piece in enumerate(body):
+        here = (*above, integer(2 * position + 1))
+        match piece:
+            case Run():
+                yield piece, here
+            case _:
+                yield from _timed(piece.body, (*here, Iter(piece.loop.iter)))
+
+
+def _tested(runs: tuple[Run, ...], times: dict[Run, Time]) -> dict[int, tuple[Time, ...]]:
+    """Return when the conditions on data around each run are evaluated."""
+    first: dict[int, Time] = {}
+    found: dict[int, tuple[Time, ...]] = {}
+    for run in runs:
+        mine = []
+        path: Path | None = run.path
+        while path is not None and path.outer is not None:
+            if isinstance(path.steps[-1], Holds) and len(path.data) > len(path.outer.data):
+                inside = times[run][: 2 * len(path.loops) + 1]
+                last = inside[-1]
+                assert isinstance(last, Const) and isinstance(last.value, int)
+                before = (*inside[:-1], integer(last.value - 1))
+                mine.append(first.setdefault(id(path), before))
+            path = path.outer
+        found[id(run)] = tuple(mine)
+    return found

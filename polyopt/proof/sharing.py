@@ -1,0 +1,75 @@
+"""Do iterations of a concurrent loop share an element?
+
+In: the loops, the elements that their runs touch.  Out: a loop and an array, or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import islpy as isl
+
+from polyopt.ir.loops import For
+from polyopt.proof.order import CONCURRENT
+from polyopt.proof.reading import Loop, Nest, Piece, all_runs
+from polyopt.proof.runs import Use
+
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+
+
+def find_shared(
+    nest: Nest, uses: list[Use], unordered: frozenset[str]
+) -> tuple[str, str] | None:
+    """Return the iterator of a loop whose iterations conflict on an array, or None."""
+    for loop in _concurrent(nest.body):
+        runs = {id(run) for run in all_runs(loop.body)}
+        below = [use for use in uses if id(use.run) in runs and use.array not in unordered]
+        for array in sorted({use.array for use in below if use.writes}):
+            if _is_shared(loop, [use for use in below if use.array == array]):
+                return loop.loop.iter, array
+    return None
+
+
+def _concurrent(body: tuple[Piece, ...]) -> Iterator[Loop]:
+    for piece in body:
+        if isinstance(piece, Loop):
+            if piece.loop.kind in CONCURRENT:
+                yield piece
+            yield from _concurrent(piece.body)
+
+
+def _is_shared(loop: Loop, uses: list[Use]) -> bool:
+    private = [use for use in uses if _is_private(loop.loop, use)]
+    others = [use for use in uses if not _is_private(loop.loop, use)]
+    for use in others:
+        for other in uses:
+            if (use.writes or other.writes) and _meet(loop.depth, use, other):
+                return True
+    return any(
+        (use.writes or other.writes) and _meet(loop.depth, use, other)
+        for use in private
+        for other in others
+    )
+
+
+def _is_private(loop: For, use: Use) -> bool:
+    """Tell whether a use accumulates into what each thread or lane has on its own."""
+    return use.sums is not None and any(
+        operator is use.sums and symbol.name == use.array for operator, symbol in loop.reductions
+    )
+
+
+def _meet(depth: int, one: Use, two: Use) -> bool:
+    """Tell whether two uses meet in different iterations of the loop with `depth` around it."""
+    pairs = _seen(depth, one).apply_range(_seen(depth, two).reverse())
+    for position in range(depth):
+        pairs = pairs.equate(_IN, position, _OUT, position)
+    earlier = pairs.order_lt(_IN, depth, _OUT, depth)
+    later = pairs.order_gt(_IN, depth, _OUT, depth)
+    return not (earlier.is_empty() and later.is_empty())
+
+
+def _seen(depth: int, use: Use) -> isl.Map:
+    """Return `{ [outer iterators, iterator] -> element }`."""
+    inner = use.place.dim(_IN) - depth - 1
+    return use.place.project_out(_IN, depth + 1, inner).reset_tuple_id(_IN)
