@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polyopt.emit.stops import stop_at_faults
 from polyopt.errors import UsageError
 from polyopt.frontend import build
 from polyopt.frontend.infer import infer_types
 from polyopt.machine import Machine
-from polyopt.pipeline import compile_program
-from polyopt.targets import Options
 from tests.oracle.enumerate import NotCalled, enumerate_call
 from tests.oracle.run_source import TooLong
+from tests.oracle.unproven import loops_of
 from workloads import registry
 from workloads.workload import Workload
 
@@ -53,8 +51,7 @@ def test_loops_are_the_program(workload: Workload, form: str) -> None:
     except UsageError:
         pytest.skip("its types come with a call")
     program = build(function, types)
-    made = compile_program(program, Options(), SMALL)
-    loops = stop_at_faults(made.loops)
+    loops = loops_of(program, SMALL)
     for sizes in sizes_of(workload):
         args: list[Any] = list(workload.make(sizes, seed=3).values())
         try:

@@ -12,7 +12,6 @@ import pytest
 
 import polyopt as po
 from polyopt.emit.nodes import nested, with_nested
-from polyopt.emit.stops import stop_at_faults
 from polyopt.frontend import build
 from polyopt.frontend.infer import infer_types
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, Symbol, add, integer, rewrite
@@ -30,10 +29,9 @@ from polyopt.ir.loops import (
     SetLocal,
 )
 from polyopt.machine import Machine
-from polyopt.pipeline import compile_program
-from polyopt.targets import Options
 from tests.oracle.domains import holds, pieces_of, set_points
 from tests.oracle.enumerate import FindingKind, enumerate_call, enumerate_kernel
+from tests.oracle.unproven import loops_of
 
 SMALL = Machine(cores=2, vector_bytes=16, l1=512, l2=2048, l3=8192)
 Change = Callable[[Node], Node | None]
@@ -77,8 +75,7 @@ def padded(out: po.f64[:], x: po.f64[:], counts: po.i64[:]):
 
 def compiled(func: Callable[..., Any], schedule: str | None = None) -> Any:
     program = build(func, infer_types(func))
-    made = compile_program(program, Options(schedule=schedule), SMALL)
-    return program, stop_at_faults(made.loops)
+    return program, loops_of(program, SMALL, schedule)
 
 
 def vector(n: int, seed: int = 1) -> np.ndarray:
