@@ -11,6 +11,7 @@ import pytest
 
 from polyopt.emit import emit_c, optimize_loops
 from polyopt.emit.passes.faults import collect_faults
+from polyopt.emit.stops import stop_at_faults
 from polyopt.errors import KernelFault
 from polyopt.ir.expr import (
     Binary,
@@ -127,7 +128,7 @@ def kernel(*given, faults=(), library=()):
 
 def run_c(fn, arrays, params, symbols=None, flags=STRICT, times=1):
     """Run the emitted text on copies; return the status and the copies."""
-    source = emit_c(fn)
+    source = emit_c(stop_at_faults(fn))
     copies = {name: value.copy() for name, value in arrays.items()}
     given = arguments(source, copies, params, symbols or {})
     if source.params and source.params[-1].kind is CParamKind.LIBRARY:
