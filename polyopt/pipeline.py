@@ -34,6 +34,8 @@ from polyopt.transforms import parse_schedules, show_schedules
 
 LOWER_BUDGET = 10_000_000
 """isl operations that making a schedule's loops may take; a second is about three million."""
+LONGEST = 2_000_000
+"""Characters of C; a million takes a compiler minutes and gigabytes."""
 MANY = 3  # static control parts: of more, each may use a third of `MOST`
 MOST = 0.8  # of the time that is left, for what can be done without
 
@@ -132,12 +134,24 @@ def _compile(
     proven = stage("certificate", lambda: first_proven(program, forms))
     if options.schedule is None and proven.position == len(forms) - 1:
         schedules = tuple(map(_source, program.scops))
-    source = stage("emit", lambda: emit_c(proven.loops))
+    source = stage("emit", lambda: _emitted(proven.loops))
     dropped = tuple(dict.fromkeys(budget.dropped))
     return Compilation(
         settled, schedules, proven.loops, source, timings, dropped, budget.costs, program,
         proven.certificate,
     )  # fmt: skip
+
+
+def _emitted(loops: LoopFunction) -> Source:
+    """Return the C text; raises `BudgetError` PO0706 for one that no compiler ends with."""
+    source = emit_c(loops)
+    if len(source.text) > LONGEST:
+        raise BudgetError(
+            "PO0706",
+            f"`{loops.name}` would be {len(source.text)} characters of C, more than {LONGEST}",
+            hint="unroll less, tile fewer times, or split the function",
+        )
+    return source
 
 
 def _as_written(program: Program) -> LoopFunction:

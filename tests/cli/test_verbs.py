@@ -13,6 +13,8 @@ import time
 import numpy as np
 import pytest
 
+from polyopt.ir.budget import Budget
+
 DEMO = '''\
 import numpy as np
 
@@ -51,6 +53,14 @@ def shifted(a: po.f64["N"], b: po.f64["N+1"]):
 def reads_ahead(a):
     a[0] = a[2]
 '''
+
+
+def test_the_budget_of_a_command(polyopt, demo, monkeypatch):
+    asked = []
+    monkeypatch.setattr("polyopt.pipeline.Budget", lambda s: asked.append(s) or Budget(s))
+    assert polyopt("explain", f"{demo}:blur", "--budget", "33").code == 0
+    assert asked == [33.0]
+    assert polyopt("explain", f"{demo}:blur", "--budget", "0").code == 2
 
 
 @pytest.fixture

@@ -90,6 +90,11 @@ TOOLCHAIN: dict[str, Entry] = {
         "give it more time with `budget=` or POLYOPT_BUDGET, or compile a smaller function; if a "
         "claim is refuted, polyopt is wrong: please report the function",
     ),
+    "PO0706": Entry(
+        "the C text of a kernel is too long to be compiled",
+        "a schedule of ten tilings in one another",
+        "unroll less, tile fewer times, or split the function",
+    ),
     "PO0901": Entry("polyopt failed on its own account", "internal", _REPORT),
     "PO0902": Entry("an argument's value was asked for twice", "internal", _REPORT),
     "PO0903": Entry("a library function gave something unexpected", "internal", _REPORT),
