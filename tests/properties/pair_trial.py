@@ -123,7 +123,7 @@ def run_program(seed: int, number: int, compiled: bool = True) -> Trial:
         return trial
     for turn in range(SCHEDULES):
         draw = Random(f"{seed}/{number}/{turn}")
-        steps: list[str] = []
+        steps = [str(step) for step in starts[turn].trace]
         name = trial.place = f"k{number}_{turn}"
         try:
             loops = run_pair(case, starts[turn], draw, trial, steps, labels)
@@ -219,10 +219,14 @@ def take(
 
 
 def is_legal(labels: Labels, schedule: Schedule, step: Transform) -> bool:
-    """Tell whether enumeration finds nothing wrong with a step that changes the order."""
+    """Tell whether enumeration finds nothing wrong with a step that makes another order."""
     if isinstance(step, DataStep):
         return False
-    return labels.broken(step.rewrite(schedule.tree, schedule.scop)) is None
+    try:
+        tree = step.rewrite(schedule.tree, schedule.scop)
+    except BudgetError:
+        return False
+    return labels.broken(tree) is None
 
 
 def confirm_order(
