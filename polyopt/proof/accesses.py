@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Expr, Iter, Load, Symbol
 from polyopt.ir.scop import Access, AccessKind, Statement
 from polyopt.proof.affine import Frame, NotAffine
@@ -68,12 +69,15 @@ class Tagged:
 def touches(part: SourcePart, nest: Nest, runs: tuple[Tagged, ...]) -> tuple[Touch, ...]:
     """Return every access of every statement; raises `Unproven`."""
     copies = Copies(part, nest)
+    _check_own(part, nest)
     by_statement: dict[str, list[Tagged]] = {}
     for tagged in runs:
         by_statement.setdefault(tagged.statement.name, []).append(tagged)
     found = []
     for statement in part.statements:
         mine = by_statement.get(statement.name, [])
+        for tagged in mine:
+            _check_known(statement, tagged)
         reduces = _accumulator(statement)
         for access in (statement.write, *statement.reads):
             if access.array in part.unordered:
@@ -81,6 +85,21 @@ def touches(part: SourcePart, nest: Nest, runs: tuple[Tagged, ...]) -> tuple[Tou
             own = reduces and (access.array, access.index) == _cell(statement)
             found.append(_touch(part, copies, statement, access, mine, accumulates=own))
     return tuple(found)
+
+
+def _check_own(part: SourcePart, nest: Nest) -> None:
+    """Check that what is no instance of the source changes nothing but copies of its own."""
+    runs = nest.runs()
+    results = {_name(run.target) for run in runs if run.statement}
+    for run in runs:
+        name = _name(run.target)
+        if run.statement or run.is_declaration or name in part.unordered:
+            continue
+        if name not in nest.homes or name in results:
+            raise Unproven(name, "it is written by a copy that the source does not have")
+    for name, depth in nest.homes.items():
+        if part.array(name) is not None and (depth or not part.is_temporary(name)):
+            raise Unproven(name, "it is declared anew, which loses what it held")
 
 
 def _accumulator(statement: Statement) -> bool:
@@ -121,6 +140,14 @@ def _touch(
     return Touch(statement, access, relation.intersect_domain(domain), True, accumulates)
 
 
+def _check_known(statement: Statement, tagged: Tagged) -> None:
+    """Check that what a run reads elsewhere is among the reads of its statement."""
+    own = {(access.array, access.index) for access in statement.reads}
+    for moved in tagged.match.reads:
+        if (moved.load.array, moved.load.index) not in own:
+            raise Unproven(moved.load.array, f"{statement.name} has no such read")
+
+
 def _at_one_place(copies: Copies, found: list[tuple[Tagged, Load | Symbol]]) -> isl.Map | None:
     """Return instance -> place when it is one function of the instance for all runs."""
     indices = [copies.index(tagged, place) for tagged, place in found]
@@ -153,7 +180,7 @@ def _at_places(
             raise Unproven(access.array, f"{tagged.statement.name} keeps it in several places")
         kept = piece if kept is None else kept.union(piece)
     assert kept is not None
-    return kept.coalesce()
+    return coalesced(kept)
 
 
 def _moved(tagged: Tagged, access: Access) -> Moved | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Expr, Load, Symbol, walk
 from polyopt.ir.scop import Statement
 from polyopt.proof.affine import Frame, NotAffine
@@ -88,7 +89,7 @@ def check_instances(part: SourcePart, statement: Statement, runs: list[Placed]) 
         ran = _ran(placed)
         if not ran.is_injective():
             return _refuted(statement, "an instance runs in two iterations")
-        here = ran.range().intersect(defined).coalesce()
+        here = coalesced(ran.range().intersect(defined))
         for other in done:
             if not here.is_disjoint(other):
                 again = here.intersect(other)

@@ -7,11 +7,13 @@ walked once from the outside; a loop or a sequence orders pairs, those it leaves
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import islpy as isl
 
-from polyopt.ir.expr import Expr
+from polyopt.ir.affine import coalesced
+from polyopt.ir.expr import Expr, Iter, Load, walk
 from polyopt.ir.loops import LoopKind
 from polyopt.proof.accesses import Touch
 from polyopt.proof.instances import Placed
@@ -89,7 +91,7 @@ def conflicts(
                 kept = kept.union(pairs)
     if kept.is_empty():
         return Pairs(kept, sums)
-    return Pairs(kept.lex_lt_at_multi_union_pw_aff(part.times).coalesce(), sums)
+    return Pairs(coalesced(kept.lex_lt_at_multi_union_pw_aff(part.times)), sums)
 
 
 def _reads_and_writes(
@@ -143,23 +145,18 @@ class _Walk:
             found = next((f for p in body if (f := self.piece(p, pairs, fixed))), None)
             if found is None:
                 return None
-        before: isl.UnionSet | None = None
         sets = self.parts(body, fixed)
+        backwards = _backwards(pairs.kept, sets)
+        if backwards is not None:
+            return Conflict(backwards, "the order of statements", False)
         rough = self.parts(body, fixed, exact=False)
-        for own in sets:
-            if before is not None:
-                backwards = _within(pairs.kept, own, before)
-                if not backwards.is_empty():
-                    return Conflict(backwards, "the order of statements", False)
-            before = own if before is None else before.union(own)
         for piece, own, more in zip(body, sets, rough, strict=True):
             # a superset of the piece's pairs that has a simple form most often suffices
             found = self.piece(piece, pairs.inside(more), fixed)
             if found is not None:
                 inner = pairs.inside(own)
-                found = None if inner.is_empty else _Exact(self.space, self.places).piece(
-                    piece, inner, fixed
-                )
+                exact = _Exact(self.space, self.places)
+                found = None if inner.is_empty else exact.piece(piece, inner, fixed)
             if found is not None:
                 return found
         return None
@@ -207,7 +204,7 @@ class _Walk:
         if inside is None or loop.loop.kind in CONCURRENT:
             equal = pairs.equal(value)
         if loop.loop.kind in CONCURRENT:
-            private = {symbol.name for _, symbol in loop.loop.reductions}
+            private = self.private(loop)
             together = [(pairs.kept, equal.kept)]
             together += [(pairs.sums[a], equal.sums[a]) for a in pairs.sums if a not in private]
             for every, same in together:
@@ -217,6 +214,20 @@ class _Walk:
         if inside is None:
             return self.body(loop.body, equal, fixed)
         return self.body(loop.body, pairs.inside(inside), (*fixed, loop.loop.iter))
+
+    def private(self, loop: Loop) -> frozenset[str]:
+        """Return the arrays of which every iteration sums up one element on its own."""
+        inner = {loop.loop.iter} | {p.loop.iter for p in all_loops(loop.body)}
+        found = set()
+        for op, symbol in loop.loop.reductions:
+            own = [run for run in all_runs(loop.body) if _array(run) == symbol.name]
+            elements = {run.target for run in own}
+            names = {p.name for e in elements for p in walk(e) if isinstance(p, Iter)}
+            statements = [self.places[id(run)].quotients.statement for run in own if run.statement]
+            ops = {s.reduction.op if s.reduction is not None else None for s in statements}
+            if len(elements) == 1 and not names & inner and ops == {op}:
+                found.add(symbol.name)
+        return frozenset(found)
 
     def iteration(self, loop: Loop) -> isl.UnionSet | None:
         """Return the instances of one iteration, the iterator as a size; None: not known."""
@@ -256,8 +267,20 @@ class _Walk:
             one = run.back.project_out(
                 isl.dim_type.out, loop.depth + 1, count - loop.depth - 1
             ).project_out(isl.dim_type.out, 0, loop.depth)
-            result = result.union(isl.UnionMap.from_map(one.coalesce()))
-        return result.coalesce()
+            result = result.union(isl.UnionMap.from_map(coalesced(one)))
+        return coalesced(result)
+
+
+def all_loops(body: tuple[Piece, ...]) -> Iterator[Loop]:
+    """Yield the loops of a tree."""
+    for piece in body:
+        if isinstance(piece, Loop):
+            yield piece
+            yield from all_loops(piece.body)
+
+
+def _array(run: Run) -> str:
+    return run.target.array if isinstance(run.target, Load) else ""
 
 
 FIXED = "@"
@@ -275,7 +298,7 @@ def _at_fixed(run: Run, fixed: tuple[str, ...]) -> isl.Set:
             result = result.move_dims(isl.dim_type.param, end, isl.dim_type.in_, position, 1)
             result = result.set_dim_name(isl.dim_type.param, end, FIXED + name)
             dims.remove(name)
-    return result.range().coalesce()
+    return coalesced(result.range())
 
 
 def _by_statement(loop: Loop) -> dict[str, list[Run]]:
@@ -310,6 +333,18 @@ def _is_concurrent(body: tuple[Piece, ...]) -> bool:
         isinstance(piece, Loop) and (piece.loop.kind in CONCURRENT or _is_concurrent(piece.body))
         for piece in body
     )
+
+
+def _backwards(pairs: isl.UnionMap, sets: list[isl.UnionSet]) -> isl.UnionMap | None:
+    """Return pairs whose later instance is in an earlier one of `sets`, None if there are none."""
+    before: isl.UnionSet | None = None
+    for own in sets:
+        if before is not None:
+            found = _within(pairs, own, before)
+            if not found.is_empty():
+                return found
+        before = own if before is None else before.union(own)
+    return None
 
 
 def _within(pairs: isl.UnionMap, first: isl.UnionSet, second: isl.UnionSet) -> isl.UnionMap:

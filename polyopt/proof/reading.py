@@ -14,7 +14,8 @@ from typing import TypeAlias
 
 import islpy as isl
 
-from polyopt.ir.expr import Expr, Load, Symbol
+from polyopt.ir.affine import coalesced
+from polyopt.ir.expr import Expr, Load, Symbol, show
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -26,6 +27,7 @@ from polyopt.ir.loops import (
     If,
     SetLocal,
 )
+from polyopt.proof.elements import is_stable
 from polyopt.proof.paths import Path
 
 
@@ -46,6 +48,7 @@ class Run:
     instance: tuple[Expr, ...]
     path: Path
     number: int
+    is_declaration: bool = False
 
     @cached_property
     def instances(self) -> isl.Map:
@@ -61,7 +64,7 @@ class Run:
     @cached_property
     def executed(self) -> isl.Set:
         """The instances that may run: conditions on data are left out."""
-        return self.instances.range().coalesce()
+        return coalesced(self.instances.range())
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +117,8 @@ class _Reader:
                     depth = len(path.loops)
                     found.append(Loop(node, depth, self.body(node.body, inner)))
                 case If():
-                    found += self.body(node.then, path.into(node, 0))
-                    found += self.body(node.otherwise, path.into(node, 1))
+                    found += self.branch(node.then, path.into(node, 0), path)
+                    found += self.branch(node.otherwise, path.into(node, 1), path)
                 case Assign(target=Load() as target):
                     found.append(self.run(target, node, path))
                 case Declare() | SetLocal():
@@ -130,6 +133,13 @@ class _Reader:
                     raise Unreadable(type(node).__name__)
         return tuple(found)
 
+    def branch(self, body: Body, path: Path, outer: Path) -> tuple[Piece, ...]:
+        """Return a branch, whose conditions on data must hold until each run in it starts."""
+        for condition in path.data[len(outer.data) :]:
+            if not _is_lasting(condition, body, path):
+                raise Unreadable(f"{show(condition)} is tested, then changes before it counts")
+        return self.body(body, path)
+
     def home(self, name: str, path: Path) -> None:
         if name in self.homes:
             raise Unreadable(f"{name} is declared twice")
@@ -142,7 +152,24 @@ class _Reader:
             raise Unreadable(f"two loops around one statement have one name: {frame.dims}")
         if isinstance(target, Symbol) and target.lanes > 1:
             raise Unreadable(f"the vector {target.name} is kept over statements")
-        return Run(target, node.value, node.statement, node.instance, path, self.count)
+        declares = isinstance(node, Declare)
+        return Run(target, node.value, node.statement, node.instance, path, self.count, declares)
+
+
+def _is_lasting(condition: Expr, body: Body, path: Path) -> bool:
+    if not body or is_stable(condition, body, path):
+        return True
+    last = body[-1]
+    if not is_stable(condition, body[:-1], path):
+        return False
+    match last:
+        case Assign() | Declare() | SetLocal():
+            return True  # it computes its value before it changes anything
+        case If():
+            parts = enumerate((last.then, last.otherwise))
+            return all(_is_lasting(condition, part, path.into(last, n)) for n, part in parts)
+        case _:
+            return False
 
 
 def _is_counted(loop: For, inside: Path) -> bool:
