@@ -12,6 +12,8 @@ from pathlib import Path
 from tests.mutants.layers import Layer
 from tests.mutants.registry import MUTANTS, run, say
 
+QUICK = (Layer.PROOF, Layer.ENUMERATION, Layer.TEXT)  # asked whether they must see a mutant or not
+
 
 def main() -> int:
     """Print the table."""
@@ -26,7 +28,7 @@ def main() -> int:
         for layer in layers:
             if layer is Layer.RUN and mutant in ran:
                 wrong, right = ran[mutant]
-            elif layer in mutant.layers:
+            elif layer in mutant.layers or (layer in QUICK and mutant.case is not None):
                 wrong, right = (say(mutant, layer, wrong=w) for w in (True, False))
             else:
                 marks.append("")

@@ -110,15 +110,11 @@ def _elements(case: Case, array: Any, sizes: Sizes, rng: np.random.Generator) ->
 
 def make(case: Case, name: str) -> Made:
     """Compile `case`; its entry is called `name`."""
-    program = case.program()
+    plain = case.program()
+    signature = replace(plain.signature, name=name)
+    program = replace(plain, name=name, signature=signature)
     schedule = scheduled(program.scop, case.steps)
-    renewed = replace(
-        program,
-        parts=(schedule.scop,),
-        arrays=schedule.scop.arrays,
-        name=name,
-        signature=replace(program.signature, name=name),
-    )
+    renewed = replace(program, parts=(schedule.scop,), arrays=schedule.scop.arrays)
     loops = optimize_loops(lower(schedule, renewed), MACHINE, "strict")
     return Made(case, program, schedule, loops, emit_c(loops))
 

@@ -23,8 +23,6 @@ from tests.mutants.planting import Change
 PROMOTE = import_module("polyopt.emit.passes.promote")  # a function of the package has that name
 STORAGE = (Layer.PROOF, Layer.ENUMERATION, Layer.TEXT, Layer.RUN)
 
-PARTIAL = (Layer.ENUMERATION, Layer.TEXT, Layer.RUN)
-
 
 def _narrow(original: Any, emitter: BodyEmitter, node: DeclareArray) -> str:
     """Print rows of a local array one element too short."""
@@ -159,14 +157,14 @@ MUTANTS: tuple[Mutant, ...] = (
         24,
         "partial products start with zero",
         (Change(rfactor, "identity", _zero),),
-        PARTIAL,
+        STORAGE,
         Case("for i in range(N):\n  P[0] *= A[i]", "P[1]; A[N]", PARTS),
     ),
     Mutant(
         25,
         "every partial sum starts with the first value",
         (Change(rfactor, "_start", _twice),),
-        PARTIAL,
+        STORAGE,
         Case("for i in range(N):\n  P[0] += A[i]", "P[1]; A[N]", PARTS),
     ),
 )
