@@ -47,6 +47,7 @@ from polyopt.ir.loops import (
     Assign,
     Body,
     Break,
+    CallLibrary,
     Declare,
     DeclareArray,
     Fail,
@@ -61,6 +62,7 @@ from polyopt.ir.types import DType, Kind
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.nodes import (
+    all_nodes,
     expressions,
     own_expressions,
     reads,
@@ -162,6 +164,12 @@ def _contents(function: LoopFunction, start: _Place) -> dict[str, isl.Set]:
         for index in access.index
         for load in loads(index)
     }
+    wanted -= {
+        array.name
+        for node in all_nodes(function.body)
+        if isinstance(node, CallLibrary)
+        for array in node.outputs
+    }
     if not wanted:
         return {}
     finder = _Contents({a.name: a for a in function.arrays}, {})
@@ -230,7 +238,10 @@ class _Checker:
         frame = place.frame.inside(loop.iter)
         domain = isl.Set.align_params(place.domain.add_dims(isl.dim_type.set, 1), frame.space)
         lower, upper = map(self.unknowns.abstracted, (loop.lower, loop.upper))
-        for bound, make in ((lower, "at_least"), (upper, "below")):
+        changes, sets = written(loop.body), set_locals(loop.body)
+        for bound, own, make in ((lower, loop.lower, "at_least"), (upper, loop.upper, "below")):
+            if reads(own) & changes or symbols(own) & sets:
+                continue  # what the bound was, when the loop started, it need not be later
             frame, domain = self.wider(frame, domain, bound)
             try:
                 domain = domain.intersect(getattr(frame, make)(loop.iter, bound))

@@ -21,8 +21,8 @@ from polyopt.proof.accesses import Tagged, Unproven, touches
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.bounds import check_bounds
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
-from polyopt.proof.declarations import check_declarations, scalars_of
 from polyopt.proof.dataflow import check_dataflow
+from polyopt.proof.declarations import check_declarations, scalars_of
 from polyopt.proof.instances import Placed, check_instances, place
 from polyopt.proof.lanes import one_lane
 from polyopt.proof.naming import unhidden

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyopt.ir.expr import BinaryOp, Const
+from polyopt.ir.expr import BinaryOp, Const, Load
 from polyopt.ir.types import Kind
 from polyopt.proof.accesses import Unproven
 from polyopt.proof.affine import NotAffine
@@ -55,7 +55,7 @@ def _check(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> Iterator[
         if array is not None and not part.is_temporary(name) and name not in part.unordered:
             raise Unproven(name, "it is seen outside and declared in the loops")
     sums = Sums.of(part)
-    watched = _written(part, nest)
+    watched = _watched(part, nest, matches)
     theirs = source_events(part, sums, watched)
     found = LoopReader(part, nest, matches, sums, watched).read()
     outside = _outside(part, (*theirs, *found.events))
@@ -75,11 +75,12 @@ def _check(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> Iterator[
     yield Claim(ClaimKind.CONCURRENCY, "all loops", Verdict.PROVEN, "")
 
 
-def _written(part: SourcePart, nest: Nest) -> frozenset[str]:
-    """Return the arrays that the source or the loops write."""
+def _watched(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> frozenset[str]:
+    """Return the arrays that the source or the loops write, or read from elsewhere."""
     ours = {s.target.array for s in part.statements}
-    theirs = {getattr(r.target, "array", getattr(r.target, "name", "")) for r in nest.runs()}
-    return frozenset(ours | theirs)
+    theirs = {r.target.array if isinstance(r.target, Load) else r.target.name for r in nest.runs()}
+    moved = {read.load.array for match in matches.values() for read in match.reads}
+    return frozenset(ours | theirs | moved)
 
 
 def _outside(part: SourcePart, events: Iterable[Event]) -> dict[str, isl.Set]:

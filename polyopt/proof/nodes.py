@@ -10,9 +10,12 @@ from dataclasses import replace
 
 from polyopt.ir.expr import Expr, Load, Symbol, VectorLoad, rewrite, walk
 from polyopt.ir.loops import (
+    AllocateArray,
     Assign,
     Body,
+    CallLibrary,
     Declare,
+    DeclareArray,
     For,
     If,
     Node,
@@ -83,8 +86,21 @@ def symbols(expr: Expr) -> frozenset[str]:
 
 
 def written(body: Body) -> frozenset[str]:
-    """Return the arrays that assignments write."""
-    return frozenset(n.target.array for n in all_nodes(body) if isinstance(n, Assign))
+    """Return the arrays that may hold other values after `body`."""
+    return frozenset(name for node in all_nodes(body) for name in own_written(node))
+
+
+def own_written(node: Node) -> tuple[str, ...]:
+    """Return the arrays that a node itself may change."""
+    match node:
+        case Assign():
+            return (node.target.array,)
+        case AllocateArray() | DeclareArray():
+            return (node.array.name,)
+        case CallLibrary():
+            return tuple(array.name for array in node.outputs)
+        case _:
+            return ()
 
 
 def set_locals(body: Body) -> frozenset[str]:

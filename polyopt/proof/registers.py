@@ -8,7 +8,7 @@ replaced by what it copies only where nothing in between can write that; others 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 
@@ -20,20 +20,20 @@ from polyopt.ir.expr import (
     CompareOp,
     Const,
     Expr,
-    Linear,
+    Iter,
     Load,
     Symbol,
     VectorLoad,
-    linear,
     rewrite,
     walk,
 )
 from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopKind, Node, SetLocal
-from polyopt.proof.affine import NotAffine
+from polyopt.proof.elements import Access, is_stable
 from polyopt.proof.nodes import (
     bodies,
     changed,
     own_expressions,
+    own_written,
     reads,
     set_locals,
     symbols,
@@ -70,10 +70,10 @@ def without_registers(body: Body, path: Path, keep: frozenset[str]) -> Body:
     sums = [r for r in registers if r[1].name in set_again]
     body, gone = _in_place(sums, body, path)
     body = _inlined([r for r in registers if r[1].name not in set_again], body, path, gone)
-    return _all_scattered(body, keep)
+    return _all_scattered(body, path, keep)
 
 
-def _all_scattered(body: Body, keep: frozenset[str]) -> Body:
+def _all_scattered(body: Body, path: Path, keep: frozenset[str]) -> Body:
     """Return `body` with flags that collect conditions as assignments under these conditions."""
     done: list[Node] = []
     rest = list(body)
@@ -81,7 +81,7 @@ def _all_scattered(body: Body, keep: frozenset[str]) -> Body:
         node = rest.pop(0)
         if isinstance(node, Declare) and not node.statement and node.name not in keep:
             is_flag = isinstance(node.value, Const) and not node.value.value
-            after = _scattered(node, tuple(rest)) if is_flag else None
+            after = _scattered(node, tuple(rest), path) if is_flag else None
             if after is not None:
                 rest = list(after)
                 continue
@@ -111,7 +111,7 @@ def _inlined(
         if reads(value) & changes or symbols(value) & sets:
             later = body[position + 1 :]
             last = max((n for n, node in enumerate(later) if uses(node, local.name)), default=-1)
-            if not _is_stable(value, later[: last + 1], path):
+            if not is_stable(value, later[: last + 1], path):
                 continue
         values[local.name] = value
     kept = [
@@ -120,22 +120,6 @@ def _inlined(
         if position not in gone and not (isinstance(node, Declare) and node.name in values)
     ]
     return tuple(changed(node, rule) for node in kept) if values else tuple(kept)
-
-
-def _is_stable(value: Expr, span: Body, path: Path) -> bool:
-    """Tell whether nothing in `span` changes what `value` reads."""
-    if symbols(value) & set_locals(span):
-        return False
-    for cell in (p for p in walk(value) if isinstance(p, Load | VectorLoad)):
-        if cell.array not in written(span):
-            continue
-        own = Access.of(cell)
-        for node, inner in with_paths(span, path):
-            if not isinstance(node, Assign) or node.target.array != cell.array:
-                continue
-            if not own.is_apart(Access.of(node.target), inner):
-                return False
-    return True
 
 
 # -- an accumulator ----------------------------------------------------------------------------
@@ -281,7 +265,7 @@ def _only_own(node: Node, rule: object) -> Node:
 # -- collected conditions ----------------------------------------------------------------------
 
 
-def _scattered(local: Declare, rest: Body) -> Body | None:
+def _scattered(local: Declare, rest: Body, path: Path) -> Body | None:
     """Return `rest` with each `flag |= condition` as the assignment the flag decides on later."""
     end = next((n for n, node in enumerate(rest) if _tests(node, local.name)), None)
     if end is None or any(uses(node, local.name) for node in rest[end + 1 :]):
@@ -293,10 +277,29 @@ def _scattered(local: Declare, rest: Body) -> Body | None:
         return None
     if not all(_is_combined(node, local.name) for node in rest[:end]):
         return None
+    if not _is_free(assign, rest[:end], path):
+        return None
     found = tuple(_noting(node, local.name, assign) for node in rest[:end])
     if any(uses(node, local.name) for node in found):
         return None
     return (*found, *rest[end + 1 :])
+
+
+def _is_free(assign: Assign, span: Body, path: Path) -> bool:
+    """Tell whether `assign` means the same anywhere in `span`: its element is not used there."""
+    if any(isinstance(p, Iter | Load | Symbol) for i in assign.target.index for p in walk(i)):
+        return False
+    own = Access.of(assign.target)
+    name = own.place.array
+    for node, inner in with_paths(span, path):
+        if isinstance(node, Assign) and (node.target, node.value) == (assign.target, assign.value):
+            continue
+        if not isinstance(node, Assign) and name in own_written(node):
+            return False
+        places = [p for p in _accesses(node) if p.array == name]
+        if not all(own.is_apart(Access.of(p), inner) for p in places):
+            return False
+    return True
 
 
 def _tests(node: Node, name: str) -> bool:
@@ -331,52 +334,3 @@ def _noting(node: Node, name: str, assign: Assign) -> Node:
             pass
     inner = tuple(tuple(_noting(n, name, assign) for n in part) for part in bodies(node))
     return with_bodies(node, inner)
-
-
-# -- elements apart ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Access:
-    """An access, its subscripts as sums: (terms, constant) each."""
-
-    place: Load | VectorLoad
-    index: tuple[Linear, ...]
-
-    @staticmethod
-    def of(place: Load | VectorLoad) -> Access:
-        """Return the access of `place`."""
-        return Access(place, tuple(map(linear, place.index)))
-
-    def width(self, position: int) -> int:
-        """Return how many subscripts it has in dimension `position`."""
-        is_last = position == len(self.index) - 1
-        return self.place.lanes if is_last and isinstance(self.place, VectorLoad) else 1
-
-    def is_apart(self, other: Access, there: Path) -> bool:
-        """Tell whether this element is none of `other`'s, at any iteration of `there`.
-
-        The iterators in this one's subscripts have the same values for both.
-        """
-        for position, (one, two) in enumerate(zip(self.index, other.index, strict=True)):
-            if one.terms != two.terms and dict(one.terms) != dict(two.terms):
-                continue
-            distance = two.constant - one.constant
-            if distance >= self.width(position) or -distance >= other.width(position):
-                return True
-        if self.index == other.index:
-            return False
-        return self._never_meet(other, there)
-
-    def _never_meet(self, other: Access, there: Path) -> bool:
-        frame, meeting = there.frame, there.domain
-        subscripts = zip(self.place.index, other.place.index, strict=True)
-        for position, (one, two) in enumerate(subscripts):
-            try:
-                distance = frame.pw(two).sub(frame.pw(one))
-            except NotAffine:
-                continue
-            below = isl.PwAff.from_aff(frame.constant(self.width(position)))
-            above = isl.PwAff.from_aff(frame.constant(-other.width(position)))
-            meeting = meeting.intersect(distance.lt_set(below)).intersect(distance.gt_set(above))
-        return bool(meeting.is_empty())

@@ -25,7 +25,6 @@ from polyopt.ir.expr import (
     integer,
     loads,
     walk,
-    rewrite,
 )
 from polyopt.ir.scop import Access, AccessKind, Statement
 from polyopt.ir.types import DType

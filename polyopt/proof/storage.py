@@ -36,27 +36,50 @@ def check_storage(
     part: SourcePart, nest: Nest, runs: tuple[Tagged, ...], found: tuple[Touch, ...]
 ) -> Storage:
     """Return whether each array that moved keeps its dataflow."""
-    moved = dict.fromkeys(t.access.array for t in found if t.is_moved)
     claims: list[Claim] = []
     settled: set[str] = set()
-    for array in moved:
-        touches = [t for t in found if t.access.array == array]
-        if not part.is_temporary(array):
-            claims.append(_open(array, "its elements are seen after the part"))
-        elif not all(t.is_moved for t in touches):
-            claims.append(_open(array, "only some of its accesses moved"))
+    for arrays in _sharing(found):
+        touches = [t for t in found if t.access.array in arrays]
+        name = ", ".join(arrays)
+        if not all(map(part.is_temporary, arrays)):
+            claims.append(_open(name, "its elements are seen after the part"))
+        elif any(t.access.array in _moved(found) and not t.is_moved for t in touches):
+            claims.append(_open(name, "only some of its accesses moved"))
         else:
             source = _flow(part, touches, moved=False, times=None)
             if not _flow(part, touches, moved=True, times=None).is_equal(source):
                 times = _times(part, nest, runs, {t.statement.name for t in touches})
                 if not _flow(part, touches, moved=True, times=times).is_equal(source):
                     reason = "a value is overwritten before it is read"
-                    claim = Claim(ClaimKind.STORAGE, array, Verdict.REFUTED, str(source), reason)
+                    claim = Claim(ClaimKind.STORAGE, name, Verdict.REFUTED, str(source), reason)
                     claims.append(claim)
                     continue
-                settled.add(array)
-            claims.append(Claim(ClaimKind.STORAGE, array, Verdict.PROVEN, str(source)))
+                settled.update(arrays)
+            claims.append(Claim(ClaimKind.STORAGE, name, Verdict.PROVEN, str(source)))
     return Storage(tuple(claims), frozenset(settled))
+
+
+def _moved(found: tuple[Touch, ...]) -> dict[str, None]:
+    """Return the arrays of which some access moved, in order."""
+    return dict.fromkeys(touch.access.array for touch in found if touch.is_moved)
+
+
+def _sharing(found: tuple[Touch, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the arrays that moved, those together that the loops keep in one storage."""
+    arrays: dict[str, set[str]] = {}  # storage -> the source's arrays in it
+    for touch in found:
+        home = touch.relation.get_tuple_name(isl.dim_type.out)
+        arrays.setdefault(str(home), set()).add(touch.access.array)
+    left = list(_moved(found))
+    while left:
+        group = {left[0]}
+        while True:
+            more = group.union(*(held for held in arrays.values() if held & group))
+            if more == group:
+                break
+            group = more
+        yield tuple(sorted(group))
+        left = [array for array in left if array not in group]
 
 
 def _open(array: str, reason: str) -> Claim:

@@ -26,11 +26,12 @@ from polyopt.ir.expr import (
     show,
     walk,
 )
-from polyopt.ir.loops import Assign, Body, For, If, LoopFunction
+from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, SetLocal
 from polyopt.ir.source import LARGEST_SIZE, SizeOf
 from polyopt.ir.types import DType
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.nodes import bodies, own_expressions
+from polyopt.proof.nodes import bodies, own_expressions, set_locals
+from polyopt.proof.paths import conjuncts
 
 LEAST, MOST = -(2**63), 2**63 - 1
 
@@ -56,7 +57,7 @@ def check_widths(function: LoopFunction, bound: tuple[str, ...]) -> Claim:
     known |= dict.fromkeys(sizes & set(known), _Interval(0, LARGEST_SIZE))
     formula = f"sizes of -{LARGEST_SIZE} to {LARGEST_SIZE}"
     try:
-        _body(function.body, known)
+        _body(function.body, known, set_locals(function.body))
     except _TooWide as error:
         return Claim(
             ClaimKind.WIDTH, "index arithmetic", Verdict.OPEN, formula, f"{error} may overflow"
@@ -64,21 +65,35 @@ def check_widths(function: LoopFunction, bound: tuple[str, ...]) -> Claim:
     return Claim(ClaimKind.WIDTH, "index arithmetic", Verdict.PROVEN, formula)
 
 
-def _body(body: Body, known: Mapping[str, _Interval]) -> None:
+def _body(body: Body, known: Mapping[str, _Interval], sets: frozenset[str]) -> None:
     for node in body:
         for expr in own_expressions(node):
             if isinstance(node, For):
                 _interval(expr, known)
-            elif isinstance(node, If) and not any(map(_is_data, walk(expr))):
-                _condition(expr, known)
+            elif isinstance(node, If):
+                _conditions(expr, known)
             else:
                 _visit(expr, known)
         if isinstance(node, Assign):
             for subscript in node.target.index:
                 _interval(subscript, known)
+        if isinstance(node, Declare | SetLocal) and not node.statement:
+            known = _after(node, known, sets)
         inner = _inside(node, known) if isinstance(node, For) else known
         for part in bodies(node):
-            _body(part, inner)
+            _body(part, inner, sets)
+
+
+def _after(
+    node: Declare | SetLocal, known: Mapping[str, _Interval], sets: frozenset[str]
+) -> Mapping[str, _Interval]:
+    """Return what is known after a local of the loops' own was set."""
+    if node.dtype is not DType.INT64 or node.lanes != 1:
+        return known
+    value = _interval(node.value, known)
+    if value is None or node.name in sets:
+        return known
+    return {**known, node.name: value}
 
 
 def _inside(loop: For, known: Mapping[str, _Interval]) -> Mapping[str, _Interval]:
@@ -93,6 +108,15 @@ def _inside(loop: For, known: Mapping[str, _Interval]) -> Mapping[str, _Interval
     return inner
 
 
+def _conditions(expr: Expr, known: Mapping[str, _Interval]) -> None:
+    """Check a condition: the parts of it that are on indices alone, and subscripts elsewhere."""
+    for part in conjuncts(expr):
+        if any(isinstance(p, Load | VectorLoad) for p in walk(part)):
+            _visit(part, known)
+        else:
+            _condition(part, known)
+
+
 def _condition(expr: Expr, known: Mapping[str, _Interval]) -> None:
     """Check the sides of the comparisons in a condition on sizes and iterators."""
     if expr.dtype is DType.INT64:
@@ -100,10 +124,6 @@ def _condition(expr: Expr, known: Mapping[str, _Interval]) -> None:
         return
     for part in children(expr):
         _condition(part, known)
-
-
-def _is_data(part: Expr) -> bool:
-    return isinstance(part, Load | VectorLoad | Symbol)
 
 
 def _visit(expr: Expr, known: Mapping[str, _Interval]) -> None:

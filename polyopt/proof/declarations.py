@@ -1,0 +1,169 @@
+"""Names mean in the loops what they mean in the program.
+
+In: the program, the loops with no name hidden.  Out: one claim: the same signature, sizes and
+arrays of the caller; every access has its array's type and rank, every local its declared type.
+Nothing but storage that the loops declare themselves may differ from the program's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
+from polyopt.ir.loops import (
+    AllocateArray,
+    Assign,
+    Body,
+    Declare,
+    DeclareArray,
+    For,
+    LoopFunction,
+    Node,
+    SetLocal,
+)
+from polyopt.ir.program import Program
+from polyopt.ir.scop import Array, Role
+from polyopt.ir.source import ScalarArg
+from polyopt.ir.types import DType
+from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.nodes import bodies, own_expressions
+
+
+class _Differs(Exception):
+    """A name means something else; `subject` is the name."""
+
+    def __init__(self, subject: str, reason: str) -> None:
+        super().__init__(f"{subject}: {reason}")
+        self.subject = subject
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The names at a place: arrays, locals with type and lanes, sizes and iterators."""
+
+    arrays: dict[str, Array]
+    locals: dict[str, tuple[DType, int]]
+    scalars: dict[str, DType]
+    integers: frozenset[str]
+
+    def with_array(self, array: Array) -> _Scope:
+        """Return the scope after an array was declared."""
+        return replace(self, arrays={**self.arrays, array.name: array})
+
+    def with_local(self, node: Declare) -> _Scope:
+        """Return the scope after a local was declared."""
+        if node.name in self.scalars:
+            raise _Differs(node.name, "a local hides an argument")
+        kind = {**self.locals, node.name: (node.dtype, node.lanes)}
+        return replace(self, locals=kind, integers=self.integers | {node.name})
+
+    def with_iterator(self, name: str) -> _Scope:
+        """Return the scope inside a loop."""
+        return replace(self, integers=self.integers | {name})
+
+
+def scalars_of(program: Program) -> dict[str, DType]:
+    """Return the numbers a call passes that are no sizes, by their names in the loops."""
+    arguments = program.signature.arguments
+    return {a.symbol: a.dtype for a in arguments if isinstance(a, ScalarArg) and not a.is_param}
+
+
+def check_declarations(program: Program, function: LoopFunction) -> Claim:
+    """Return whether names mean the same in `function`, none of whose names is hidden."""
+    subject = "names and types"
+    try:
+        _check_interface(program, function)
+        arrays = {array.name: array for array in function.arrays}
+        start = _Scope(arrays, {}, scalars_of(program), frozenset(function.params))
+        _body(function.body, start)
+    except _Differs as error:
+        return Claim(ClaimKind.CONTROL, error.subject, Verdict.REFUTED, "", error.reason)
+    return Claim(ClaimKind.CONTROL, subject, Verdict.PROVEN, "")
+
+
+def _check_interface(program: Program, function: LoopFunction) -> None:
+    signature = program.signature
+    if function.signature != signature:
+        raise _Differs(function.name, "it has another signature")
+    sizes = {s.param for s in (*signature.sizes, *signature.computed, *signature.starts)}
+    if not set(function.params) <= sizes:
+        raise _Differs(", ".join(sorted(set(function.params) - sizes)), "no call gives this size")
+    if function.contract:
+        raise _Differs(function.name, "its arithmetic may be contracted everywhere")
+    found = {array.name: array for array in function.arrays}
+    if len(found) != len(function.arrays):
+        raise _Differs(function.name, "two arrays have one name")
+    wanted = {array.name: array for array in program.arrays}
+    for name, array in wanted.items():
+        if array.role is not Role.TEMP and found.get(name) != array:
+            raise _Differs(name, "the program has another array of this name")
+    for name, array in found.items():
+        if array.role is not Role.TEMP and name not in wanted:
+            raise _Differs(name, "the program has no such array")
+
+
+def _body(body: Body, scope: _Scope) -> None:
+    for node in body:
+        for expr in (*own_expressions(node), *_set(node)):
+            for part in walk(expr):
+                _check(part, scope)
+        _check_set(node, scope)
+        match node:
+            case For():
+                for _, symbol in node.reductions:
+                    _check(symbol, scope)
+                inner = scope.with_iterator(node.iter)
+            case Declare():
+                scope = inner = scope.with_local(node)
+            case DeclareArray() | AllocateArray():
+                scope = inner = scope.with_array(node.array)
+            case _:
+                inner = scope
+        for below in bodies(node):
+            _body(below, inner)
+
+
+def _set(node: Node) -> Iterator[Expr]:
+    """Yield what a node sets, as expressions."""
+    match node:
+        case Assign():
+            yield node.target
+        case SetLocal():
+            yield Symbol(node.name, node.dtype, node.lanes)
+        case _:
+            pass
+
+
+def _check_set(node: Node, scope: _Scope) -> None:
+    """Check that what is set keeps its value: a local or an element of the value's type."""
+    match node:
+        case SetLocal() if node.name not in scope.locals:
+            raise _Differs(node.name, "it is set, but it is no local")
+        case SetLocal() | Declare() if node.value.dtype is not node.dtype:
+            raise _Differs(node.name, "its value has another type")
+        case Assign() if node.value.dtype is not node.target.dtype:
+            raise _Differs(node.target.array, "its value has another type")
+        case _:
+            pass
+
+
+def _check(part: Expr, scope: _Scope) -> None:
+    match part:
+        case Load() | VectorLoad():
+            array = scope.arrays.get(part.array)
+            if array is None:
+                raise _Differs(part.array, "there is no such array here")
+            if array.dtype is not part.dtype or len(array.shape) != len(part.index):
+                raise _Differs(part.array, "an access has another type or rank")
+        case Symbol():
+            declared = scope.locals.get(part.name)
+            known = declared or (scope.scalars.get(part.name), 1)
+            if known != (part.dtype, part.lanes):
+                raise _Differs(part.name, "there is no such local here, or of another type")
+        case Iter() | Param():
+            if part.name not in scope.integers:
+                raise _Differs(part.name, "there is no such number here")
+        case _:
+            pass

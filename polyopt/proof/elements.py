@@ -1,0 +1,80 @@
+"""Whether two accesses may go to one element, and whether a value stays what it is.
+
+In: accesses with the iterations around them.  Out: True only where it is certain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyopt.ir.expr import Expr, Linear, Load, VectorLoad, linear, walk
+from polyopt.ir.loops import Assign, Body
+from polyopt.proof.affine import NotAffine
+from polyopt.proof.nodes import own_written, set_locals, symbols, written
+from polyopt.proof.paths import Path, with_paths
+
+
+def is_stable(value: Expr, span: Body, path: Path) -> bool:
+    """Tell whether nothing in `span` changes what `value` reads."""
+    if symbols(value) & set_locals(span):
+        return False
+    for cell in (p for p in walk(value) if isinstance(p, Load | VectorLoad)):
+        if cell.array not in written(span):
+            continue
+        own = Access.of(cell)
+        for node, inner in with_paths(span, path):
+            if cell.array not in own_written(node):
+                continue
+            if not isinstance(node, Assign):
+                return False
+            if not own.is_apart(Access.of(node.target), inner):
+                return False
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """An access, its subscripts as sums: (terms, constant) each."""
+
+    place: Load | VectorLoad
+    index: tuple[Linear, ...]
+
+    @staticmethod
+    def of(place: Load | VectorLoad) -> Access:
+        """Return the access of `place`."""
+        return Access(place, tuple(map(linear, place.index)))
+
+    def width(self, position: int) -> int:
+        """Return how many subscripts it has in dimension `position`."""
+        is_last = position == len(self.index) - 1
+        return self.place.lanes if is_last and isinstance(self.place, VectorLoad) else 1
+
+    def is_apart(self, other: Access, there: Path) -> bool:
+        """Tell whether this element is none of `other`'s, at any iteration of `there`.
+
+        The iterators in this one's subscripts have the same values for both.
+        """
+        for position, (one, two) in enumerate(zip(self.index, other.index, strict=True)):
+            if one.terms != two.terms and dict(one.terms) != dict(two.terms):
+                continue
+            distance = two.constant - one.constant
+            if distance >= self.width(position) or -distance >= other.width(position):
+                return True
+        if self.index == other.index:
+            return False
+        return self._never_meet(other, there)
+
+    def _never_meet(self, other: Access, there: Path) -> bool:
+        frame, meeting = there.frame, there.domain
+        subscripts = zip(self.place.index, other.place.index, strict=True)
+        for position, (one, two) in enumerate(subscripts):
+            try:
+                distance = frame.pw(two).sub(frame.pw(one))
+            except NotAffine:
+                continue
+            below = isl.PwAff.from_aff(frame.constant(self.width(position)))
+            above = isl.PwAff.from_aff(frame.constant(-other.width(position)))
+            meeting = meeting.intersect(distance.lt_set(below)).intersect(distance.gt_set(above))
+        return bool(meeting.is_empty())
