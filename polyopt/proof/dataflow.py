@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import islpy as isl
+import numpy as np
 
 from polyopt.ir.expr import BinaryOp, Const, Load
 from polyopt.ir.types import Kind
@@ -240,8 +241,6 @@ class _Values:
 
 def _is_identity(operator: BinaryOp, start: Const) -> bool:
     """Tell whether `start op x` is `x` but for the sign of a zero."""
-    import numpy as np
-
     value, kind = start.value, start.dtype.kind
     is_integer = kind in (Kind.SIGNED, Kind.UNSIGNED)
     match operator:

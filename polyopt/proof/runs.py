@@ -159,9 +159,10 @@ class LoopReader:
             tag = run.instances
             if not access.exact:
                 self.found.events[-1] = self.found.events[-1].each_element()
-                same = isl.Map.identity(place.range().get_space().map_from_set())
-                wide = tag.reset_tuple_id(_OUT).flat_product(same.reset_tuple_id(_IN).reset_tuple_id(_OUT))
-                tag = wide.intersect_domain(self.found.events[-1].access.domain().reset_tuple_id())
+                same = isl.Set.universe(place.range().get_space()).reset_tuple_id().identity()
+                tag = tag.reset_tuple_id(_OUT).flat_product(same)
+                reached = self.found.events[-1].access.domain()
+                tag = tag.intersect_domain(reached.reset_tuple_id())
             tag = tag.set_tuple_name(_IN, name).set_tuple_name(_OUT, theirs)
             self.found.reads.append(tag)
 
@@ -189,8 +190,10 @@ class LoopReader:
         if run.path.data:
             joined, is_copy, value = None, False, None
         operator = joined[0] if joined is not None else None
-        self.add(run, name, target, Effect.WRITE if joined is None else Effect.ACCUMULATE, operator)
-        link = target.domain().identity().set_tuple_name(_IN, name).set_tuple_name(_OUT, f"{name}:1")
+        effect = Effect.WRITE if joined is None else Effect.ACCUMULATE
+        self.add(run, name, target, effect, operator)
+        link = target.domain().identity().set_tuple_name(_IN, name)
+        link = link.set_tuple_name(_OUT, f"{name}:1")
         if joined is not None:
             self.found.uses.append(Use(run, target, False, operator))
             self.single(run, joined[1])
@@ -292,7 +295,8 @@ def _tested(runs: tuple[Run, ...], times: dict[Run, Time]) -> dict[int, tuple[Ti
             if isinstance(path.steps[-1], Holds) and len(path.data) > len(path.outer.data):
                 inside = times[run][: 2 * len(path.loops) + 1]
                 last = inside[-1]
-                assert isinstance(last, Const) and isinstance(last.value, int)
+                assert isinstance(last, Const)
+                assert isinstance(last.value, int)
                 before = (*inside[:-1], integer(last.value - 1))
                 mine.append(first.setdefault(id(path), before))
             path = path.outer

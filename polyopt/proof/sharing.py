@@ -17,9 +17,7 @@ from polyopt.proof.runs import Use
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
 
-def find_shared(
-    nest: Nest, uses: list[Use], unordered: frozenset[str]
-) -> tuple[str, str] | None:
+def find_shared(nest: Nest, uses: list[Use], unordered: frozenset[str]) -> tuple[str, str] | None:
     """Return the iterator of a loop whose iterations conflict on an array, or None."""
     for loop in _concurrent(nest.body):
         runs = {id(run) for run in all_runs(loop.body)}
