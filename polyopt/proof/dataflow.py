@@ -66,8 +66,8 @@ def _check(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> Iterator[
     yield from _check_instances(part, nest)
     values = _Values(part, found, loops, sums, tuple(outside))
     values.check(source)
-    for name in sorted({event.array for event in found.events}):
-        yield Claim(ClaimKind.STORAGE, name, Verdict.PROVEN, "")
+    for storage in sorted({event.array for event in found.events}):
+        yield Claim(ClaimKind.STORAGE, storage, Verdict.PROVEN, "")
     yield Claim(ClaimKind.ORDER, "all reads", Verdict.PROVEN, str(source.entries))
     shared = find_shared(nest, found.uses, part.unordered)
     if shared is not None:
