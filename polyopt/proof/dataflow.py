@@ -71,8 +71,8 @@ def _check(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> Iterator[
     yield Claim(ClaimKind.ORDER, "all reads", Verdict.PROVEN, str(source.entries))
     shared = find_shared(nest, found.uses, part.unordered)
     if shared is not None:
-        loop, array = shared
-        raise Broken(ClaimKind.CONCURRENCY, f"loop {loop}", f"iterations share {array}")
+        loop, element = shared
+        raise Broken(ClaimKind.CONCURRENCY, f"loop {loop}", f"iterations share {element}")
     yield Claim(ClaimKind.CONCURRENCY, "all loops", Verdict.PROVEN, "")
 
 
