@@ -189,6 +189,8 @@ class Flow:
 
     def _sources(self, sink: isl.UnionMap, array: str, order: isl.UnionMap) -> Sources:
         must, may = self.musts.get(array, self.empty), self.mays.get(array, self.empty)
+        if any(map(_has_steps, (sink, must, may, order))):
+            return _unhidden(sink, must, may, order)
         info = isl.UnionAccessInfo.from_sink(sink)
         info = info.set_must_source(must).set_may_source(may).set_schedule_map(order)
         try:
@@ -203,7 +205,9 @@ class Flow:
 def _unhidden(
     sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap, order: isl.UnionMap
 ) -> Sources:
-    """Return what `compute_flow` means, for the loops with steps on which it fails."""
+    """Return what `compute_flow` means, for loops with steps: it fails on some, and is wrong on
+    others, where it leaves out last writes.
+    """
 
     def ordered(pairs: isl.UnionMap) -> isl.UnionMap:
         return pairs.intersect(order.lex_lt_union_map(order))
@@ -213,6 +217,16 @@ def _unhidden(
     later = ordered(must.apply_range(sink.reverse()))
     hidden = ordered(sources.apply_range(must.reverse())).apply_range(later)
     return Sources(pairs.subtract(hidden), sink.subtract_domain(later.range()))
+
+
+def _has_steps(value: isl.UnionMap) -> bool:
+    """Tell whether a relation speaks of remainders."""
+    found: list[isl.Map] = []
+    value.foreach_map(found.append)
+    parts: list[isl.BasicMap] = []
+    for one in found:
+        one.foreach_basic_map(parts.append)
+    return any(part.dim(isl.dim_type.div) for part in parts)
 
 
 def _after(order: isl.UnionMap, first: int) -> isl.UnionMap:

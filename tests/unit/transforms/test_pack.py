@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from polyopt.emit.lower import lower
@@ -10,7 +12,9 @@ from polyopt.schedule import source_schedule
 from polyopt.transforms import Interchange, Pack, Parallelize, Tile, Vectorize
 from tests import scops
 from tests.checks import assert_computes, assert_round_trip, story
+from tests.oracle.hashed import hashed
 from tests.oracle.program import as_program
+from tests.properties.schedules import check_schedule
 from tests.reading import read
 from tests.unit.transforms import data_programs
 from tests.unit.transforms.refusing import refused
@@ -96,6 +100,24 @@ def test_loops_of_one_iteration():
     )
     assert_computes(scop, Pack("A", "i"))
     assert_computes(scop, Tile("L0", (1, 4)), Pack("A", "L0.tile[0]"))
+
+
+def test_loops_with_steps():
+    """isl's flow analysis leaves out last writes here."""
+    scop = read(
+        """
+        for i in range(0, M, 3):
+            for j in range(M - 1, i, -1):
+                B[i] = 1 + B[N + M - i + 9]
+                B[i + 1] = 1 + A[0]
+        """,
+        "A[1]; B[2 * N + 2 * M + 20]",
+        "N M",
+        least=3,
+    )
+    mixed = hashed(scop)
+    schedule = source_schedule(mixed).apply(Pack("B", "j"))
+    check_schedule(mixed, schedule, [{"N": 3, "M": 5}, {"N": 4, "M": 8}], Random(5))
 
 
 def test_iterations_share_memory_unless_they_run_together():
