@@ -155,7 +155,8 @@ def finish(b: Builder, rename: Renaming, found: Alive, params: tuple[str, ...]) 
     )
     drafts = [renamed_draft(rename, draft) for draft in found.drafts]
     marks = [renamed_mark(rename, mark) for mark in found.marks]
-    buffers = [buffer for buffer in b.buffers if _is_used(buffer, drafts, marks)]
+    used = _used(drafts, marks)
+    buffers = [x for x in b.buffers if x.argument is not None or x.returned or x.name in used]
     written = {draft.target.array for draft in drafts}
     written |= {a for m in marks if isinstance(m.what, Invocation) for a in m.what.outputs}
     arrays = tuple(
@@ -256,15 +257,11 @@ def _statement(name: str, draft: Draft, piece: Piece) -> Statement:
     )
 
 
-def _is_used(buffer: Buffer, drafts: Sequence[Draft], marks: Sequence[Mark]) -> bool:
-    if buffer.argument is not None or buffer.returned:
-        return True
-    if any(buffer.name in _touched(mark) for mark in marks):
-        return True
-    return any(
-        buffer.name in (draft.target.array, *(load.array for load in draft_loads(draft)))
-        for draft in drafts
-    )
+def _used(drafts: Sequence[Draft], marks: Sequence[Mark]) -> set[str]:
+    """Return the arrays that statements or marks read or write."""
+    used = {name for mark in marks for name in _touched(mark)}
+    used |= {draft.target.array for draft in drafts}
+    return used | {load.array for draft in drafts for load in draft_loads(draft)}
 
 
 def _array(buffer: Buffer, shape: Index, written: set[str]) -> Array:

@@ -6,6 +6,7 @@ Spaces: a domain is `[params] -> { S0[i, j] }`, an access `{ S0[i, j] -> A[i, j 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum, unique
 from functools import cached_property
@@ -130,6 +131,16 @@ class Statement:
             for number, load in enumerate(found, start=1)
         )
 
+    def time(self, length: int) -> isl.Map:
+        """Return instance -> original execution time, padded to `length`."""
+        if length not in self._times:
+            self._times[length] = time_map(self.domain, self.order, length)
+        return self._times[length]
+
+    @cached_property
+    def _times(self) -> dict[int, isl.Map]:
+        return {}
+
     @cached_property
     def is_reassociable(self) -> bool:
         """A reduction whose order is open and that reads its accumulator nowhere else."""
@@ -170,11 +181,15 @@ class Scop:
     @cached_property
     def order(self) -> isl.UnionMap:
         """instance -> original execution time, all padded to one length."""
+        return self.order_of(frozenset(statement.name for statement in self.statements))
+
+    def order_of(self, names: Collection[str]) -> isl.UnionMap:
+        """Return the part of `order` of the statements with these names."""
         length = max((len(s.order) for s in self.statements), default=1)
         result = isl.UnionMap.empty(self.context.get_space())
         for statement in self.statements:
-            times = time_map(statement.domain, statement.order, length)
-            result = result.union(isl.UnionMap.from_map(times))
+            if statement.name in names:
+                result = result.union(isl.UnionMap.from_map(statement.time(length)))
         return result
 
     @cached_property

@@ -273,7 +273,8 @@ def _accesses(
 def _flow(scop: Scop, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap) -> isl.UnionMap:
     checkpoint()
     info = isl.UnionAccessInfo.from_sink(sink)
-    info = info.set_must_source(must).set_may_source(may).set_schedule_map(scop.order)
+    order = scop.order_of(names_in(sink, must, may))
+    info = info.set_must_source(must).set_may_source(may).set_schedule_map(order)
     try:
         return info.compute_flow().get_may_dependence()
     except isl.Error as error:
@@ -297,6 +298,14 @@ def _unhidden(
 
 def in_order(scop: Scop, pairs: isl.UnionMap) -> isl.UnionMap:
     """Return the pairs whose first instance runs before the second."""
-    first = scop.order.intersect_domain(pairs.domain())
-    second = scop.order.intersect_domain(pairs.range())
+    first = scop.order_of(names_in(pairs))
+    second = scop.order_of(names_in(pairs.reverse()))
     return pairs.intersect(first.lex_lt_union_map(second))
+
+
+def names_in(*relations: isl.UnionMap) -> frozenset[str]:
+    """Return the names of the statements in the domains of relations."""
+    found: set[str] = set()
+    for relation in relations:
+        relation.foreach_map(lambda one: found.add(one.get_tuple_name(isl.dim_type.in_)))
+    return frozenset(found)
