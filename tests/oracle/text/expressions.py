@@ -30,6 +30,7 @@ from tests.oracle.text.kinds import (
     common,
     convert,
     count,
+    known,
     promoted,
     shift,
     size,
@@ -81,6 +82,7 @@ class Expressions:
                 return Ptr(self.kind_of(node.type))
             case c_ast.ArrayDecl():
                 _, length = self.value(node.dim)
+                known(length)
                 if length <= 0:
                     raise Trouble(f"an array type of length {length}")
                 return Rows(self.kind_of(node.type), length)
@@ -122,6 +124,7 @@ class Expressions:
 
     def _subscripted(self, node: Any) -> Place:
         _, index = self.value(node.subscript)
+        known(index)
         if isinstance(node.name, c_ast.ID | c_ast.ArrayRef):
             whole = self.place(node.name)
             match whole.kind:
@@ -171,6 +174,7 @@ class Expressions:
     def truth(self, node: Any) -> bool:
         """Return whether a condition holds."""
         _, value = self.value(node)
+        known(value)
         return value.block is not None if isinstance(value, Pointer) else bool(value)
 
     def value(self, node: Any) -> Valued:  # noqa: C901 - one case per node
@@ -327,6 +331,7 @@ class Expressions:
         kind = common(one, two)
         a, b = convert(a, kind), convert(b, kind)
         if op in COMPARE:
+            known(a, b)
             return INT, int(COMPARE[op](a, b))
         return kind, arithmetic(op, a, b, kind)
 
@@ -359,6 +364,7 @@ class Expressions:
             return VOID, None
         if name.startswith("omp_"):
             raise Trouble(f"what happens depends on {name}")
+        known(*(value for _, value in args))
         found = call(name, args)
         if found is None:
             raise NotImplementedError(name)
@@ -406,6 +412,7 @@ def _on_pointers(op: str, left: Valued, right: Valued) -> Valued:
 
 
 def _signed(op: str, value: Any, kind: Number) -> Any:
+    known(value)
     if op == "~":
         return convert(~value, kind)
     if op == "+":

@@ -17,6 +17,16 @@ class Trouble(Exception):
     """The text does what it must not do."""
 
 
+NOTHING = object()
+"""The value of memory that was never written: it may be copied, but nothing may depend on it."""
+
+
+def known(*values: Any) -> None:
+    """Raise `Trouble` if one of the values was never written."""
+    if any(value is NOTHING for value in values):
+        raise Trouble("what was never written is used")
+
+
 @dataclass(frozen=True, slots=True)
 class Number:
     """`family` is bool, int, uint, float or complex."""
@@ -123,7 +133,7 @@ def convert(value: Any, kind: Kind) -> Any:
             lanes = value if isinstance(value, tuple) else (value,) * kind.lanes
             return tuple(convert(lane, kind.of) for lane in lanes)
         case Number():
-            return _number(value, kind)
+            return value if value is NOTHING else _number(value, kind)
         case _:
             return value
 
@@ -214,6 +224,7 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 def arithmetic(op: str, a: Any, b: Any, kind: Number) -> Any:
     """Return `a op b` for operands of `kind`."""
+    known(a, b)
     if kind.is_integer:
         return wrapped(_WHOLE[op](a, b), kind)  # emitted code is compiled with -fwrapv
     with np.errstate(all="ignore"):
@@ -222,6 +233,7 @@ def arithmetic(op: str, a: Any, b: Any, kind: Number) -> Any:
 
 def shift(op: str, a: int, b: int, kind: Number) -> int:
     """Return `a << b` or `a >> b` for an `a` of `kind`."""
+    known(a, b)
     if not 0 <= b < kind.bits:
         raise Trouble(f"a shift of {kind.bits} bits by {b}")
     if op == ">>":

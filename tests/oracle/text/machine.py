@@ -18,6 +18,7 @@ from tests.oracle.text.expressions import Expressions, Variable
 from tests.oracle.text.kinds import (
     LONG,
     NAMED,
+    NOTHING,
     VOID,
     Kind,
     Number,
@@ -29,9 +30,10 @@ from tests.oracle.text.kinds import (
     base,
     convert,
     count,
+    known,
 )
 from tests.oracle.text.library import Valued
-from tests.oracle.text.memory import NOTHING, Block, Pointer, Team, variable
+from tests.oracle.text.memory import Block, Pointer, Team, variable
 from tests.oracle.text.reading import Unit
 
 
@@ -337,6 +339,8 @@ def run_text(
             args.append((_kind(value.dtype), _plain(value)))
     try:
         _, status = machine.run(entry, args)
+        for block, _ in blocks.values():
+            known(*block.cells)
     except Trouble as trouble:
         return Outcome(-1, {}, str(trouble))
     arrays = {name: np.array(block.cells, flat.dtype) for name, (block, flat) in blocks.items()}

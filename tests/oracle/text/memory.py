@@ -1,7 +1,8 @@
 """Memory as blocks of numbers, and who touched each.
 
-In: reads and writes by iterations that run at the same time.  Out: values; `Trouble` for what lies
-outside, was never written, was freed, or is touched by two iterations of which one writes.
+In: reads and writes by iterations that run at the same time.  Out: values, `NOTHING`
+where none was written; `Trouble` for what lies outside, was freed, or is touched by two iterations
+of which one writes.
 """
 
 from __future__ import annotations
@@ -10,9 +11,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from tests.oracle.text.kinds import Kind, Trouble, Vector, Void, size
+from tests.oracle.text.kinds import NOTHING, Kind, Trouble, Vector, Void, size
 
-NOTHING = object()
 _SERIAL = count()
 
 
@@ -94,10 +94,7 @@ class Memory:
     def _one(self, place: Pointer, lane: int, atomic: bool = False) -> Any:
         block = self._settled(place)
         self._check(block, place.offset + lane, writes=False, atomic=atomic)
-        value = block.cells[place.offset + lane]
-        if value is NOTHING:
-            raise Trouble(f"{block.name}[{place.offset + lane}] is read, and was never written")
-        return value
+        return block.cells[place.offset + lane]
 
     def _settled(self, place: Pointer) -> Block:
         if place.block is None:
