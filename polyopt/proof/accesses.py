@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import Expr, Iter, Load, Symbol
+from polyopt.ir.expr import Expr, Iter, Load, Symbol, substitute
 from polyopt.ir.scop import Access, AccessKind, Statement
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.coordinates import over_instance
@@ -97,8 +97,8 @@ def _check_own(part: SourcePart, nest: Nest) -> None:
             continue
         if name not in nest.homes or name in results:
             raise Unproven(name, "it is written by a copy that the source does not have")
-    for name, depth in nest.homes.items():
-        if part.array(name) is not None and (depth or not part.is_temporary(name)):
+    for name in nest.homes:
+        if part.array(name) is not None and not part.is_temporary(name):
             raise Unproven(name, "it is declared anew, which loses what it held")
 
 
@@ -123,12 +123,16 @@ def _touch(
     relocated: list[tuple[Tagged, Load | Symbol]] = []
     for tagged in runs:
         moved = _moved(tagged, access)
-        if moved is None:
-            continue
-        if access.kind is AccessKind.READ and copies.is_copy(moved.place):
-            copies.check(tagged.run, moved.place, original)
+        if moved is not None:
+            place = moved.place
+        elif copies.homes.get(access.array):
+            place = _here(tagged, access)  # the element, but of this iteration's own array
         else:
-            relocated.append((tagged, moved.place))
+            continue
+        if access.kind is AccessKind.READ and copies.is_copy(place):
+            copies.check(tagged.run, place, original)
+        else:
+            relocated.append((tagged, place))
     if not relocated:
         return Touch(statement, access, original, False, accumulates)
     if len(relocated) != len(runs):
@@ -191,6 +195,14 @@ def _moved(tagged: Tagged, access: Access) -> Moved | None:
         if (moved.load.array, moved.load.index) == (access.array, access.index):
             return moved
     return None
+
+
+def _here(tagged: Tagged, access: Access) -> Load:
+    """Return the element of an access, over the iterators of the run."""
+    iters = tagged.statement.iters
+    values: dict[str, Expr] = dict(zip(iters, tagged.run.instance, strict=True))
+    index = tuple(substitute(part, values) for part in access.index)
+    return Load(access.array, index, tagged.statement.target.dtype)
 
 
 class Copies:

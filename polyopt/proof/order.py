@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import Expr, Iter, Load, walk
+from polyopt.ir.expr import BinaryOp, Expr, Iter, Load, Symbol, walk
 from polyopt.ir.loops import LoopKind
 from polyopt.proof.accesses import Touch
 from polyopt.proof.instances import Placed
@@ -216,17 +216,24 @@ class _Walk:
         return self.body(loop.body, pairs.inside(inside), (*fixed, loop.loop.iter))
 
     def private(self, loop: Loop) -> frozenset[str]:
-        """Return the arrays of which every iteration sums up one element on its own."""
+        """Return the source's arrays of which every iteration sums up one element on its own."""
         inner = {loop.loop.iter} | {p.loop.iter for p in all_loops(loop.body)}
+        targets: dict[str, set[Load | Symbol]] = {}
+        ops: dict[str, set[BinaryOp | None]] = {}
+        for run in all_runs(loop.body):
+            if run.statement:
+                statement = self.places[id(run)].quotients.statement
+                array, reduction = statement.target.array, statement.reduction
+                targets.setdefault(array, set()).add(run.target)
+                ops.setdefault(array, set()).add(None if reduction is None else reduction.op)
+        combined = {(_name(symbol), op) for op, symbol in loop.loop.reductions}
         found = set()
-        for op, symbol in loop.loop.reductions:
-            own = [run for run in all_runs(loop.body) if _array(run) == symbol.name]
-            elements = {run.target for run in own}
+        for array, elements in targets.items():
             names = {p.name for e in elements for p in walk(e) if isinstance(p, Iter)}
-            statements = [self.places[id(run)].quotients.statement for run in own if run.statement]
-            ops = {s.reduction.op if s.reduction is not None else None for s in statements}
-            if len(elements) == 1 and not names & inner and ops == {op}:
-                found.add(symbol.name)
+            if len(elements) == 1 and len(ops[array]) == 1 and not names & inner:
+                (element,), (op,) = elements, ops[array]
+                if (_name(element), op) in combined:
+                    found.add(array)
         return frozenset(found)
 
     def iteration(self, loop: Loop) -> isl.UnionSet | None:
@@ -279,8 +286,8 @@ def all_loops(body: tuple[Piece, ...]) -> Iterator[Loop]:
             yield from all_loops(piece.body)
 
 
-def _array(run: Run) -> str:
-    return run.target.array if isinstance(run.target, Load) else ""
+def _name(place: Load | Symbol) -> str:
+    return place.array if isinstance(place, Load) else place.name
 
 
 FIXED = "@"

@@ -140,7 +140,7 @@ class Matcher:
 
     def value(self, want: Expr, found: Expr) -> None:
         """Check that `found` computes `want`; raises `Differs`."""
-        if _is_index(want) and _is_index(found):
+        if self._is_index(want) and self._is_index(found):
             self._index(want, found)
             return
         if isinstance(want, Load):
@@ -165,8 +165,8 @@ class Matcher:
 
     def _sum(self, want: Expr, found: Expr) -> None:
         """Sums of indices and data: the indices together are equal, the data are one by one."""
-        index, data = _parts(want)
-        other, others = _parts(found)
+        index, data = self._parts(want)
+        other, others = self._parts(found)
         self._index(index, other)
         if len(data) != len(others):
             raise Differs(f"{show(found)} instead of {show(want)}")
@@ -176,6 +176,24 @@ class Matcher:
             if hit is None:
                 raise Differs(f"{show(found)} instead of {show(want)}")
             rest.remove(hit)
+
+    def _parts(self, expr: Expr) -> tuple[Expr, list[tuple[Expr, int]]]:
+        """Return the part of a sum that is index arithmetic, and the terms that are data."""
+        total = linear(expr)
+        index = tuple(term for term in total.terms if self._is_index(term[0]))
+        data = [term for term in total.terms if not self._is_index(term[0])]
+        return from_linear(Linear(total.constant, index)), data
+
+    def _is_index(self, expr: Expr) -> bool:
+        """Tell whether an expression is index arithmetic: it has one value for one iteration."""
+        if expr.dtype not in (DType.INT64, DType.BOOL):
+            return False
+        return not any(map(self._is_data, walk(expr)))
+
+    def _is_data(self, part: Expr) -> bool:
+        if isinstance(part, Symbol):
+            return part.name not in self.path.params
+        return isinstance(part, Load | Call | Cast)
 
     def _contracted(self, want: Expr, found: Call) -> None:
         """`fma(a, b, c)` for `c + a * b` and `c - a * b`, where rounding once was allowed."""
@@ -243,21 +261,6 @@ class Matcher:
 
 def _is_sum(expr: Expr) -> bool:
     return isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB)
-
-
-def _parts(expr: Expr) -> tuple[Expr, list[tuple[Expr, int]]]:
-    """Return the part of a sum that is index arithmetic, and the terms that are data."""
-    total = linear(expr)
-    index = tuple(term for term in total.terms if _is_index(term[0]))
-    data = [term for term in total.terms if not _is_index(term[0])]
-    return from_linear(Linear(total.constant, index)), data
-
-
-def _is_index(expr: Expr) -> bool:
-    """Tell whether an expression is index arithmetic: it has one value for one iteration."""
-    if expr.dtype not in (DType.INT64, DType.BOOL):
-        return False
-    return not any(isinstance(part, Load | Call | Cast) for part in walk(expr))
 
 
 def _is_fma(expr: Expr) -> bool:
