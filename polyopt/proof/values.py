@@ -38,6 +38,7 @@ from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.paths import Path, conjuncts
 from polyopt.proof.reading import Run
+from polyopt.proof.widths import fits
 
 
 class Differs(Exception):
@@ -238,7 +239,7 @@ class Matcher:
             distance = linear(sub(expected, actual))
             if not distance.terms and distance.constant == 0:
                 return
-        if self._is_equal(expected, actual):
+        if fits(found, self.path.loops, self.path.params) and self._is_equal(expected, actual):
             return
         raise Differs(f"{show(found)} instead of {show(expected)}")
 

@@ -49,11 +49,13 @@ class _Interval:
     high: int
 
 
+ANY_SIZE = _Interval(-LARGEST_SIZE, LARGEST_SIZE)
+
+
 def check_widths(function: LoopFunction, bound: tuple[str, ...]) -> Claim:
     """Return whether no step of index arithmetic overflows; `bound` are sizes found on the way."""
     sizes = {s.param for s in function.signature.sizes if isinstance(s, SizeOf)}
-    any_size = _Interval(-LARGEST_SIZE, LARGEST_SIZE)
-    known = dict.fromkeys((*function.params, *bound), any_size)
+    known = dict.fromkeys((*function.params, *bound), ANY_SIZE)
     known |= dict.fromkeys(sizes & set(known), _Interval(0, LARGEST_SIZE))
     formula = f"sizes of -{LARGEST_SIZE} to {LARGEST_SIZE}"
     try:
@@ -63,6 +65,18 @@ def check_widths(function: LoopFunction, bound: tuple[str, ...]) -> Claim:
             ClaimKind.WIDTH, "index arithmetic", Verdict.OPEN, formula, f"{error} may overflow"
         )
     return Claim(ClaimKind.WIDTH, "index arithmetic", Verdict.PROVEN, formula)
+
+
+def fits(expr: Expr, loops: tuple[For, ...], params: tuple[str, ...]) -> bool:
+    """Tell whether no step of arithmetic on indices, or of a condition, overflows in `loops`."""
+    known: Mapping[str, _Interval] = dict.fromkeys(params, ANY_SIZE)
+    try:
+        for loop in loops:
+            known = _inside(loop, known)
+        _condition(expr, known)
+    except _TooWide:
+        return False
+    return True
 
 
 def _body(body: Body, known: Mapping[str, _Interval], sets: frozenset[str]) -> None:
@@ -154,7 +168,7 @@ def _interval(expr: Expr, known: Mapping[str, _Interval]) -> _Interval | None:
         case Binary() if expr.dtype is DType.INT64:
             return _binary(expr, known)
         case Select():
-            _visit(expr.condition, known)
+            _conditions(expr.condition, known)
             return _either(_interval(expr.then, known), _interval(expr.otherwise, known))
         case _:
             for part in children(expr):
