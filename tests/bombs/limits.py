@@ -27,7 +27,7 @@ from polyopt.pipeline import Compilation, compile_program
 from polyopt.specialize import Parameters, plain_values, types_of
 from polyopt.targets import Options
 
-MOST = 60_000
+MOST = 300_000
 
 
 def seidel(A, steps):
