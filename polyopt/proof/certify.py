@@ -50,7 +50,10 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     path = Path((*function.params, *bound), context_of(program))
     taken = {*function.params, *scalars_of(program), *(array.name for array in function.arrays)}
     function = replace(function, body=unhidden(function.body, frozenset(taken), names))
-    yield check_declarations(program, function)
+    declarations = check_declarations(program, function)
+    yield declarations
+    if declarations.verdict is not Verdict.PROVEN:
+        return
     yield from check_bounds(function, path.params, path.context)
     yield check_widths(function, bound)
     plain = without_registers(without_stops(function.body, faults), path, frozenset(bound))
