@@ -11,7 +11,6 @@ import linecache
 from dataclasses import dataclass
 from typing import Any
 
-
 LONGEST = 1000  # characters of a line of an error
 
 
