@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import islpy as isl
 
-from polyopt.ir.expr import Compare, CompareOp, Param, integer
+from polyopt.ir.expr import Compare, CompareOp, Expr, Param, integer
 from polyopt.ir.loops import Body, LoopFunction
 from polyopt.ir.program import Bind, Program, all_parts
 from polyopt.ir.scop import Role, Scop
-from polyopt.ir.source import SizeOf
+from polyopt.ir.source import ArrayArg, Signature, SizeOf
 from polyopt.proof.accesses import Tagged, Unproven, touches
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.bounds import check_bounds
@@ -85,11 +85,21 @@ def context_of(program: Program) -> isl.Set:
         if isinstance(size, SizeOf):
             least = Compare(CompareOp.GE, Param(size.param), integer(0))
             result = result.intersect(frame.condition(least))
-    for check in signature.checks:
+    for condition in (*(c.condition for c in signature.checks), *_shapes(signature)):
         with contextlib.suppress(NotAffine):
-            result = result.intersect(frame.condition(check.condition))
+            result = result.intersect(frame.condition(condition))
     context = result.params()
     return context.intersect(program.scop.context) if program.is_static else context
+
+
+def _shapes(signature: Signature) -> Iterator[Expr]:
+    """Yield that sizes are the extents of their arguments, as a call checks."""
+    for size in signature.sizes:
+        if isinstance(size, SizeOf):
+            argument = signature.arguments[size.argument]
+            if isinstance(argument, ArrayArg):
+                extent = argument.shape[size.dim]
+                yield Compare(CompareOp.EQ, Param(size.param), extent)
 
 
 def _is_temporary(scop: Scop) -> Callable[[str], bool]:
