@@ -95,7 +95,7 @@ def test_every_instance_runs_once(body: Body, is_right: bool) -> None:
 def test_what_is_wrong_is_named() -> None:
     short = replace(LOOP, upper=sub(SIZE, integer(1)))
     assert "S0[0] at N=1 does not run" in reasons(double, (short,))
-    assert "runs in two places" in reasons(double, (LOOP, LOOP))
+    assert "runs in two iterations" in reasons(double, (LOOP, LOOP))
 
 
 @pytest.mark.parametrize("tag", [add(I, integer(1)), integer(0)])
