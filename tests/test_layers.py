@@ -41,14 +41,14 @@ LAYERS: dict[str, set[str]] = {
         *_COMPILER, "emit", "schedule", "runtime", "targets", "pipeline", "numerics",
     },
     "api": {
-        *_COMPILER, "numerics", "bounding", "schedulefile", "transforms", "frontend", "runtime", "schedule", "targets", "pipeline", "specialize",
-        "aliasing", "building",
+        *_COMPILER, "numerics", "bounding", "schedulefile", "transforms", "frontend", "runtime",
+        "schedule", "targets", "pipeline", "specialize", "aliasing", "building",
     },
     "tracing": {"errors", "ir", "frontend", "runtime", "specialize", "api", ""},
     "report": {*_COMPILER, "schedule", "transforms", "strategy"},
     "cli": {
-        *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline", "runtime",
-        "report", "api", "artefact", "proof", "numerics", "bounding",
+        *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline",
+        "runtime", "report", "api", "artefact", "proof", "numerics", "bounding",
     },
 }  # fmt: skip
 RUNTIME_IR = {"source", "expr", "types", "library"}
