@@ -428,7 +428,9 @@ def test_memory_that_cannot_be_had(monkeypatch):
     source = sources.without_memory()
     monkeypatch.setattr(
         building, "compile_stages",
-        lambda *a: SimpleNamespace(source=source, schedule_text="", timings={}, certificate=None, dropped=()),
+        lambda *a: SimpleNamespace(
+            source=source, schedule_text="", timings={}, certificate=None, dropped=()
+        ),
     )  # fmt: skip
     with pytest.raises(BudgetError) as caught:
         po.kernel(lambda A: None)(np.zeros(3))

@@ -56,7 +56,6 @@ def test_a_subscript_outside_is_an_index_error(
     assert caught.value.loc is not None  # type: ignore[attr-defined]
 
 
-@pytest.mark.toolchain
 UNCHECKED = pytest.mark.xfail(
     raises=BudgetError,
     strict=True,
@@ -64,6 +63,7 @@ UNCHECKED = pytest.mark.xfail(
 )
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize(
     "func",
     [gather, histogram, chained, placed, scatter, pytest.param(picked, marks=UNCHECKED), lookup],
