@@ -176,7 +176,13 @@ def producers(
 def producers_in(
     times: isl.UnionMap, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap | None
 ) -> isl.UnionMap:
-    """Return last write -> read in the order of `times`, by isl's analysis (Feautrier, 1991)."""
+    """Return last write -> read in the order of `times`, by isl's analysis (Feautrier, 1991).
+
+    Where remainders occur the definition is computed instead: isl's analysis then may fail, or
+    miss writers.
+    """
+    if _has_remainders(times, sink, must, may):
+        return _by_definition(times, sink, must, may)
     info = isl.UnionAccessInfo.from_sink(sink).set_must_source(must)
     if may is not None:
         info = info.set_may_source(may)
@@ -185,6 +191,20 @@ def producers_in(
     except isl.Error as error:
         if "maximal number of operations" in str(error):
             raise
+        return _by_definition(times, sink, must, may)
+
+
+def _has_remainders(*values: isl.UnionMap | None) -> bool:
+    parts: list[isl.BasicMap] = []
+    for value in values:
+        for piece in () if value is None else pieces(value):
+            piece.foreach_basic_map(parts.append)
+    return any(part.dim(isl.dim_type.div) for part in parts)
+
+
+def _by_definition(
+    times: isl.UnionMap, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap | None
+) -> isl.UnionMap:
     sources = must if may is None else must.union(may)
     pairs = _in_order(times, sources.apply_range(sink.reverse()))
     hidden = _in_order(times, sources.apply_range(must.reverse()))
