@@ -84,9 +84,7 @@ def types_of(
     )
 
 
-def type_of(
-    name: str, value: object, constant: bool, defaults: Mapping[str, object]
-) -> ArgType:
+def type_of(name: str, value: object, constant: bool, defaults: Mapping[str, object]) -> ArgType:
     """Return the type of one argument; raises `ArgumentError`.
 
     A flag (a bool where the default is one), a text, and None or a tuple of integers where there is

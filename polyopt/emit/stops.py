@@ -70,9 +70,7 @@ class _Stops:
             if isinstance(node, While) or (isinstance(node, For) and _may_end(node)):
                 own = self.noted(node.body)
                 result += self.missing(tuple(result), self.checks(every - set(own)))
-                node = replace(
-                    node, body=(*node.body, *self.missing(node.body, self.checks(own)))
-                )
+                node = replace(node, body=(*node.body, *self.missing(node.body, self.checks(own))))
             result.append(node)
         return tuple(result)
 

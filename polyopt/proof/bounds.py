@@ -8,7 +8,7 @@ on it before they use it are known to hold, as long as nothing in between can ch
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import islpy as isl
@@ -131,8 +131,10 @@ class Unknowns:
 _AFFINE = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MIN, BinaryOp.MAX)
 
 
-def check_bounds(function: LoopFunction, params: tuple[str, ...], context: isl.Set) -> list[Claim]:
-    """Return one claim for each array the body accesses."""
+def check_bounds(
+    function: LoopFunction, given: Mapping[str, Array], params: tuple[str, ...], context: isl.Set
+) -> list[Claim]:
+    """Return one claim for each array the body accesses; `given` are the program's own arrays."""
     frame = Frame(params)
     start = _Place(frame, frame.universe.intersect_params(context))
     held = _contents(function, start)
@@ -142,11 +144,27 @@ def check_bounds(function: LoopFunction, params: tuple[str, ...], context: isl.S
     claims = []
     for name in checker.seen:
         fault = checker.faults.get(name) or checker.trusted.get(name)
-        verdict = Verdict.OPEN if name in checker.faults else Verdict.TRUSTED
+        is_open = name in checker.faults or not _is_given(checker.arrays.get(name), given)
+        verdict = Verdict.OPEN if is_open else Verdict.TRUSTED
         verdict = Verdict.PROVEN if fault is None else verdict
         shape = ", ".join(map(show, checker.arrays[name].shape)) if name in checker.arrays else ""
         claims.append(Claim(ClaimKind.BOUNDS, name, verdict, f"[{shape}]", fault or ""))
     return claims
+
+
+def _is_given(array: Array | None, given: Mapping[str, Array]) -> bool:
+    """Tell whether an array is one of the program's, of the program's extents."""
+    if array is None or array.name not in given:
+        return False
+    shape = given[array.name].shape
+    if len(shape) != len(array.shape):
+        return False
+    return all(_plain(a) == _plain(b) for a, b in zip(array.shape, shape, strict=True))
+
+
+def _plain(extent: Expr) -> Expr:
+    """Return `extent` with what is found on the way called as a size."""
+    return rewrite(extent, lambda e: Param(e.name) if isinstance(e, Symbol) else None)
 
 
 def _contents(function: LoopFunction, start: _Place) -> dict[str, isl.Set]:

@@ -54,7 +54,8 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     yield declarations
     if declarations.verdict is not Verdict.PROVEN:
         return
-    yield from check_bounds(function, path.params, path.context)
+    given = {array.name: array for array in program.arrays}
+    yield from check_bounds(function, given, path.params, path.context)
     yield check_widths(function, bound)
     plain = without_registers(without_stops(function.body, faults), path, frozenset(bound))
     plain = rolled(one_lane(plain, names), names)

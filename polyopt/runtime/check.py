@@ -342,9 +342,7 @@ def _place(signature: Signature, param: str) -> str:
     raise AssertionError(f"no size {param}")
 
 
-def _starts(
-    signature: Signature, arrays: Mapping[str, AnyArray], sizes: dict[str, int]
-) -> None:
+def _starts(signature: Signature, arrays: Mapping[str, AnyArray], sizes: dict[str, int]) -> None:
     """Find out where arguments that share memory lie in their owners."""
     bound = {(s.argument, s.dim): s.param for s in signature.starts}
     for number, argument in enumerate(signature.arguments):
@@ -433,9 +431,7 @@ def _overlap(first: str, one: AnyArray, second: str, two: AnyArray) -> tuple[str
     )
 
 
-def _output_shapes(
-    signature: Signature, sizes: Mapping[str, int]
-) -> dict[str, tuple[int, ...]]:
+def _output_shapes(signature: Signature, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
     shapes = {}
     for output in signature.outputs:
         shape = tuple(evaluate(extent, sizes) for extent in output.shape)

@@ -80,15 +80,11 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def _code(code: types.CodeType) -> list[object]:
-    constants = [
-        _code(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts
-    ]
+    constants = [_code(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
     return [digest(code.co_code), list(code.co_names), list(code.co_varnames), constants]
 
 
-def _value(
-    name: str, value: object, names: list[str], facts: list[object], seen: set[int]
-) -> None:
+def _value(name: str, value: object, names: list[str], facts: list[object], seen: set[int]) -> None:
     inner = getattr(value, "py_func", None)
     if isinstance(inner, types.FunctionType):
         value = inner

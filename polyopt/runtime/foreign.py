@@ -111,9 +111,7 @@ class ForeignKernel:
         for output in signature.outputs:
             if output.length is not None:
                 length = int(arrays[output.length][()])
-                arrays[output.array] = self._support.trim(
-                    arrays[output.array], length, output.axis
-                )
+                arrays[output.array] = self._support.trim(arrays[output.array], length, output.axis)
         results = tuple(self._give(result, arrays, values) for result in signature.results)
         if signature.returns_tuple:
             return results

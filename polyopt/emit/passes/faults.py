@@ -72,9 +72,7 @@ def _collected(loop: For, arrays: frozenset[str], names: Names) -> Body:
             flags[noted] = Symbol(names.fresh("bad"), dtype)
         flag = flags[noted]
         value = Binary(BinaryOp.OR, flag, Cast(condition, flag.dtype), flag.dtype)
-        body.append(
-            SetLocal(flag.name, flag.dtype, 1, value, assign.statement, assign.instance)
-        )
+        body.append(SetLocal(flag.name, flag.dtype, 1, value, assign.statement, assign.instance))
     if not flags:
         return (loop,)
     before = tuple(Declare(f.name, f.dtype, 1, Const(0, f.dtype)) for f in flags.values())

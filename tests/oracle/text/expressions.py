@@ -20,7 +20,9 @@ from tests.oracle.text.kinds import (
     ULONG,
     VOID,
     Kind,
+    Member,
     Number,
+    Overlay,
     Ptr,
     Rows,
     Trouble,
@@ -32,6 +34,7 @@ from tests.oracle.text.kinds import (
     count,
     known,
     promoted,
+    seen_as,
     shift,
     size,
 )
@@ -74,6 +77,9 @@ class Expressions:
         match node:
             case c_ast.Typename() | c_ast.Decl():
                 return self.kind_of(node.type)
+            case c_ast.TypeDecl(type=c_ast.Union(decls=decls)):
+                kinds = [(decl.name, self.kind_of(decl)) for decl in decls]
+                return Overlay(tuple((n, kind) for n, kind in kinds if isinstance(kind, Number)))
             case c_ast.TypeDecl():
                 return self._named(" ".join(node.type.names))
             case c_ast.PtrDecl(type=c_ast.FuncDecl()):
@@ -115,6 +121,10 @@ class Expressions:
                 return self._followed(*self.value(node.expr))
             case c_ast.ArrayRef():
                 return self._subscripted(node)
+            case c_ast.StructRef(type="."):
+                whole = self.place(node.name)
+                assert isinstance(whole.kind, Overlay), whole.kind
+                return Place(whole.at, Member(dict(whole.kind.fields)[node.field.name]))
             case _:
                 raise NotImplementedError(type(node).__name__)
 
@@ -147,12 +157,18 @@ class Expressions:
         match place.kind:
             case Rows(of=of):
                 return Ptr(of), place.at
+            case Member(of=of):
+                found = self.memory.read(place.at, of)
+                known(found)
+                return of, seen_as(found[1], found[0], of)
             case _:
                 return place.kind, self.memory.read(place.at, place.kind)
 
     def store(self, place: Place, kind: Kind, value: Any) -> None:
         """Put a value into a place, converted as an assignment does."""
-        self.memory.write(place.at, place.kind, self.converted(kind, value, place.kind))
+        to = place.kind.of if isinstance(place.kind, Member) else place.kind
+        new = self.converted(kind, value, to)
+        self.memory.write(place.at, to, (to, new) if isinstance(place.kind, Member) else new)
 
     def converted(self, kind: Kind, value: Any, to: Kind) -> Any:
         """Return a value as another kind holds it."""
@@ -191,7 +207,7 @@ class Expressions:
                 if node.name in CONSTANTS:
                     return CONSTANTS[node.name]
                 return self.load(self.place(node))
-            case c_ast.ArrayRef():
+            case c_ast.ArrayRef() | c_ast.StructRef():
                 return self.load(self.place(node))
             case c_ast.BinaryOp():
                 return self._binary(node)
@@ -343,7 +359,7 @@ class Expressions:
             right = self.value(node.rvalue)
             found = self.combined(node.op[:-1], self.load(place), right)
         self.store(place, *found)
-        return place.kind, self.converted(*found, place.kind)
+        return found
 
     def _call(self, node: Any) -> Valued:
         name = node.name.name

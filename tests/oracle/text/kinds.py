@@ -69,11 +69,25 @@ class Ptr:
 
 
 @dataclass(frozen=True, slots=True)
+class Overlay:
+    """A union: one memory, seen as numbers of several kinds."""
+
+    fields: tuple[tuple[str, Number], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A union seen as one of its kinds; the cell holds what was written and its kind."""
+
+    of: Number
+
+
+@dataclass(frozen=True, slots=True)
 class Void:
     """No value, or memory of no kind yet."""
 
 
-Kind: TypeAlias = "Number | Vector | Rows | Ptr | Void"
+Kind: TypeAlias = "Number | Vector | Rows | Ptr | Overlay | Member | Void"
 
 BOOL, INT, LONG = Number("bool", 1), Number("int", 32), Number("int", 64)
 UINT, ULONG = Number("uint", 32), Number("uint", 64)
@@ -152,6 +166,16 @@ def _number(value: Any, kind: Number) -> Any:
             raise Trouble(f"{value} does not fit an integer of {kind.bits} bits")
         return int(whole)
     return wrapped(value, kind)
+
+
+def seen_as(value: Any, kind: Number, other: Number) -> Any:
+    """Return the bits of a number of `kind` as a number of `other`."""
+    made = np.array([value], _dtype(kind)).view(_dtype(other))[0]
+    return int(made) if other.is_integer else made
+
+
+def _dtype(kind: Number) -> Any:
+    return _NUMPY.get(kind, f"{kind.family}{kind.bits}")
 
 
 def fits(value: int, kind: Number) -> bool:

@@ -48,7 +48,12 @@ def call(name: str, args: list[Valued]) -> Valued | None:
         if name == "CMPLX":
             return Number("complex", 128), np.complex128(number)
         return Number("complex", 64), np.complex64(number)
-    narrow = name.endswith("f") and name[:-1] in _REAL
+    narrow = name.endswith("f") and name[:-1] in (_REAL | _OF_COMPLEX)
+    if (name[:-1] if narrow else name) in _OF_COMPLEX:
+        kind, wide = (Number("complex", 64), np.complex64), (Number("complex", 128), np.complex128)
+        number, make = kind if narrow else wide
+        with np.errstate(all="ignore"):
+            return number, make(_OF_COMPLEX[name[:-1] if narrow else name](*map(make, values)))
     function = _REAL.get(name[:-1] if narrow else name)
     if function is None:
         return None
@@ -77,15 +82,30 @@ def _rounded(x: Any) -> Any:
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
 
-_NAMES = (
-    "sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "floor", "ceil", "trunc", "rint", "fabs",
-    "fmod", "copysign", "hypot", "exp2", "log2", "expm1", "fmin", "fmax",
+_SAME = (
+    "sqrt", "exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "floor", "ceil", "trunc",
+    "rint", "fabs", "fmod", "copysign", "hypot", "exp2", "log2", "log10", "log1p", "expm1", "cbrt",
+    "fmin", "fmax", "ldexp", "nextafter",
 )  # fmt: skip
+_ARCS = ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")
+_COMPLEX = ("sqrt", "exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh")
 _REAL: dict[str, Callable[..., Any]] = {
-    **{name: getattr(np, name) for name in _NAMES},
+    **{name: getattr(np, name) for name in _SAME},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in _ARCS},
+    **{name: np.vectorize(getattr(math, name)) for name in ("erf", "erfc")},
+    "tgamma": np.vectorize(math.gamma),
+    "lgamma": np.vectorize(math.lgamma),
+    "cabs": np.abs,
+    "carg": np.angle,
     "pow": np.power,
     "round": _rounded,
     "fma": _fused,
     "creal": lambda z: z.real,
     "cimag": lambda z: z.imag,
+}
+_OF_COMPLEX: dict[str, Callable[..., Any]] = {
+    **{f"c{name}": getattr(np, name) for name in _COMPLEX},
+    **{f"ca{name}": getattr(np, f"arc{name}") for name in _ARCS if name != "tan2"},
+    "cpow": np.power,
+    "conj": np.conj,
 }

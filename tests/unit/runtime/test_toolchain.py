@@ -40,8 +40,7 @@ def fake(path: Path, log: Path, version: str = "gcc version 99.1 (fake)") -> Pat
     """A compiler that only answers questions and writes them down."""
     return program(
         path,
-        f'echo "$@" >> {log}\n'
-        f'case "$1" in -v) echo "{version}" >&2;; -mprefer*) exit 1;; esac\n',
+        f'echo "$@" >> {log}\ncase "$1" in -v) echo "{version}" >&2;; -mprefer*) exit 1;; esac\n',
     )
 
 
