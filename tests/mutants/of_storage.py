@@ -150,7 +150,7 @@ MUTANTS: tuple[Mutant, ...] = (
         23,
         "an array private to an iteration is shared",
         (Change(lower_scop, "localize", _shared),),
-        (Layer.ENUMERATION, Layer.TEXT, Layer.RACES),
+        (Layer.PROOF, Layer.ENUMERATION, Layer.TEXT, Layer.RACES),
         ROW,
     ),
     Mutant(
