@@ -39,6 +39,7 @@ from polyopt.ir.loops import (
     While,
 )
 from polyopt.ir.scop import Array, Role
+from polyopt.ir.source import LARGEST_SIZE
 from polyopt.ir.types import DType
 from polyopt.proof import Verdict
 from polyopt.proof.bounds import check_bounds
@@ -81,7 +82,10 @@ def verdict(*body: Node, array: str = "a", arrays: tuple[Array, ...] = ()) -> Ve
     return next(claim.verdict for claim in claims if claim.subject == array)
 
 
-def loop(*body: Node, lower: Expr = integer(0), upper: Expr = SIZE, step: int = 1) -> For:
+ZERO = integer(0)
+
+
+def loop(*body: Node, lower: Expr = ZERO, upper: Expr = SIZE, step: int = 1) -> For:
     return For("i", lower, upper, step, LoopKind.SEQUENTIAL, body)
 
 
@@ -126,7 +130,9 @@ PROVEN = {
         below(integer(0), SIZE),
         loop(use(op(BinaryOp.MAX, op(BinaryOp.MIN, K, sub(SIZE, integer(1))), integer(0)))),
     ),
-    "local": loop(Declare("w", I64, 1, sub(I, integer(1))), where(below(integer(0), I), use(local("w", I64)))),
+    "local": loop(
+        Declare("w", I64, 1, sub(I, integer(1))), where(below(ZERO, I), use(local("w", I64)))
+    ),
     "select": loop(
         Assign(element("a", I), Select(inside(K), element("a", K), number(0.0), F64))
     ),
@@ -196,7 +202,7 @@ OPEN = {
         Declare("w", I64, 1, integer(0)),
         where(
             inside(W),
-            For("j", integer(0), SIZE, 1, LoopKind.SEQUENTIAL, (use(W), SetLocal("w", I64, 1, SIZE))),
+            replace(loop(use(W), SetLocal("w", I64, 1, SIZE)), iter="j"),
         ),
     ),
     "bound that the body changes": For(
@@ -220,7 +226,8 @@ def fill(value: Expr) -> For:
     return loop(Assign(T, value))
 
 
-READ_T = loop(use(T))
+VECTOR = Assign(VectorLoad("t", (I,), I64, 4), Broadcast(SIZE, I64, 4))
+READ_T = loop(Assign(element("a", I), element("a", T)))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +239,7 @@ READ_T = loop(use(T))
         ((fill(I), fill(SIZE), READ_T), False),
         ((fill(K), READ_T), False),
         ((fill(I), CallLibrary(0, (), (TEMP,)), READ_T), False),
-        ((loop(Assign(VectorLoad("t", (I,), I64, 4), Broadcast(SIZE, I64, 4)), step=4), fill(I), READ_T), False),
+        ((loop(VECTOR, step=4), fill(I), READ_T), False),
     ],
     ids=["index", "reversed", "one more", "twice", "data", "library", "lanes"],
 )  # fmt: skip
@@ -253,8 +260,16 @@ def test_memory_of_the_loops_own_is_not_trusted() -> None:
 # -- widths ------------------------------------------------------------------------------------
 
 
+MOST = 2**62 // LARGEST_SIZE
+"""An iterator times this is half of what fits."""
+
+
 def times(index: Expr, factor: int) -> Expr:
     return op(BinaryOp.MUL, index, integer(factor))
+
+
+def divided(index: Expr, by: int) -> Expr:
+    return op(BinaryOp.FLOORDIV, index, integer(by))
 
 
 def fits(*body: Node) -> bool:
@@ -264,28 +279,28 @@ def fits(*body: Node) -> bool:
 @pytest.mark.parametrize(
     ("node", "expected"),
     [
-        (loop(use(times(I, 2**9))), True),
-        (loop(use(times(I, 2**10))), True),
-        (loop(use(times(I, 2**11))), False),
-        (loop(use(add(times(I, 2**10), integer(2**62)))), True),
-        (loop(use(add(times(I, 2**10), integer(2**63 - 2**53)))), False),
-        (loop(use(sub(times(I, -(2**10)), integer(2)))), False),
-        (loop(use(I), upper=times(SIZE, 2**11)), False),
+        (loop(use(times(I, MOST))), True),
+        (loop(use(times(I, 2 * MOST))), True),
+        (loop(use(times(I, 2 * MOST + 1))), False),
+        (loop(use(add(times(I, MOST), integer(2**62)))), True),
+        (loop(use(add(times(I, MOST), integer(2**62 + 2 * MOST)))), False),
+        (loop(use(sub(times(I, -2 * MOST), integer(2 * MOST + 1)))), False),
+        (loop(use(I), upper=times(SIZE, 2 * MOST)), False),
         (loop(use(I), step=2**63), False),
         (loop(Assign(element("a", I), element("a", times(I, 2**40)))), False),
         (loop(Assign(element("a", times(I, 2**40)), number(0.0))), False),
         (loop(where(below(times(I, 2**40), SIZE), use(I))), False),
         (loop(where(both(below(times(I, 2**40), SIZE), below(K, SIZE)), use(I))), False),
-        (loop(Declare("w", I64, 1, times(I, 2**40)), use(op(BinaryOp.FLOORDIV, W, integer(2**40)))), False),
-        (loop(Declare("w", I64, 1, times(I, 2**9)), use(times(W, 2))), True),
-        (loop(Declare("w", I64, 1, times(I, 2**9)), use(times(W, 4))), False),
+        (loop(Declare("w", I64, 1, times(I, 2**40)), use(divided(W, 2**40))), False),
+        (loop(Declare("w", I64, 1, times(I, MOST)), use(times(W, 2))), True),
+        (loop(Declare("w", I64, 1, times(I, MOST)), use(times(W, 3))), False),
         (loop(use(Select(below(times(I, 2**40), SIZE), I, I, I64))), False),
         (loop(use(op(BinaryOp.MIN, I, times(SIZE, 2**40)))), False),
         (loop(use(op(BinaryOp.MOD, times(I, 2**40), integer(3)))), False),
-        (loop(use(Unary(UnaryOp.NEG, times(I, 2**10), I64))), True),
-        (loop(use(op(BinaryOp.FLOORDIV, times(I, 2**10), integer(-1)))), True),
+        (loop(use(Unary(UnaryOp.NEG, times(I, 2 * MOST), I64))), True),
+        (loop(use(divided(times(I, MOST), -1))), True),
         (loop(use(times(element("k", times(I, 2**40), dtype=I64), 2))), False),
-        (loop(use(op(BinaryOp.FLOORDIV, times(times(I, 2**8), 2), integer(4)))), True),
+        (loop(use(divided(times(times(I, MOST // 4), 2), 4))), True),
     ],
 )  # fmt: skip
 def test_no_step_overflows(node: Node, expected: bool) -> None:
