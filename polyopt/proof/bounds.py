@@ -8,8 +8,9 @@ on it before they use it are known to hold, as long as nothing in between can ch
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import islpy as isl
 
@@ -59,8 +60,10 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType, Kind
+from polyopt.proof import counters
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.counters import Spans
 from polyopt.proof.nodes import (
     all_nodes,
     expressions,
@@ -80,6 +83,10 @@ class _Place:
     frame: Frame
     domain: isl.Set
     uppers: tuple[tuple[str, Expr], ...] = ()
+    spans: Spans = field(default_factory=dict)
+
+
+_Waiting: TypeAlias = tuple[Node, Spans]  # a node, and the spans before it
 
 
 @dataclass
@@ -210,33 +217,38 @@ class _Checker:
 
     def body(self, body: Body, place: _Place) -> None:
         """Check a body; what a node that ends the execution excludes holds after it."""
-        waiting: list[Node] = []
+        waiting: list[_Waiting] = []
         for number, node in enumerate(body):
             match node:
                 case DeclareArray() | AllocateArray():
                     self.arrays[node.array.name] = node.array
                 case _:
                     pass
-            waiting.append(node)
-            after = self.known_after(node, body[number + 1 :])
-            if after is not None:
-                self.nodes(tuple(waiting), place)
+            waiting.append((node, place.spans))
+            after = [*self.known_after(node, body[number + 1 :], place.spans)]
+            place = replace(place, spans=counters.after(node, place.spans))
+            if after:
+                self.nodes(waiting, place)
                 waiting = []
-                place = self.where(place, after)
-        self.nodes(tuple(waiting), place)
+                for known in after:
+                    place = self.where(place, known)
+        self.nodes(waiting, place)
 
-    def nodes(self, body: Body, place: _Place) -> None:
-        """Check nodes that run at the same iterations."""
+    def nodes(self, waiting: Sequence[_Waiting], place: _Place) -> None:
+        """Check nodes that run at the same iterations; all but the spans of `place` hold there."""
         own: dict[tuple[Expr, ...], list[Load | VectorLoad]] = {}
-        for node in body:
+        for node, spans in waiting:
             for access, conditions in _accesses(node):
-                own.setdefault(conditions, []).append(access)
+                scalars = (part for index in access.index for part in walk(index))
+                counted = tuple(counters.conditions(scalars, spans))
+                own.setdefault((*conditions, *counted), []).append(access)
         for conditions, accesses in own.items():
             here = place
             for condition in conditions:
                 here = self.where(here, condition)
             self.check(accesses, here)
-        for node in body:
+        for node, spans in waiting:
+            place = replace(place, spans=spans)
             match node:
                 case For():
                     self.body(node.body, self.inside(place, node))
@@ -245,7 +257,8 @@ class _Checker:
                     negated = Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
                     self.body(node.otherwise, self.branch(place, negated, node.otherwise))
                 case While():
-                    self.body(node.body, place)
+                    within = replace(place, spans=counters.inside(node, spans))
+                    self.body(node.body, within)
                 case _:
                     pass
 
@@ -268,7 +281,8 @@ class _Checker:
         if loop.step != 1:
             with contextlib.suppress(NotAffine):
                 domain = domain.intersect(frame.stepped(loop.iter, lower, loop.step))
-        return _Place(frame, domain, (*place.uppers, (loop.iter, loop.upper)))
+        spans = counters.inside(loop, place.spans)
+        return _Place(frame, domain, (*place.uppers, (loop.iter, loop.upper)), spans)
 
     def branch(self, place: _Place, condition: Expr, body: Body) -> _Place:
         """Return where `condition` holds; what `body` changes of it is left out."""
@@ -289,7 +303,7 @@ class _Checker:
                 domain = domain.intersect(frame.condition(plain))
             except NotAffine:
                 continue
-        return _Place(frame, domain, place.uppers)
+        return _Place(frame, domain, place.uppers, place.spans)
 
     def wider(self, frame: Frame, domain: isl.Set, expr: Expr) -> tuple[Frame, isl.Set]:
         """Return frame and domain with every name in `expr` known."""
@@ -350,16 +364,17 @@ class _Checker:
             return True  # a fixed element, where something found on the way is large enough
         return bool(names - self.sizes)
 
-    def known_after(self, node: Node, rest: Body) -> Expr | None:
-        """Return what holds after a node: it names a value, or ends under a condition."""
+    def known_after(self, node: Node, rest: Body, spans: Spans) -> Iterator[Expr]:
+        """Yield what holds after a node: it names a value, or ends under a condition."""
         match node:
             case Declare(dtype=DType.INT64, lanes=1) if node.name not in set_locals(rest):
-                value = node.value
+                value, name = node.value, Symbol(node.name, node.dtype)
+                yield from counters.conditions((name,), counters.after(node, spans))
                 if reads(value) & written(rest) or symbols(value) & set_locals(rest):
                     value = self.frozen(value)
-                return Compare(CompareOp.EQ, Symbol(node.name, node.dtype), value)
+                yield Compare(CompareOp.EQ, name, value)
             case _:
-                return _known_after(node, rest)
+                yield from _known_after(node, rest)
 
     def frozen(self, value: Expr) -> Expr:
         """Return `value` with its elements as numbers of their own: they may change later."""
@@ -396,12 +411,12 @@ class _Contents(_Checker):
         super().__init__(arrays, contents)
         self.values: dict[str, isl.Set | None] = {}
 
-    def nodes(self, body: Body, place: _Place) -> None:
+    def nodes(self, waiting: Sequence[_Waiting], place: _Place) -> None:
         """Collect values, then go on below."""
-        for node in body:
+        for node, _ in waiting:
             if isinstance(node, Assign) and node.target.array in self.wanted:
                 self.add(node.target.array, node.value, place)
-        super().nodes(body, place)
+        super().nodes(waiting, place)
 
     def check(self, accesses: list[Load | VectorLoad], place: _Place) -> None:
         """Check nothing."""
@@ -443,16 +458,15 @@ def _holding(values: isl.Set, name: str) -> isl.Set:
     return moved.set_dim_name(isl.dim_type.param, position, name).params()
 
 
-def _known_after(node: Node, rest: Body) -> Expr | None:
-    """Return what holds after a node that ends the execution under a condition."""
+def _known_after(node: Node, rest: Body) -> Iterator[Expr]:
+    """Yield what holds after a node that ends the execution under a condition."""
     match node:
         case If(then=then, otherwise=()) if then and isinstance(then[-1], Fail | Break):
             pass
         case _:
-            return None
-    if reads(node.condition) & written(rest) or symbols(node.condition) & set_locals(rest):
-        return None
-    return Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
+            return
+    if not (reads(node.condition) & written(rest) or symbols(node.condition) & set_locals(rest)):
+        yield Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
 
 
 def _accesses(node: Node) -> Iterator[tuple[Load | VectorLoad, tuple[Expr, ...]]]:

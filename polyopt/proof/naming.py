@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from polyopt.ir.expr import Expr, Iter, Symbol
+from polyopt.ir.expr import Expr, Iter, Param, Symbol
 from polyopt.ir.loops import Body, Declare, For, Node, SetLocal
-from polyopt.proof.nodes import bodies, changed, with_bodies
+from polyopt.proof.nodes import Rule, bodies, changed, with_bodies
 
 
 def unhidden(body: Body, taken: frozenset[str], names: Iterator[str]) -> Body:
@@ -38,12 +38,41 @@ def unhidden(body: Body, taken: frozenset[str], names: Iterator[str]) -> Body:
 
 
 def _renamed_loop(loop: For, fresh: str) -> For:
-    old = loop.iter
+    return replace(loop, iter=fresh, body=_called(loop.body, loop.iter, fresh))
+
+
+def _called(body: Body, old: str, fresh: str) -> Body:
+    """Return `body` where the loop around it is called `fresh`: whatever is called `old` means it.
+
+    But for what an inner loop or a local of that name hides again.
+    """
 
     def rule(part: Expr) -> Expr | None:
-        return Iter(fresh) if isinstance(part, Iter) and part.name == old else None
+        match part:
+            case Iter(name=name) | Param(name=name) if name == old:
+                return Iter(fresh)
+            case Symbol(name=name) if name == old:
+                return replace(part, name=fresh)
+            case _:
+                return None
 
-    return replace(loop, iter=fresh, body=tuple(changed(node, rule) for node in loop.body))
+    found: list[Node] = []
+    for position, node in enumerate(body):
+        if isinstance(node, Declare) and node.name == old:
+            own = _own(node, rule)
+            return (*found, own, *body[position + 1 :])
+        renewed = _own(node, rule)
+        if not (isinstance(node, For) and node.iter == old):
+            inner = tuple(_called(part, old, fresh) for part in bodies(node))
+            renewed = with_bodies(renewed, inner)
+        found.append(renewed)
+    return tuple(found)
+
+
+def _own(node: Node, rule: Rule) -> Node:
+    """Return `node` with what it evaluates itself rewritten."""
+    whole = bodies(node)
+    return with_bodies(changed(with_bodies(node, tuple(() for _ in whole)), rule), whole)
 
 
 def _renamed(node: Node, old: str, fresh: str) -> Node:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.errors import BudgetError
 from polyopt.ir.interp import run_program
 from polyopt.ir.scop import Role
 from polyopt.schedule.dependences import compute_dependences
@@ -56,18 +55,8 @@ def test_a_subscript_outside_is_an_index_error(
     assert caught.value.loc is not None  # type: ignore[attr-defined]
 
 
-UNCHECKED = pytest.mark.xfail(
-    raises=BudgetError,
-    strict=True,
-    reason="y[0] is not checked against the number of elements picked: refused as not proven",
-)
-
-
 @pytest.mark.toolchain
-@pytest.mark.parametrize(
-    "func",
-    [gather, histogram, chained, placed, scatter, pytest.param(picked, marks=UNCHECKED), lookup],
-)
+@pytest.mark.parametrize("func", [gather, histogram, chained, placed, scatter, picked, lookup])
 def test_a_cross_section_is_right_in_c(func: Callable[..., object]) -> None:
     kernel = po.kernel(func)
     for args in (args for f, *args in PROGRAMS if f is func):

@@ -1,0 +1,289 @@
+"""How far an integer can have been counted: between which bounds a scalar lies at a node.
+
+In: nodes in the order in which they run.  Out: bounds over iterators and sizes, where there are
+some: a scalar that starts with a known value and that loops only add constants to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Cast,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    Param,
+    Select,
+    Symbol,
+    add,
+    integer,
+    mul,
+    normalize,
+    sub,
+    walk,
+)
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    Declare,
+    Fail,
+    For,
+    If,
+    LoopKind,
+    Node,
+    SetLocal,
+    While,
+)
+from polyopt.ir.types import DType
+from polyopt.proof.nodes import bodies, own_written
+
+_LARGEST_STEP = 2**10
+_LARGEST_BOUND = 40  # nodes of an expression
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The least and the greatest value, over iterators, sizes and numbers."""
+
+    low: Expr
+    high: Expr
+
+    def plus(self, other: Span) -> Span:
+        """Return the span of sums."""
+        return Span(_sum(self.low, other.low), _sum(self.high, other.high))
+
+
+Spans = Mapping[Expr, Span]  # by the scalar: a local, or an array of no dimension
+
+
+def conditions(scalars: Iterable[Expr], spans: Spans) -> Iterator[Expr]:
+    """Yield what is known of those of `scalars` that have a span."""
+    for scalar in scalars:
+        if scalar in spans:
+            yield Compare(CompareOp.GE, scalar, spans[scalar].low)
+            yield Compare(CompareOp.LE, scalar, spans[scalar].high)
+
+
+def after(node: Node, spans: Spans) -> Spans:
+    """Return the spans after `node`, given those before it."""
+    match node:
+        case Assign() | Declare() | SetLocal():
+            scalar = _scalar(node)
+            if scalar is None:
+                return spans
+            value = _span(node.value, spans)
+            rest = {known: span for known, span in spans.items() if known != scalar}
+            return rest if value is None else {**rest, scalar: value}
+        case For():
+            return {
+                scalar: span if step is None else _after_loop(node, span, step)
+                for scalar, span in spans.items()
+                for step in (_step(scalar, node.body),)
+                if step is None or _is_counted(node, scalar, step)
+            }
+        case If():
+            return _joined([_through(part, spans) for part in bodies(node) if not _ends(part)])
+        case While():
+            return {s: span for s, span in spans.items() if _step(s, node.body) is None}
+        case _:
+            gone = own_written(node)
+            return {s: span for s, span in spans.items() if getattr(s, "array", None) not in gone}
+
+
+def inside(node: For | While, spans: Spans) -> Spans:
+    """Return the spans at the start of an iteration of a loop, given those before the loop."""
+    if isinstance(node, While):
+        return after(node, spans)
+    result = {}
+    for scalar, span in spans.items():
+        step = _step(scalar, node.body)
+        if step is None:
+            result[scalar] = span
+        elif _is_counted(node, scalar, step):
+            result[scalar] = _counted(span, step, sub(Iter(node.iter), node.lower))
+    return result
+
+
+def _scalar(node: Assign | Declare | SetLocal) -> Expr | None:
+    """Return what a node sets, if it is a single integer of its own."""
+    match node:
+        case Assign(target=Load(index=()) as target) if target.dtype is DType.INT64:
+            return target
+        case Declare(dtype=DType.INT64, lanes=1) | SetLocal(dtype=DType.INT64, lanes=1):
+            return Symbol(node.name, node.dtype)
+        case _:
+            return None
+
+
+def _through(body: Body, spans: Spans) -> Spans:
+    for node in body:
+        spans = after(node, spans)
+    return spans
+
+
+def _ends(body: Body) -> bool:
+    """Tell whether nothing runs after `body`."""
+    return bool(body) and isinstance(body[-1], Fail)
+
+
+def _joined(ways: list[Spans]) -> Spans:
+    """Return what is known whichever way was taken."""
+    if not ways:
+        return {}
+    first, *others = ways
+    result = {}
+    for scalar, span in first.items():
+        whole: Span | None = span
+        for other in others:
+            whole = _union(whole, other.get(scalar))
+        if whole is not None:
+            result[scalar] = whole
+    return result
+
+
+def _union(one: Span | None, two: Span | None) -> Span | None:
+    if one is None or two is None:
+        return None
+    low = _outer(BinaryOp.MIN, one.low, two.low)
+    high = _outer(BinaryOp.MAX, one.high, two.high)
+    return None if low is None or high is None else Span(low, high)
+
+
+def _outer(op: BinaryOp, one: Expr, two: Expr) -> Expr | None:
+    """Return the smaller or the larger of two bounds."""
+    match sub(two, one):
+        case Const(value=int(distance)):
+            return two if (distance < 0) == (op is BinaryOp.MIN) else one
+        case _:
+            both = Binary(op, one, two, DType.INT64)
+            return both if len(list(walk(both))) <= _LARGEST_BOUND else None
+
+
+def _span(value: Expr, spans: Spans) -> Span | None:
+    """Return the span of a value, if it is known."""
+    match value:
+        case Const() | Iter() | Param():
+            return Span(value, value)
+        case Load() | Symbol() if value in spans:
+            return spans[value]
+        case Cast(operand=operand) if operand.dtype is DType.BOOL:
+            return Span(integer(0), integer(1))
+        case Cast(operand=operand) if operand.dtype is DType.INT64:
+            return _span(operand, spans)
+        case Select():
+            return _union(_span(value.then, spans), _span(value.otherwise, spans))
+        case Binary(op=BinaryOp.ADD | BinaryOp.SUB):
+            left, right = _span(value.left, spans), _span(value.right, spans)
+            if left is None or right is None:
+                return None
+            if value.op is BinaryOp.SUB:
+                right = Span(_negated(right.high), _negated(right.low))
+            return left.plus(right)
+        case _:
+            return None
+
+
+# -- loops
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """How much a body adds to a scalar: together at least `low` <= 0, at most `high` >= 0."""
+
+    low: int = 0
+    high: int = 0
+    is_known: bool = True
+
+
+def _step(scalar: Expr, body: Body) -> _Step | None:
+    """Return what a body adds to `scalar`; None if it leaves it alone."""
+    steps = [step for node in body if (step := _own_step(scalar, node)) is not None]
+    if not steps:
+        return None
+    return _Step(
+        sum(step.low for step in steps),
+        sum(step.high for step in steps),
+        all(step.is_known for step in steps),
+    )
+
+
+def _own_step(scalar: Expr, node: Node) -> _Step | None:
+    match node:
+        case Assign() | SetLocal() | Declare():
+            if _scalar(node) == scalar and not isinstance(node, Declare):
+                return _added(scalar, node.value)
+        case For() | While():
+            if any(symbol == scalar for _, symbol in getattr(node, "reductions", ())):
+                return _Step(is_known=False)
+            return None if _step(scalar, node.body) is None else _Step(is_known=False)
+        case If():
+            ways = [_step(scalar, part) for part in bodies(node)]
+            known = [step for step in ways if step is not None]
+            if not known:
+                return None
+            return _Step(
+                min(0, *(step.low for step in known)),
+                max(0, *(step.high for step in known)),
+                all(step.is_known for step in known),
+            )
+        case _:
+            pass
+    names = {getattr(scalar, "array", None), getattr(scalar, "name", None)}
+    others = {*own_written(node), *((node.name,) if isinstance(node, Declare) else ())}
+    return _Step(is_known=False) if names & others else None
+
+
+def _added(scalar: Expr, value: Expr) -> _Step:
+    """Return what an assignment of `value` to `scalar` adds to it."""
+    match value:
+        case Binary(op=BinaryOp.ADD, left=left, right=right) if scalar in (left, right):
+            added = _span(right if left == scalar else left, {})
+        case Binary(op=BinaryOp.SUB, left=left, right=right) if left == scalar:
+            added = _span(right, {})
+            added = added and Span(_negated(added.high), _negated(added.low))
+        case _:
+            return _Step(is_known=False)
+    match added:
+        case Span(low=Const(value=int(low)), high=Const(value=int(high))):
+            is_known = max(-low, high) <= _LARGEST_STEP
+            return _Step(min(low, 0), max(high, 0), is_known)
+        case _:
+            return _Step(is_known=False)
+
+
+def _is_counted(loop: For, scalar: Expr, step: _Step) -> bool:
+    """Tell whether the iterations of a loop add to `scalar` one after the other."""
+    plain = (Iter, Param, Const, Binary)
+    bounds = [part for bound in (loop.lower, loop.upper) for part in walk(bound)]
+    return (
+        step.is_known
+        and loop.kind in (LoopKind.SEQUENTIAL, LoopKind.UNROLL)
+        and all(symbol != scalar for _, symbol in loop.reductions)
+        and all(isinstance(part, plain) for part in bounds)
+    )
+
+
+def _counted(span: Span, step: _Step, trips: Expr) -> Span:
+    low = _sum(span.low, mul(integer(step.low), trips)) if step.low else span.low
+    high = _sum(span.high, mul(integer(step.high), trips)) if step.high else span.high
+    return Span(low, high)
+
+
+def _after_loop(loop: For, span: Span, step: _Step) -> Span:
+    trips = normalize(sub(loop.upper, loop.lower))
+    return _counted(span, step, Binary(BinaryOp.MAX, trips, integer(0), DType.INT64))
+
+
+def _sum(left: Expr, right: Expr) -> Expr:
+    return normalize(add(left, right))
+
+
+def _negated(value: Expr) -> Expr:
+    return normalize(sub(integer(0), value))
