@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import islpy as isl
 
@@ -46,10 +47,11 @@ def check_storage(
         elif any(t.access.array in _moved(found) and not t.is_moved for t in touches):
             claims.append(_open(name, "only some of its accesses moved"))
         else:
-            source = _flow(part, touches, moved=False, times=None)
-            if not _flow(part, touches, moved=True, times=None).is_equal(source):
+            sources = _flows(part, touches, moved=False, times=None)
+            source = reduce(isl.UnionMap.union, sources)
+            if not _are_equal(_flows(part, touches, moved=True, times=None), sources):
                 times = _times(part, nest, runs, {t.statement.name for t in touches})
-                if not _flow(part, touches, moved=True, times=times).is_equal(source):
+                if not _are_equal(_flows(part, touches, moved=True, times=times), sources):
                     reason = "a value is overwritten before it is read"
                     claim = Claim(ClaimKind.STORAGE, name, Verdict.REFUTED, str(source), reason)
                     claims.append(claim)
@@ -86,20 +88,33 @@ def _open(array: str, reason: str) -> Claim:
     return Claim(ClaimKind.STORAGE, array, Verdict.OPEN, "", reason)
 
 
-def _flow(
+def _are_equal(one: list[isl.UnionMap], two: list[isl.UnionMap]) -> bool:
+    return all(mine.is_equal(other) for mine, other in zip(one, two, strict=True))
+
+
+def _flows(
     part: SourcePart, touches: list[Touch], *, moved: bool, times: isl.UnionMap | None
-) -> isl.UnionMap:
+) -> list[isl.UnionMap]:
+    """Return last write -> read, each read of a statement in another map."""
     context = part.scop.context
-    unions = {kind: isl.UnionMap.empty(context.get_space()) for kind in AccessKind}
+    empty = isl.UnionMap.empty(context.get_space())
+    must, may, reads, seen = empty, empty, [empty], dict[str, int]()
     for touch in touches:
         relation = touch.relation if moved else touch.access.relation
-        kind = touch.access.kind
         one = isl.UnionMap.from_map(relation.intersect_params(context))
-        unions[kind] = unions[kind].union(one)
-    must, may = unions[AccessKind.MUST_WRITE], unions[AccessKind.MAY_WRITE]
+        match touch.access.kind:
+            case AccessKind.MUST_WRITE:
+                must = must.union(one)
+            case AccessKind.MAY_WRITE:
+                may = may.union(one)
+            case AccessKind.READ:
+                number = seen.setdefault(touch.statement.name, 0)
+                seen[touch.statement.name] += 1
+                reads += [empty] * (number + 1 - len(reads))
+                reads[number] = reads[number].union(one)
     if times is None:
-        return producers(part.scop, unions[AccessKind.READ], must, may)
-    return producers_in(times, unions[AccessKind.READ], must, may)
+        return [producers(part.scop, sink, must, may) for sink in reads]
+    return [producers_in(times, sink, must, may) for sink in reads]
 
 
 def _times(part: SourcePart, nest: Nest, runs: tuple[Tagged, ...], names: set[str]) -> isl.UnionMap:
