@@ -28,6 +28,7 @@ from polyopt.ir.expr import (
     UnaryOp,
     show,
 )
+from polyopt.ir.types import DType
 
 _IN, _OUT, _SET, _PARAM = (
     isl.dim_type.in_,
@@ -95,8 +96,10 @@ class Frame:
         match expr:
             case Const(value=bool() | int()):
                 return self.constant(int(expr.value.real))
-            case Iter() | Param() | Symbol(lanes=1):
+            case Iter() | Param() | Symbol(lanes=1, dtype=DType.INT64):
                 return self.variable(expr)
+            case Unary() | Binary() if expr.dtype is not DType.INT64:
+                raise NotAffine(expr)  # it wraps elsewhere, or is no whole number
             case Unary(op=UnaryOp.NEG):
                 return self.aff(expr.operand).neg()
             case Binary(op=BinaryOp.ADD):
@@ -134,6 +137,8 @@ class Frame:
         except NotAffine:
             pass
         match expr:
+            case Unary() | Binary() if expr.dtype is not DType.INT64:
+                raise NotAffine(expr)
             case Binary(op=BinaryOp.FLOORDIV | BinaryOp.MOD):
                 return self._pw_division(expr)
             case Binary():

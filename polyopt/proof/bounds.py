@@ -113,7 +113,7 @@ class Unknowns:
         match expr:
             case Const() | Iter() | Param():
                 return expr
-            case Symbol(lanes=1):
+            case Symbol(lanes=1, dtype=DType.INT64):
                 return Param(expr.name)
             case Load() | VectorLoad() | Call() | Cast() | Symbol():
                 return self.of(expr) if expr.dtype.is_integer else expr

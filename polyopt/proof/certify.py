@@ -12,17 +12,18 @@ from dataclasses import replace
 
 import islpy as isl
 
-from polyopt.ir.expr import Compare, CompareOp, Expr, Param, integer
+from polyopt.ir.expr import Compare, CompareOp, Expr, Param, Symbol, integer
 from polyopt.ir.loops import Body, LoopFunction
 from polyopt.ir.program import Bind, Program, all_parts
 from polyopt.ir.scop import Role, Scop
 from polyopt.ir.source import ArrayArg, Signature, SizeOf
-from polyopt.proof.accesses import Tagged, Unproven, touches
+from polyopt.proof.accesses import Copies, Tagged, Unproven, touches
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.bounds import check_bounds
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
 from polyopt.proof.dataflow import check_dataflow
 from polyopt.proof.declarations import check_declarations, scalars_of
+from polyopt.proof.forms import check_forms
 from polyopt.proof.instances import Placed, check_instances, place
 from polyopt.proof.lanes import one_lane
 from polyopt.proof.naming import unhidden
@@ -32,6 +33,8 @@ from polyopt.proof.reading import Nest, Run, Unreadable, read
 from polyopt.proof.regions import Mismatch, Regions, without_stops
 from polyopt.proof.registers import without_registers
 from polyopt.proof.rolling import rolled
+from polyopt.proof.runs import Use
+from polyopt.proof.sharing import find_shared
 from polyopt.proof.source import NotForwarded, SourcePart, source_part
 from polyopt.proof.storage import check_storage
 from polyopt.proof.values import Differs, Match, match_statement
@@ -54,17 +57,21 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     yield declarations
     if declarations.verdict is not Verdict.PROVEN:
         return
+    forms = check_forms(function)
+    yield forms
+    if forms.verdict is not Verdict.PROVEN:
+        return
     given = {array.name: array for array in program.arrays}
     yield from check_bounds(function, given, path.params, path.context)
     yield check_widths(function, bound)
     plain = without_registers(without_stops(function.body, faults), path, frozenset(bound))
     plain = rolled(one_lane(plain, names), names)
     if program.is_static:
-        yield from part_claims(program.scop, plain, _is_temporary(program.scop))
+        yield from part_claims(program.scop, plain, _is_temporary(program.scop), frozenset(given))
         return
     try:
         for found in Regions(program, path).match(plain):
-            yield from part_claims(found.scop, found.body, found.is_temporary)
+            yield from part_claims(found.scop, found.body, found.is_temporary, frozenset(given))
     except Mismatch as error:
         yield Claim(ClaimKind.CONTROL, error.subject, Verdict.OPEN, "", error.reason)
         return
@@ -107,8 +114,10 @@ def _is_temporary(scop: Scop) -> Callable[[str], bool]:
     return lambda name: scop.array(name).role is Role.TEMP
 
 
-def part_claims(scop: Scop, body: Body, is_temporary: Callable[[str], bool]) -> Iterator[Claim]:
-    """Yield the claims about the loops of one static control part."""
+def part_claims(
+    scop: Scop, body: Body, is_temporary: Callable[[str], bool], given: frozenset[str]
+) -> Iterator[Claim]:
+    """Yield the claims about the loops of one static control part of a program with `given`."""
     path = Path(scop.params, scop.context)
     try:
         nest = read(body, path)
@@ -120,7 +129,26 @@ def part_claims(scop: Scop, body: Body, is_temporary: Callable[[str], bool]) -> 
     except NotForwarded as error:
         yield Claim(ClaimKind.INSTANCES, error.statement.name, Verdict.REFUTED, "", error.reason)
         return
+    stranger = _stranger(part, nest, given)
+    if stranger is not None:
+        reason = "it is written by a copy that the source does not have"
+        yield Claim(ClaimKind.STORAGE, stranger, Verdict.REFUTED, "", reason)
+        return
     yield from _check_part(part, nest)
+
+
+def _stranger(part: SourcePart, nest: Nest, given: frozenset[str]) -> str | None:
+    """Return what the loops of a part set that belongs to others, or notes a fault on its own."""
+    for run in nest.runs():
+        target = run.target
+        name = target.name if isinstance(target, Symbol) else target.array
+        if isinstance(target, Symbol) and name not in nest.homes:
+            return name
+        if name in given and part.array(name) is None:
+            return name
+        if name in part.unordered and not run.statement:
+            return name
+    return None
 
 
 def _check_part(part: SourcePart, nest: Nest) -> Iterator[Claim]:
@@ -170,16 +198,29 @@ def _in_order(
             return
         tagged = [Tagged(p, p.quotients.statement, matches[id(p.run)]) for p in places]
         found = touches(part, nest, tuple(tagged))
+        shared = find_shared(nest, _copies(part, nest), part.unordered)
     except NotAffine as error:
         yield Claim(ClaimKind.INSTANCES, str(error), Verdict.OPEN, "", "it is not affine")
         return
     except Unproven as error:
         yield Claim(ClaimKind.STORAGE, error.subject, Verdict.OPEN, "", error.reason)
         return
+    if shared is not None:
+        loop, array = shared
+        reason = f"iterations share {array}"
+        yield Claim(ClaimKind.CONCURRENCY, f"loop {loop}", Verdict.REFUTED, "", reason)
+        return
     storage = check_storage(part, nest, tuple(tagged), found)
     yield from storage.claims
     pairs = conflicts(part, found, storage.settled)
     yield from _order(part, nest, tuple(places), pairs)
+
+
+def _copies(part: SourcePart, nest: Nest) -> list[Use]:
+    """Return what runs set that are no instances of the source."""
+    places = Copies(part, nest)
+    runs = [run for run in nest.runs() if not run.statement]
+    return [Use(run, places.location(run, run.target), True, None) for run in runs]
 
 
 def _order(

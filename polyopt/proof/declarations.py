@@ -22,8 +22,8 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
 )
-from polyopt.ir.program import Program
-from polyopt.ir.scop import Array, Role
+from polyopt.ir.program import Program, all_parts
+from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.source import ScalarArg
 from polyopt.ir.types import DType
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
@@ -50,6 +50,14 @@ class _Scope:
 
     def with_array(self, array: Array) -> _Scope:
         """Return the scope after an array was declared."""
+        if array.name in self.arrays:
+            raise _Differs(array.name, "an array hides another one")
+        return replace(self, arrays={**self.arrays, array.name: array})
+
+    def sized(self, array: Array) -> _Scope:
+        """Return the scope after an array was given memory."""
+        if array.name not in self.arrays:
+            raise _Differs(array.name, "memory is given to no array")
         return replace(self, arrays={**self.arrays, array.name: array})
 
     def with_local(self, node: Declare) -> _Scope:
@@ -90,6 +98,10 @@ def _check_interface(program: Program, function: LoopFunction) -> None:
     sizes = {s.param for s in (*signature.sizes, *signature.computed, *signature.starts)}
     if not set(function.params) <= sizes:
         raise _Differs(", ".join(sorted(set(function.params) - sizes)), "no call gives this size")
+    parts = (part for part in all_parts(program.parts) if isinstance(part, Scop))
+    free = {s.name for part in parts for s in part.statements if s.is_reassociable}
+    if not function.reassociable <= free:
+        raise _Differs(", ".join(sorted(function.reassociable - free)), "its order is not open")
     if function.contract:
         raise _Differs(function.name, "its arithmetic may be contracted everywhere")
     found = {array.name: array for array in function.arrays}
@@ -110,19 +122,26 @@ def _body(body: Body, scope: _Scope) -> None:
             for part in walk(expr):
                 _check(part, scope)
         _check_set(node, scope)
-        match node:
-            case For():
-                for _, symbol in node.reductions:
-                    _check(symbol, scope)
-                inner = scope.with_iterator(node.iter)
-            case Declare():
-                scope = inner = scope.with_local(node)
-            case DeclareArray() | AllocateArray():
-                scope = inner = scope.with_array(node.array)
-            case _:
-                inner = scope
+        inner = scope = _declared(node, scope)
+        if isinstance(node, For):
+            for _, symbol in node.reductions:
+                _check(symbol, scope)
+            inner = scope.with_iterator(node.iter)
         for below in bodies(node):
             _body(below, inner)
+
+
+def _declared(node: Node, scope: _Scope) -> _Scope:
+    """Return the scope after a node."""
+    match node:
+        case Declare():
+            return scope.with_local(node)
+        case DeclareArray():
+            return scope.with_array(node.array)
+        case AllocateArray():
+            return scope.sized(node.array)
+        case _:
+            return scope
 
 
 def _set(node: Node) -> Iterator[Expr]:

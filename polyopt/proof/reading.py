@@ -15,7 +15,7 @@ from typing import TypeAlias
 import islpy as isl
 
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import Expr, Load, Symbol, show
+from polyopt.ir.expr import Expr, Load, Symbol, show, walk
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -104,6 +104,7 @@ def all_runs(body: tuple[Piece, ...]) -> Iterator[Run]:
 class _Reader:
     def __init__(self) -> None:
         self.homes: dict[str, int] = {}
+        self.scopes: dict[str, tuple[Path, int]] = {}
         self.count = 0
 
     def body(self, body: Body, path: Path) -> tuple[Piece, ...]:
@@ -144,6 +145,19 @@ class _Reader:
         if name in self.homes:
             raise Unreadable(f"{name} is declared twice")
         self.homes[name] = len(path.loops)
+        self.scopes[name] = path, self.count
+
+    def check_scope(self, run: Run) -> None:
+        """Check that a run uses storage of the loops' own only where it was declared before."""
+        outer: set[int] = set()
+        path: Path | None = run.path
+        while path is not None:
+            outer.add(id(path))
+            path = path.outer
+        for name in _used(run) & set(self.scopes):
+            scope, start = self.scopes[name]
+            if id(scope) not in outer or run.number <= start:
+                raise Unreadable(f"{name} is used outside the body that declares it")
 
     def run(self, target: Load | Symbol, node: Assign | Declare | SetLocal, path: Path) -> Run:
         self.count += 1
@@ -180,4 +194,14 @@ def _is_counted(loop: For, inside: Path) -> bool:
 def read(body: Body, path: Path) -> Nest:
     """Return the tree of a part's loops; raises `Unreadable`."""
     reader = _Reader()
-    return Nest(reader.body(body, path), reader.homes)
+    nest = Nest(reader.body(body, path), reader.homes)
+    for run in nest.runs():
+        reader.check_scope(run)
+    return nest
+
+
+def _used(run: Run) -> set[str]:
+    """Return the storage that a run and the conditions around it use."""
+    parts = (p for e in (run.target, run.value, *run.path.data) for p in walk(e))
+    places = (p for p in parts if isinstance(p, Load | Symbol))
+    return {p.array if isinstance(p, Load) else p.name for p in places}

@@ -12,7 +12,20 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyopt.ir.expr import Compare, CompareOp, Const, Expr, Load, Symbol, Unary, UnaryOp, loads
+from polyopt.ir.expr import (
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    Param,
+    Symbol,
+    Unary,
+    UnaryOp,
+    loads,
+    walk,
+)
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -107,10 +120,11 @@ def _is_stop(node: Node, faults: frozenset[str]) -> bool:
     match node:
         case If(
             condition=Compare(op=CompareOp.NE, left=Load() as flag, right=Const() as zero),
-            then=(Fail(statement=""),),
+            then=(Fail(statement="", fault=fault),),
             otherwise=(),
         ):
-            return flag.array in faults and not zero.value
+            own = flag.index == (Const(fault, DType.INT64),)
+            return own and flag.array in faults and not zero.value
         case _:
             return False
 
@@ -358,6 +372,8 @@ class Regions:
                     statement.target.index,
                 ):
                     raise Mismatch(part.param, f"{access.array} is more than summed up")
+                if not _is_fixed(access.index, part):
+                    raise Mismatch(part.param, f"several elements of {access.array} are summed up")
                 reduction = statement.reduction
                 if reduction is None or reduction.op is not sums[access.array]:
                     raise Mismatch(part.param, f"{access.array} is summed in another way")
@@ -366,6 +382,14 @@ class Regions:
         array = self.program.array(name)
         space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(array.shape))
         return isl.Set.universe(space.set_tuple_name(isl.dim_type.set, name))
+
+
+def _is_fixed(index: tuple[Expr, ...], loop: Repeat) -> bool:
+    """Tell whether subscripts are the same in every iteration of `loop`, and of those in it."""
+    inner = {loop.param, *_bound_inside(loop)}
+    parts = [part for expr in index for part in walk(expr)]
+    varies = any(isinstance(part, Iter | Load | Symbol) for part in parts)
+    return not varies and not any(p.name in inner for p in parts if isinstance(p, Param))
 
 
 def _add(store: dict[str, isl.Set], name: str, cells: isl.Set) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from polyopt.ir.expr import (
+    Const,
     Expr,
     Iter,
     Load,
@@ -165,6 +166,8 @@ def _steps(one: Expr, two: Expr) -> list[int] | None:
         return None if distance.terms else [distance.constant]
     if type(one) is not type(two):
         return None
+    if isinstance(one, Const) and repr(one) != repr(two):
+        return None  # -0.0 == 0.0
     parts, others = children(one), children(two)
     if len(parts) != len(others) or with_children(two, parts) != one:
         return None

@@ -153,18 +153,16 @@ def _visit(expr: Expr, known: Mapping[str, _Interval]) -> None:
 def _interval(expr: Expr, known: Mapping[str, _Interval]) -> _Interval | None:
     """Return the values of `expr`, None for what depends on data; raises `_TooWide`."""
     match expr:
-        case Const(value=bool() | int()):
-            value = int(expr.value.real)
-            return _Interval(value, value)
+        case Const(value=bool() | int() as value):
+            return _fits(expr, int(value), int(value))
         case Iter(name=name) | Param(name=name) | Symbol(name=name):
             return known.get(name)
         case Load() | VectorLoad():
             for part in expr.index:
                 _interval(part, known)
             return None
-        case Unary(op=UnaryOp.NEG):
-            inner = _interval(expr.operand, known)
-            return None if inner is None else _fits(expr, -inner.high, -inner.low)
+        case Unary(op=UnaryOp.NEG | UnaryOp.ABS):
+            return _unary(expr, known)
         case Binary() if expr.dtype is DType.INT64:
             return _binary(expr, known)
         case Select():
@@ -180,6 +178,17 @@ def _either(one: _Interval | None, two: _Interval | None) -> _Interval | None:
     if one is None or two is None:
         return None
     return _Interval(min(one.low, two.low), max(one.high, two.high))
+
+
+def _unary(expr: Unary, known: Mapping[str, _Interval]) -> _Interval | None:
+    inner = _interval(expr.operand, known)
+    if inner is None:
+        return None
+    negated = _fits(expr, -inner.high, -inner.low)
+    if expr.op is UnaryOp.NEG:
+        return negated
+    least = max(0, inner.low, negated.low)
+    return _Interval(least, max(inner.high, negated.high))
 
 
 def _binary(expr: Binary, known: Mapping[str, _Interval]) -> _Interval | None:
@@ -202,8 +211,8 @@ def _binary(expr: Binary, known: Mapping[str, _Interval]) -> _Interval | None:
             return _Interval(max(left.low, right.low), max(left.high, right.high))
         case BinaryOp.FLOORDIV:
             return _quotient(left, right)
-        case BinaryOp.MOD if right.low > 0:
-            return _Interval(0, right.high - 1)
+        case BinaryOp.MOD:
+            return _remainder(right)
         case _:
             return None
 
@@ -213,6 +222,12 @@ def _quotient(left: _Interval, right: _Interval) -> _Interval | None:
         return None
     ends = [a // b for a in (left.low, left.high) for b in (right.low, right.high)]
     return _Interval(min(ends), max(ends))
+
+
+def _remainder(by: _Interval) -> _Interval | None:
+    if by.low <= 0 <= by.high:
+        return None
+    return _Interval(0, by.high - 1) if by.low > 0 else _Interval(by.low + 1, 0)
 
 
 def _fits(expr: Expr, low: int, high: int) -> _Interval:

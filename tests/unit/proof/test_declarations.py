@@ -107,4 +107,4 @@ def test_an_argument_is_neither_set_nor_hidden() -> None:
 
 def test_an_array_of_the_caller_is_not_hidden() -> None:
     hidden = DeclareArray(Array("b", F64, (integer(64),), Role.TEMP))
-    assert "declared anew" in reasons(copy, (hidden, *LOOPS.body))
+    assert "hides another" in reasons(copy, (hidden, *LOOPS.body))

@@ -1,0 +1,232 @@
+"""Loops of a form that the printers and the proof understand alike.
+
+In: the loops with no name hidden.  Out: one claim.  Refuses: operands of several types, constants
+that do not fit, loops without progress, comments that end early, memory given by several threads,
+reductions of locals that iterations use in other ways than summing up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Broadcast,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    Load,
+    MathFunc,
+    Select,
+    Symbol,
+    Unary,
+    UnaryOp,
+    VectorLoad,
+    children,
+    show,
+    walk,
+)
+from polyopt.ir.loops import (
+    AllocateArray,
+    Assign,
+    Body,
+    CallLibrary,
+    Comment,
+    Declare,
+    For,
+    If,
+    LoopFunction,
+    Node,
+    SetLocal,
+    While,
+)
+from polyopt.ir.types import DType
+from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.nodes import all_nodes, bodies, own_expressions, symbols
+from polyopt.proof.order import CONCURRENT
+
+
+class _Malformed(Exception):
+    """A node or an expression is none that the proof understands."""
+
+    def __init__(self, subject: str, reason: str) -> None:
+        super().__init__(f"{subject}: {reason}")
+        self.subject = subject
+        self.reason = reason
+
+
+def check_forms(function: LoopFunction) -> Claim:
+    """Return whether every node and expression of `function` is well formed."""
+    try:
+        _body(function.body, is_shared=False)
+    except _Malformed as error:
+        return Claim(ClaimKind.CONTROL, error.subject, Verdict.REFUTED, "", error.reason)
+    return Claim(ClaimKind.CONTROL, "well-formed loops", Verdict.PROVEN, "")
+
+
+def _body(body: Body, *, is_shared: bool) -> None:
+    for node in body:
+        for expr in own_expressions(node):
+            for part in walk(expr):
+                _expression(part)
+        _node(node)
+        match node:
+            case AllocateArray() | CallLibrary() if is_shared:
+                raise _Malformed(type(node).__name__, "several iterations do it at the same time")
+            case For():
+                inner = is_shared or node.kind in CONCURRENT
+            case _:
+                inner = is_shared
+        for part_ in bodies(node):
+            _body(part_, is_shared=inner)
+
+
+# -- nodes
+
+
+def _node(node: Node) -> None:
+    match node:
+        case For():
+            _loop(node)
+        case If() | While():
+            if node.condition.dtype is not DType.BOOL or _lanes(node.condition) != 1:
+                raise _Malformed(show(node.condition), "it is no condition")
+        case Assign():
+            for part in node.target.index:
+                _index(part)
+            _fits_lanes(node.target.array, node.value, _lanes(node.target))
+        case Declare() | SetLocal():
+            _fits_lanes(node.name, node.value, node.lanes)
+        case Comment():
+            _comment(node.text)
+        case _:
+            pass
+
+
+def _loop(loop: For) -> None:
+    _index(loop.lower)
+    _index(loop.upper)
+    if loop.step < 1:
+        raise _Malformed(loop.iter, "the loop makes no progress")
+    if loop.kind in CONCURRENT:
+        _reductions(loop)
+
+
+def _comment(text: str) -> None:
+    is_plain = text.isascii() and text.isprintable()
+    if not is_plain or "*/" in text or "/*" in text:
+        raise _Malformed("a comment", "it does not end where it should")
+
+
+def _fits_lanes(name: str, value: Expr, width: int) -> None:
+    own = _lanes(value)
+    if own not in (1, width):
+        raise _Malformed(name, f"it has {width} lanes, its value {own}")
+
+
+def _lanes(expr: Expr) -> int:
+    """Return how many lanes an expression has: one number goes with any."""
+    match expr:
+        case Load():
+            return 1
+        case VectorLoad() | Broadcast() | Symbol():
+            return expr.lanes
+        case _:
+            found = {_lanes(part) for part in children(expr)} - {1}
+            if len(found) > 1:
+                raise _Malformed(show(expr), "its operands have different lanes")
+            return found.pop() if found else 1
+
+
+# -- reductions
+
+
+def _reductions(loop: For) -> None:
+    """Check that iterations only combine into what each thread or lane has of its own.
+
+    It starts as the neutral value of the operation: nothing else may see it.
+    """
+    for op, local in loop.reductions:
+        for node in all_nodes(loop.body):
+            match node:
+                case SetLocal(name=local.name):
+                    is_update = _is_update(node.value, local, op)
+                case For():
+                    own = [o for o, s in node.reductions if s.name == local.name]
+                    is_update = all(o is op for o in own) and not _uses(node, local)
+                case _:
+                    is_update = not _uses(node, local)
+            if not is_update:
+                raise _Malformed(local.name, f"loop {loop.iter} does more than combine it")
+
+
+def _uses(node: Node, local: Symbol) -> bool:
+    return any(local.name in symbols(expr) for expr in own_expressions(node))
+
+
+def _is_update(value: Expr, local: Symbol, op: BinaryOp) -> bool:
+    match value:
+        case Binary(op=own, left=left, right=rest) if left == local:
+            same = own is op or (own is BinaryOp.SUB and op is BinaryOp.ADD)
+            return same and local.name not in symbols(rest)
+        case Binary(op=own, left=rest, right=right) if right == local:
+            return own is op and own in _SYMMETRIC and local.name not in symbols(rest)
+        case Call(func=MathFunc.FMA, args=(one, two, total)) if total == local:
+            others = symbols(one) | symbols(two)
+            return op is BinaryOp.ADD and local.name not in others
+        case _:
+            return False
+
+
+_SYMMETRIC = (
+    BinaryOp.ADD,
+    BinaryOp.MUL,
+    BinaryOp.MIN,
+    BinaryOp.MAX,
+    BinaryOp.AND,
+    BinaryOp.OR,
+    BinaryOp.XOR,
+)
+
+# -- expressions
+
+
+def _index(expr: Expr) -> None:
+    if expr.dtype is not DType.INT64 or _lanes(expr) != 1:
+        raise _Malformed(show(expr), "an index is one 64-bit number")
+
+
+def _expression(expr: Expr) -> None:
+    match expr:
+        case Const():
+            _constant(expr)
+            return
+        case Load() | VectorLoad():
+            for part in expr.index:
+                _index(part)
+            return
+        case Unary(op=UnaryOp.NEG | UnaryOp.INVERT) | Broadcast():
+            is_typed = expr.operand.dtype is expr.dtype
+        case Binary():
+            is_typed = expr.left.dtype is expr.right.dtype is expr.dtype
+        case Compare():
+            is_typed = expr.left.dtype is expr.right.dtype
+        case Select():
+            is_typed = expr.then.dtype is expr.otherwise.dtype is expr.dtype
+            is_typed = is_typed and expr.condition.dtype is DType.BOOL
+        case _:
+            return
+    if not is_typed:
+        raise _Malformed(show(expr), "its operands have another type")
+
+
+def _constant(expr: Const) -> None:
+    """Check that a constant is a number of its type."""
+    if not expr.dtype.is_integer:
+        return
+    limits = np.iinfo(expr.dtype.value)
+    value = expr.value
+    if not isinstance(value, int) or not int(limits.min) <= value <= int(limits.max):
+        raise _Malformed(show(expr), f"it is no {expr.dtype.value}")
