@@ -320,12 +320,16 @@ def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
     match expr:
         case Const() | Iter() | Param() | Symbol():
             return expr
-        case Load() | VectorLoad():
+        case Load():
+            return Load(expr.array, parts, expr.dtype)
+        case Binary():
+            return Binary(expr.op, parts[0], parts[1], expr.dtype)
+        case Compare():
+            return replace(expr, left=parts[0], right=parts[1])
+        case VectorLoad():
             return replace(expr, index=parts)
         case Unary() | Cast() | Broadcast():
             return replace(expr, operand=parts[0])
-        case Binary() | Compare():
-            return replace(expr, left=parts[0], right=parts[1])
         case Call():
             return replace(expr, args=parts)
         case Select():
@@ -348,7 +352,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
     while waiting:
         part = waiting.pop()
         yield part
-        waiting.extend(reversed(children(part)))
+        waiting += children(part)[::-1]
 
 
 def rewrite(expr: Expr, rule: Callable[[Expr], Expr | None]) -> Expr:
@@ -358,10 +362,13 @@ def rewrite(expr: Expr, rule: Callable[[Expr], Expr | None]) -> Expr:
     if found is not None:
         return found
     parts = children(expr)
-    renewed = tuple(rewrite(part, rule) for part in parts)
-    if all(new is old for new, old in zip(renewed, parts, strict=True)):
+    if not parts:
         return expr
-    return with_children(expr, renewed)
+    renewed = tuple([rewrite(part, rule) for part in parts])
+    for new, old in zip(renewed, parts, strict=True):
+        if new is not old:
+            return with_children(expr, renewed)
+    return expr
 
 
 def substitute(expr: Expr, values: Mapping[str, Expr]) -> Expr:
@@ -405,7 +412,8 @@ def _collect(expr: Expr, scale: int, terms: dict[Expr, int]) -> int:
         case Binary(op=BinaryOp.MUL, right=Const(value=int(value))):
             return _collect(expr.left, scale * value, terms)
         case _:
-            atom = with_children(expr, tuple(_normal_operand(c) for c in children(expr)))
+            parts = children(expr)
+            atom = with_children(expr, tuple(map(_normal_operand, parts))) if parts else expr
             terms[atom] = terms.get(atom, 0) + scale
             return 0
 

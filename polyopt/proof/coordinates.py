@@ -116,16 +116,21 @@ class Quotients:
     def function(self, expr: Expr) -> isl.Map:
         """Return `{ statement[iters] -> [value] }` of a coordinate."""
         frame = Frame(self.params, self.statement.iters)
-        value = isl.Map.from_pw_aff(frame.pw(self._spelled(expr)))
+        value = isl.Map.from_pw_aff(frame.pw(self.spelled(expr)))
         return value.set_tuple_name(isl.dim_type.in_, self.statement.name)
 
     def element(self, name: str, index: tuple[Expr, ...]) -> isl.Map:
         """Return `{ statement[iters] -> name[index] }` of coordinates; raises `NotAffine`."""
         frame = Frame(self.params, self.statement.iters)
-        value = frame.map_to(name, tuple(self._spelled(part) for part in index))
+        value = frame.map_to(name, tuple(self.spelled(part) for part in index))
         return value.set_tuple_name(isl.dim_type.in_, self.statement.name)
 
-    def _spelled(self, expr: Expr) -> Expr:
+    def named(self, expr: Expr) -> Quotient | None:
+        """Return the quotient that `expr` is the name of, if it is one."""
+        found = (q for q in self.all if isinstance(expr, Param) and q.name == expr.name)
+        return next(found, None)
+
+    def spelled(self, expr: Expr) -> Expr:
         """Return `expr` with quotients as divisions."""
         named = {q.name: q for q in self.all}
 
@@ -141,12 +146,11 @@ class Quotients:
     def where(self, expr: Expr, name: str) -> isl.Set:
         """Return `{ statement[iters] : expr = name }`, `name` a further size."""
         frame = Frame((*self.params, name), self.statement.iters)
-        named = {q.name: q for q in self.all}
-        quotient = named.get(expr.name) if isinstance(expr, Param) else None
+        quotient = self.named(expr)
         if quotient is not None:
-            result = _is_floor(frame, self._spelled(quotient.value), name, quotient.by)
+            result = _is_floor(frame, self.spelled(quotient.value), name, quotient.by)
         else:
-            result = frame.aff(self._spelled(expr)).eq_set(frame.aff(Param(name)))
+            result = frame.aff(self.spelled(expr)).eq_set(frame.aff(Param(name)))
         return result.set_tuple_name(self.statement.name)
 
 

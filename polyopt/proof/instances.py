@@ -13,7 +13,20 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import Expr, Load, Symbol, walk
+from polyopt.ir.expr import (
+    Expr,
+    Iter,
+    Linear,
+    Load,
+    Symbol,
+    add,
+    integer,
+    linear,
+    mul,
+    sub,
+    substitute,
+    walk,
+)
 from polyopt.ir.scop import Statement
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
@@ -54,8 +67,11 @@ def place(part: SourcePart, statement: Statement, runs: list[Run]) -> list[Place
         ]
         fitting: list[tuple[Expr, list[int]]] = []
         for value, _ in counts.most_common():
-            function = quotients.function(value)
-            fits = [n for n, (run, at, _) in enumerate(waiting) if _is_function(run, at, function)]
+            fits = [
+                n
+                for n, (run, at, _) in enumerate(waiting)
+                if _is_function(run, run.path.loops[at].iter, value, quotients)
+            ]
             fitting.append((value, fits))
             if len(fits) == len(waiting):
                 break
@@ -66,13 +82,23 @@ def place(part: SourcePart, statement: Statement, runs: list[Run]) -> list[Place
     return [Placed(run, names, quotients) for run, names in zip(runs, known, strict=True)]
 
 
-def _is_function(run: Run, position: int, function: isl.Map) -> bool:
-    """Tell whether iterator number `position` is `function` of the instance at every iteration."""
-    count = len(run.path.frame.dims)
-    own = run.path.domain.identity()
-    own = own.project_out(isl.dim_type.out, position + 1, count - position - 1)
-    own = own.project_out(isl.dim_type.out, 0, position)
-    return bool(own.is_subset(run.instances.apply_range(function)))
+def _is_function(run: Run, iterator: str, value: Expr, quotients: Quotients) -> bool:
+    """Tell whether `iterator` is `value` of the instance at every iteration."""
+    values = dict(zip(quotients.statement.iters, run.instance, strict=True))
+    frame, domain = run.path.frame, run.path.domain
+    quotient = quotients.named(value)
+    if quotient is None:
+        distance = sub(substitute(quotients.spelled(value), values), Iter(iterator))
+        if linear(distance) == Linear(0, ()):
+            return True
+        return bool(frame.pw(distance).ne_set(frame.pw(integer(0))).is_disjoint(domain))
+    dividend = frame.pw(substitute(quotients.spelled(quotient.value), values))
+    start = mul(integer(quotient.by), Iter(iterator))
+    end = add(start, integer(quotient.by))
+    return bool(
+        dividend.lt_set(frame.pw(start)).is_disjoint(domain)
+        and dividend.ge_set(frame.pw(end)).is_disjoint(domain)
+    )
 
 
 def check_instances(part: SourcePart, statement: Statement, runs: list[Placed]) -> Claim:
