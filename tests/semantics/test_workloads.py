@@ -6,6 +6,7 @@ reference within the workload's bound.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 from random import Random
@@ -120,6 +121,14 @@ def test_scheduled_loops(workload: Workload, form: str) -> None:
         check(workload, form, lambda a: run_program(made.program, list(a.values()), execute), sizes)
 
 
+@named(POLYBENCH)
+def test_the_fastest_form_is_proven(workload: Workload, form: str) -> None:
+    made = stages(workload.name, form)
+    assert made.certificate is not None
+    assert made.certificate.is_proven, made.certificate
+    assert not made.dropped
+
+
 @pytest.mark.toolchain
 @named(
     [(w, form, "parallel") for w, form in CASES]
@@ -132,3 +141,6 @@ def test_compiled(workload: Workload, form: str, build: str) -> None:
         check(workload, form, lambda a: call(**a), "MINI")
     for sizes in edges(workload) if workload.suite == "polybench" else tiny(workload):
         check(workload, form, lambda a: call(**a), sizes)
+    smallest = call.compile(**workload.make(tiny(workload)[0], seed=3))  # compiled above
+    kept = json.loads(smallest.certificate_text or "{}")
+    assert kept["certificate"]["verdict"] in ("proven", "trusted")
