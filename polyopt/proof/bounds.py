@@ -498,8 +498,10 @@ def _limits(expr: Expr) -> tuple[int, int] | None:
         case Binary(op=BinaryOp.AND, right=Const(value=int(mask))) if mask >= 0:
             return 0, mask
         case Cast(operand=operand) if operand.dtype.is_integer or operand.dtype is DType.BOOL:
-            inner = _limits(operand)
-            return inner if inner is not None else _of_dtype(operand.dtype)
+            inner, own = _limits(operand), _of_dtype(expr.dtype)
+            if expr.dtype is DType.INT64 or inner is None or own is None:
+                return inner if expr.dtype is DType.INT64 else own
+            return inner if own[0] <= inner[0] and inner[1] <= own[1] else own  # it wraps
         case _:
             return _of_dtype(expr.dtype)
 

@@ -37,6 +37,7 @@ from polyopt.proof.runs import Use
 from polyopt.proof.sharing import find_shared
 from polyopt.proof.source import NotForwarded, SourcePart, source_part
 from polyopt.proof.storage import check_storage
+from polyopt.proof.trust import untrusted
 from polyopt.proof.values import Differs, Match, match_statement
 from polyopt.proof.widths import check_widths
 
@@ -62,9 +63,16 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     if forms.verdict is not Verdict.PROVEN:
         return
     given = {array.name: array for array in program.arrays}
-    yield from check_bounds(function, given, path.params, path.context)
+    bounds = check_bounds(function, given, path.params, path.context)
+    yield from bounds
     yield check_widths(function, bound)
     plain = without_registers(without_stops(function.body, faults), path, frozenset(bound))
+    trusted = frozenset(c.subject for c in bounds if c.verdict is Verdict.TRUSTED)
+    other = untrusted(function.body, plain, trusted, frozenset(bound)) if trusted else None
+    if other is not None:
+        reason = "its subscripts are data where the source has no such access"
+        yield Claim(ClaimKind.BOUNDS, other, Verdict.OPEN, "", reason)
+        return
     plain = rolled(one_lane(plain, names), names)
     if program.is_static:
         yield from part_claims(program.scop, plain, _is_temporary(program.scop), frozenset(given))

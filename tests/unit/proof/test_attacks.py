@@ -36,6 +36,7 @@ from polyopt.ir.loops import (
     For,
     If,
     LoopKind,
+    Node,
     SetLocal,
 )
 from polyopt.ir.scop import Array, Role
@@ -161,7 +162,8 @@ def test_memory_is_given_once_and_by_one_thread() -> None:
     first, second = (n for n in loops.body if isinstance(n, For))
     given = AllocateArray(next(a for a in loops.arrays if a.name == "t"))
     anew = replace(second, body=(given, *second.body))
-    for body in ((first, anew), (first, given, second)):
+    early = replace(first, body=(given, *first.body))
+    for body in ((first, anew), (first, given, second), (early, second)):
         assert "outside the body that declares it" in reasons(passed_on, body)
     assert not reasons(passed_on, (given, first, second))
     both = (*first.body, *second.body)
@@ -315,9 +317,27 @@ def test_a_stop_names_the_fault_that_was_noted() -> None:
     assert reasons(gathered, (*body, If(noted, (Fail(1),))))
 
 
+def in_sequence(node: Node) -> Node:
+    return replace(node, kind=LoopKind.SEQUENTIAL) if isinstance(node, For) else node
+
+
+def test_what_is_data_is_read_by_the_source_alone() -> None:
+    """Subscripts that are data are guarded where the source has them."""
+    body, there = loops_of(gathered).body, below(integer(0), Param("M"))
+    assert not reasons(gathered, body)
+    far = element("x", element("k", integer(0), dtype=I64))
+    home = DeclareArray(Array("c", F64, (integer(4),), Role.TEMP))
+    copy = Assign(element("c", integer(0)), far)
+    for extra in ((home, If(there, (copy,))), (If(there, (Declare("w", F64, 1, far),)),)):
+        assert "no such access" in reasons(gathered, (*extra, *body))
+    chain = (Declare("w", F64, 1, far), Declare("v", F64, 1, local("w")))
+    assert "no such access" in reasons(gathered, (If(there, chain), *body))
+
+
 def test_a_part_sets_only_what_it_has() -> None:
     program = program_of(found)
     loops = compile_program(program, Options(), MACHINE).loops
+    loops = replace(loops, body=edited(loops.body, in_sequence))
     last = only_loop(loops.body)
     assert certify(program, loops).is_proven
     (size,) = {p.name for p in (last.upper,) if isinstance(p, Param | Symbol)}

@@ -189,6 +189,10 @@ OPEN = {
     "byte": where(
         below(integer(254), SIZE), loop(use(Cast(element("b", I, dtype=DType.UINT8), I64)))
     ),
+    "byte with a sign": where(
+        below(integer(255), SIZE),
+        loop(use(Cast(Cast(element("b", I, dtype=DType.UINT8), DType.INT8), I64))),
+    ),
     "select": loop(
         Assign(element("a", I), Select(inside(K), number(0.0), element("a", K), F64))
     ),

@@ -1,0 +1,65 @@
+"""What is taken on trust is the source's own: subscripts that are data, guarded by the front end.
+
+In: the loops as they are printed, and read back; arrays whose bounds nothing here could prove.
+Out: an array of these that something else accesses: a copy the source does not have, a local that
+nothing uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polyopt.ir.expr import Load, VectorLoad, walk
+from polyopt.ir.loops import Assign, Body, Declare, Node, SetLocal
+from polyopt.proof.nodes import all_nodes, own_expressions, reads, set_locals, symbols
+
+
+def untrusted(
+    printed: Body, plain: Body, trusted: frozenset[str], bound: frozenset[str]
+) -> str | None:
+    """Return an array in `trusted` that more than the source's statements and control access.
+
+    `plain` is `printed` read back; the locals in `bound` are sizes found on the way.
+    """
+    for node in all_nodes(plain):
+        if _is_extra(node, bound):
+            found = trusted.intersection(_arrays(node))
+            if found:
+                return min(found)
+    for local in _unused(printed):
+        found = trusted & reads(local.value)
+        if found:
+            return min(found)
+    return None
+
+
+def _is_extra(node: Node, bound: frozenset[str]) -> bool:
+    match node:
+        case Assign() | SetLocal():
+            return not node.statement
+        case Declare():
+            return not node.statement and node.name not in bound
+        case _:
+            return False
+
+
+def _arrays(node: Node) -> Iterator[str]:
+    parts = (part for expr in own_expressions(node) for part in walk(expr))
+    yield from (part.array for part in parts if isinstance(part, Load | VectorLoad))
+    if isinstance(node, Assign):
+        yield node.target.array
+
+
+def _unused(body: Body) -> list[Declare]:
+    """Return the locals that nothing uses but others of them."""
+    nodes = list(all_nodes(body))
+    sets = set_locals(body)
+    locals_ = [n for n in nodes if isinstance(n, Declare) and not n.statement]
+    waiting = [n for n in locals_ if n.name not in sets]
+    rest = [n for n in nodes if not any(n is local for local in waiting)]
+    used = {name for node in rest for expr in own_expressions(node) for name in symbols(expr)}
+    while True:
+        more = {name for n in waiting if n.name in used for name in symbols(n.value)} - used
+        if not more:
+            return [n for n in waiting if n.name not in used]
+        used |= more
