@@ -104,6 +104,10 @@ def _check_interface(program: Program, function: LoopFunction) -> None:
         raise _Differs(", ".join(sorted(function.reassociable - free)), "its order is not open")
     if function.contract:
         raise _Differs(function.name, "its arithmetic may be contracted everywhere")
+    _check_arrays(program, function)
+
+
+def _check_arrays(program: Program, function: LoopFunction) -> None:
     found = {array.name: array for array in function.arrays}
     if len(found) != len(function.arrays):
         raise _Differs(function.name, "two arrays have one name")
@@ -114,6 +118,13 @@ def _check_interface(program: Program, function: LoopFunction) -> None:
     for name, array in found.items():
         if array.role is not Role.TEMP and name not in wanted:
             raise _Differs(name, "the program has no such array")
+    if _seen(function.arrays) != _seen(program.arrays):
+        raise _Differs(function.name, "its arrays are in another order")
+
+
+def _seen(arrays: tuple[Array, ...]) -> list[str]:
+    """Return the arrays that others than the loops see, in order."""
+    return [array.name for array in arrays if array.role is not Role.TEMP]
 
 
 def _body(body: Body, scope: _Scope) -> None:

@@ -252,6 +252,12 @@ def test_copies_of_a_statement_differ_in_no_sign_of_a_zero() -> None:
     assert reasons(cleared, unrolled(-0.0, -0.0))
 
 
+def test_arguments_keep_their_order() -> None:
+    loops = loops_of(copied)
+    turned = replace(loops, arrays=tuple(reversed(loops.arrays)))
+    assert [c.reason for c in faults(copied, turned)] == ["its arrays are in another order"]
+
+
 def test_no_statement_is_declared_open() -> None:
     opened = replace(loops_of(copied), reassociable=frozenset({"S0"}))
     assert faults(copied, opened)
