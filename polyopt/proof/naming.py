@@ -1,40 +1,73 @@
-"""Names that mean one thing: inner loops and locals that hide outer ones get names of their own.
+"""Names that mean one thing: inner loops that hide outer ones get names of their own.
 
-In: a loop AST, whose names have C's scopes.  Out: the same with no name declared inside itself.
+In: a loop AST, whose names have C's scopes.  Out: the same with no name declared inside itself, and
+with every local and every declared array under a name that no other one has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from polyopt.ir.expr import Expr, Iter, Param, Symbol
-from polyopt.ir.loops import Body, Declare, For, Node, SetLocal
+from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, rewrite
+from polyopt.ir.loops import Body, Declare, DeclareArray, For, Node, SetLocal
 from polyopt.proof.nodes import Rule, bodies, changed, with_bodies
 
 
 def unhidden(body: Body, taken: frozenset[str], names: Iterator[str]) -> Body:
-    """Return `body` with no iterator or local called like one around it."""
-    found: list[Node] = []
-    rest = list(body)
-    while rest:
-        node = rest.pop(0)
-        if isinstance(node, For):
-            if node.iter in taken:
-                node = _renamed_loop(node, next(names))
-            inner = unhidden(node.body, taken | {node.iter}, names)
-            node = replace(node, body=inner)
-        else:
-            if isinstance(node, Declare):
-                if node.name in taken:
-                    fresh = next(names)
-                    rest = [_renamed(later, node.name, fresh) for later in rest]
-                    node = replace(node, name=fresh)
-                taken = taken | {node.name}
-            inner_bodies = tuple(unhidden(part, taken, names) for part in bodies(node))
-            node = with_bodies(node, inner_bodies)
-        found.append(node)
-    return tuple(found)
+    """Return `body` with no iterator called like one around it, and all declared names apart."""
+    return _Renaming(names, set()).body(body, taken)
+
+
+@dataclass(frozen=True, slots=True)
+class _Renaming:
+    """`names` are fresh ones, `declared` those that locals and arrays have already."""
+
+    names: Iterator[str]
+    declared: set[str]
+
+    def body(self, body: Body, taken: frozenset[str]) -> Body:
+        found: list[Node] = []
+        rest = list(body)
+        while rest:
+            node = rest.pop(0)
+            match node:
+                case For():
+                    if node.iter in taken:
+                        node = _renamed_loop(node, next(self.names))
+                    inner = self.body(node.body, taken | {node.iter})
+                    found.append(replace(node, body=inner))
+                    continue
+                case Declare():
+                    if node.name in taken | self.declared:
+                        fresh = next(self.names)
+                        rest = [_renamed(later, node.name, fresh) for later in rest]
+                        node = replace(node, name=fresh)
+                    taken = taken | {node.name}
+                    self.declared.add(node.name)
+                case DeclareArray(array=array):
+                    if array.name in self.declared:
+                        fresh = next(self.names)
+                        rest = [_rehoused(later, array.name, fresh) for later in rest]
+                        node = DeclareArray(replace(array, name=fresh))
+                    self.declared.add(node.array.name)
+                case _:
+                    pass
+            inner_bodies = tuple(self.body(part, taken) for part in bodies(node))
+            found.append(with_bodies(node, inner_bodies))
+        return tuple(found)
+
+
+def _rehoused(node: Node, old: str, fresh: str) -> Node:
+    """Return `node` with the elements of array `old` in array `fresh`."""
+
+    def rule(part: Expr) -> Expr | None:
+        if isinstance(part, Load | VectorLoad) and part.array == old:
+            index = tuple(rewrite(i, rule) for i in part.index)
+            return replace(part, array=fresh, index=index)
+        return None
+
+    return changed(node, rule)
 
 
 def _renamed_loop(loop: For, fresh: str) -> For:
