@@ -49,7 +49,7 @@ class _Form:
 def pieces_of(value: isl.Set) -> tuple[Piece, ...]:
     """Return the coefficients of `value`."""
     found: list[isl.BasicSet] = []
-    value.foreach_basic_set(found.append)
+    value.compute_divs().foreach_basic_set(found.append)  # each value is bounded by those before
     return tuple(_piece(basic) for basic in found)
 
 

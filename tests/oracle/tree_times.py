@@ -35,11 +35,13 @@ def tree_places(
     """Return every instance's path (or that of those in `only`)."""
     found: dict[Instance, tuple[Place, ...]] = {}
     for statement in scop.statements:
-        mine = [
-            (statement.name, point)
-            for point in set_points(pieces_of(statement.domain), params)
-            if only is None or (statement.name, point) in only
-        ]
+        pieces = pieces_of(statement.domain)
+        if only is None:
+            mine = [(statement.name, point) for point in set_points(pieces, params)]
+        else:
+            mine = [
+                i for i in sorted(only) if i[0] == statement.name and holds(pieces, i[1], params)
+            ]
         _walk(tree, mine, (), dict(params), found, {})
     return found
 

@@ -44,6 +44,8 @@ def _vectors(loop: For, rows: frozenset[str], machine: Machine) -> Body:
         body = vectorized(loop, lanes, rows)
     except NotVector:
         return (loop,)
+    if not any(isinstance(node, Assign) for node in body):
+        return (loop,)  # it only sets locals
     is_short = count is not None and count % lanes == 0 and count // lanes <= MAX_VECTORS
     is_short = is_short and is_settled(loop.lower, loop.body)
     if is_short and count is not None and all(isinstance(node, Assign) for node in body):

@@ -288,6 +288,14 @@ def test_locals_of_a_vector_loop_become_vectors():
         assert_same(done, {"N": size}, other=fn)
 
 
+def test_a_loop_that_only_sets_locals_is_left():
+    body = loop("i", 0, "N", Declare("s", F64, 1, at("x", "i")), kind=VECTOR)
+    fn = function("f", [array("x", "N", role=Role.INPUT)], ["N"], body)
+    done = optimize_loops(fn, WIDE, "strict")
+    assert done.body == fn.body
+    assert emit_c(done).text
+
+
 # fma
 
 
