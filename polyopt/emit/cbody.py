@@ -42,6 +42,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
+    Barrier,
     Body,
     Break,
     CallLibrary,
@@ -51,6 +52,7 @@ from polyopt.ir.loops import (
     Fail,
     For,
     If,
+    Kernel,
     LoopKind,
     Node,
     SetLocal,
@@ -138,6 +140,8 @@ class BodyEmitter:
                 return [self._library(node)]
             case Comment():
                 return [cgen.Line(f"/* {node.text} */")]
+            case Kernel() | Barrier():
+                raise AssertionError("kernels of a device are no part of C")
             case _:
                 assert_never(node)
 
@@ -266,6 +270,8 @@ class BodyEmitter:
                 return [cgen.Pragma(simd_pragma(loop, self.printer)), nest]
             case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.PARALLEL:
                 return [nest]
+            case LoopKind.BLOCK | LoopKind.THREAD:
+                raise AssertionError("loops over blocks and threads stand in kernels of a device")
             case _:
                 assert_never(loop.kind)
 

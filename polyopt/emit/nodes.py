@@ -14,6 +14,7 @@ from polyopt.ir.expr import Expr, Load, Symbol, VectorLoad, rewrite
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
+    Barrier,
     Body,
     Break,
     CallLibrary,
@@ -23,6 +24,7 @@ from polyopt.ir.loops import (
     Fail,
     For,
     If,
+    Kernel,
     Node,
     SetLocal,
     While,
@@ -47,6 +49,8 @@ def expressions(node: Node) -> tuple[Expr, ...]:
             return node.array.shape
         case DeclareArray() | CallLibrary() | Comment() | Break() | Fail():
             return ()
+        case Kernel() | Barrier():
+            return ()
         case _:
             assert_never(node)
 
@@ -54,13 +58,13 @@ def expressions(node: Node) -> tuple[Expr, ...]:
 def nested(node: Node) -> tuple[Body, ...]:
     """Return a node's bodies."""
     match node:
-        case For() | While():
+        case For() | While() | Kernel():
             return (node.body,)
         case If():
             return (node.then, node.otherwise)
         case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
             return ()
-        case Break() | Fail() | AllocateArray() | CallLibrary():
+        case Break() | Fail() | AllocateArray() | CallLibrary() | Barrier():
             return ()
         case _:
             assert_never(node)
@@ -69,13 +73,13 @@ def nested(node: Node) -> tuple[Body, ...]:
 def with_nested(node: Node, bodies: tuple[Body, ...]) -> Node:
     """Return the node with its bodies replaced, in the order of `nested`."""
     match node:
-        case For() | While():
+        case For() | While() | Kernel():
             return replace(node, body=bodies[0])
         case If():
             return replace(node, then=bodies[0], otherwise=bodies[1])
         case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
             return node
-        case Break() | Fail() | AllocateArray() | CallLibrary():
+        case Break() | Fail() | AllocateArray() | CallLibrary() | Barrier():
             return node
         case _:
             assert_never(node)
@@ -113,7 +117,7 @@ def map_node(node: Node, rule: Rule) -> Node:
             inputs = tuple(_reshaped(array, rule) for array in node.inputs)
             outputs = tuple(_reshaped(array, rule) for array in node.outputs)
             return replace(node, inputs=inputs, outputs=outputs)
-        case DeclareArray() | Comment() | Break() | Fail():
+        case DeclareArray() | Comment() | Break() | Fail() | Kernel() | Barrier():
             return node
         case _:
             assert_never(node)

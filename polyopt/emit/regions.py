@@ -14,6 +14,7 @@ from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
+    Barrier,
     Body,
     Break,
     CallLibrary,
@@ -23,6 +24,7 @@ from polyopt.ir.loops import (
     Fail,
     For,
     If,
+    Kernel,
     LoopKind,
     Node,
     SetLocal,
@@ -56,12 +58,12 @@ def nodes(body: Body) -> Iterator[Node]:
     for node in body:
         yield node
         match node:
-            case For() | While():
+            case For() | While() | Kernel():
                 yield from nodes(node.body)
             case If():
                 yield from nodes(node.then)
                 yield from nodes(node.otherwise)
-            case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
+            case Assign() | Declare() | SetLocal() | DeclareArray() | Comment() | Barrier():
                 pass
             case Break() | Fail() | AllocateArray() | CallLibrary():
                 pass
@@ -84,7 +86,7 @@ def expressions(node: Node) -> tuple[Expr, ...]:
             return node.array.shape
         case CallLibrary():
             return tuple(e for array in (*node.inputs, *node.outputs) for e in array.shape)
-        case Comment() | Break() | Fail():
+        case Comment() | Break() | Fail() | Kernel() | Barrier():
             return ()
         case _:
             assert_never(node)
@@ -154,7 +156,7 @@ def declared_names(body: Body) -> frozenset[str]:
                 found.add(node.name)
             case DeclareArray():
                 found.add(node.array.name)
-            case If() | While() | Assign() | SetLocal() | Comment():
+            case If() | While() | Assign() | SetLocal() | Comment() | Kernel() | Barrier():
                 pass
             case Break() | Fail() | AllocateArray() | CallLibrary():
                 pass

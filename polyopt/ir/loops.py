@@ -26,6 +26,12 @@ class LoopKind(Enum):
     PARALLEL = "parallel"  # across threads, a barrier at the end
     VECTOR = "vector"  # across SIMD lanes
     UNROLL = "unroll"  # sequential, body repeated
+    BLOCK = "block"  # across the blocks of a device's grid
+    THREAD = "thread"  # across the threads of a block; what follows waits only at a `Barrier`
+
+
+CONCURRENT = frozenset((LoopKind.PARALLEL, LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD))
+"""Kinds whose iterations may run at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +107,21 @@ class SetLocal:
     steps: tuple[int, ...] = ()
 
 
+@unique
+class Space(Enum):
+    """Where an array that is declared in the loops lives."""
+
+    LOCAL = "local"  # of the thread that runs the declaration
+    SHARED = "shared"  # of a block: its threads see one array
+    REGISTER = "register"  # of a thread: the first subscript is the thread's number in its block
+
+
 @dataclass(frozen=True, slots=True)
 class DeclareArray:
     """Declare a temporary array of constant shape, undefined, visible in the rest of the body."""
 
     array: Array
+    space: Space = Space.LOCAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +170,37 @@ class CallLibrary:
 
 
 @dataclass(frozen=True, slots=True)
+class Kernel:
+    """Code that runs on a device: `body` in blocks of `threads` threads.
+
+    BLOCK loops come first, each directly inside the one before, three at most.  What is in them is
+    run by all threads of a block, but for the iterations of nested THREAD loops, which are counted
+    row by row and dealt out: thread `t` runs those whose number modulo `threads` is `t`.  An
+    assignment outside THREAD loops is run by thread 0.
+    """
+
+    name: str
+    threads: int
+    body: Body
+
+
+@unique
+class Scope(Enum):
+    """Which threads wait for one another."""
+
+    WARP = "warp"
+    BLOCK = "block"
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """No thread of the scope goes on before all have come here; `note` names what it protects."""
+
+    scope: Scope
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Comment:
     """A line for the reader of the emitted text: ASCII without comment delimiters."""
 
@@ -172,6 +219,8 @@ Node: TypeAlias = (
     | DeclareArray
     | AllocateArray
     | CallLibrary
+    | Kernel
+    | Barrier
     | Comment
 )
 Body: TypeAlias = tuple[Node, ...]
@@ -222,7 +271,8 @@ def show_body(body: Body, depth: int = 0) -> list[str]:  # noqa: C901 - one case
                 lines.append(f"{pad}{node.name} = {show(node.value)}")
             case DeclareArray():
                 shape = ", ".join(show(s) for s in node.array.shape)
-                lines.append(f"{pad}{node.array.name} = local {node.array.dtype}[{shape}]")
+                where = node.space.value
+                lines.append(f"{pad}{node.array.name} = {where} {node.array.dtype}[{shape}]")
             case While():
                 lines.append(f"{pad}while {show(node.condition)}:")
                 lines += show_body(node.body, depth + 1)
@@ -237,6 +287,11 @@ def show_body(body: Body, depth: int = 0) -> list[str]:  # noqa: C901 - one case
                 given = ", ".join(array.name for array in node.inputs)
                 made = ", ".join(array.name for array in node.outputs)
                 lines.append(f"{pad}{made} = library {node.site}({given})")
+            case Kernel():
+                lines.append(f"{pad}kernel {node.name} in blocks of {node.threads} threads:")
+                lines += show_body(node.body, depth + 1)
+            case Barrier():
+                lines.append(f"{pad}barrier({node.scope.value})  # {node.note}")
             case Comment():
                 lines.append(f"{pad}# {node.text}")
             case _:

@@ -27,8 +27,10 @@ from polyopt.ir.evaluate import (
 from polyopt.ir.expr import BinaryOp, Symbol, show
 from polyopt.ir.library import call_library
 from polyopt.ir.loops import (
+    CONCURRENT,
     AllocateArray,
     Assign,
+    Barrier,
     Body,
     Break,
     CallLibrary,
@@ -38,6 +40,7 @@ from polyopt.ir.loops import (
     Fail,
     For,
     If,
+    Kernel,
     LoopKind,
     Node,
     SetLocal,
@@ -168,7 +171,9 @@ def _compile(node: Node, setting: Setting) -> Action:  # noqa: C901 - one case p
             return fail
         case CallLibrary():
             return _library(node, setting)
-        case Comment():
+        case Kernel():
+            return compile_body(node.body, setting)
+        case Comment() | Barrier():
             return lambda frame: None
         case _:
             assert_never(node)
@@ -310,7 +315,7 @@ def _run_parallel(
 def _run_iterations(
     node: For, frame: Frame, body: Action, iterations: Sequence[int], setting: Setting
 ) -> None:
-    if node.kind in (LoopKind.PARALLEL, LoopKind.VECTOR) and setting.shuffle is not None:
+    if node.kind in CONCURRENT and setting.shuffle is not None:
         _run_free(node, frame, body, iterations, setting)
         return
     if node.kind is LoopKind.VECTOR and node.reductions and setting.lanes is not None:

@@ -27,6 +27,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
+    Barrier,
     Body,
     Break,
     CallLibrary,
@@ -36,6 +37,7 @@ from polyopt.ir.loops import (
     Fail,
     For,
     If,
+    Kernel,
     LoopFunction,
     SetLocal,
     While,
@@ -208,7 +210,9 @@ class _Collector:
                         self.called.setdefault(array.name, set()).add(function)
                         if function.startswith(LAYOUT_DEPENDENT):
                             self.own.setdefault(array.name, set()).add(Called(function))
-                case DeclareArray() | AllocateArray() | Break() | Fail() | Comment():
+                case Kernel():
+                    self.body(node.body, deciding)
+                case DeclareArray() | AllocateArray() | Break() | Fail() | Comment() | Barrier():
                     pass
                 case _:
                     assert_never(node)

@@ -30,6 +30,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
+    Barrier,
     Body,
     Break,
     CallLibrary,
@@ -39,6 +40,7 @@ from polyopt.ir.loops import (
     Fail,
     For,
     If,
+    Kernel,
     LoopFunction,
     LoopKind,
     Node,
@@ -219,7 +221,9 @@ class _Extender:
                 return (node, *map(AllocateArray, self.companions(node.array)))
             case CallLibrary():
                 return self.library(node)
-            case Break() | Fail() | Comment():
+            case Kernel():
+                return (replace(node, body=self.body(node.body)),)
+            case Break() | Fail() | Comment() | Barrier():
                 return (node,)
             case Assign():
                 raise AssertionError("vectors are made by passes")

@@ -29,6 +29,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.loops import (
+    CONCURRENT,
     AllocateArray,
     Assign,
     Body,
@@ -45,7 +46,6 @@ from polyopt.ir.loops import (
 from polyopt.ir.types import DType
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.nodes import all_nodes, bodies, own_expressions, symbols
-from polyopt.proof.order import CONCURRENT
 
 
 class _Malformed(Exception):

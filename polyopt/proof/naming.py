@@ -49,7 +49,7 @@ class _Renaming:
                     if array.name in self.declared:
                         fresh = next(self.names)
                         rest = [_rehoused(later, array.name, fresh) for later in rest]
-                        node = DeclareArray(replace(array, name=fresh))
+                        node = replace(node, array=replace(array, name=fresh))
                     self.declared.add(node.array.name)
                 case _:
                     pass

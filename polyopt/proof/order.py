@@ -14,7 +14,7 @@ import islpy as isl
 
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import BinaryOp, Expr, Iter, Load, Symbol, walk
-from polyopt.ir.loops import LoopKind
+from polyopt.ir.loops import CONCURRENT
 from polyopt.proof.accesses import Touch
 from polyopt.proof.instances import Placed
 from polyopt.proof.reading import Loop, Piece, Run, all_runs
@@ -123,9 +123,6 @@ def find_conflict(
     """Return a conflict that the loops break, or None: then they keep every one."""
     by_run = {id(placed.run): placed for placed in places}
     return _Walk(part.scop.context.get_space(), by_run).body(body, pairs, ())
-
-
-CONCURRENT = (LoopKind.PARALLEL, LoopKind.VECTOR)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from functools import cached_property
 import islpy as isl
 
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Unary, UnaryOp
-from polyopt.ir.loops import Body, For, If, LoopKind, Node
+from polyopt.ir.loops import CONCURRENT, Body, For, If, Node
 from polyopt.ir.types import DType
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.nodes import bodies
@@ -64,8 +64,7 @@ class Path:
     @property
     def is_concurrent(self) -> bool:
         """Whether other iterations may run at the same time."""
-        kinds = (LoopKind.PARALLEL, LoopKind.VECTOR)
-        return any(loop.kind in kinds for loop in self.loops)
+        return any(loop.kind in CONCURRENT for loop in self.loops)
 
     @cached_property
     def frame(self) -> Frame:

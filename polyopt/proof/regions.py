@@ -27,6 +27,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.loops import (
+    CONCURRENT,
     AllocateArray,
     Assign,
     Body,
@@ -38,7 +39,6 @@ from polyopt.ir.loops import (
     Fail,
     For,
     If,
-    LoopKind,
     Node,
     SetLocal,
     While,
@@ -276,7 +276,7 @@ class Regions:
                 case _:
                     raise Mismatch(part.param, "it does not end where the source's does")
         self._check_private(part, tuple(private), levels)
-        if node.kind in (LoopKind.PARALLEL, LoopKind.VECTOR):
+        if node.kind in CONCURRENT:
             if part.going is not None:
                 raise Mismatch(part.param, "a loop that may be left is marked parallel")
             self._check_independent(part, node, frozenset(private))

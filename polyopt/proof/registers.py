@@ -27,7 +27,7 @@ from polyopt.ir.expr import (
     rewrite,
     walk,
 )
-from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopKind, Node, SetLocal
+from polyopt.ir.loops import CONCURRENT, Assign, Body, Declare, For, If, Node, SetLocal
 from polyopt.proof.elements import Access, is_stable
 from polyopt.proof.nodes import (
     bodies,
@@ -314,7 +314,7 @@ def _tests(node: Node, name: str) -> bool:
 def _is_combined(node: Node, name: str) -> bool:
     """Tell whether loops whose iterations run together each combine what they set of the local."""
     inside = all(_is_combined(inner, name) for part in bodies(node) for inner in part)
-    if not isinstance(node, For) or node.kind not in (LoopKind.PARALLEL, LoopKind.VECTOR):
+    if not isinstance(node, For) or node.kind not in CONCURRENT:
         return inside
     combined = any(op is BinaryOp.OR and s.name == name for op, s in node.reductions)
     return inside and (combined or name not in set_locals(node.body))

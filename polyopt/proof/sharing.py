@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import islpy as isl
 
-from polyopt.ir.loops import For
-from polyopt.proof.order import CONCURRENT
+from polyopt.ir.loops import CONCURRENT, For
 from polyopt.proof.reading import Loop, Nest, Piece, all_runs
 from polyopt.proof.runs import Use
 

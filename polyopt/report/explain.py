@@ -173,6 +173,10 @@ def _coincident(schedule: Schedule, band: Band, position: int, member: BandMembe
             return f"vector lanes: {fact}"
         case LoopKind.UNROLL:
             return f"unrolled: {fact}"
+        case LoopKind.BLOCK:
+            return f"across blocks of the grid: {fact}"
+        case LoopKind.THREAD:
+            return f"across threads of a block: {fact}"
         case LoopKind.SEQUENTIAL:
             outer = _parallel_outside(schedule, band, position)
             why = f"`{outer}` outside it already is" if outer else "it was left in order"

@@ -157,7 +157,7 @@ def _check_member(
     match member.kind:
         case LoopKind.SEQUENTIAL | LoopKind.UNROLL:
             return None, pending.equal(member)
-        case LoopKind.PARALLEL:
+        case LoopKind.PARALLEL | LoopKind.BLOCK | LoopKind.THREAD:
             carried = pending.separated(member)
         case LoopKind.VECTOR:
             carried = pending.separated(member, free=False)
@@ -165,7 +165,7 @@ def _check_member(
             assert_never(member.kind)
     if not carried.is_empty():
         return Violation(Fault.CONCURRENT, carried, member.name, level), pending
-    if member.kind is LoopKind.PARALLEL:
+    if member.kind is not LoopKind.VECTOR:
         return None, pending  # it leaves all of them equal
     return None, pending.equal(member)
 

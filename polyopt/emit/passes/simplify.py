@@ -31,6 +31,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
+    Barrier,
     Body,
     Break,
     CallLibrary,
@@ -40,6 +41,7 @@ from polyopt.ir.loops import (
     Fail,
     For,
     If,
+    Kernel,
     LoopFunction,
     Node,
     SetLocal,
@@ -76,8 +78,10 @@ def _node(node: Node, ranges: Ranges, names: Names) -> Body:
             return (While(condition, _body(node.body, ranges, names)),)
         case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
             return (node,)
-        case Break() | Fail() | AllocateArray() | CallLibrary():
+        case Break() | Fail() | AllocateArray() | CallLibrary() | Barrier():
             return (node,)
+        case Kernel():
+            return (replace(node, body=_body(node.body, ranges, names)),)
         case _:
             assert_never(node)
 
