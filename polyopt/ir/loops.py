@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from typing_extensions import assert_never
 
+from polyopt.ir.array import Array
 from polyopt.ir.expr import BinaryOp, Expr, Load, Symbol, VectorLoad, show
-from polyopt.ir.scop import Array
 from polyopt.ir.source import Signature
 from polyopt.ir.types import DType
 

@@ -15,31 +15,9 @@ import islpy as isl
 
 from polyopt.errors import Loc
 from polyopt.ir.affine import covering_map, time_map
+from polyopt.ir.array import Array as Array
+from polyopt.ir.array import Role as Role
 from polyopt.ir.expr import BinaryOp, Expr, Load, loads, show
-from polyopt.ir.source import Layout
-from polyopt.ir.types import DType
-
-
-@unique
-class Role(Enum):
-    """Where an array comes from and who sees it afterwards."""
-
-    INPUT = "input"  # an argument that is only read
-    INOUT = "inout"  # an argument that is written
-    OUTPUT = "output"  # created by the call, returned
-    TEMP = "temp"  # created and dropped inside the call
-    FAULT = "fault"  # element k is set to 1 when fault k happens: written in any order, never read
-
-
-@dataclass(frozen=True, slots=True)
-class Array:
-    """An array; `shape` is over `Param`, a 0-d array is a scalar variable."""
-
-    name: str
-    dtype: DType
-    shape: tuple[Expr, ...]
-    role: Role
-    layout: Layout = Layout.C
 
 
 @unique

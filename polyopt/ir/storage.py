@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import assert_never
 
-from polyopt.ir.scop import Array, Role
+from polyopt.ir.array import Array, Role
 from polyopt.ir.types import Kind
 
 
