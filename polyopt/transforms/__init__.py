@@ -8,6 +8,7 @@ from polyopt.transforms.diamond import Diamond
 from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.expand import Expand
 from polyopt.transforms.fuse import Fuse
+from polyopt.transforms.grid import Grid
 from polyopt.transforms.interchange import Interchange
 from polyopt.transforms.layout import Dimension, LayOut, read_dimension
 from polyopt.transforms.pack import Pack
@@ -30,6 +31,7 @@ from polyopt.transforms.text import (
     parse_steps,
     show_schedules,
 )
+from polyopt.transforms.threads import Threads
 from polyopt.transforms.tile import Tile
 from polyopt.transforms.unroll import Unroll
 from polyopt.transforms.vectorize import Vectorize
@@ -45,6 +47,7 @@ __all__ = [
     "Expand",
     "Fuse",
     "Fusion",
+    "Grid",
     "Interchange",
     "LayOut",
     "Pack",
@@ -60,6 +63,7 @@ __all__ = [
     "Skew",
     "Split",
     "Strip",
+    "Threads",
     "Tile",
     "Unroll",
     "Vectorize",

@@ -50,6 +50,10 @@ class Arguments:
         self.count(count)
         return [self.name(position) for position in range(count)]
 
+    def every_name(self) -> tuple[str, ...]:
+        """Return all the arguments, names, however many there are."""
+        return tuple(self.name(position) for position in range(len(self.call.words)))
+
     def name(self, position: int) -> str:
         """Return a name of a loop, a band, a statement or an array."""
         word = self._word(position)

@@ -21,6 +21,7 @@ from polyopt.transforms.diamond import Diamond
 from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.expand import Expand
 from polyopt.transforms.fuse import Fuse
+from polyopt.transforms.grid import Grid
 from polyopt.transforms.interchange import Interchange
 from polyopt.transforms.layout import LayOut, read_dimension
 from polyopt.transforms.pack import Pack
@@ -36,6 +37,7 @@ from polyopt.transforms.sink import Sink
 from polyopt.transforms.skew import Skew
 from polyopt.transforms.split import Split
 from polyopt.transforms.strip import Strip
+from polyopt.transforms.threads import Threads
 from polyopt.transforms.tile import Tile
 from polyopt.transforms.unroll import Unroll
 from polyopt.transforms.vectorize import Vectorize
@@ -85,6 +87,11 @@ def _fuse(a: Arguments) -> Fuse:
     return Fuse(a.name(0), a.name(1), *a.numbers(2))
 
 
+def _grid(a: Arguments) -> Grid:
+    a.at_least(1)
+    return Grid(a.every_name())
+
+
 def _layout(a: Arguments) -> LayOut:
     a.at_least(2)
     found = []
@@ -127,6 +134,11 @@ def _strip(a: Arguments) -> Strip:
     return Strip(a.name(0), a.size(1))
 
 
+def _threads(a: Arguments) -> Threads:
+    a.at_least(1)
+    return Threads(a.every_name())
+
+
 def _tile(a: Arguments) -> Tile:
     a.at_least(2)
     return Tile(a.name(0), a.sizes(1))
@@ -140,6 +152,7 @@ STEPS: dict[str, _Step] = {
     "distribute": _Step("distribute(L0, 1)", _distribute),
     "expand": _Step("expand(T, i)", _expand),
     "fuse": _Step("fuse(L0, L1)", _fuse),
+    "grid": _Step("grid(i_tile, j_tile)", _grid),
     "interchange": _Step("interchange(i, j)", lambda a: Interchange(*a.names(2))),
     "layout": _Step("layout(T, 1, 0)", _layout),
     "pack": _Step("pack(B, k_tile)", lambda a: Pack(*a.names(2))),
@@ -156,6 +169,7 @@ STEPS: dict[str, _Step] = {
     "skew": _Step("skew(i, t, 1)", _skew),
     "split": _Step("split(i, N - 1)", _split),
     "strip": _Step("strip(i, 32)", _strip),
+    "threads": _Step("threads(i, j)", _threads),
     "tile": _Step("tile(L0, 32, 32)", _tile),
     "unroll": _Step("unroll(i)", lambda a: Unroll(*a.names(1))),
     "vectorize": _Step("vectorize(j)", lambda a: Vectorize(*a.names(1))),

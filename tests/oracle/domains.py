@@ -157,10 +157,13 @@ def _combined(lower: _Form, upper: _Form) -> _Form:
 def _contains(piece: Piece, point: Point, params: Mapping[str, int]) -> bool:
     if piece.divs == 0:
         return all(_satisfied(row, point, piece.params, params) for row in piece.rows)
-    forms = _forms(piece, params)
     count = piece.rank + piece.divs
+    forms = _forms(piece, params)
     here = [_Form(-n, ((d, 1),), True) for d, n in enumerate(point)]
     box = _box([*here, *forms], count)
+    if box is not None and any(None in bounds for bounds in box):
+        forms = _eliminated([*here, *forms], count)
+        box = _box(forms, count)
     if box is None:
         return False
     by_last: list[list[_Form]] = [[] for _ in range(count)]

@@ -19,6 +19,7 @@ _STATIC = re.compile(r"^static\b[^;{(=]*?\b(\w+)\s*\(", re.MULTILINE)
 _TYPEDEF = re.compile(
     r"^typedef\b[^;]*?\b(\w+)\s*(?:__attribute__\s*\(\(.*?\)\))?\s*;", re.MULTILINE
 )
+_REDUCTION = re.compile(r"^#pragma omp declare reduction\((\w+)", re.MULTILINE)
 _DEFINE = re.compile(r"^#define\s+(\w+)", re.MULTILINE)
 _THRESHOLD = re.compile(r"^(\s*#pragma omp parallel for.*?) if \(.*\)$", re.MULTILINE)
 
@@ -31,7 +32,7 @@ def build_batch(sources: Sequence[Source], directory: Path) -> ctypes.CDLL:
 def _apart(text: str, number: int) -> str:
     """Return `text` with its own names marked by `number`."""
     text = _THRESHOLD.sub(r"\1", text)
-    own = {*_STATIC.findall(text), *_TYPEDEF.findall(text)}
+    own = {*_STATIC.findall(text), *_TYPEDEF.findall(text), *_REDUCTION.findall(text)}
     if own:
         pattern = re.compile(rf"\b({'|'.join(sorted(own))})\b")
         text = pattern.sub(rf"\1_{number}", text)

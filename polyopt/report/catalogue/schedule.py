@@ -159,4 +159,9 @@ SCHEDULE: dict[str, Entry] = {
         "layout(T, 0) on an array of two dimensions; contract(T, 2, 2, 2)",
         "name every dimension once, from 0 on; give one size per dimension, 0 to keep it",
     ),
+    "PO0336": Entry(
+        "loops cannot be mapped to a device: loops around or inside them are mapped already",
+        "threads(i), then grid(j) inside loop i",
+        "map the loops of a nest to the grid in one step, those inside to threads in one step",
+    ),
 }
