@@ -22,7 +22,8 @@ class Strip:
 
     The order of iterations stays (Loveman, "Program improvement by source-to-source
     transformation", 1977).  The band keeps its label; loops behind move up by one place.  The
-    strips of a parallel loop are parallel; lanes and copies stay with the loop itself.
+    strips of a parallel loop are parallel, those of a loop across blocks are blocks; threads, lanes
+    and copies stay with the loop itself.
 
     >>> from polyopt.schedule.demo import demo
     >>> print(demo().apply(Strip("j", 8)))
@@ -44,13 +45,13 @@ class Strip:
 
         def change(band: Band) -> Tree:
             old = band.members[position]
-            threads = old.kind is LoopKind.PARALLEL
+            free = old.kind in (LoopKind.PARALLEL, LoopKind.BLOCK)
             strips = BandMember(
                 tile_index(old.schedule, size),
                 f"{old.name}_tile",
-                kind=LoopKind.PARALLEL if threads else LoopKind.SEQUENTIAL,
+                kind=old.kind if free else LoopKind.SEQUENTIAL,
             )
-            inner = replace(old, kind=LoopKind.SEQUENTIAL) if threads else old
+            inner = replace(old, kind=LoopKind.SEQUENTIAL) if free else old
             members = (*band.members[:position], strips, inner, *band.members[position + 1 :])
             return replace(band, members=members)
 

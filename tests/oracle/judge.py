@@ -179,7 +179,7 @@ def breaks(pair: Pair, places: Mapping[Instance, tuple[Place, ...]]) -> bool:
         if early.value == late.value:
             continue
         match early.kind:
-            case LoopKind.PARALLEL:
+            case LoopKind.PARALLEL | LoopKind.BLOCK | LoopKind.THREAD:
                 return True
             case LoopKind.VECTOR:
                 return not pair.free

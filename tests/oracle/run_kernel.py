@@ -14,6 +14,7 @@ from typing_extensions import assert_never
 
 from polyopt.ir.expr import Expr, Load, VectorLoad
 from polyopt.ir.loops import (
+    CONCURRENT,
     AllocateArray,
     Assign,
     Body,
@@ -262,7 +263,7 @@ class KernelRun:
         lower, upper = compile_value(node.lower), compile_value(node.upper)
         body, name = self.body(node.body), node.iter
         assert node.step > 0, node
-        is_free = node.kind in (LoopKind.PARALLEL, LoopKind.VECTOR)
+        is_free = node.kind in CONCURRENT
 
         def run(world: World) -> None:
             before = world.iters.get(name)

@@ -1,0 +1,126 @@
+"""Which loops a mapping to a device names, and where such loops may stand.
+
+In: names of loops or bands.  Out: the tree with them marked; what is legal instead.
+Refuses: loops apart from each other (PO0304), nests that are mapped already (PO0336).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.loops import LoopKind
+from polyopt.schedule.legality import Fault
+from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.schedule import Transform
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    LoopRef,
+    Tree,
+    bands,
+    children,
+    find_band,
+    replace_band,
+    resolve,
+)
+from polyopt.transforms.mending import name_of
+from polyopt.transforms.mending_parallel import marked_instead
+
+MAPPED = (LoopKind.BLOCK, LoopKind.THREAD)
+
+
+def named_loops(tree: Tree, names: tuple[str, ...], step: str) -> tuple[str, tuple[int, ...]]:
+    """Return the band and the positions of the loops `names` stand for: neighbours in one band.
+
+    A band's label stands for all its loops.  Raises `ScheduleError` PO0301, PO0302, PO0304.
+    """
+    found = list(dict.fromkeys(ref for name in names for ref in _loops(tree, name)))
+    labels = list(dict.fromkeys(ref.label for ref in found))
+    positions = sorted(ref.position for ref in found if ref.position is not None)
+    together = positions == list(range(positions[0], positions[0] + len(positions)))
+    if len(labels) == 1 and together:
+        return labels[0], tuple(positions)
+    raise ScheduleError(
+        "PO0304",
+        f"{step}: the loops are not neighbours in one band",
+        hint="name loops of one band that are directly inside each other; interchange them first",
+    )
+
+
+def _loops(tree: Tree, name: str) -> Iterator[LoopRef]:
+    ref = resolve(tree, name)
+    if ref.position is not None:
+        yield ref
+        return
+    for position in range(len(find_band(tree, ref.label).members)):
+        yield LoopRef(ref.label, position)
+
+
+def marked(tree: Tree, label: str, positions: tuple[int, ...], kind: LoopKind) -> Tree:
+    """Return the tree with loops of a band made of `kind`."""
+
+    def change(band: Band) -> Tree:
+        members = tuple(
+            replace(member, kind=kind) if position in positions else member
+            for position, member in enumerate(band.members)
+        )
+        return replace(band, members=members)
+
+    return replace_band(tree, label, change)
+
+
+def around(tree: Tree, label: str, position: int) -> tuple[BandMember, ...]:
+    """Return the loops around a loop, outermost first."""
+    band = find_band(tree, label)
+    return (*(_above(tree, label) or ()), *band.members[:position])
+
+
+def inside(tree: Tree, label: str, position: int) -> tuple[BandMember, ...]:
+    """Return the loops inside a loop."""
+    band = find_band(tree, label)
+    below = (member for inner in bands(band.child) for member in inner.members)
+    return (*band.members[position + 1 :], *below)
+
+
+def _above(tree: Tree, label: str) -> tuple[BandMember, ...] | None:
+    if isinstance(tree, Band) and tree.label == label:
+        return ()
+    own = tree.members if isinstance(tree, Band) else ()
+    for child in children(tree):
+        found = _above(child, label)
+        if found is not None:
+            return (*own, *found)
+    return None
+
+
+def refuse_kinds(
+    step: str, loops: Iterable[BandMember], kinds: tuple[LoopKind, ...], where: str, hint: str
+) -> None:
+    """Raise `ScheduleError` PO0336 where one of `loops` is of one of `kinds`."""
+    for member in loops:
+        if member.kind in kinds:
+            what = "the grid" if member.kind is LoopKind.BLOCK else "the threads of a block"
+            message = f"{step}: loop `{member.name}` {where} already runs across {what}"
+            raise ScheduleError("PO0336", message, hint=hint)
+
+
+def mapped_instead(
+    refused: Refused, names: tuple[str, ...], step: Callable[[tuple[str, ...]], Transform]
+) -> Iterator[Repair]:
+    """Yield the step for those of the loops that are free, and what can stand in for the rest."""
+    if refused.violation.fault is not Fault.CONCURRENT:
+        return
+    label, positions = named_loops(refused.tree, names, str(step(names)))
+    members = find_band(refused.tree, label).members
+    bad = [p for p in positions if members[p].name == refused.violation.loop]
+    rest = tuple(p for p in positions if p not in bad)
+    for start in range(len(rest)):
+        for end in range(len(rest), start, -1):
+            chosen = rest[start:end]
+            if chosen == tuple(range(chosen[0], chosen[0] + len(chosen))):
+                fewer = tuple(name_of(refused.tree, label, p) for p in chosen)
+                yield Repair(RepairKind.FEWER, (step(fewer),))
+    loop = LoopRef(label, (bad or positions)[0])
+    yield from marked_instead(refused, loop, lambda name: step((name,)))

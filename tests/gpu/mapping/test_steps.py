@@ -1,0 +1,70 @@
+"""Grid and Threads: which loops they mark, and which they refuse."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.loops import LoopKind
+from polyopt.schedule import source_schedule
+from polyopt.schedule.tree import bands, find_band
+from polyopt.transforms import Grid, Strip, Threads, Tile, parse_steps
+from tests import scops
+from tests.checks import assert_computes, assert_illegal, assert_round_trip
+
+TILED = (Tile("L0", (4, 3)), Grid(("L0.tile",)), Threads(("L0.point[0]", "L0.point[1]")))
+
+
+def test_tiles_on_the_grid_points_on_threads():
+    schedule = assert_computes(scops.gemm(), *TILED)
+    tile, point = bands(schedule.tree)
+    assert [m.kind for m in tile.members] == [LoopKind.BLOCK] * 2
+    kinds = [LoopKind.THREAD, LoopKind.THREAD, LoopKind.SEQUENTIAL]
+    assert [m.kind for m in point.members] == kinds
+
+
+def test_text():
+    assert_round_trip(*TILED)
+    assert parse_steps("grid(i_tile, j_tile)") == (Grid(("i_tile", "j_tile")),)
+
+
+def test_a_sum_may_not_be_dealt_out():
+    error, witness = assert_illegal(scops.gemm(), "PO0312", Grid(("L0",)))
+    assert witness.array == "C"
+    assert error.hint == "fewer loops are legal: grid(i, j)"
+    error, _ = assert_illegal(scops.gemm(), "PO0312", Threads(("k",)))
+    assert error.hint == "another loop is legal: threads(i)"
+
+
+def test_a_wavefront_repairs_a_recurrence():
+    error, _ = assert_illegal(scops.seidel(), "PO0312", Threads(("j",)))
+    assert error.hint == "legal after a skew: skew(i, j, 1); threads(j)"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("grid(i, k)", "PO0304", "not neighbours"),
+        ("interchange(i, k); grid(L0[1]); grid(L0[2])", "PO0336", "the grid"),
+        ("threads(i); grid(j)", "PO0336", "the threads of a block"),
+        ("grid(j); grid(i)", "PO0336", "inside it"),
+        ("threads(j); threads(i)", "PO0336", "inside it"),
+        ("grid(j); threads(i)", "PO0336", "inside it"),
+        ("tile(L0, 2, 2); strip(i_tile, 2); strip(j_tile, 2); grid(L0.tile)", "PO0303", "at most"),
+        ("grid(q)", "PO0301", "no loop"),
+        ("grid()", "PO0323", "grid"),
+    ],
+)
+def test_refusals(text, code, words):
+    with pytest.raises(ScheduleError) as refused:
+        source_schedule(scops.gemm()).apply(*parse_steps(text))
+    assert refused.value.code == code
+    assert words in refused.value.message
+
+
+def test_strips_of_blocks_are_blocks_and_strips_of_threads_run_in_turn():
+    schedule = assert_computes(scops.gemm(), Grid(("i",)), Threads(("j",)))
+    strips = schedule.apply(Strip("i", 4), Strip("j", 4))
+    kinds = [m.kind for m in find_band(strips.tree, "L0").members]
+    block, thread, in_order = LoopKind.BLOCK, LoopKind.THREAD, LoopKind.SEQUENTIAL
+    assert kinds == [block, in_order, in_order, thread, in_order]
