@@ -19,12 +19,14 @@ from polyopt.ir.scop import Role, Scop
 from polyopt.ir.source import ArrayArg, Signature, SizeOf
 from polyopt.proof.accesses import Copies, Tagged, Unproven, touches
 from polyopt.proof.affine import Frame, NotAffine
+from polyopt.proof.barriers import check_synchronisation
 from polyopt.proof.bounds import check_bounds
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
 from polyopt.proof.dataflow import check_dataflow
 from polyopt.proof.declarations import check_declarations, scalars_of
 from polyopt.proof.forms import check_forms
 from polyopt.proof.instances import Placed, check_instances, place
+from polyopt.proof.kernels import check_kernels, has_kernels, without_kernels
 from polyopt.proof.lanes import one_lane
 from polyopt.proof.naming import unhidden
 from polyopt.proof.order import Pairs, conflicts, find_conflict
@@ -62,6 +64,13 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     yield forms
     if forms.verdict is not Verdict.PROVEN:
         return
+    kernels = check_kernels(function)
+    if kernels.verdict is not Verdict.PROVEN or has_kernels(function.body):
+        yield kernels
+    if kernels.verdict is not Verdict.PROVEN:
+        return
+    yield from check_synchronisation(function, path)
+    function = replace(function, body=without_kernels(function.body))
     given = {array.name: array for array in program.arrays}
     bounds = check_bounds(function, given, path.params, path.context)
     yield from bounds

@@ -32,6 +32,7 @@ from polyopt.ir.loops import (
     CONCURRENT,
     AllocateArray,
     Assign,
+    Barrier,
     Body,
     CallLibrary,
     Comment,
@@ -101,6 +102,8 @@ def _node(node: Node) -> None:
             _fits_lanes(node.name, node.value, node.lanes)
         case Comment():
             _comment(node.text)
+        case Barrier():
+            _comment(node.note)
         case _:
             pass
 

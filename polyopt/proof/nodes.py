@@ -18,6 +18,7 @@ from polyopt.ir.loops import (
     DeclareArray,
     For,
     If,
+    Kernel,
     Node,
     SetLocal,
     While,
@@ -27,7 +28,7 @@ from polyopt.ir.loops import (
 def bodies(node: Node) -> tuple[Body, ...]:
     """Return the bodies of a node, in order."""
     match node:
-        case For() | While():
+        case For() | While() | Kernel():
             return (node.body,)
         case If():
             return (node.then, node.otherwise)
@@ -38,7 +39,7 @@ def bodies(node: Node) -> tuple[Body, ...]:
 def with_bodies(node: Node, parts: tuple[Body, ...]) -> Node:
     """Return `node` with its bodies replaced."""
     match node:
-        case For() | While():
+        case For() | While() | Kernel():
             return replace(node, body=parts[0])
         case If():
             return replace(node, then=parts[0], otherwise=parts[1])

@@ -1,0 +1,251 @@
+"""What the threads of a block touch, and when they wait for one another.
+
+In: a kernel, as it is printed.  Out: accesses and barriers with the block's time: positions in
+bodies and iterators of the loops that all threads run.
+Subscripts and conditions that only data tells count as any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import islpy as isl
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Expr,
+    Iter,
+    Load,
+    Symbol,
+    VectorLoad,
+    integer,
+    rewrite,
+    walk,
+)
+from polyopt.ir.loops import (
+    Assign,
+    Barrier,
+    Body,
+    For,
+    If,
+    Kernel,
+    LoopKind,
+    Node,
+    Scope,
+)
+from polyopt.ir.types import DType
+from polyopt.proof.affine import Frame, NotAffine
+from polyopt.proof.nodes import bodies, own_expressions
+from polyopt.proof.paths import Path
+from polyopt.proof.threads import thread_nest
+
+_OUT = isl.dim_type.out
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """An access of a block's threads.
+
+    `place` is `{ [outside] -> [time, thread, subscripts] }`, where `outside` are the iterators of
+    the host and of the grid.  `around` are the conditions on data that hold there.
+    """
+
+    array: str
+    is_written: bool
+    place: isl.Map
+    length: int
+    around: tuple[Unsure, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Unsure:
+    """A node that runs as data tells; `depth` numbers of a time tell one execution of it."""
+
+    node: Node
+    depth: int
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """A barrier: `{ [outside] -> [time] }` of all its executions."""
+
+    scope: Scope
+    times: isl.Map
+    around: tuple[Unsure, ...]
+
+
+@dataclass(frozen=True)
+class Where:
+    """The place of a node: `time` is what the block has counted, `thread` who runs it.
+
+    `thread` None stands for every thread.
+    """
+
+    path: Path
+    time: tuple[Expr, ...]
+    thread: Expr | None = None
+    around: tuple[Unsure, ...] = ()
+
+
+@dataclass(eq=False)
+class Reader:
+    """Collects what happens in a kernel."""
+
+    kernel: Kernel
+    outside: int
+    private: frozenset[str]
+    own: frozenset[str]
+    values: dict[str, Expr]
+    length: int
+    touches: list[Touch] = field(default_factory=list)
+    meetings: list[Meeting] = field(default_factory=list)
+    strays: list[str] = field(default_factory=list)
+
+    def body(self, body: Body, where: Where) -> None:
+        for position, node in enumerate(body):
+            here = where
+            if len(where.path.loops) >= self.outside and not self.in_nest(where):
+                here = replace(where, time=(*where.time, integer(2 * position)))
+            self.node(node, here)
+
+    def in_nest(self, where: Where) -> bool:
+        return any(loop.kind is LoopKind.THREAD for loop in where.path.loops)
+
+    def node(self, node: Node, where: Where) -> None:
+        match node:
+            case For(kind=LoopKind.THREAD) if not self.in_nest(where):
+                self.nest(node, where)
+            case Barrier():
+                times = self.times(where).intersect_domain(where.path.domain)
+                self.meetings.append(Meeting(node.scope, self.outer(where, times), where.around))
+            case Assign():
+                one = where if where.thread is not None else replace(where, thread=integer(0))
+                self.own_reads(node, one)
+                self.access(node.target, one, is_written=True)
+            case _:
+                self.own_reads(node, where)
+                self.inside(node, where)
+
+    def own_reads(self, node: Node, where: Where) -> None:
+        for expr in own_expressions(node):
+            self.reads(expr, where)
+
+    def inside(self, node: Node, where: Where) -> None:
+        """Read the bodies of a node; outside nests, its iterations and branches are times."""
+        for number, part in enumerate(bodies(node)):
+            path = where.path.into(node, number)
+            inner = replace(where, path=path, around=self.unsure(node, where, path))
+            if where.time and not self.in_nest(where):
+                tells = Iter(node.iter) if isinstance(node, For) else integer(number)
+                inner = replace(inner, time=(*self.started(where), tells))
+            self.body(part, inner)
+
+    def nest(self, outermost: For, where: Where) -> None:
+        """Read what threads run on their own."""
+        nest = thread_nest(outermost)
+        number = nest.number()
+        if nest.size > self.kernel.threads:
+            number = Binary(BinaryOp.MOD, number, integer(self.kernel.threads), DType.INT64)
+        path = where.path
+        body: Body = (outermost,)
+        while body is not nest.inside:
+            (node,) = body
+            assert isinstance(node, For | If)
+            path = path.into(node, 0)
+            body = node.body if isinstance(node, For) else node.then
+        inside = replace(where, path=path, time=self.started(where), thread=number)
+        self.body(nest.inside, inside)
+
+    def started(self, where: Where) -> tuple[Expr, ...]:
+        """Return the time of what is inside a node, after what the node itself reads."""
+        *outer, position = where.time
+        return (*outer, Binary(BinaryOp.ADD, position, integer(1), DType.INT64))
+
+    def unsure(self, node: Node, where: Where, path: Path) -> tuple[Unsure, ...]:
+        if len(path.data) == len(where.path.data) or self.in_nest(where):
+            return where.around
+        return (*where.around, Unsure(node, len(where.time)))
+
+    # -- accesses
+
+    def reads(self, expr: Expr, where: Where) -> None:
+        for part in walk(expr):
+            if isinstance(part, Load | VectorLoad):
+                self.access(part, where, is_written=False)
+
+    def access(self, access: Load | VectorLoad, where: Where, *, is_written: bool) -> None:
+        if access.array in self.private:
+            return
+        index: tuple[Expr, ...] = tuple(self.plain(part) for part in access.index)
+        frame = where.path.frame
+        place = self.times(where).flat_range_product(self.thread(where))
+        for position, part in enumerate(index):
+            one = _function(frame, part)
+            if isinstance(access, VectorLoad) and position == len(index) - 1:
+                one = _widened(one, access.lanes)
+            place = place.flat_range_product(one)
+        if access.array in self.own:
+            self.check_own(access, index, where)
+            return
+        place = place.intersect_domain(where.path.domain)
+        self.touches.append(
+            Touch(access.array, is_written, self.outer(where, place), self.length, where.around)
+        )
+
+    def check_own(self, access: Load | VectorLoad, index: tuple[Expr, ...], where: Where) -> None:
+        """Check that a thread reaches its own part of an array in registers."""
+        first = _function(where.path.frame, index[0]).intersect_domain(where.path.domain)
+        if where.thread is None or not first.is_subset(self.thread(where)):
+            self.strays.append(access.array)
+
+    def plain(self, expr: Expr) -> Expr:
+        """Return `expr` with the values of locals that are set once."""
+        return rewrite(
+            expr,
+            lambda e: (
+                self.plain(self.values[e.name])
+                if isinstance(e, Symbol) and e.name in self.values
+                else None
+            ),
+        )
+
+    def times(self, where: Where) -> isl.Map:
+        """Return `{ [iterators] -> [time] }`, of one length everywhere."""
+        padded = (*where.time, *[integer(0)] * (self.length - len(where.time)))
+        return where.path.frame.map_to("", padded).reset_tuple_id(_OUT)
+
+    def thread(self, where: Where) -> isl.Map:
+        """Return `{ [iterators] -> [thread] }`."""
+        frame = where.path.frame
+        if where.thread is not None:
+            return _function(frame, self.plain(where.thread))
+        number = _function(Frame(frame.params, ("$t",)), Iter("$t")).range()
+        inside = number.lower_bound_val(isl.dim_type.set, 0, isl.Val(0))
+        inside = inside.upper_bound_val(isl.dim_type.set, 0, isl.Val(self.kernel.threads - 1))
+        return isl.Map.from_domain_and_range(frame.universe, inside)
+
+    def outer(self, where: Where, place: isl.Map) -> isl.Map:
+        """Return `place` by the iterators of host and grid alone."""
+        count = place.dim(isl.dim_type.in_)
+        return place.project_out(isl.dim_type.in_, self.outside, count - self.outside)
+
+
+def _function(frame: Frame, expr: Expr) -> isl.Map:
+    """Return `{ [iterators] -> [value] }`; any value where it is not affine."""
+    try:
+        return isl.Map.from_pw_aff(frame.pw(expr))
+    except NotAffine:
+        anything = isl.Set.universe(isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, 1))
+        anything = anything.align_params(frame.space)
+        return isl.Map.from_domain_and_range(frame.universe, anything)
+
+
+def _widened(one: isl.Map, lanes: int) -> isl.Map:
+    """Return the map to an index and those of the lanes after it."""
+    space = one.get_space().range().map_from_set()
+    local = isl.LocalSpace.from_space(space.wrap())
+    first = isl.Aff.var_on_domain(local, isl.dim_type.set, 0)
+    second = isl.Aff.var_on_domain(local, isl.dim_type.set, 1)
+    last = first.add(isl.Aff.zero_on_domain(local).set_constant_val(isl.Val(lanes - 1)))
+    return one.apply_range(first.le_set(second).intersect(second.le_set(last)).unwrap())
