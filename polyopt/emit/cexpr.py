@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from typing_extensions import assert_never
 
-from polyopt.emit.cmath import call_text
+from polyopt.emit.dialect import C11, Dialect
 from polyopt.emit.exponentials import COVERED
 from polyopt.emit.helpers import Helper, HelperKind
-from polyopt.emit.literals import literal
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.views import View
 from polyopt.errors import EmitError
@@ -94,6 +93,7 @@ class ExprPrinter:
     used: dict[Helper, None]
     keeps_products: bool = False
     part: tuple[str, str] | None = None
+    dialect: Dialect = C11
 
     def text(self, expr: Expr, outer: int = SELECT) -> str:
         """Return the C text of `expr`, in parentheses where `outer` binds tighter."""
@@ -142,7 +142,7 @@ class ExprPrinter:
     def _print(self, expr: Expr) -> tuple[str, int]:  # noqa: C901 - one case per node
         match expr:
             case Const():
-                text = literal(expr)
+                text = self.dialect.literal(expr)
                 return text, UNARY if text.startswith("-") else ATOM
             case Iter() | Param() | Symbol():
                 return self.names.get(expr.name, expr.name), ATOM
@@ -193,9 +193,9 @@ class ExprPrinter:
         operand = expr.operand
         match operand.dtype.kind:
             case Kind.FLOAT:
-                name = "fabsf" if operand.dtype is DType.FLOAT32 else "fabs"
+                name = self.dialect.function("fabs", operand.dtype)
             case Kind.COMPLEX:
-                name = "cabsf" if operand.dtype is DType.COMPLEX64 else "cabs"
+                name = self.dialect.function("abs", operand.dtype)
             case Kind.SIGNED:
                 name = self.helper(Helper(HelperKind.ABS, operand.dtype))
             case Kind.BOOL | Kind.UNSIGNED:
@@ -213,12 +213,7 @@ class ExprPrinter:
         if expr.op is BinaryOp.POW and dtype in COVERED and _is_three(expr.right):
             return f"{self.helper(Helper(HelperKind.CUBE, dtype))}({self.text(expr.left)})", ATOM
         if expr.op is BinaryOp.POW and not dtype.is_integer:
-            name = {
-                DType.FLOAT32: "powf",
-                DType.FLOAT64: "pow",
-                DType.COMPLEX64: "cpowf",
-                DType.COMPLEX128: "cpow",
-            }[dtype]
+            name = self.dialect.function("pow", dtype)
             return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
         if self._needs_helper(expr):
             name = self.helper(Helper(_HELPER_OF[expr.op], dtype))
@@ -274,7 +269,7 @@ class ExprPrinter:
         left = expr.left
         alone = expr.op in (BinaryOp.SHL, BinaryOp.SHR) or _all_constant(expr.right)
         if isinstance(left, Const) and left.dtype is DType.INT64 and alone:
-            return literal(left, wide=True)
+            return self.dialect.literal(left, wide=True)
         return self._lane_operand(left, expr.right, level)
 
     def _lane_operand(self, operand: Expr, other: Expr, level: int) -> str:
@@ -316,7 +311,7 @@ class ExprPrinter:
         if dtype not in _SMALL:
             return text, level
         inner = text if level >= UNARY else f"({text})"
-        return f"({dtype.ctype}){inner}", UNARY
+        return f"({self.dialect.type_name(dtype)}){inner}", UNARY
 
     def _compare(self, expr: Compare) -> tuple[str, int]:
         equality = expr.op in (CompareOp.EQ, CompareOp.NE)
@@ -329,7 +324,7 @@ class ExprPrinter:
             and expr.left.dtype is DType.INT64
             and _all_constant(expr.right)
         ):
-            left = literal(expr.left, wide=True)
+            left = self.dialect.literal(expr.left, wide=True)
         return f"{left} {expr.op.value} {right}", level
 
     def _call(self, expr: Call) -> tuple[str, int]:
@@ -342,9 +337,9 @@ class ExprPrinter:
             return f"{name}({', '.join(self.text(a) for a in expr.args)})", ATOM
         operand = expr.args[0].dtype
         kind = _VECTORIZED.get(expr.func)
-        if kind is not None and operand in COVERED:
+        if kind is not None and operand in COVERED and self.dialect.own_exponentials:
             return f"{self.helper(Helper(kind, operand))}({self.text(expr.args[0])})", ATOM
-        text = call_text(expr, operand, tuple(self.text(a) for a in expr.args))
+        text = self.dialect.call(expr, operand, tuple(self.text(a) for a in expr.args))
         return text, ATOM
 
     def _select(self, expr: Select) -> tuple[str, int]:
@@ -361,7 +356,7 @@ class ExprPrinter:
         if source.is_complex and not target.is_complex and target is not DType.BOOL:
             real = "crealf" if source is DType.COMPLEX64 else "creal"
             return f"({target.ctype}){real}({self.text(expr.operand)})", UNARY
-        return f"({target.ctype}){self.text(expr.operand, UNARY)}", UNARY
+        return f"({self.dialect.type_name(target)}){self.text(expr.operand, UNARY)}", UNARY
 
 
 def lanes(expr: Expr) -> int:

@@ -31,8 +31,11 @@ _COMPLEX = {
 }
 
 
-def call_text(call: Call, operand: DType, args: tuple[str, ...]) -> str:
-    """Return the text of `call`, whose arguments have dtype `operand`."""
+def call_text(call: Call, operand: DType, args: tuple[str, ...], single: str = "f") -> str:
+    """Return the text of `call`, whose arguments have dtype `operand`.
+
+    `single` ends the names of functions on FLOAT32.
+    """
     func = call.func
     if func is MathFunc.COMPLEX:
         return f"{'CMPLXF' if call.dtype is DType.COMPLEX64 else 'CMPLX'}({', '.join(args)})"
@@ -48,7 +51,7 @@ def call_text(call: Call, operand: DType, args: tuple[str, ...]) -> str:
         return _integer_call(call, args)
     if func in _TESTS or func is MathFunc.SIGNBIT:
         return f"({func.value}({args[0]}) != 0)"
-    suffix = "f" if operand is DType.FLOAT32 else ""
+    suffix = single if operand is DType.FLOAT32 else ""
     return f"{func.c_name}{suffix}({', '.join(args)})"
 
 
