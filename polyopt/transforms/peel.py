@@ -98,7 +98,7 @@ def _is_single(member: BandMember, path: tuple[BandMember, ...], pivots: isl.Uni
     for outer in path:
         one = isl.UnionMap.from_union_pw_aff(outer.schedule).intersect_domain(pivots)
         above = above.flat_range_product(one)
-    return bool(above.reverse().apply_range(value).is_single_valued())
+    return bool(coalesced(above.reverse().apply_range(value)).is_single_valued())
 
 
 def _renamed(tree: Tree, band: Band, suffix: str) -> Tree:
