@@ -15,7 +15,7 @@ from tests.checks import assert_computes, assert_illegal, assert_round_trip
 TILED = (Tile("L0", (4, 3)), Grid(("L0.tile",)), Threads(("L0.point[0]", "L0.point[1]")))
 
 
-def test_tiles_on_the_grid_points_on_threads():
+def test_tiles_on_the_grid_points_on_threads() -> None:
     schedule = assert_computes(scops.gemm(), *TILED)
     tile, point = bands(schedule.tree)
     assert [m.kind for m in tile.members] == [LoopKind.BLOCK] * 2
@@ -23,12 +23,12 @@ def test_tiles_on_the_grid_points_on_threads():
     assert [m.kind for m in point.members] == kinds
 
 
-def test_text():
+def test_text() -> None:
     assert_round_trip(*TILED)
     assert parse_steps("grid(i_tile, j_tile)") == (Grid(("i_tile", "j_tile")),)
 
 
-def test_a_sum_may_not_be_dealt_out():
+def test_a_sum_may_not_be_dealt_out() -> None:
     error, witness = assert_illegal(scops.gemm(), "PO0312", Grid(("L0",)))
     assert witness.array == "C"
     assert error.hint == "fewer loops are legal: grid(i, j)"
@@ -36,7 +36,7 @@ def test_a_sum_may_not_be_dealt_out():
     assert error.hint == "another loop is legal: threads(i)"
 
 
-def test_a_wavefront_repairs_a_recurrence():
+def test_a_wavefront_repairs_a_recurrence() -> None:
     error, _ = assert_illegal(scops.seidel(), "PO0312", Threads(("j",)))
     assert error.hint == "legal after a skew: skew(i, j, 1); threads(j)"
 
@@ -55,14 +55,14 @@ def test_a_wavefront_repairs_a_recurrence():
         ("grid()", "PO0323", "grid"),
     ],
 )
-def test_refusals(text, code, words):
+def test_refusals(text: str, code: str, words: str) -> None:
     with pytest.raises(ScheduleError) as refused:
         source_schedule(scops.gemm()).apply(*parse_steps(text))
     assert refused.value.code == code
     assert words in refused.value.message
 
 
-def test_strips_of_blocks_are_blocks_and_strips_of_threads_run_in_turn():
+def test_strips_of_blocks_are_blocks_and_strips_of_threads_run_in_turn() -> None:
     schedule = assert_computes(scops.gemm(), Grid(("i",)), Threads(("j",)))
     strips = schedule.apply(Strip("i", 4), Strip("j", 4))
     kinds = [m.kind for m in find_band(strips.tree, "L0").members]

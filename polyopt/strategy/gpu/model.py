@@ -1,0 +1,22 @@
+"""The numbers of a device that decide how loops are mapped to it.
+
+In: nothing.  Out: `GpuModel`, plain data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class GpuModel:
+    """A device; the defaults are what every device of the last ten years has.
+
+    `threads` is the most a block may have, `block` how many it should have, `shared` the bytes
+    that a block's threads share, `warp` how many neighbours access memory together.
+    """
+
+    threads: int = 1024
+    block: int = 256
+    shared: int = 48 * 1024
+    warp: int = 32

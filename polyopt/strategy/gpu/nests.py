@@ -1,0 +1,105 @@
+"""Map nests to grids of blocks and points to threads.
+
+In: a schedule.  Out: every outermost band with loops that carry no dependence in tiles of one
+block each; the loops around stay on the host, those inside stay in the thread.
+"""
+
+from __future__ import annotations
+
+from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.tree import Band, bands, find_band, fresh_label
+from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.gpu.mapped import is_mapped
+from polyopt.strategy.gpu.model import GpuModel
+from polyopt.strategy.gpu.sizes import block_sizes
+from polyopt.strategy.gpu.walks import fastest_last
+from polyopt.strategy.tiling import outer_bands
+from polyopt.transforms import Cut, Grid, Skew, Threads, Tile
+
+MOST = 3
+"""Dimensions of a grid."""
+
+
+def map_nests(schedule: Schedule, device: GpuModel) -> Schedule:
+    """Return `schedule` with all its nests mapped that have loops for it."""
+    for label in outer_bands(schedule.tree):
+        schedule = _map(schedule, label, device)
+    return schedule
+
+
+def _map(schedule: Schedule, label: str, device: GpuModel) -> Schedule:
+    """Return `schedule` with the band mapped, or the bands inside it."""
+    band = find_band(schedule.tree, label)
+    if is_mapped(band):
+        return schedule
+    found = _outermost(schedule, band, device) or _inside(schedule, band, device)
+    if found is None and not any(_free(inner) for inner in bands(band.child)):
+        found = _wavefront(schedule, band, device)
+    if found is not None:
+        return found
+    for inner in outer_bands(band.child):
+        schedule = _map(schedule, inner, device)
+    return schedule
+
+
+def _free(band: Band) -> list[int]:
+    return [position for position, member in enumerate(band.members) if member.coincident]
+
+
+def _outermost(schedule: Schedule, band: Band, device: GpuModel) -> Schedule | None:
+    """Return `schedule` with loops of the band moved outside all others and mapped."""
+    free = _free(band)
+    if not free:
+        return None
+    chosen = fastest_last(schedule, band.label, free)[-MOST:]
+    rest = [p for p in range(len(band.members)) if p not in chosen]
+    moves = order_steps(band.label, band, (*chosen, *rest))
+    moved = schedule.attempt(*moves) if moves else schedule
+    return None if moved is None else _tiled(moved, band.label, len(chosen), device)
+
+
+def _inside(schedule: Schedule, band: Band, device: GpuModel) -> Schedule | None:
+    """Return `schedule` with neighbours in the band mapped, the loops before them on the host."""
+    free = _free(band)
+    if not free:
+        return None
+    first = free[0]
+    count = 1
+    while count < MOST and first + count in free:
+        count += 1
+    if first == 0:
+        return _tiled(schedule, band.label, count, device)
+    inner = fresh_label(schedule.tree, f"{band.label}.inner")
+    cut = schedule.attempt(Cut(band.label, first))
+    if cut is None:
+        return None
+    order = fastest_last(cut, inner, list(range(count)))
+    rest = range(count, len(band.members) - first)
+    moves = order_steps(inner, find_band(cut.tree, inner), (*order, *rest))
+    moved = (cut.attempt(*moves) if moves else None) or cut
+    return _tiled(moved, inner, count, device)
+
+
+def _tiled(schedule: Schedule, label: str, count: int, device: GpuModel) -> Schedule | None:
+    """Return `schedule` with the first loops of a band in tiles: a block each, its threads."""
+    for loops in range(count, 0, -1):
+        tile = fresh_label(schedule.tree, f"{label}.tile")
+        point = fresh_label(schedule.tree, f"{label}.point")
+        sizes = block_sizes(schedule, label, loops, device)
+        points = tuple(f"{point}[{p}]" for p in range(loops))
+        found = schedule.attempt(Tile(label, sizes), Grid((tile,)), Threads(points))
+        if found is not None:
+            return found
+    return None
+
+
+def _wavefront(schedule: Schedule, band: Band, device: GpuModel) -> Schedule | None:
+    """Return `schedule` with the band's first loop skewed so that the others carry nothing."""
+    if not band.permutable or len(band.members) < 2:
+        return None
+    others = range(1, len(band.members))
+    steps: list[Transform] = [
+        Skew(f"{band.label}[0]", f"{band.label}[{position}]", 1) for position in others
+    ]
+    skewed = schedule.attempt(*steps)
+    return None if skewed is None else _inside(skewed, find_band(skewed.tree, band.label), device)

@@ -1,0 +1,58 @@
+"""How much of a program a mapping runs in parallel.
+
+In: a schedule.  Out: a tuple that is greater for the better mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import islpy as isl
+
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Leaf,
+    Tree,
+    children,
+    statements_of,
+)
+from polyopt.strategy.gpu.mapped import MAPPED, grid_of
+from polyopt.transforms import Pack, Skew
+
+Score = tuple[int, int, int, int, int]
+
+
+def score(schedule: Schedule) -> Score:
+    """Return: statements on a grid, copies in shared memory, dimensions of grids, loops around
+    kernels and wavefronts (the fewer the better)."""
+    on_grid = dimensions = around = 0
+    own = {s.name for s in schedule.scop.statements if s.origin is None or s.origin.statement}
+    for path, domain in leaves(schedule.tree, schedule.scop.domain):
+        count = len(own & set(statements_of(schedule.scop, domain)))
+        first = next((n for n, m in enumerate(path) if m.kind in MAPPED), None)
+        if first is not None:
+            on_grid += count
+            dimensions += count * len(grid_of(path))
+            around += count * first
+    packs = sum(isinstance(step, Pack) for step in schedule.trace)
+    skews = sum(isinstance(step, Skew) for step in schedule.trace)
+    return on_grid, packs, dimensions, -around, -skews
+
+
+def leaves(
+    tree: Tree, domain: isl.UnionSet, path: tuple[BandMember, ...] = ()
+) -> Iterator[tuple[tuple[BandMember, ...], isl.UnionSet]]:
+    """Yield for every leaf the loops around it and the instances that reach it."""
+    match tree:
+        case Leaf():
+            yield path, domain
+        case Filter():
+            yield from leaves(tree.child, domain.intersect(tree.domain), path)
+        case Band():
+            yield from leaves(tree.child, domain, (*path, *tree.members))
+        case _:
+            for part in children(tree):
+                yield from leaves(part, domain, path)

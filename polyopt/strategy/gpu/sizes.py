@@ -1,0 +1,66 @@
+"""How many iterations of each loop a block of threads takes.
+
+In: the first loops of a band, a device.  Out: sizes whose product is the threads of a block.
+"""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import BandMember, find_band, path_to
+from polyopt.strategy.gpu.model import GpuModel
+from polyopt.strategy.gpu.walks import steps_of
+from polyopt.strategy.strides import Step
+
+SQUARE = 16
+"""The side of a block where two loops both walk memory contiguously."""
+
+
+def block_sizes(schedule: Schedule, label: str, count: int, device: GpuModel) -> tuple[int, ...]:
+    """Return how many iterations of the first `count` loops of a band run in one block.
+
+    The last loop gets a warp, or what it has; the one before the rest of the block.
+    """
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    members = find_band(schedule.tree, label).members[:count]
+    limits = [constant_extent(member, domain) for member in members]
+    left = min(device.block, device.threads)
+    wish = left if count == 1 else device.warp
+    if count > 1 and _crosses(schedule, label, count):
+        wish = min(SQUARE, device.warp)
+    sizes: list[int] = []
+    for limit in reversed(limits):
+        size = max(1, min(wish, left, limit or wish))
+        sizes.append(size)
+        left //= size
+        wish = left
+    return tuple(reversed(sizes))
+
+
+def _crosses(schedule: Schedule, label: str, count: int) -> bool:
+    """Tell whether an access is strided along the last loop and contiguous along one before."""
+    last = steps_of(schedule, label, count - 1)
+    strided = {ref for ref, (step, _) in last.items() if step is Step.STRIDED}
+    return any(
+        step is Step.CONTIGUOUS and ref in strided
+        for position in range(count - 1)
+        for ref, (step, _) in steps_of(schedule, label, position).items()
+    )
+
+
+def constant_extent(member: BandMember, domain: isl.UnionSet) -> int | None:
+    """Return how many iterations a loop has at most, where a number says so for all sizes."""
+    values = isl.UnionMap.from_union_pw_aff(member.schedule).intersect_domain(domain).range()
+    if values.is_empty():
+        return 1
+    line = isl.Set.from_union_set(values)
+    if not (
+        line.dim_has_any_lower_bound(isl.dim_type.set, 0)
+        and line.dim_has_any_upper_bound(isl.dim_type.set, 0)
+    ):
+        return None
+    low, high = line.dim_min_val(0), line.dim_max_val(0)
+    if not (low.is_int() and high.is_int()):
+        return None
+    return int(high.to_python()) - int(low.to_python()) + 1

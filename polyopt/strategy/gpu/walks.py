@@ -1,0 +1,39 @@
+"""How neighbouring threads walk memory, by the loop that is dealt out fastest.
+
+In: a band.  Out: its loops in the order of a mapping, the one for neighbouring threads last.
+"""
+
+from __future__ import annotations
+
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import find_band, path_to, statements_of
+from polyopt.strategy.strides import Step, accesses, directions, step_of
+
+_GAIN = {Step.CONTIGUOUS: 2, Step.INVARIANT: 0, Step.STRIDED: -2}
+
+
+def fastest_last(schedule: Schedule, label: str, free: list[int]) -> list[int]:
+    """Return the loops `free` with the one that walks memory contiguously most often last."""
+    gains = {position: gain(schedule, label, position) for position in free}
+    best = max(free, key=lambda p: (gains[p], p))
+    return [*(p for p in free if p != best), best]
+
+
+def gain(schedule: Schedule, label: str, position: int) -> int:
+    """Return how much is won where neighbouring threads run neighbouring iterations of a loop."""
+    moves = steps_of(schedule, label, position).values()
+    return sum(_GAIN[step] * (2 if is_write else 1) for step, is_write in moves)
+
+
+def steps_of(schedule: Schedule, label: str, position: int) -> dict[str, tuple[Step, bool]]:
+    """Return what one iteration of a loop does to each access below, and whether it writes."""
+    path, domain = path_to(schedule.tree, schedule.scop, label)
+    members = (*path, *find_band(schedule.tree, label).members)
+    found = {}
+    for name in statements_of(schedule.scop, domain):
+        statement = schedule.scop.statement(name)
+        direction = directions(members, schedule.scop, statement)[len(path) + position]
+        for access in accesses(statement):
+            step = step_of(access, schedule.scop, statement, direction)
+            found[access.ref] = step, access is statement.write
+    return found
