@@ -27,7 +27,14 @@ from polyopt.ir.source import (
     SizeOf,
 )
 from polyopt.ir.types import DType, Kind
-from polyopt.runtime.sharing import address, is_placed, overlaps_itself, share, starts_of
+from polyopt.runtime.sharing import (
+    address,
+    array_around,
+    is_placed,
+    overlaps_itself,
+    share,
+    starts_of,
+)
 from polyopt.runtime.values import AnyArray, array_of, dtype_known, native_array, type_name
 
 SIZE_LIMIT = LARGEST_SIZE
@@ -56,7 +63,10 @@ class OutsideError(ShapeError, IndexError):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A call's values by name: arrays and symbols as the Scop calls them, sizes by parameter."""
+    """A call's values by name: arrays and symbols as the Scop calls them, sizes by parameter.
+
+    An array that others lie around is their memory, too.
+    """
 
     arrays: Mapping[str, AnyArray]
     symbols: Mapping[str, object]
@@ -89,8 +99,9 @@ def check_call(signature: Signature, values: Sequence[object]) -> Bound:
     for check in signature.checks:
         if not evaluate(check.condition, sizes):
             raise _failed(signature, check, sizes)
-    _check_around(signature, arrays, sizes)
+    around = _arrays_around(signature, arrays, sizes)
     _check_overlap(signature, arrays)
+    arrays.update(around)
     return Bound(arrays, symbols, sizes, _output_shapes(signature, sizes))
 
 
@@ -364,9 +375,11 @@ def _starts(signature: Signature, arrays: Mapping[str, AnyArray], sizes: dict[st
                 sizes[bound[number, dim]] = start
 
 
-def _check_around(
+def _arrays_around(
     signature: Signature, arrays: Mapping[str, AnyArray], sizes: Mapping[str, int]
-) -> None:
+) -> dict[str, AnyArray]:
+    """Return the arrays that begin before their argument or end after it."""
+    found: dict[str, AnyArray] = {}
     for argument in signature.arguments:
         if not isinstance(argument, ArrayArg) or not argument.before:
             continue
@@ -379,6 +392,8 @@ def _check_around(
                 loc=argument.loc,
                 hint="call the kernel itself: it compiles for the arrays it meets",
             )
+        found[argument.array] = array_around(array, argument.before, around)
+    return found
 
 
 class OverlapError(ArgumentError):

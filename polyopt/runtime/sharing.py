@@ -53,6 +53,27 @@ def address(array: AnyArray) -> int:
     return int(array.__array_interface__["data"][0])
 
 
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """Memory as NumPy takes it; `owner` keeps it."""
+
+    __array_interface__: dict[str, object]
+    owner: AnyArray
+
+
+def array_around(array: AnyArray, before: Sequence[int], shape: Sequence[int]) -> AnyArray:
+    """Return the array of `shape` that begins `before` elements before `array`, by its strides."""
+    shift = sum(count * step for count, step in zip(before, array.strides, strict=True))
+    facts = {
+        "data": (address(array) - shift, not array.flags.writeable),
+        "shape": tuple(shape),
+        "strides": array.strides,
+        "typestr": array.dtype.str,
+        "version": 3,
+    }
+    return np.asarray(_Memory(facts, array))
+
+
 def overlaps_itself(strides: Sequence[int], shape: Sequence[int], itemsize: int) -> bool:
     """Tell whether dimensions in order of stride fail to nest, so that elements may coincide."""
     reach = itemsize

@@ -279,6 +279,8 @@ def test_through_ctypes(monkeypatch):
         lambda A: (A[::2], A[1::2]),
     ):
         same(kernel(shift, threads=1), numbers(50), views)
+    lie_around = lambda A: (A[:8, 2:10], A[2:10, :8])  # noqa: E731
+    same(kernel(double, threads=1), numbers(12, 12), lie_around)
 
 
 def test_pickled_kernels_compile_again():
