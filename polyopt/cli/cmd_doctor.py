@@ -27,7 +27,7 @@ _OPTIONAL = {
     "report": ("matplotlib", "saved figures"),
     "c": ("tree_sitter_c", "regions of C programs"),
     "tune": ("optuna", "search over schedules"),
-    "cuda": ("pycuda", "NVIDIA GPUs"),
+    "cuda": ("cuda", "NVIDIA GPUs"),
     "opencl": ("pyopencl", "OpenCL devices"),
     "halffloat": ("ml_dtypes", "16-bit floating point"),
 }

@@ -166,7 +166,7 @@ class Store:
             excess -= size
 
 
-KINDS = ("kernels", "libraries", "compilers")
+KINDS = ("kernels", "libraries", "compilers", "cubins")
 
 
 def open_store() -> Store:

@@ -107,7 +107,7 @@ def test_every_code_has_a_case() -> None:
     shown = {path.stem[:6] for path in PROGRAMS}
     shown |= {_CODE.search(message)[0] for _, _, message in COMMAND_CASES.values()}
     elsewhere = codes_in(
-        "tests/unit", "tests/cli", "tests/semantics", "tests/properties", "tests/race"
+        "tests/unit", "tests/cli", "tests/semantics", "tests/properties", "tests/race", "tests/gpu"
     )
     assert set(CATALOGUE) - shown - elsewhere == UNPROVOKED
 

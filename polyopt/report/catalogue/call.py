@@ -82,6 +82,11 @@ CALL: dict[str, Entry] = {
         'kernel(a, "2")',
         "pass an int, a float or a NumPy scalar",
     ),
+    "PO0216": Entry(
+        "an array on a device is of a kind that kernels do not take, or cannot be fetched here",
+        "kernel(x) for a CuPy array of float16",
+        "convert or copy it with the library that made it",
+    ),
     "PO0221": Entry(
         "an option that does not exist",
         "@po.kernel(thread=2)",

@@ -63,6 +63,52 @@ TOOLCHAIN: dict[str, Entry] = {
         "C text with `#pragma omp barrier` in a parallel region",
         "smaller arguments; for threads that wait, the size of the team: `Rules(team=64)`",
     ),
+    "PO0510": Entry(
+        "there is no CUDA device, or no driver for it",
+        'po.kernel(target="cuda") on a machine without an NVIDIA GPU',
+        'install the NVIDIA driver, or use `device="emulated"` or `target="opencl"`',
+    ),
+    "PO0511": Entry(
+        "there is no OpenCL device that can be used",
+        'po.kernel(target="opencl") where no platform is installed',
+        'install one; `pip install "pyopencl[pocl]"` runs OpenCL on the CPU',
+    ),
+    "PO0512": Entry(
+        "a Python package that reaches a device is not installed, or does not load",
+        'po.kernel(target="opencl") without pyopencl',
+        "install the extra that the message names",
+    ),
+    "PO0513": Entry(
+        "there is no device of this number or name",
+        'po.kernel(target="cuda", device=3) on a machine with one GPU',
+        "`polyopt devices` lists what there is",
+    ),
+    "PO0514": Entry(
+        "no CUDA compiler is installed, or it does not work",
+        'po.kernel(target="cuda") without nvcc and NVRTC',
+        'set CUDA_HOME to a CUDA toolkit, or `pip install "polyopt[cuda-nvrtc]"`',
+    ),
+    "PO0515": Entry("a device's compiler refused emitted text", "internal", _REPORT),
+    "PO0516": Entry(
+        "a kernel's blocks have more threads than the device allows",
+        "threads(L0) of a tile of 64 x 64 iterations, each a thread",
+        "use smaller tiles on the threads' loops",
+    ),
+    "PO0517": Entry(
+        "a kernel's blocks need more shared memory than the device has for one",
+        "packing two tiles of 128 x 128 float64 into shared memory",
+        "use smaller tiles, or pack fewer arrays",
+    ),
+    "PO0518": Entry(
+        "a kernel's grid has more blocks than the device allows",
+        "a grid of 70000 blocks in its second dimension",
+        "use larger tiles on the grid's loops",
+    ),
+    "PO0519": Entry(
+        "a device failed at what it was asked for",
+        "a GPU that another program has made unusable",
+        "start the process anew; `polyopt devices` shows whether the device answers",
+    ),
     "PO0701": Entry(
         "a question about integer sets needed more steps than its budget",
         "a nest of many loops with large coefficients",
@@ -95,6 +141,11 @@ TOOLCHAIN: dict[str, Entry] = {
         "a schedule of ten tilings in one another",
         "unroll less, tile fewer times, or split the function",
     ),
+    "PO0707": Entry(
+        "a device has not enough free memory",
+        "arrays of 100 GB on a GPU of 80 GB",
+        "use smaller arrays, or free what other programs keep on the device",
+    ),
     "PO0901": Entry("polyopt failed on its own account", "internal", _REPORT),
     "PO0902": Entry("an argument's value was asked for twice", "internal", _REPORT),
     "PO0903": Entry("a library function gave something unexpected", "internal", _REPORT),
@@ -105,4 +156,7 @@ TOOLCHAIN: dict[str, Entry] = {
     "PO0912": Entry("the interpreter was given arrays that do not fit", "internal", _REPORT),
     "PO0913": Entry("an order does not give every iteration one time", "internal", _REPORT),
     "PO0914": Entry("parallel iterations of a loop touch one element", "internal", _REPORT),
+    "PO0918": Entry(
+        "a device's kernel or memory is given what it does not take", "internal", _REPORT
+    ),
 }

@@ -1,0 +1,54 @@
+"""`polyopt devices`: what kernels can run on besides the processor, and what is missing.
+
+In: the machine.  Out: one line a device with its limits, one line for what is not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from textwrap import fill
+
+import click
+
+from polyopt.cli.cmd_cache import show_size
+from polyopt.cli.console import result, result_json
+from polyopt.cli.prepare import json_option
+from polyopt.runtime.device.choose import Found, Missing, survey
+from polyopt.runtime.device.provider import Limits
+
+
+@click.command("devices")
+@json_option
+def command(as_json: bool) -> None:
+    """List devices with the number that chooses them, and what is missing to have more."""
+    found, missing = survey()
+    if as_json:
+        devices = [{**asdict(device), "target": device.target.value} for device in found]
+        result_json({"devices": devices, "missing": [asdict(thing) for thing in missing]})
+        return
+    for device in found:
+        result(show_device(device))
+    for thing in missing:
+        result(show_missing(thing))
+
+
+def show_device(device: Found) -> str:
+    """Return what is known of a device."""
+    head = f'target="{device.target.value}", device={device.number}'
+    lines = [f"{head}: {device.name}", f"    {device.version}, {show_size(device.memory)} memory"]
+    if device.limits is not None:
+        lines.append(f"    {_limits(device.limits)}")
+    if device.fault:
+        lines.append(f"    cannot be used: {device.fault}")
+    return "\n".join(lines)
+
+
+def show_missing(thing: Missing) -> str:
+    """Return what is missing and how to get it."""
+    advice = fill(thing.fix, 96, initial_indent="    ", subsequent_indent="    ")
+    return f"missing: {thing.reason}\n{advice}"
+
+
+def _limits(limits: Limits) -> str:
+    shared = show_size(limits.shared_at_most)
+    return f"{limits.arch}, blocks of {limits.threads_per_block} threads, {shared} shared memory"

@@ -1,0 +1,1 @@
+"""Devices: what runs kernels that are not C."""

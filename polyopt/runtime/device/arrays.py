@@ -1,0 +1,197 @@
+"""Arrays that are on a device already: taken without a copy, and given back so.
+
+In: objects with `__cuda_array_interface__` or DLPack (CuPy, PyTorch).  Out: `DeviceArray`, which
+has both, too.
+Refuses: an element type or device that kernels do not know (PO0216).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from polyopt.errors import ArgumentError, PolyoptError
+from polyopt.ir.types import DType
+from polyopt.runtime.device.dlpack import CUDA, CUDA_MANAGED, Tensor, give, take
+from polyopt.runtime.device.provider import AnyArray, Buffer, Provider
+
+_LEGACY_STREAM = 1  # what is done in it waits for all other streams, and they for it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceArray:
+    """An array in a device's memory; `strides` are in bytes, `owner` keeps the memory.
+
+    `stream` is where the memory is written, as a number, where its giver said so.
+    """
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: DType
+    device: int
+    writable: bool
+    owner: object
+    stream: int | None = None
+    fetch: Callable[[AnyArray], None] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its elements."""
+        return prod(self.shape) * self.dtype.size
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in C order without gaps."""
+        return self.nbytes == 0 or all(
+            stride == dense
+            for extent, stride, dense in zip(
+                self.shape, self.strides, dense_strides(self.shape, self.dtype), strict=True
+            )
+            if extent != 1
+        )
+
+    @property
+    def buffer(self) -> Buffer:
+        """The memory, to pass to kernels."""
+        return Buffer(self.pointer, self.nbytes, self.owner)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.numpy.str,
+            "data": (self.pointer if self.nbytes else 0, not self.writable),
+            "strides": None if self.is_contiguous else self.strides,
+            "version": 3,
+            "stream": self.stream or _LEGACY_STREAM,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CUDA, self.device
+
+    def __dlpack__(self, *, stream: int | None = None, **_: object) -> object:
+        return give(
+            Tensor(self.pointer, self.shape, self.strides, self.dtype, CUDA, self.device), self
+        )
+
+    def numpy(self) -> AnyArray:
+        """Return a copy in host memory."""
+        array = np.empty(self.shape, self.dtype.numpy)
+        if self.fetch is None or not self.is_contiguous:
+            raise ArgumentError(
+                "PO0216",
+                "this array is a view of another library's memory",
+                hint="copy it with that library: `cupy.asnumpy(a)`, `a.cpu().numpy()`",
+            )
+        self.fetch(array)
+        return array
+
+
+def dense_strides(shape: tuple[int, ...], dtype: DType) -> tuple[int, ...]:
+    """Return the strides in bytes of an array in C order."""
+    strides: list[int] = []
+    step = dtype.size
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(1, extent)
+    return tuple(reversed(strides))
+
+
+def device_array_of(name: str, value: object) -> DeviceArray | None:
+    """Return argument `name` as an array on a CUDA device, or None where it is none."""
+    if isinstance(value, DeviceArray):
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        return None
+    facts = getattr(value, "__cuda_array_interface__", None)
+    if isinstance(facts, dict):
+        return _from_interface(name, value, facts)
+    where = getattr(value, "__dlpack_device__", None)
+    if where is None or int(where()[0]) not in (CUDA, CUDA_MANAGED):
+        return None
+    capsule = _capsule(value)
+    tensor = take(capsule)
+    if tensor is None:
+        raise _unknown(name, "an element type that kernels do not have")
+    return DeviceArray(
+        tensor.pointer,
+        tensor.shape,
+        tensor.strides,
+        tensor.dtype,
+        tensor.device,
+        writable=True,
+        owner=(capsule, value),
+    )
+
+
+def _capsule(value: Any) -> object:  # noqa: ANN401 - any library's array
+    return value.__dlpack__(stream=_LEGACY_STREAM)
+
+
+def _from_interface(name: str, value: object, facts: dict[str, Any]) -> DeviceArray:
+    if facts.get("mask") is not None:
+        raise _unknown(name, "a mask")
+    try:
+        dtype = DType(np.dtype(facts["typestr"]).name)
+    except (TypeError, ValueError):
+        raise _unknown(name, f"element type {facts['typestr']}") from None
+    shape = tuple(int(extent) for extent in facts["shape"])
+    pointer, read_only = facts["data"]
+    given = facts.get("strides")
+    strides = dense_strides(shape, dtype) if given is None else tuple(int(s) for s in given)
+    return DeviceArray(
+        int(pointer or 0),
+        shape,
+        strides,
+        dtype,
+        device=_device_of(value),
+        writable=not read_only,
+        owner=value,
+        stream=facts.get("stream"),
+    )
+
+
+def _device_of(value: Any) -> int:  # noqa: ANN401 - any library's array
+    where = getattr(value, "__dlpack_device__", None)
+    return 0 if where is None else int(where()[1])
+
+
+def _unknown(name: str, what: str) -> ArgumentError:
+    return ArgumentError(
+        "PO0216",
+        f"`{name}` is on a device and has {what}",
+        hint=f"convert it with its own library, for example `{name}.astype('float32')`",
+    )
+
+
+def new_array(
+    provider: Provider, buffer: Buffer, shape: tuple[int, ...], dtype: DType, device: int = 0
+) -> DeviceArray:
+    """Return `buffer` as an array that frees it when nobody has it any more."""
+    return DeviceArray(
+        int(buffer.handle),
+        shape,
+        dense_strides(shape, dtype),
+        dtype,
+        device,
+        writable=True,
+        owner=_Freed(provider, buffer),
+        fetch=lambda array: provider.download(buffer, array),
+    )
+
+
+class _Freed:
+    """Frees a buffer with its last user."""
+
+    def __init__(self, provider: Provider, buffer: Buffer) -> None:
+        self._provider, self._buffer = provider, buffer
+
+    def __del__(self) -> None:
+        with suppress(PolyoptError):  # nobody is left to tell
+            self._provider.free(self._buffer)

@@ -1,0 +1,179 @@
+"""CUDA text to a binary of one architecture, with the report of what its kernels take.
+
+In: text, an architecture such as `sm_90`, flags.  Out: `Cubin`, kept in the cache.
+Refuses: no compiler (PO0514), text that does not compile (PO0515), too much shared memory (PO0517).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from polyopt.errors import ToolchainError
+from polyopt.runtime.device.faults import compile_failure
+from polyopt.runtime.device.nvrtc import Nvrtc, find_nvrtc
+from polyopt.runtime.device.provider import Log, Resources, no_log
+from polyopt.runtime.device.report import read_report
+from polyopt.runtime.store import Store, digest
+from polyopt.runtime.toolchain import environment
+
+_SECONDS = 300
+_KIND = "cubins"
+_BINARY, _LOG = "kernel.cubin", "log.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Cubin:
+    """A binary that the driver loads, what the compiler said, and what each kernel takes."""
+
+    image: bytes
+    log: str
+    resources: Mapping[str, Resources]
+
+
+class CudaCompiler(Protocol):
+    """What turns CUDA text into a cubin."""
+
+    @property
+    def identity(self) -> str:
+        """The compiler and its version."""
+
+    def run(self, text: str, arch: str, flags: tuple[str, ...]) -> tuple[bytes, str]:
+        """Return the binary and what was said; raises where the text is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nvcc:
+    """nvcc as a program."""
+
+    path: str
+    version: str
+
+    @property
+    def identity(self) -> str:
+        """The version and where it is."""
+        return f"nvcc {self.version} ({self.path})"
+
+    def run(self, text: str, arch: str, flags: tuple[str, ...]) -> tuple[bytes, str]:
+        """Compile in a directory of its own."""
+        with Store(None).staging() as work:
+            (work / "kernel.cu").write_text(text, encoding="utf-8")
+            command = [self.path, f"-arch={arch}", "-cubin", "-Xptxas", "-v", *flags]
+            status, log = _call([*command, "-o", _BINARY, "kernel.cu"], work)
+            if status != 0:
+                raise compile_failure(f"nvcc for {arch}", text, log)
+            return (work / _BINARY).read_bytes(), log
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """NVRTC, the compiler as a library."""
+
+    library: Nvrtc
+
+    @property
+    def identity(self) -> str:
+        """The version and where it is."""
+        return f"NVRTC {self.library.version} ({self.library.path})"
+
+    def run(self, text: str, arch: str, flags: tuple[str, ...]) -> tuple[bytes, str]:
+        """Compile in this process."""
+        options = (f"--gpu-architecture={arch}", "--ptxas-options=-v", *flags)
+        image, log = self.library.compile(text, options)
+        if image is None:
+            raise compile_failure(f"NVRTC for {arch}", text, log)
+        return image, log
+
+
+def find_cuda_compiler() -> CudaCompiler:
+    """Return nvcc, from POLYOPT_NVCC, CUDA_HOME, CUDA_PATH or the PATH, or else NVRTC."""
+    path = _nvcc()
+    if path is not None:
+        return Nvcc(path, _version(path))
+    library = find_nvrtc()
+    if library is not None:
+        return Runtime(library)
+    raise ToolchainError(
+        "PO0514",
+        "there is no CUDA compiler: neither nvcc nor NVRTC is installed",
+        hint='`pip install "polyopt[cuda-nvrtc]"`, or set CUDA_HOME to an installed CUDA toolkit',
+    )
+
+
+def compile_cuda(
+    compiler: CudaCompiler,
+    text: str,
+    arch: str,
+    flags: tuple[str, ...] = (),
+    *,
+    store: Store | None = None,
+    log: Log = no_log,
+) -> Cubin:
+    """Return the binary of `text` for `arch`, from `store` where it is known already."""
+    kept = Store(None) if store is None else store
+    facts = ["cubin", 1, compiler.identity, arch, list(flags), digest(text.encode())]
+    key = json.dumps(facts)
+    entry = kept.read(_KIND, key)
+    if entry is not None:
+        image, said = entry.files[_BINARY], entry.text(_LOG)
+    else:
+        image, said = compiler.run(text, arch, flags)
+        kept.write(_KIND, key, {_BINARY: image, _LOG: said.encode()})
+    log(said)
+    return Cubin(image, said, read_report(said))
+
+
+def _nvcc() -> str | None:
+    chosen = os.environ.get("POLYOPT_NVCC")
+    if chosen:
+        found = shutil.which(chosen)
+        if found is None:
+            hint = "unset POLYOPT_NVCC, or name a working nvcc"
+            raise ToolchainError(
+                "PO0514", f"POLYOPT_NVCC is `{chosen}`, which is no program", hint=hint
+            )
+        return found
+    homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    places = [*(str(Path(home) / "bin" / "nvcc") for home in homes), "nvcc"]
+    places.append("/usr/local/cuda/bin/nvcc")
+    return next((found for place in places if (found := shutil.which(place))), None)
+
+
+def _version(path: str) -> str:
+    status, text = _call([path, "--version"], Path.cwd())
+    lines = [line for line in text.splitlines() if "release" in line]
+    if status != 0 or not lines:
+        raise ToolchainError(
+            "PO0514",
+            f"`{path} --version` failed with status {status}",
+            notes=tuple(text.strip().splitlines()[:2]),
+            hint="set CUDA_HOME to a working CUDA toolkit",
+        )
+    return lines[0].rpartition("V")[2].strip()
+
+
+def _call(command: list[str], work: Path) -> tuple[int, str]:
+    try:
+        done = subprocess.run(
+            command,
+            cwd=work,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_SECONDS,
+            env=environment(str(work)),
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolchainError(
+            "PO0514",
+            f"`{command[0]}` cannot be run: {error}",
+            hint="set CUDA_HOME to a working CUDA toolkit",
+        ) from None
+    return done.returncode, done.stdout.decode("utf-8", "replace")

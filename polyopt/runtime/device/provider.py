@@ -1,0 +1,186 @@
+"""What every device can do, and what a launch must fit into.
+
+In: text, arrays, launches.  Out: the protocol `Provider` and the records it speaks in.
+Refuses: blocks with too many threads (PO0516), too much shared memory (PO0517), grids that are too
+large (PO0518), arrays that do not fit a buffer (PO0918).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from polyopt.errors import InternalError, ToolchainError
+
+AnyArray: TypeAlias = npt.NDArray[Any]
+Extent3: TypeAlias = tuple[int, int, int]
+Log: TypeAlias = Callable[[str], None]
+
+
+def no_log(_: str) -> None:
+    """Drop what a compiler says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a device allows in one launch.
+
+    `shared_bytes` a block has without asking, `shared_most` when it is asked for at the launch.
+    `arch` is the name that compilers know the device by: `sm_90`, `OpenCL C 1.2`.
+    """
+
+    threads_per_block: int
+    shared_bytes: int
+    grid: Extent3
+    warp: int
+    arch: str
+    block: Extent3 = (1024, 1024, 64)
+    shared_most: int = 0
+
+    @property
+    def shared_at_most(self) -> int:
+        """Bytes of shared memory that a launch may ask for."""
+        return max(self.shared_bytes, self.shared_most)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What the compiler says one kernel takes; None where it does not say."""
+
+    entry: str
+    registers: int | None = None
+    shared: int | None = None
+    spill_stores: int | None = None
+    spill_loads: int | None = None
+    stack: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """Memory of a device: `handle` is an address or the provider's own object.
+
+    `owner` keeps memory alive that another library has given; such memory is never freed here.
+    """
+
+    handle: Any
+    nbytes: int
+    owner: object = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Module:
+    """Compiled text: the provider's functions by name, and what each of them takes."""
+
+    functions: Mapping[str, Any]
+    resources: Mapping[str, Resources] = field(default_factory=dict)
+    keep: object = None
+
+
+KernelArgument: TypeAlias = Buffer | np.generic
+
+
+class Provider(Protocol):
+    """A device with its memory and one queue, in which what is asked for happens in order."""
+
+    @property
+    def name(self) -> str:
+        """The device and what drives it, for people."""
+
+    @property
+    def limits(self) -> Limits:
+        """What a launch may ask for."""
+
+    def compile(
+        self, text: str, entries: Sequence[str], flags: tuple[str, ...] = (), log: Log = no_log
+    ) -> Module:
+        """Compile `text` for this device; `entries` are the kernels that will be launched."""
+
+    def alloc(self, nbytes: int) -> Buffer:
+        """Give undefined memory; none at all is a buffer, too."""
+
+    def free(self, buffer: Buffer) -> None:
+        """Take memory back once all that was asked for before is done."""
+
+    def upload(self, buffer: Buffer, array: AnyArray) -> None:
+        """Copy `array`, in C order, to the buffer's start; the array may change afterwards."""
+
+    def download(self, buffer: Buffer, array: AnyArray) -> None:
+        """Fill `array`, in C order, from the buffer's start; it is complete on return."""
+
+    def fill(self, buffer: Buffer, byte: int) -> None:
+        """Set every byte."""
+
+    def launch(
+        self,
+        module: Module,
+        entry: str,
+        grid: Extent3,
+        block: Extent3,
+        args: Sequence[KernelArgument],
+        shared: int = 0,
+    ) -> None:
+        """Run a kernel in `grid` blocks of `block` threads, x first; nothing where one is 0."""
+
+    def synchronize(self) -> None:
+        """Wait for all that was asked for; raises what a kernel ran into."""
+
+
+def check_launch(
+    limits: Limits, entry: str, grid: Extent3, block: Extent3, shared: int, static: int = 0
+) -> bool:
+    """Return whether there is anything to run; `static` bytes of shared memory are the text's."""
+    threads = prod(block)
+    if threads > limits.threads_per_block or any(b > m for b, m in zip(block, limits.block)):  # noqa: B905
+        raise too_many_threads(entry, block, limits)
+    if shared + static > limits.shared_at_most:
+        raise too_much_shared(entry, shared + static, limits.shared_at_most)
+    if any(g > m for g, m in zip(grid, limits.grid)):  # noqa: B905
+        raise ToolchainError(
+            "PO0518",
+            f"kernel `{entry}` needs a grid of {_extents(grid)} blocks; "
+            f"the device allows {_extents(limits.grid)}",
+            hint="use larger tiles on the grid's loops",
+        )
+    return min(*grid, *block) > 0
+
+
+def too_many_threads(entry: str, block: Extent3, limits: Limits) -> ToolchainError:
+    """Return the error of a block with more threads than the device has for one."""
+    return ToolchainError(
+        "PO0516",
+        f"kernel `{entry}` needs blocks of {_extents(block)} threads; "
+        f"the device allows {limits.threads_per_block} in all, {_extents(limits.block)} at most",
+        hint="use smaller tiles on the threads' loops",
+    )
+
+
+def too_much_shared(entry: str, wanted: int, allowed: int) -> ToolchainError:
+    """Return the error of a block with more shared memory than the device has for one."""
+    return ToolchainError(
+        "PO0517",
+        f"kernel `{entry}` needs {wanted} bytes of shared memory a block; "
+        f"the device allows {allowed}",
+        hint="use smaller tiles, or pack fewer arrays into shared memory",
+    )
+
+
+def _extents(extents: Extent3) -> str:
+    return " x ".join(str(extent) for extent in extents)
+
+
+def check_fits(buffer: Buffer, array: AnyArray) -> None:
+    """Raise where an array is larger than the buffer it is copied to or from."""
+    if array.nbytes > buffer.nbytes:
+        raise InternalError(
+            "PO0918", f"an array of {array.nbytes} bytes, a buffer of {buffer.nbytes}"
+        )
+
+
+def as_argument(value: np.generic) -> np.generic:
+    """Return a number as kernels take it: truth values are bytes."""
+    return np.uint8(value) if isinstance(value, np.bool_) else value
