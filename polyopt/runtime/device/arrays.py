@@ -7,7 +7,7 @@ Refuses: an element type or device that kernels do not know (PO0216).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
@@ -18,16 +18,18 @@ import numpy as np
 from polyopt.errors import ArgumentError, PolyoptError
 from polyopt.ir.types import DType
 from polyopt.runtime.device.dlpack import CUDA, CUDA_MANAGED, Tensor, give, take
-from polyopt.runtime.device.provider import AnyArray, Buffer, Provider
+from polyopt.runtime.device.provider import AnyArray, Buffer, Provider, Streamed
 
-_LEGACY_STREAM = 1  # what is done in it waits for all other streams, and they for it
+_LEGACY_STREAM = 1  # the default one: it waits for others, and they for it
+_NO_STREAM = -1  # DLPack's word for a taker that does not want to wait
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceArray:
     """An array in a device's memory; `strides` are in bytes, `owner` keeps the memory.
 
-    `stream` is where the memory is written, as a number, where its giver said so.
+    `stream` is where the memory is written, as a number, where its giver said so; `lead` has
+    another stream wait for that.
     """
 
     pointer: int
@@ -39,6 +41,7 @@ class DeviceArray:
     owner: object
     stream: int | None = None
     fetch: Callable[[AnyArray], None] | None = None
+    lead: Callable[[int], None] | None = None
 
     @property
     def nbytes(self) -> int:
@@ -76,6 +79,8 @@ class DeviceArray:
         return CUDA, self.device
 
     def __dlpack__(self, *, stream: int | None = None, **_: object) -> object:
+        if self.lead is not None and stream != _NO_STREAM:
+            self.lead(stream or _LEGACY_STREAM)
         return give(
             Tensor(self.pointer, self.shape, self.strides, self.dtype, CUDA, self.device), self
         )
@@ -170,6 +175,15 @@ def _unknown(name: str, what: str) -> ArgumentError:
     )
 
 
+def await_givers(provider: Provider, arrays: Iterable[DeviceArray]) -> None:
+    """Have the device wait until the streams that write `arrays` have done so."""
+    if not isinstance(provider, Streamed):
+        return
+    streams = {array.stream for array in arrays} - {None, provider.stream}
+    for stream in sorted(number for number in streams if number is not None):
+        provider.wait_for(stream)
+
+
 def new_array(
     provider: Provider, buffer: Buffer, shape: tuple[int, ...], dtype: DType, device: int = 0
 ) -> DeviceArray:
@@ -182,7 +196,9 @@ def new_array(
         device,
         writable=True,
         owner=_Freed(provider, buffer),
+        stream=provider.stream if isinstance(provider, Streamed) else None,
         fetch=lambda array: provider.download(buffer, array),
+        lead=provider.lead if isinstance(provider, Streamed) else None,
     )
 
 

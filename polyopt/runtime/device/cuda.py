@@ -31,7 +31,8 @@ from polyopt.runtime.device.provider import (
 )
 from polyopt.runtime.store import Store
 
-_NON_BLOCKING = 1
+_WITH_DEFAULT = 0  # in order with the default stream, which other libraries work in
+_NO_TIME = 2  # `CU_EVENT_DISABLE_TIMING`
 
 
 def load() -> Any:  # noqa: ANN401 - the bindings have no types where they are not installed
@@ -62,7 +63,7 @@ class CudaProvider:
         self._context = self._ask("start", "cuDevicePrimaryCtxRetain", handle)
         self._enter()
         if stream is None:
-            self._stream = self._ask("start", "cuStreamCreate", _NON_BLOCKING)
+            self._stream = self._ask("start", "cuStreamCreate", _WITH_DEFAULT)
         else:
             self._stream = self._driver.CUstream(stream)
 
@@ -177,6 +178,34 @@ class CudaProvider:
         """Wait for the stream."""
         self._enter()
         self._ask("kernels", "cuStreamSynchronize", self._stream)
+
+    def mark(self) -> object:
+        """Record an event."""
+        self._enter()
+        event = self._ask("timing", "cuEventCreate", 0)
+        self._ask("timing", "cuEventRecord", event, self._stream)
+        return event
+
+    def seconds(self, start: Any, end: Any) -> float:  # noqa: ANN401 - events
+        """Return the time between two events."""
+        self._enter()
+        self._ask("kernels", "cuEventSynchronize", end)
+        return float(self._ask("timing", "cuEventElapsedTime", start, end)) / 1000
+
+    def wait_for(self, stream: int) -> None:
+        """Wait for another stream, on the device."""
+        self._order(self._driver.CUstream(stream), self._stream)
+
+    def lead(self, stream: int) -> None:
+        """Let another stream wait for this one, on the device."""
+        self._order(self._stream, self._driver.CUstream(stream))
+
+    def _order(self, first: Any, then: Any) -> None:  # noqa: ANN401 - streams
+        self._enter()
+        event = self._ask("streams", "cuEventCreate", _NO_TIME)
+        self._ask("streams", "cuEventRecord", event, first)
+        self._ask("streams", "cuStreamWaitEvent", then, event, 0)
+        self._ask("streams", "cuEventDestroy", event)
 
     def _enter(self) -> None:
         self._ask("start", "cuCtxSetCurrent", self._context)

@@ -97,8 +97,8 @@ def device_failed(device: str, doing: str, reason: str) -> ToolchainError:
     return ToolchainError(
         "PO0519",
         f"{device} failed at {doing}: {reason[:300]}",
-        hint='`device="emulated"` runs the same CUDA text with checks, where it is not the device; '
-        "after a failed kernel the process must start anew",
+        hint="after a failed kernel the process must start anew; "
+        '`device="emulated"` runs CUDA text on the CPU and says where it goes wrong',
     )
 
 

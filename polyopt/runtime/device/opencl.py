@@ -139,7 +139,8 @@ class OpenCLProvider:
         self._name = chosen.describe()
         try:
             self._context = self._cl.Context([device])
-            self._queue = self._cl.CommandQueue(self._context, device)
+            timed = self._cl.command_queue_properties.PROFILING_ENABLE
+            self._queue = self._cl.CommandQueue(self._context, device, properties=timed)
         except self._cl.Error as error:
             self._fail("start", error)
         self._limits = Limits(
@@ -270,15 +271,24 @@ class OpenCLProvider:
         """Wait for the queue."""
         self._do("kernels", lambda queue: queue.finish())
 
+    def mark(self) -> object:
+        """Record an event."""
+        return self._do("timing", self._cl.enqueue_marker)
+
+    def seconds(self, start: Any, end: Any) -> float:  # noqa: ANN401 - events
+        """Return the time between two events."""
+        self._do("kernels", lambda _: end.wait())
+        return float(end.profile.end - start.profile.end) * 1e-9
+
     def _copy(self, target: Any, source: Any, nbytes: int) -> None:  # noqa: ANN401
         self._do(
             f"a copy of {nbytes} bytes",
             lambda queue: self._cl.enqueue_copy(queue, target, source, is_blocking=True),
         )
 
-    def _do(self, doing: str, action: Any, *args: Any) -> None:  # noqa: ANN401
+    def _do(self, doing: str, action: Any, *args: Any) -> Any:  # noqa: ANN401
         try:
-            action(self._queue, *args)
+            return action(self._queue, *args)
         except self._cl.Error as error:
             self._fail(doing, error)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -128,6 +128,32 @@ class Provider(Protocol):
 
     def synchronize(self) -> None:
         """Wait for all that was asked for; raises what a kernel ran into."""
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A provider whose device says itself when something was done."""
+
+    def mark(self) -> object:
+        """Note the moment when all that was asked for before is done."""
+
+    def seconds(self, start: Any, end: Any) -> float:  # noqa: ANN401 - the provider's own marks
+        """Return the time between two marks, and wait for the second."""
+
+
+@runtime_checkable
+class Streamed(Protocol):
+    """A provider whose queue is a CUDA stream, which other libraries know by its number."""
+
+    @property
+    def stream(self) -> int:
+        """The number."""
+
+    def wait_for(self, stream: int) -> None:
+        """Have what is asked for from here on wait for what `stream` was asked for before."""
+
+    def lead(self, stream: int) -> None:
+        """Have what `stream` is asked for from here on wait for what was asked for here."""
 
 
 def check_launch(

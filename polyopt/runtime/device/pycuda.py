@@ -146,6 +146,28 @@ class PycudaProvider:
         with self._inside("kernels"):
             self._stream.synchronize()
 
+    def mark(self) -> object:
+        """Record an event."""
+        with self._inside("timing"):
+            return self._driver.Event().record(self._stream)
+
+    def seconds(self, start: Any, end: Any) -> float:  # noqa: ANN401 - events
+        """Return the time between two events."""
+        with self._inside("kernels"):
+            end.synchronize()
+            return float(start.time_till(end)) / 1000
+
+    def wait_for(self, stream: int) -> None:
+        """Wait for all streams: pycuda has no others than its own."""
+        del stream
+        with self._inside("streams"):
+            self._driver.Context.synchronize()
+
+    def lead(self, stream: int) -> None:
+        """Wait for the stream."""
+        del stream
+        self.synchronize()
+
     @contextlib.contextmanager
     def _inside(self, doing: str, nbytes: int = 0) -> Iterator[None]:
         """Have the context current in the block, and none of it afterwards."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import sleep
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from polyopt.errors import BudgetError, InternalError, PolyoptError, ToolchainError
 from polyopt.runtime.device.opencl import POCL, OpenCLDevice, OpenCLProvider, _fault, opencl_devices
-from polyopt.runtime.device.provider import KernelArgument, Module, Provider
+from polyopt.runtime.device.provider import KernelArgument, Module, Provider, Timed
+from polyopt.runtime.device.timing import time_runs
 from tests.gpu.runtime.needs import opencl_or_skip
 
 TEXT = """\
@@ -230,3 +234,23 @@ def test_devices_that_cannot_work_are_not_started(monkeypatch: pytest.MonkeyPatc
 def test_usable_devices_come_first(device: Provider) -> None:
     faults = [bool(found.fault) for found in opencl_devices()]
     assert faults == sorted(faults)
+
+
+def test_devices_say_how_long_it_took(device: Provider, module: Module) -> None:
+    n = 200_000
+    buffers = [device.alloc(4 * n) for _ in range(3)]
+    args = (*buffers, np.int64(n), np.float32(1), np.bool_(False))
+    assert isinstance(device, Timed)
+    grid = ((n + 63) // 64, 1, 1)
+    times = time_runs(device, lambda: device.launch(module, "add", grid, (64, 1, 1), args), 3)
+    assert len(times) == 3
+    assert all(0 < seconds < 5 for seconds in times)
+
+
+def test_without_a_clock_the_hosts_is_read() -> None:
+    waits: list[int] = []
+    device: Any = SimpleNamespace(synchronize=lambda: waits.append(1))
+    times = time_runs(device, lambda: sleep(0.01), 2)
+    assert len(times) == 2
+    assert all(seconds >= 0.01 for seconds in times)
+    assert len(waits) == 3
