@@ -25,6 +25,7 @@ LAYERS: dict[str, set[str]] = {
     "numerics": {"errors", "ir"},
     "runtime": {"errors", "ir", ""},  # the package itself: its version and place
     "racecheck": {"errors", "ir", "runtime", ""},
+    "emulator": {"errors", "runtime"},
     "strategy": {*_COMPILER, "schedule", "transforms"},
     "targets": {"errors", "machine", "runtime", "schedulefile"},
     "proving": {"errors", "ir", "emit", "proof"},

@@ -109,6 +109,17 @@ TOOLCHAIN: dict[str, Entry] = {
         "a GPU that another program has made unusable",
         "start the process anew; `polyopt devices` shows whether the device answers",
     ),
+    "PO0520": Entry(
+        "the emulator, which runs CUDA text on the CPU, needs gcc with C++, on Linux",
+        'po.kernel(target="cuda", device="emulated") without g++',
+        "install g++ and binutils",
+    ),
+    "PO0521": Entry(
+        "a kernel is wrong: on the emulator its threads raced, waited for each other in vain, or "
+        "touched what they may not",
+        "CUDA text without the barrier between writing a tile and reading it",
+        _REPORT,
+    ),
     "PO0701": Entry(
         "a question about integer sets needed more steps than its budget",
         "a nest of many loops with large coefficients",

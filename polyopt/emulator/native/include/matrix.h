@@ -1,0 +1,68 @@
+/* Matrix operations of a warp, in the layout of PTX `mma.sync.aligned.m16n8k*`.
+ *
+ * With g = lane / 4 and t = lane % 4: d[0], d[1] are (g, 2t) and (g, 2t + 1), d[2], d[3] the same
+ * in row g + 8.  Registers of 16-bit numbers hold two: a[0] is (g, 2t) and (g, 2t + 1), a[1] row
+ * g + 8, a[2] and a[3] the same in columns from 8; b[0] is (2t, g) and (2t + 1, g), b[1] rows from
+ * 8.  With tf32, registers hold one: a[0] is (g, t), a[1] row g + 8, a[2], a[3] columns from 4;
+ * b[0] is (t, g), b[1] row t + 4.
+ */
+struct PeFragments {
+    unsigned a[4], b[2];
+};
+
+template <class Value>
+PE_OWN void pe_mma_pairs(float d[4], const unsigned a[4], const unsigned b[2], const float c[4],
+                         Value value, int line)
+{
+    PeFragments own = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}}, all[32];
+    pe_warp(PE_WARP_MATRIX, 0xffffffffu, &own, sizeof own, all, line);
+    int lane = (int)(pe_linear_thread() % 32);
+    for (int e = 0; e < 4; e++) {
+        int row = lane / 4 + 8 * (e / 2), column = 2 * (lane % 4) + e % 2;
+        float sum = c[e];
+        for (int k = 0; k < 16; k++) {
+            unsigned left = all[row % 8 * 4 + k % 8 / 2].a[row / 8 + 2 * (k / 8)];
+            unsigned right = all[column * 4 + k % 8 / 2].b[k / 8];
+            sum += value((unsigned short)(left >> 16 * (k % 2)))
+                   * value((unsigned short)(right >> 16 * (k % 2)));
+        }
+        d[e] = sum;
+    }
+}
+
+PE_OWN void po_mma_m16n8k16_f16(float d[4], const unsigned a[4], const unsigned b[2],
+                                const float c[4], PE_LINE)
+{
+    pe_mma_pairs(d, a, b, c, pe_half_value, line);
+}
+
+PE_OWN void po_mma_m16n8k16_bf16(float d[4], const unsigned a[4], const unsigned b[2],
+                                 const float c[4], PE_LINE)
+{
+    pe_mma_pairs(d, a, b, c, pe_bfloat_value, line);
+}
+
+PE_OWN void po_mma_m16n8k8_tf32(float d[4], const unsigned a[4], const unsigned b[2],
+                                const float c[4], PE_LINE)
+{
+    PeFragments own = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}}, all[32];
+    pe_warp(PE_WARP_MATRIX, 0xffffffffu, &own, sizeof own, all, line);
+    int lane = (int)(pe_linear_thread() % 32);
+    for (int e = 0; e < 4; e++) {
+        int row = lane / 4 + 8 * (e / 2), column = 2 * (lane % 4) + e % 2;
+        float sum = c[e];
+        for (int k = 0; k < 8; k++) {
+            unsigned left = all[row % 8 * 4 + k % 4].a[row / 8 + 2 * (k / 4)];
+            unsigned right = all[column * 4 + k % 4].b[k / 4];
+            sum += pe_bits<float>(left & 0xffffe000u) * pe_bits<float>(right & 0xffffe000u);
+        }
+        d[e] = sum;
+    }
+}
+
+/* To tf32, the nearest, ties away from zero. */
+PE_OWN unsigned po_tf32(float value)
+{
+    unsigned bits = pe_bits<unsigned>(value);
+    return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & 0xffffe000u;
+}

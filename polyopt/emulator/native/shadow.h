@@ -1,0 +1,25 @@
+/* What is remembered of the accesses to one word (or part of one). */
+#ifndef PE_SHADOW_H
+#define PE_SHADOW_H
+
+#include "emulator.h"
+
+typedef struct {
+    uint32_t interval; /* 0: none */
+    uint32_t clock;    /* of the thread, within its warp */
+    uint16_t who;      /* thread, and ATOMIC_BIT */
+    uint16_t site;
+} Entry;
+
+/* `write[1]` is an atomic operation of another thread, unordered with `write[0]`, an atomic one.
+ * `read`: since the write, the newest first; none is ordered before another.
+ */
+struct Cell {
+    Entry write[2], read[3];
+    uint32_t flight; /* the interval in which an asynchronous copy to it was issued */
+};
+
+bool pe_area_refine(Area *area, uint32_t shift);
+void pe_areas_forget(void);
+
+#endif
