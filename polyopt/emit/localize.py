@@ -7,6 +7,7 @@ small arrays declared in that loop instead of full arrays, and the names of thos
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from typing_extensions import assert_never
 
@@ -32,13 +33,17 @@ from polyopt.ir.loops import (
     Declare,
     DeclareArray,
     For,
+    LoopKind,
     Node,
     SetLocal,
+    Space,
 )
 from polyopt.ir.scop import Array
 from polyopt.ir.types import Kind
 
 MAX_ELEMENTS = 4096
+MAX_SHARED = 48 * 1024
+"""Bytes that the threads of a block share, on any device."""
 
 
 def localize(body: Body, arrays: tuple[Array, ...], homes: dict[str, str]) -> tuple[Body, set[str]]:
@@ -48,7 +53,7 @@ def localize(body: Body, arrays: tuple[Array, ...], homes: dict[str, str]) -> tu
         home = homes.get(array.name)
         if home is None:
             continue
-        changed = _in_loop(body, array, home)
+        changed = _in_loop(body, array, home, ())
         if changed is not None and not any(mentions(node, array.name) for node in changed):
             body = changed
             done.add(array.name)
@@ -69,23 +74,62 @@ def mentions(node: Node, array: str) -> bool:
     )
 
 
-def _in_loop(body: Body, array: Array, home: str) -> Body | None:
+def _in_loop(body: Body, array: Array, home: str, around: tuple[For, ...]) -> Body | None:
     """Return the body with every loop labelled `home` holding its own copy; None if one cannot."""
     result: list[Node] = []
     for node in body:
+        loops = (*around, node) if isinstance(node, For) else around
         if isinstance(node, For) and node.label == home:
             if any(mentions(part, array.name) for part in node.body):
-                inner = _declare(node, array)
+                inner = _at_home(loops, array)
                 if inner is None:
                     return None
                 node = replace(node, body=inner)
         else:
-            below = [_in_loop(inner, array, home) for inner in nested(node)]
+            below = [_in_loop(inner, array, home, loops) for inner in nested(node)]
             if None in below:
                 return None
             node = with_nested(node, tuple(inner for inner in below if inner is not None))
         result.append(node)
     return tuple(result)
+
+
+def _at_home(loops: tuple[For, ...], array: Array) -> Body | None:
+    """Return the body of the last loop with the array declared; None where it has to be memory.
+
+    Threads of a block see one array, if there is room for it; code around kernels has no arrays.
+    """
+    home = loops[-1]
+    kinds = [loop.kind for loop in loops]
+    if LoopKind.THREAD in kinds:
+        return _declare(home, array, Space.LOCAL)
+    if LoopKind.BLOCK in kinds:
+        grid = loops[kinds.index(LoopKind.BLOCK)]
+        body = _declare(home, array, Space.SHARED)
+        return None if body is None or _shared(grid.body) + _shared(body) > MAX_SHARED else body
+    if _has_kernels(home.body):
+        return None
+    return _declare(home, array, Space.LOCAL)
+
+
+def _shared(body: Body) -> int:
+    """Return the bytes of the arrays that are declared in a body for all threads of a block."""
+    total = 0
+    for node in body:
+        if isinstance(node, DeclareArray) and node.space is Space.SHARED:
+            extents = (part.value for part in node.array.shape if isinstance(part, Const))
+            total += prod(int(value.real) for value in extents) * node.array.dtype.size
+        total += sum(map(_shared, nested(node)))
+    return total
+
+
+def _has_kernels(body: Body) -> bool:
+    """Tell whether loops across blocks or threads are in the body."""
+    return any(
+        (isinstance(node, For) and node.kind in (LoopKind.BLOCK, LoopKind.THREAD))
+        or any(map(_has_kernels, nested(node)))
+        for node in body
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +141,7 @@ class _Dim:
     extent: int
 
 
-def _declare(loop: For, array: Array) -> Body | None:
+def _declare(loop: For, array: Array, space: Space) -> Body | None:
     uses = [(load, ranges) for node in loop.body for load, ranges in _uses(node, array.name, {})]
     kept: list[_Dim] = []
     for position in range(len(array.shape)):
@@ -115,8 +159,10 @@ def _declare(loop: For, array: Array) -> Body | None:
         elements *= dim.extent
     if elements > MAX_ELEMENTS:
         return None
-    if not kept:
+    if not kept and space is Space.LOCAL:
         return _scalar(loop.body, array)
+    if not kept:
+        return _single(loop.body, array)
     local = replace(array, shape=tuple(integer(dim.extent) for dim in kept))
 
     def rule(part: Expr) -> Expr | None:
@@ -125,7 +171,7 @@ def _declare(loop: For, array: Array) -> Body | None:
             return replace(part, index=index)
         return None
 
-    return (DeclareArray(local), *(map_node(node, rule) for node in loop.body))
+    return (DeclareArray(local, space), *(map_node(node, rule) for node in loop.body))
 
 
 def _inner(index: Expr, ranges: dict[str, tuple[Expr, Expr]]) -> bool:
@@ -250,6 +296,17 @@ def _scalar(body: Body, array: Array) -> Body:
             result.append(Declare(array.name, array.dtype, 1, zero(array)))
         result.append(changed)
     return tuple(result)
+
+
+def _single(body: Body, array: Array) -> Body:
+    """Return the body with the array as one element that the threads of a block share."""
+    shared = replace(array, shape=(integer(1),))
+
+    def rule(part: Expr) -> Expr | None:
+        is_own = isinstance(part, Load) and part.array == array.name
+        return Load(array.name, (integer(0),), array.dtype) if is_own else None
+
+    return (DeclareArray(shared, Space.SHARED), *(map_node(node, rule) for node in body))
 
 
 def zero(array: Array) -> Const:

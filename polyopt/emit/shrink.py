@@ -13,10 +13,8 @@ from dataclasses import dataclass, replace
 from polyopt.emit.nodes import expressions, map_node, nested
 from polyopt.emit.regions import whole_arrays
 from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, linear, rewrite, walk
-from polyopt.ir.loops import Body, For, LoopKind, Node
+from polyopt.ir.loops import CONCURRENT, Body, For, Node
 from polyopt.ir.scop import Array
-
-_TOGETHER = (LoopKind.PARALLEL, LoopKind.VECTOR)
 
 
 def shrink(
@@ -63,10 +61,10 @@ def _dropped(body: Body, array: Array, home: str) -> frozenset[int]:
     if not uses or any(use.home == 0 for use in uses):
         return frozenset()
     fixed = {d for d in range(len(array.shape)) if _is_fixed(d, uses)}
-    together = {f.iter for use in uses for f in use.around if f.kind in _TOGETHER}
+    together = {f.iter for use in uses for f in use.around if f.kind in CONCURRENT}
     apart = {d for d in fixed if any(_tells(use.index[d], together) for use in uses)}
     for use in uses:
-        here = {f.iter for f in use.around if f.kind in _TOGETHER}
+        here = {f.iter for f in use.around if f.kind in CONCURRENT}
         told = {name for d in apart for name in here if _is_plain(use.index[d], name)}
         if here - told:
             return frozenset()

@@ -1,0 +1,196 @@
+"""Cut kernels out of the loops: what runs on a device, and the host's code around it.
+
+In: lowered loops.  Out: BLOCK loops as the grid of a `Kernel`, THREAD loops without any as a kernel
+of one block, other assignments as kernels of one thread; loops and conditions around kernels,
+sizes found on the way, faults and library calls stay outside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from polyopt.emit.gpu.apart import apart, holds
+from polyopt.emit.gpu.grids import grid_of
+from polyopt.emit.gpu.memory import in_memory
+from polyopt.emit.gpu.nests import thread_nest
+from polyopt.emit.gpu.threads import (
+    STRIP,
+    block_body,
+    fresh,
+    outermost_nests,
+    shared,
+    stripped,
+    thread_body,
+)
+from polyopt.emit.nodes import nested, with_nested
+from polyopt.emit.regions import declared_names, leaves_itself, nodes
+from polyopt.ir.array import Array, Role
+from polyopt.ir.expr import Symbol, loads
+from polyopt.ir.loops import (
+    AllocateArray,
+    Assign,
+    Body,
+    Break,
+    CallLibrary,
+    Declare,
+    DeclareArray,
+    Fail,
+    For,
+    If,
+    Kernel,
+    LoopFunction,
+    LoopKind,
+    Node,
+)
+from polyopt.ir.types import DType
+
+MOST_THREADS = 1024
+"""Threads of a block that every device has room for."""
+
+_MAPPED = (LoopKind.BLOCK, LoopKind.THREAD)
+_HOST = (Fail, AllocateArray, CallLibrary)
+
+
+def cut_kernels(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with all that sets elements of arrays in kernels."""
+    taken = {array.name for array in fn.arrays} | set(fn.params) | declared_names(fn.body)
+    body, scalars = in_memory(fn.body, is_device)
+    cutter = _Cutter(fn.name, taken)
+    body = cutter.host(body)
+    return replace(fn, body=body, arrays=(*fn.arrays, *scalars, *cutter.arrays))
+
+
+def is_device(node: Node) -> bool:
+    """Tell whether a node becomes kernels as a whole."""
+    match node:
+        case For(kind=LoopKind.BLOCK | LoopKind.THREAD):
+            return True
+        case For(kind=LoopKind.PARALLEL):
+            return not holds(node.body, *_MAPPED) and not _needs_host((node,))
+        case Declare() | Break():
+            return False
+        case If() if leaves_itself((node,)):
+            return False
+        case _:
+            return not holds((node,), *_MAPPED, LoopKind.PARALLEL) and not _needs_host((node,))
+
+
+def _needs_host(body: Body) -> bool:
+    return any(isinstance(node, _HOST) for node in nodes(body))
+
+
+@dataclass
+class _Cutter:
+    """Makes kernels; `arrays` are those that had been declared by code of the host."""
+
+    name: str
+    taken: set[str]
+    arrays: list[Array] = field(default_factory=list)
+    count: int = 0
+
+    def host(self, body: Body) -> Body:
+        """Return the host's code for `body`; neighbours that one thread runs are one kernel."""
+        result: list[Node] = []
+        alone: list[Node] = []
+        for node in body:
+            if is_device(node) and not _is_concurrent(node):
+                alone.append(node)
+                continue
+            result += self.one_thread(tuple(alone))
+            alone = []
+            result += self.node(node)
+        return (*result, *self.one_thread(tuple(alone)))
+
+    def node(self, node: Node) -> Body:
+        """Return the host's code for a node that is not for one thread alone."""
+        match node:
+            case For(kind=LoopKind.BLOCK):
+                return tuple(part for loop in apart(node) for part in self.grid(loop))
+            case For(kind=LoopKind.THREAD):
+                return (self.kernel((), block_body((node,), self.taken)),)
+            case For(kind=LoopKind.PARALLEL) if is_device(node):
+                return self.spread(node)
+            case DeclareArray():
+                self.keep(node.array)
+                return ()
+            case For():
+                body = self.host(node.body)
+                kind = LoopKind.SEQUENTIAL
+                return (replace(node, kind=kind, body=body, reductions=(), lanes=1),)
+            case _:
+                return (with_nested(node, tuple(self.host(part) for part in nested(node))),)
+
+    def grid(self, loop: For) -> Body:
+        """Return a kernel over the blocks of a nest."""
+        loop, before = self.known(loop)
+        grid = grid_of(loop)
+        return (*before, self.kernel(grid.loops, block_body(grid.body, self.taken)))
+
+    def known(self, loop: For) -> tuple[For, Body]:
+        """Return a loop whose bounds read no array, and the host's locals that they are."""
+        before: list[Node] = []
+        lower, upper = loop.lower, loop.upper
+        if loads(lower):
+            name = fresh(f"{loop.iter}_from", self.taken)
+            before.append(Declare(name, DType.INT64, 1, lower))
+            lower = Symbol(name, DType.INT64)
+        if loads(upper):
+            name = fresh(f"{loop.iter}_to", self.taken)
+            before.append(Declare(name, DType.INT64, 1, upper))
+            upper = Symbol(name, DType.INT64)
+        return replace(loop, lower=lower, upper=upper), tuple(before)
+
+    def kernel(self, grid: tuple[For, ...], body: Body) -> Kernel:
+        """Return a kernel over the blocks of `grid`."""
+        threads = threads_of(body)
+        if threads > 1:
+            body = shared(body)
+        for loop in reversed(grid):
+            body = (replace(loop, body=body),)
+        return Kernel(self.kernel_name(), threads, body)
+
+    def kernel_name(self) -> str:
+        """Return a name that nothing else has."""
+        name = f"{self.name}_{self.count}"
+        while name in self.taken:
+            self.count += 1
+            name = f"{self.name}_{self.count}"
+        self.taken.add(name)
+        self.count += 1
+        return name
+
+    def one_thread(self, body: Body) -> Body:
+        """Return the host's code for neighbours that need no more than a thread."""
+        if not any(isinstance(node, Assign) for node in nodes(body)):
+            return body
+        return (Kernel(self.kernel_name(), 1, thread_body(body)),)
+
+    def spread(self, loop: For) -> Body:
+        """Return kernels for a loop that several CPUs would share: its strips are blocks."""
+        loop, before = self.known(replace(loop, kind=LoopKind.THREAD, reductions=()))
+        blocks, inner = stripped(loop, STRIP, self.taken, LoopKind.BLOCK)
+        inner = replace(inner, body=thread_body(inner.body))
+        return (*before, self.kernel((blocks,), (inner,)))
+
+    def keep(self, array: Array) -> None:
+        """Give an array of the host's code memory on the device for the whole call."""
+        if not any(array.name == other.name for other in self.arrays):
+            self.arrays.append(replace(array, role=Role.TEMP))
+
+
+def _is_concurrent(node: Node) -> bool:
+    return isinstance(node, For) and node.kind in (*_MAPPED, LoopKind.PARALLEL)
+
+
+def threads_of(body: Body) -> int:
+    """Return how many threads the blocks need that run `body`.
+
+    The largest nest that computes something has its iterations side by side; copies follow.
+    """
+    found: dict[bool, int] = {}
+    for loop in outermost_nests(body):
+        nest = thread_nest(loop)
+        computes = any(isinstance(n, Assign) and n.statement for n in nodes(nest.body))
+        found[computes] = max(found.get(computes, 1), nest.size)
+    most = found.get(True, found.get(False, 1))
+    return most if most <= MOST_THREADS else STRIP

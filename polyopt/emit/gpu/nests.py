@@ -1,0 +1,107 @@
+"""Nested THREAD loops: their box, and which thread runs an iteration.
+
+In: the outermost loop.  Out: the loops, their constant extents, the number of an iteration.
+Refuses (`Unbounded`): loops without a constant extent.
+The extent of a loop is the least constant that the difference of an operand of the upper bound's
+minimum and the lower bound, or an operand of its maximum, is; rounded up by the step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Expr,
+    Iter,
+    add,
+    integer,
+    linear,
+    loads,
+    mul,
+    normalize,
+    operands,
+    sub,
+)
+from polyopt.ir.loops import Body, For, If, LoopKind
+from polyopt.ir.types import DType
+
+
+class Unbounded(Exception):
+    """A THREAD loop has no constant extent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadNest:
+    """Directly nested THREAD loops, outermost first.
+
+    `conditions` stand between them, each with the number of loops around it; `body` is inside all.
+    """
+
+    loops: tuple[For, ...]
+    extents: tuple[int, ...]
+    conditions: tuple[tuple[int, Expr], ...]
+    body: Body
+
+    @property
+    def size(self) -> int:
+        """The number of iterations of the box."""
+        return prod(self.extents)
+
+    @property
+    def number(self) -> Expr:
+        """The number of an iteration, row by row; thread `number % threads` runs it."""
+        result: Expr = integer(0)
+        for loop, extent in zip(self.loops, self.extents, strict=True):
+            place = normalize(sub(Iter(loop.iter), loop.lower))
+            if loop.step != 1:
+                place = Binary(BinaryOp.FLOORDIV, place, integer(loop.step), DType.INT64)
+            result = add(mul(integer(extent), result), place)
+        return normalize(result)
+
+
+def thread_nest(loop: For) -> ThreadNest:
+    """Return the nest that starts at the THREAD loop `loop`; raises `Unbounded`."""
+    loops, extents, conditions = [loop], [extent(loop)], []
+    body = loop.body
+    while (found := _through(body)) is not None:
+        between, inner = found
+        conditions += [(len(loops), condition) for condition in between]
+        loops.append(inner)
+        extents.append(extent(inner))
+        body = inner.body
+    return ThreadNest(tuple(loops), tuple(extents), tuple(conditions), body)
+
+
+def _through(body: Body) -> tuple[tuple[Expr, ...], For] | None:
+    """Return the THREAD loop that `body` is, and the conditions around it."""
+    match body:
+        case (For(kind=LoopKind.THREAD) as loop,):
+            return (), loop
+        case (If(otherwise=()) as test,) if not loads(test.condition):
+            found = _through(test.then)
+            return None if found is None else ((test.condition, *found[0]), found[1])
+        case _:
+            return None
+
+
+def extent(loop: For) -> int:
+    """Return the constant extent of a loop; raises `Unbounded`."""
+    found = [distance for _, distance in spans(loop)]
+    if not found or loads(loop.lower) or loads(loop.upper):
+        raise Unbounded(loop.iter)
+    return max(0, -(-min(found) // loop.step))
+
+
+def spans(loop: For) -> list[tuple[Expr, int]]:
+    """Return lower bounds of a loop, each with a constant distance of an upper bound from it."""
+    lowers = dict.fromkeys((loop.lower, *operands(loop.lower, BinaryOp.MAX)))
+    found = []
+    for lower, upper in product(lowers, operands(loop.upper, BinaryOp.MIN)):
+        value = linear(sub(upper, lower))
+        if not value.terms:
+            found.append((lower, value.constant))
+    return found

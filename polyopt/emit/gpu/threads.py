@@ -1,0 +1,199 @@
+"""What a block runs: nests of THREAD loops with constant boxes, and code for all threads.
+
+In: the body of a kernel's grid.  Out: the same, its loops either across threads or in order.
+A THREAD loop of no constant extent is cut into strips, one after the other; where its bounds depend
+on another THREAD loop around it, each thread runs it in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+from polyopt.emit.gpu.apart import apart, directly_inside, holds, in_order
+from polyopt.emit.gpu.nests import Unbounded, extent
+from polyopt.emit.nodes import nested, with_nested
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Symbol, add, integer, loads, walk
+from polyopt.ir.loops import (
+    Body,
+    Declare,
+    DeclareArray,
+    For,
+    If,
+    LoopKind,
+    Node,
+    Space,
+)
+from polyopt.ir.types import DType
+
+STRIP = 256
+"""Threads of a block where the extents of loops do not say."""
+WARP = 32
+"""Neighbouring iterations for a loop inside another without an extent."""
+
+
+def block_body(body: Body, taken: set[str]) -> Body:
+    """Return what the threads of a block run for `body`; new names are added to `taken`."""
+    return tuple(part for node in body for part in _node(node, taken))
+
+
+def _node(node: Node, taken: set[str]) -> Body:
+    match node:
+        case For(kind=LoopKind.THREAD):
+            return tuple(part for loop in apart(node) for part in _nest(loop, taken))
+        case For(kind=LoopKind.PARALLEL) if not holds(node.body, LoopKind.THREAD):
+            return _node(replace(node, kind=LoopKind.THREAD, reductions=()), taken)
+        case For():
+            return (replace(_ordered(node), body=block_body(node.body, taken)),)
+        case _:
+            inner = tuple(block_body(part, taken) for part in nested(node))
+            return (with_nested(node, inner),)
+
+
+def _ordered(loop: For) -> For:
+    kind = LoopKind.UNROLL if loop.kind is LoopKind.UNROLL else LoopKind.SEQUENTIAL
+    return replace(loop, kind=kind, reductions=(), lanes=1)
+
+
+def thread_body(body: Body) -> Body:
+    """Return what one thread runs for `body`."""
+    result: list[Node] = []
+    for node in body:
+        inner = with_nested(node, tuple(thread_body(part) for part in nested(node)))
+        result.append(_ordered(inner) if isinstance(inner, For) else inner)
+    return tuple(result)
+
+
+def shared(body: Body) -> Body:
+    """Return the code of a block with its own arrays seen by all of its threads."""
+    result: list[Node] = []
+    for node in body:
+        match node:
+            case For(kind=LoopKind.THREAD):
+                result.append(node)
+            case DeclareArray(space=Space.LOCAL):
+                result.append(replace(node, space=Space.SHARED))
+            case _:
+                result.append(with_nested(node, tuple(shared(part) for part in nested(node))))
+    return tuple(result)
+
+
+# -- boxes
+
+
+def _nest(outermost: For, taken: set[str]) -> Body:
+    """Return a nest of THREAD loops as one with a constant box, in strips where it needs them."""
+    loops, between, body = _chain(outermost)
+    for position, loop in enumerate(loops):
+        outer = frozenset(around.iter for around in loops[:position])
+        if _extent(loop) is None and _uses(loop, outer):
+            rest = _rebuilt(loops[position:], between[position:], body)
+            loops, between = loops[:position], between[:position]
+            body = in_order((rest,), LoopKind.THREAD)
+            break
+    strips: list[For] = []
+    declared: list[Node] = []
+    counts = _counts([_extent(loop) for loop in loops])
+    for position, count in enumerate(counts):
+        if count is not None:
+            loop, before = _named(loops[position], taken)
+            declared += before
+            strip, loops[position] = stripped(loop, count, taken, LoopKind.SEQUENTIAL)
+            strips.append(strip)
+    result: Body = (_rebuilt(loops, between, thread_body(body)),)
+    for strip in reversed(strips):
+        result = (replace(strip, body=result),)
+    return (*declared, *result)
+
+
+def _counts(extents: list[int | None]) -> list[int | None]:
+    """Return for each loop without an extent how many of its iterations run side by side."""
+    counts: list[int | None] = []
+    left = max(1, STRIP // max(1, prod(known for known in extents if known is not None)))
+    waiting = extents.count(None)
+    for known in reversed(extents):
+        if known is not None:
+            counts.append(None)
+            continue
+        waiting -= 1
+        count = min(left, WARP) if waiting else left
+        counts.append(count)
+        left //= count
+    return counts[::-1]
+
+
+def _chain(outermost: For) -> tuple[list[For], list[tuple[Expr, ...]], Body]:
+    """Return directly nested THREAD loops, the conditions before each, and what is inside all."""
+    loops, body = [outermost], outermost.body
+    between: list[tuple[Expr, ...]] = [()]
+    while (found := directly_inside(body, LoopKind.THREAD)) is not None:
+        conditions, loop = found
+        loops.append(loop)
+        between.append(conditions)
+        body = loop.body
+    return loops, between, body
+
+
+def _rebuilt(loops: list[For], between: list[tuple[Expr, ...]], body: Body) -> Node:
+    for loop, conditions in zip(reversed(loops), reversed(between), strict=True):
+        body = (replace(loop, body=body),)
+        for condition in reversed(conditions):
+            body = (If(condition, body),)
+    (node,) = body
+    return node
+
+
+def _uses(loop: For, iters: frozenset[str]) -> bool:
+    bounds = (loop.lower, loop.upper)
+    return any(isinstance(p, Iter) and p.name in iters for bound in bounds for p in walk(bound))
+
+
+def _extent(loop: For) -> int | None:
+    try:
+        return extent(loop)
+    except Unbounded:
+        return None
+
+
+def _named(loop: For, taken: set[str]) -> tuple[For, tuple[Node, ...]]:
+    """Return a loop whose bounds read no array, and the locals that are they."""
+    lower, upper = loop.lower, loop.upper
+    before: list[Node] = []
+    if loads(lower):
+        name = fresh(f"{loop.iter}_from", taken)
+        before.append(Declare(name, DType.INT64, 1, lower))
+        lower = Symbol(name, DType.INT64)
+    if loads(upper):
+        name = fresh(f"{loop.iter}_to", taken)
+        before.append(Declare(name, DType.INT64, 1, upper))
+        upper = Symbol(name, DType.INT64)
+    return replace(loop, lower=lower, upper=upper), tuple(before)
+
+
+def stripped(loop: For, count: int, taken: set[str], kind: LoopKind) -> tuple[For, For]:
+    """Return a loop of `kind` over strips of `count` iterations, and the loop within one."""
+    name = fresh(f"{loop.iter}_strip", taken)
+    length = count * loop.step
+    end = Binary(BinaryOp.MIN, loop.upper, add(Iter(name), integer(length)), DType.INT64)
+    inner = replace(loop, lower=Iter(name), upper=end)
+    return For(name, loop.lower, loop.upper, length, kind, (), loop.label), inner
+
+
+def fresh(wish: str, taken: set[str]) -> str:
+    """Return a name like `wish` that is not taken, and take it."""
+    name, number = wish, 2
+    while name in taken:
+        name, number = f"{wish}{number}", number + 1
+    taken.add(name)
+    return name
+
+
+def outermost_nests(body: Body) -> Iterator[For]:
+    """Yield the outermost THREAD loops of a block."""
+    for node in body:
+        if isinstance(node, For) and node.kind is LoopKind.THREAD:
+            yield node
+        else:
+            for part in nested(node):
+                yield from outermost_nests(part)
