@@ -44,6 +44,10 @@ class CudaCompiler(Protocol):
     def identity(self) -> str:
         """The compiler and its version."""
 
+    @property
+    def strict(self) -> tuple[str, ...]:
+        """The flags that make every warning an error."""
+
     def run(self, text: str, arch: str, flags: tuple[str, ...]) -> tuple[bytes, str]:
         """Return the binary and what was said; raises where the text is refused."""
 
@@ -59,6 +63,11 @@ class Nvcc:
     def identity(self) -> str:
         """The version and where it is."""
         return f"nvcc {self.version} ({self.path})"
+
+    @property
+    def strict(self) -> tuple[str, ...]:
+        """The flags that make every warning an error."""
+        return ("-Werror", "all-warnings")
 
     def run(self, text: str, arch: str, flags: tuple[str, ...]) -> tuple[bytes, str]:
         """Compile in a directory of its own."""
@@ -81,6 +90,11 @@ class Runtime:
     def identity(self) -> str:
         """The version and where it is."""
         return f"NVRTC {self.library.version} ({self.library.path})"
+
+    @property
+    def strict(self) -> tuple[str, ...]:
+        """None: its warnings stay in the log."""
+        return ()
 
     def run(self, text: str, arch: str, flags: tuple[str, ...]) -> tuple[bytes, str]:
         """Compile in this process."""

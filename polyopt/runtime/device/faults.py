@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from polyopt.errors import BudgetError, PolyoptError, ToolchainError, UsageError
 
 _PLACES = (
-    re.compile(r"^[^\s(][^(\n]*\((?P<line>\d+)\): (?:catastrophic )?error: (?P<text>.*)$"),
-    re.compile(r"^(?P<text>.*ptxas (?:.*, line (?P<line>\d+); )?(?:error|fatal) *:.*)$"),
+    re.compile(
+        r"^[^\s(][^(\n]*\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)$"
+    ),
+    re.compile(r"^[^\s(][^(\n]*\((?P<line>\d+)\): (?P<text>warning(?: #[\w-]+)?: .*)$"),
+    re.compile(r"^ptxas [^;\n]*; (?P<text>(?:error|fatal) *:.*)$"),  # its lines are PTX's
+    re.compile(r"^(?P<text>ptxas +(?:error|fatal|warning) *:.*)$"),
     re.compile(r"^error: [^\n]*?:(?P<line>\d+):(?P<column>\d+): (?P<text>.*)$"),
     re.compile(r"^[^\n]*?:(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<text>.*)$"),
 )
+_UNKNOWN_ARCH = re.compile(r"Unsupported gpu architecture|invalid value for --gpu-architecture")
 _SHARED = re.compile(
     r"function '(?P<entry>\w+)' uses too much shared data "
     r"\((?P<wanted>0x[0-9a-f]+) bytes, (?P<allowed>0x[0-9a-f]+) max\)"
@@ -60,10 +65,16 @@ def compile_failure(compiler: str, text: str, log: str) -> PolyoptError:
             f"a block; the device allows {int(shared['allowed'], 16)}",
             hint="use smaller tiles, or pack fewer arrays into shared memory",
         )
+    if _UNKNOWN_ARCH.search(log):
+        return ToolchainError(
+            "PO0514",
+            f"{compiler}: the compiler does not know this architecture",
+            hint="install a CUDA toolkit that is as new as the device, and set CUDA_HOME to it",
+        )
     found = complaints(log)
     lines = text.splitlines()
     notes: list[str] = []
-    for complaint in found[:_MOST]:
+    for complaint in sorted(found, key=_is_warning)[:_MOST]:
         notes += _show(complaint, lines)
     if not notes:
         notes = [line.strip()[:200] for line in log.splitlines() if line.strip()][:_MOST]
@@ -73,6 +84,10 @@ def compile_failure(compiler: str, text: str, log: str) -> PolyoptError:
         notes=tuple(notes),
         hint='report this with the program; `target="c"` works without a device',
     )
+
+
+def _is_warning(complaint: Complaint) -> bool:
+    return "warning" in complaint.text.partition(":")[0]
 
 
 def _show(complaint: Complaint, lines: list[str]) -> list[str]:

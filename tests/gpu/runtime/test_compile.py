@@ -14,6 +14,7 @@ from polyopt.runtime.device.compile import compile_cuda, find_cuda_compiler
 from polyopt.runtime.device.faults import Complaint, compile_failure, complaints
 from polyopt.runtime.device.provider import Resources
 from polyopt.runtime.device.report import read_report
+from polyopt.runtime.device.resources import Taken, resources_of, show_taken
 from polyopt.runtime.store import Store
 from tests.gpu.runtime.needs import needs_nvcc, needs_nvrtc
 
@@ -48,10 +49,12 @@ class Counting:
 
     runs: list[str] = field(default_factory=list)
     identity: str = "counting 1"
+    strict: tuple[str, ...] = ()
+    log: str = LOG
 
     def run(self, text: str, arch: str, flags: tuple[str, ...]) -> tuple[bytes, str]:
         self.runs.append(arch)
-        return b"image of " + text.encode(), LOG
+        return b"image of " + text.encode(), self.log
 
 
 def test_reports_are_read() -> None:
@@ -69,11 +72,20 @@ def test_reports_are_read() -> None:
         ("kernel.cu(2): catastrophic error: no file", ("no file", 2)),
         ("error: <program source>:3:9: use of undeclared 'x'", ("use of undeclared 'x'", 3, 9)),
         ("/tmp/a/b.cl:12:1: fatal error: too deep", ("too deep", 12, 1)),
+        ('k.cu(2): error #177-D: variable "x"', ('variable "x"', 2)),
+        ("k.cu(2): warning #177-D: never used", ("warning #177-D: never used", 2)),
         ("ptxas fatal   : Unresolved extern", ("ptxas fatal   : Unresolved extern",)),
+        ("ptxas warning : too much", ("ptxas warning : too much",)),
+        ("ptxas /tmp/x.ptx, line 26; error   : needs sm_80", ("error   : needs sm_80",)),
     ],
 )
 def test_complaints_of_every_compiler(line: str, complaint: tuple[object, ...]) -> None:
     assert complaints(f"noise\n{line}\n1 error generated.\n") == (Complaint(*complaint),)  # type: ignore[arg-type]
+
+
+def test_errors_are_shown_before_warnings() -> None:
+    log = "".join(f"k.cu({n}): warning #1-D: odd\n" for n in range(1, 5)) + "k.cu(5): error: bad\n"
+    assert compile_failure("it", "a\nb\nc\nd\ne", log).notes[:2] == ("line 5: bad", "    e")
 
 
 def test_a_log_without_places_is_shown_as_it_is() -> None:
@@ -122,6 +134,58 @@ def test_nvcc_says_too_much_shared_memory() -> None:
     with pytest.raises(ToolchainError, match="PO0517") as caught:
         compile_cuda(find_cuda_compiler(), GREEDY, "sm_80")
     assert "160000 bytes" in caught.value.message
+
+
+UNUSED = 'extern "C" __global__ void k(float *a) {\n    int rest = 3;\n    a[0] = 1;\n}\n'
+
+
+@needs_nvcc
+def test_what_kernels_take_on_every_architecture(tmp_path: Path) -> None:
+    taken = resources_of(TEXT, ("turned", "plain"), store=Store(tmp_path))
+    assert [(row.arch, row.resources.entry) for row in taken] == [
+        (arch, entry) for arch in ("sm_75", "sm_80", "sm_90") for entry in ("turned", "plain")
+    ]
+    assert [row.resources.shared for row in taken] == [256, 0] * 3
+    assert all(row.spills == 0 for row in taken)
+    assert show_taken(taken)[0].startswith("turned: sm_75")
+
+
+@needs_nvcc
+def test_warnings_are_errors_where_resources_are_asked_for() -> None:
+    compile_cuda(find_cuda_compiler(), UNUSED, "sm_90")
+    with pytest.raises(ToolchainError, match="PO0515") as caught:
+        resources_of(UNUSED, ("k",), architectures=("sm_90",))
+    assert caught.value.notes[1] == "    int rest = 3;"
+
+
+def test_warnings_in_the_log_are_errors_too() -> None:
+    compiler = Counting(log="kernel.cu(2): warning #177-D: never used\n")
+    with pytest.raises(ToolchainError, match="PO0515") as caught:
+        resources_of(UNUSED, ("k",), architectures=("sm_90",), compiler=compiler)
+    assert caught.value.notes[1] == "    int rest = 3;"
+
+
+@needs_nvcc
+def test_an_architecture_that_is_newer_than_the_compiler() -> None:
+    with pytest.raises(ToolchainError, match="PO0514") as caught:
+        compile_cuda(find_cuda_compiler(), TEXT, "sm_999")
+    assert "sm_999" in caught.value.message
+
+
+def test_what_kernels_take_is_shown() -> None:
+    small = Resources("small", 12, 0, 0, 0, 0)
+    large = Resources("large", 255, 8320, 44, 40, 48)
+    fewer = Resources("large", 128, 8320, 0, 0, 0)
+    first = (Taken("sm_75", small), Taken("sm_75", large))
+    assert show_taken((*first, Taken("sm_80", small), Taken("sm_80", fewer))) == (
+        "small: sm_75, sm_80: 12 registers, 0 bytes of shared memory, no spills",
+        "large: sm_75: 255 registers, 8320 bytes of shared memory, spills 44 bytes out, 40 in, "
+        "48 bytes of stack",
+        "       sm_80: 128 registers, 8320 bytes of shared memory, no spills",
+    )
+    assert show_taken((Taken("sm_75", Resources("other")),)) == (
+        "other: sm_75: the compiler says nothing",
+    )
 
 
 @needs_nvrtc
