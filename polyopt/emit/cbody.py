@@ -14,6 +14,7 @@ from typing_extensions import assert_never
 
 from polyopt.emit.blocks import Branch, Function, Nest, prototype, words
 from polyopt.emit.cexpr import ExprPrinter, lanes
+from polyopt.emit.compound import in_place
 from polyopt.emit.contraction import mixes_products
 from polyopt.emit.exits import FIRST_FAULT, STATUS, Block, Exit, Way, leaves_early
 from polyopt.emit.frame import Frame, array_view, extent_text, row_declaration
@@ -26,7 +27,6 @@ from polyopt.emit.openmp import is_small, parallel_pragma, simd_pragma
 from polyopt.emit.regions import Free, free_names, is_settled, nodes, written_arrays
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
-    Binary,
     BinaryOp,
     Broadcast,
     Const,
@@ -61,22 +61,6 @@ from polyopt.ir.loops import (
 from polyopt.ir.scop import Array
 from polyopt.ir.source import CParamKind
 from polyopt.ir.types import DType
-
-_COMPOUND = {
-    BinaryOp.ADD: "+=",
-    BinaryOp.SUB: "-=",
-    BinaryOp.MUL: "*=",
-    BinaryOp.DIV: "/=",
-}
-_EXACT_IN_PLACE = (
-    DType.INT32,
-    DType.INT64,
-    DType.UINT32,
-    DType.UINT64,
-    DType.FLOAT32,
-    DType.FLOAT64,
-)
-
 
 _SUMS = (BinaryOp.ADD, BinaryOp.SUB)
 
@@ -233,19 +217,15 @@ class BodyEmitter:
 
     def _store(self, text: str, target: Load | Symbol, value: Expr) -> str:
         width = 1 if isinstance(target, Load) else target.lanes
-        match value:
-            case Binary(op=BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL | BinaryOp.DIV) if (
-                value.left == target and target.dtype in _EXACT_IN_PLACE
-            ):
-                right = value.right
-                if isinstance(right, Broadcast):
-                    right = right.operand
-                operand = self.printer.text(right)
-                if self.printer.keeps_products and value.op in _SUMS:
-                    operand = self.printer.kept(right, operand)
-                return f"{text} {_COMPOUND[value.op]} {operand};"
-            case _:
-                return f"{text} = {self._widened(value, target.dtype, width)};"
+        found = in_place(target, value)
+        if found is None:
+            return f"{text} = {self._widened(value, target.dtype, width)};"
+        sign, whole = found
+        right = whole.right.operand if isinstance(whole.right, Broadcast) else whole.right
+        operand = self.printer.text(right)
+        if self.printer.keeps_products and whole.op in _SUMS:
+            operand = self.printer.kept(right, operand)
+        return f"{text} {sign} {operand};"
 
     def _loop(self, loop: For) -> list[cgen.Generable]:
         if is_settled(loop.upper, loop.body):

@@ -297,3 +297,61 @@ class Source:
     signature: Signature
     openmp: bool
     contract: bool
+
+
+@unique
+class KernelParamKind(Enum):
+    """What a parameter of a kernel on a device carries."""
+
+    ARRAY = "array"  # pointer to element [0, …, 0]; `name` is the array's
+    STRIDE = "stride"  # a 64-bit integer, in elements; `name` is the array's, `dim` the dimension
+    VALUE = "value"  # the value of `value`, a size, a host loop's iterator, a scalar or a local
+    FAULTS = "faults"  # pointer to one byte for each fault of the signature, set where it happened
+
+
+@dataclass(frozen=True, slots=True)
+class KernelParam:
+    """One parameter of a kernel; `text` is its identifier in the text, BOOL takes one byte."""
+
+    kind: KernelParamKind
+    name: str
+    dtype: DType
+    text: str
+    written: bool = False
+    dim: int = 0
+    value: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEntry:
+    """How a kernel is launched: `threads` in a row for each block of the grid (x, y, z).
+
+    `name` is the function in the text, `kernel` the `Kernel` of the loop AST.  `grid` is INT64 over
+    sizes, and over the iterators and locals of the host where the kernel stands; nothing is run if
+    a dimension is 0.  `params` are arrays, 64-bit integers, other scalars, in this order.  `shared`
+    are the bytes of shared memory of a block that the text itself declares.
+    """
+
+    name: str
+    kernel: str
+    threads: int
+    grid: tuple[Expr, Expr, Expr]
+    params: tuple[KernelParam, ...]
+    shared: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSource:
+    """Text for a device: a self-contained file with all kernels of a function.
+
+    `flags` are for the language's compiler and part of the meaning: how products are rounded.
+    """
+
+    language: str
+    text: str
+    entries: tuple[KernelEntry, ...]
+    flags: tuple[str, ...]
+
+    def entry(self, kernel: str) -> KernelEntry:
+        """Return the entry of the loop AST's kernel with that name."""
+        return next(entry for entry in self.entries if entry.kernel == kernel)

@@ -20,6 +20,16 @@ TOOLCHAIN: dict[str, Entry] = {
     "PO0403": Entry(
         "an operator is not defined on bool", "flags[i] << 1", "convert with `.astype(np.int64)`"
     ),
+    "PO0404": Entry(
+        "kernels of a device have no complex numbers",
+        'po.kernel(target="cuda") of a function on complex64 arrays',
+        'use `target="c"`, or two real arrays',
+    ),
+    "PO0405": Entry(
+        "a loop over the threads of a block has no constant length",
+        "threads(L1) where L1 runs over all rows of a matrix",
+        "tile the loop first, and put its point loop on the threads",
+    ),
     "PO0420": Entry("a size is not an integer expression over sizes", "internal", _REPORT),
     "PO0501": Entry(
         "no C compiler is installed, or not the one asked for",

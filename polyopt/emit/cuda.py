@@ -1,0 +1,77 @@
+"""Kernels as CUDA C++, without any include: nvcc and NVRTC compile it alike.
+
+In: a `LoopFunction` with kernels.  Out: `DeviceSource`.
+Refuses: complex numbers (PO0404), loops over threads without a constant box (PO0405).
+"""
+
+from __future__ import annotations
+
+from polyopt.emit.gpu.dialect import DeviceDialect
+from polyopt.emit.gpu.printer import emit_kernels
+from polyopt.ir.loops import LoopFunction, Scope
+from polyopt.ir.source import DeviceSource
+from polyopt.ir.types import DType
+
+_TYPES = {
+    DType.BOOL: "bool",
+    DType.INT8: "signed char",
+    DType.INT16: "short",
+    DType.INT32: "int",
+    DType.INT64: "long long",
+    DType.UINT8: "unsigned char",
+    DType.UINT16: "unsigned short",
+    DType.UINT32: "unsigned int",
+    DType.UINT64: "unsigned long long",
+    DType.FLOAT32: "float",
+    DType.FLOAT64: "double",
+}
+_BARRIERS = {Scope.BLOCK: "__syncthreads();", Scope.WARP: "__syncwarp();"}
+
+_RESERVED = """
+threadIdx blockIdx blockDim gridDim warpSize dim3 min max half half2 float1 float2 float3 float4
+double1 double2 double3 double4 int1 int2 int3 int4 uint1 uint2 uint3 uint4 char4 uchar4 short2
+longlong2 ulonglong2 uint ulong ushort uchar atomicAdd printf assert clock M_E M_PI M_PI_2 M_PI_4
+M_1_PI M_2_PI M_LN2 M_LN10 M_LOG2E M_LOG10E M_SQRT2 M_SQRT1_2 CHAR_BIT INT_MAX INT_MIN UINT_MAX
+LONG_MAX LLONG_MAX SHRT_MAX FLT_MAX FLT_EPSILON DBL_MAX DBL_EPSILON MAXFLOAT HUGE OVERFLOW
+UNDERFLOW DOMAIN SING PLOSS TLOSS errno stdin stdout stderr alloca offsetof va_list index rindex
+signbit
+"""
+
+CUDA = DeviceDialect(
+    language="cuda",
+    words={f"{t.value}_t": name for t, name in _TYPES.items() if t.is_integer},
+    types=_TYPES,
+    flag="bool",
+    long="LL",
+    single="f",
+    function_head="static __device__ inline",
+    kernel_head='extern "C" __global__ void __launch_bounds__({threads})',
+    kernel_name="",
+    pointer="",
+    restrict="__restrict__",
+    shared="__shared__",
+    thread="(int)threadIdx.x",
+    blocks=("blockIdx.x", "blockIdx.y", "blockIdx.z"),
+    block_counts=("gridDim.x", "gridDim.y", "gridDim.z"),
+    barriers=_BARRIERS,
+    all_memory=_BARRIERS,
+    popcount="__popcll",
+    many_blocks=False,
+    macros={
+        "INFINITY": (
+            "#ifndef INFINITY",
+            "#define INFINITY __int_as_float(0x7f800000)",
+            "#endif",
+        ),
+        "NAN": ("#ifndef NAN", "#define NAN __int_as_float(0x7fffffff)", "#endif"),
+    },
+    prelude=(),
+    rounding=("", ""),
+    flags=(("--fmad=false",), ("--fmad=true",)),
+    reserved=frozenset(_RESERVED.split()),
+)
+
+
+def emit_cuda(fn: LoopFunction) -> DeviceSource:
+    """Return the CUDA text of all kernels of `fn`."""
+    return emit_kernels(fn, CUDA)

@@ -1,0 +1,360 @@
+"""What the threads of a block run, as text.
+
+In: nodes of a `Kernel`.  Out: cgen nodes.
+Refuses: loops over threads without a constant box (PO0405).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import cgen
+from typing_extensions import assert_never
+
+from polyopt.emit.blocks import Branch, Nest, words
+from polyopt.emit.compound import in_place
+from polyopt.emit.gpu.dealing import Value, dealt_nest, iterator_value
+from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Place
+from polyopt.emit.gpu.nests import Unbounded, spans, thread_nest
+from polyopt.emit.gpu.own import Own
+from polyopt.emit.localize import zero
+from polyopt.emit.regions import expressions, is_settled, nodes
+from polyopt.emit.wrapping import WIDTH
+from polyopt.errors import EmitError
+from polyopt.ir.array import Role
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    Symbol,
+    integer,
+    normalize,
+    operands,
+    show,
+    sub,
+    walk,
+)
+from polyopt.ir.loops import (
+    AllocateArray,
+    Assign,
+    Barrier,
+    Body,
+    Break,
+    CallLibrary,
+    Comment,
+    Declare,
+    DeclareArray,
+    Fail,
+    For,
+    If,
+    Kernel,
+    LoopKind,
+    Node,
+    SetLocal,
+    Space,
+    While,
+)
+from polyopt.ir.types import DType
+
+MOST_UNROLLED = 64
+"""Iterations of a loop that is unrolled for the sake of registers."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEmitter:
+    """Emits the body of one kernel; `own` collects what stands at its head.
+
+    `in_thread`: what is printed is run by one thread alone.  `orders_arrays`: barriers order
+    accesses of the device's memory, too.  `scope` are the emitter's own names that are in use.
+    """
+
+    printer: KernelPrinter
+    own: Own
+    threads: int
+    in_thread: bool
+    orders_arrays: bool
+    scope: frozenset[str] = frozenset()
+
+    def body(self, body: Body) -> list[cgen.Generable]:
+        """Return the statements of `body`."""
+        lines: list[cgen.Generable] = []
+        emitter = self
+        for alone, group in groupby(body, lambda n: isinstance(n, Assign) and not self.in_thread):
+            if alone:
+                first = f"{self.own.thread} == 0"
+                lines.append(Branch(first, [line for n in group for line in emitter.node(n)], []))
+                continue
+            for node in group:
+                if isinstance(node, DeclareArray):
+                    emitter, declared = emitter.with_array(node)
+                    lines += declared
+                else:
+                    lines += emitter.node(node)
+        return lines
+
+    def node(self, node: Node) -> list[cgen.Generable]:  # noqa: C901 - one case per node
+        """Return the statements of one node."""
+        match node:
+            case For(kind=LoopKind.THREAD) if self.threads > 1:
+                return self._nest(node)
+            case For():
+                return self._loop(node)
+            case If():
+                condition = self.printer.text(node.condition)
+                return [Branch(condition, self.body(node.then), self.body(node.otherwise))]
+            case Assign(target=Load() as target):
+                return [cgen.Line(self._store(self._element(target), target, node.value))]
+            case Declare():
+                kind = self.printer.dialect.type_name(node.dtype)
+                value = self.printer.text(node.value)
+                return [cgen.Line(f"{kind} {self._name(node.name)} = {value};")]
+            case SetLocal():
+                local = Symbol(node.name, node.dtype, node.lanes)
+                return [cgen.Line(self._store(self._name(node.name), local, node.value))]
+            case While():
+                condition = self.printer.text(node.condition)
+                return [Nest(f"while ({condition})", self.body(node.body))]
+            case Break():
+                return [cgen.Line("break;")]
+            case Barrier():
+                return self._barrier(node)
+            case Comment():
+                return [cgen.Line(f"/* {node.text} */")]
+            case DeclareArray():
+                return self.with_array(node)[1]
+            case Assign():
+                raise AssertionError("vectors are no part of kernels")
+            case Fail() | AllocateArray() | CallLibrary() | Kernel():
+                raise AssertionError("what the host does is no part of kernels")
+            case _:
+                assert_never(node)
+
+    def _name(self, name: str) -> str:
+        return self.printer.names.get(name, name)
+
+    def _element(self, target: Load) -> str:
+        return self.printer.element(target.array, target.index)
+
+    def _store(self, text: str, target: Load | Symbol, value: Expr) -> str:
+        found = None if self._is_flag(target) else in_place(target, value)
+        if found is None:
+            return f"{text} = {self.printer.text(value)};"
+        sign, whole = found
+        return f"{text} {sign} {self.printer.text(whole.right)};"
+
+    def _is_flag(self, target: Load | Symbol) -> bool:
+        places = self.printer.places
+        return isinstance(target, Load) and places[target.array].array.role is Role.FAULT
+
+    def _barrier(self, node: Barrier) -> list[cgen.Generable]:
+        if self.threads == 1:
+            return []
+        dialect = self.own.dialect
+        text = dialect.barrier(node.scope, orders_arrays=self.orders_arrays)
+        if not node.note:
+            return [cgen.Line(text)]
+        note = f"/* {node.note} */"
+        if len(text) + len(note) + 20 <= WIDTH:
+            return [cgen.Line(f"{text}  {note}")]
+        return [cgen.Line(note), cgen.Line(text)]
+
+    def with_array(self, node: DeclareArray) -> tuple[KernelEmitter, list[cgen.Generable]]:
+        """Return the emitter of what follows, and the declaration if it stands here."""
+        array, name = node.array, self._name(node.array.name)
+        lines: list[cgen.Generable] = []
+        if node.space is Space.SHARED:
+            name = self.own.share(array, name)
+        else:
+            shape = array.shape[1:] if node.space is Space.REGISTER else array.shape
+            extents = "".join(f"[{self.printer.text(extent)}]" for extent in shape)
+            start = "" if shape else f" = {self.printer.text(zero(array))}"
+            kind = self.printer.dialect.type_name(array.dtype)
+            lines.append(cgen.Line(f"{kind} {name}{extents}{start};"))
+        places = {**self.printer.places, array.name: Place(array, name, node.space)}
+        return replace(self, printer=replace(self.printer, places=places)), lines
+
+    def _nest(self, loop: For) -> list[cgen.Generable]:
+        """Print nested THREAD loops: each thread what is its own."""
+        try:
+            nest = thread_nest(loop)
+        except Unbounded as error:
+            raise _no_box(loop) from error
+        if nest.size == 0:
+            return []
+        dealt = dealt_nest(nest, self.threads, self.own, self.printer, self.scope)
+        scope = self.scope | dealt.names
+        inner = replace(self, printer=dealt.printer, in_thread=True, scope=scope)
+        lines = inner.guarded(dealt.values, dealt.guards, inner.body(nest.body))
+        if dealt.head is None:
+            return lines
+        return [*_pragma(dealt.unrolls), Nest(dealt.head, lines)]
+
+    def guarded(
+        self, values: Sequence[Value], guards: Sequence[Expr], lines: list[cgen.Generable]
+    ) -> list[cgen.Generable]:
+        """Return `lines` under conditions, after those iterators that are used there."""
+        if guards:
+            condition = guards[0]
+            for guard in guards[1:]:
+                condition = Binary(BinaryOp.AND, condition, guard, DType.BOOL)
+            lines = [Branch(self.printer.text(condition), lines, [])]
+        used = set(words(lines))
+        declared: list[tuple[bool, str]] = []
+        for value in reversed(values):
+            name = self._name(value.name)
+            if name in used:
+                text = self.printer.text(value.value)
+                used |= words([cgen.Line(text)])
+                declared.insert(0, (value.is_int, f"{name} = {text}"))
+        return [*self._constants(declared), *lines]
+
+    def _constants(self, declared: list[tuple[bool, str]]) -> list[cgen.Generable]:
+        lines: list[cgen.Generable] = []
+        for is_int, group in groupby(declared, lambda pair: pair[0]):
+            kind = "int" if is_int else self.own.dialect.index
+            lines.append(cgen.Line(f"const {kind} {', '.join(text for _, text in group)};"))
+        return lines
+
+    def _loop(self, loop: For) -> list[cgen.Generable]:
+        """Print a loop that one thread runs, or all alike."""
+        if not is_settled(loop.upper, loop.body):
+            name = self.own.local(f"{self._name(loop.iter)}_end", self.scope)
+            line = cgen.Line(f"const {self.own.dialect.index} {name} = {self._text(loop.upper)};")
+            inner = replace(self, scope=self.scope | {name})
+            return [line, *inner._loop(replace(loop, upper=Symbol(name, DType.INT64)))]
+        if not is_settled(loop.lower, loop.body):
+            return self._plain_loop(loop)
+        trips = _trips(loop)
+        unrolls = trips is not None and self._needs_unrolling(loop, trips)
+        if unrolls and trips is not None:
+            return self._counted_loop(loop, trips)
+        if self._is_narrow(loop) or trips is None or loop.step != 1:
+            return self._plain_loop(loop)
+        return self._short_loop(loop, trips)
+
+    def _text(self, expr: Expr) -> str:
+        return self.printer.text(expr)
+
+    def _is_narrow(self, loop: For) -> bool:
+        least, most = self.printer.ranges.least(loop.lower), self.printer.ranges.most(loop.upper)
+        if least is None or most is None or not self.printer.is_int(loop.lower):
+            return False
+        return most + loop.step <= INT_MOST
+
+    def _plain_loop(self, loop: For) -> list[cgen.Generable]:
+        printer = replace(self.printer, ranges=self.printer.ranges.inside(loop))
+        kind = self.own.dialect.index
+        if self._is_narrow(loop):
+            kind = "int"
+            printer = replace(printer, ints=printer.ints | {loop.iter})
+        else:
+            printer = replace(printer, ints=printer.ints - {loop.iter})
+        offsets = {name: e for name, e in printer.offsets.items() if name != loop.iter}
+        name = self._name(loop.iter)
+        step = f"{name}++" if loop.step == 1 else f"{name} += {loop.step}"
+        head = f"for ({kind} {name} = {self._text(loop.lower)}; "
+        head += f"{name} < {self.printer.text(loop.upper, 9)}; {step})"
+        inner = replace(self, printer=replace(printer, offsets=offsets))
+        return [*self._asked(loop), Nest(head, inner.body(loop.body))]
+
+    def _asked(self, loop: For) -> list[cgen.Generable]:
+        return _pragma(loop.kind is LoopKind.UNROLL)
+
+    def _counted_loop(self, loop: For, trips: int) -> list[cgen.Generable]:
+        """Print a loop to be unrolled: a constant count, what is too much under a condition."""
+        count = self._count(loop)
+        printer = self.printer.with_int(count, 0, trips - 1)
+        values, tests, printer = iterator_value(loop, Iter(count), printer)
+        inner = replace(self, printer=printer, scope=self.scope | {count})
+        lines = inner.guarded(values, tests, inner.body(loop.body))
+        head = f"for (int {count} = 0; {count} < {trips}; {count}++)"
+        return [*_pragma(True), Nest(head, lines)]
+
+    def _short_loop(self, loop: For, trips: int) -> list[cgen.Generable]:
+        """Print a loop of few iterations, counted from its lower bound."""
+        count = self._count(loop)
+        lines: list[cgen.Generable] = []
+        ends = [
+            limit
+            for limit in operands(loop.upper, BinaryOp.MIN)
+            if not _is_constant_from(loop.lower, limit)
+        ]
+        end = str(trips)
+        if ends:
+            least: Expr = integer(trips)
+            for limit in ends:
+                gap = normalize(sub(limit, loop.lower))
+                least = Binary(BinaryOp.MIN, least, gap, DType.INT64)
+            end = self.own.local(f"{count}_end", self.scope)
+            known = all(self.printer.ranges.is_less(loop.lower, limit) for limit in ends)
+            kind = "int" if known else self.own.dialect.index
+            text = f"(int){self._text(least)}" if known else self._text(least)
+            lines.append(cgen.Line(f"const {kind} {end} = {text};"))
+        printer = self.printer.with_int(count, 0, trips - 1)
+        values, _, printer = iterator_value(loop, Iter(count), printer)
+        inner = replace(self, printer=printer, scope=self.scope | {count, end})
+        head = f"for (int {count} = 0; {count} < {end}; {count}++)"
+        body = inner.guarded(values, (), inner.body(loop.body))
+        return [*lines, *self._asked(loop), Nest(head, body)]
+
+    def _count(self, loop: For) -> str:
+        name = self._name(loop.iter)
+        return self.own.local(name * 2 if len(name) == 1 else f"{name}_in", self.scope)
+
+    def _needs_unrolling(self, loop: For, trips: int) -> bool:
+        """Tell whether registers are subscripted by the iterator, or it is asked for."""
+        if trips > MOST_UNROLLED:
+            return False
+        if loop.kind is LoopKind.UNROLL:
+            return True
+        spaces = {n: p.space for n, p in self.printer.places.items() if p.space is not None}
+        spaces |= {n.array.name: n.space for n in nodes(loop.body) if isinstance(n, DeclareArray)}
+        moving = {loop.iter}
+        for node in nodes(loop.body):
+            if isinstance(node, For) and _mentions(node.lower, moving):
+                moving.add(node.iter)
+        for part in (p for n in nodes(loop.body) for e in expressions(n) for p in walk(e)):
+            if not isinstance(part, Load):
+                continue
+            space = spaces.get(part.array)
+            index = part.index[1:] if space is Space.REGISTER else part.index
+            if space in (Space.REGISTER, Space.LOCAL) and any(
+                _mentions(self.printer.counted(i), moving) for i in index
+            ):
+                return True
+        return False
+
+
+def _is_constant_from(lower: Expr, limit: Expr) -> bool:
+    """Tell whether `limit` is told by the constant count of iterations."""
+    return isinstance(normalize(sub(limit, lower)), Const)
+
+
+def _mentions(expr: Expr, names: set[str]) -> bool:
+    return any(isinstance(part, Iter) and part.name in names for part in walk(expr))
+
+
+def _trips(loop: For) -> int | None:
+    """Return the constant that a loop's number of iterations is at most, if there is one."""
+    found = [distance for _, distance in spans(loop)]
+    if not found:
+        return None
+    return max(0, -(-min(found) // loop.step))
+
+
+def _pragma(is_asked: bool) -> list[cgen.Generable]:
+    return [cgen.Pragma("unroll")] if is_asked else []
+
+
+def _no_box(loop: For) -> EmitError:
+    bounds = f"from {show(loop.lower)} to {show(loop.upper)}"
+    return EmitError(
+        "PO0405",
+        f"loop `{loop.iter}` over the threads of a block runs {bounds}: its length is no constant",
+        hint="tile the loop first, and put its point loop on the threads",
+    )

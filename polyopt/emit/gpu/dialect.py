@@ -1,0 +1,108 @@
+"""What CUDA and OpenCL spell differently.
+
+In: what a kernel's printer wants to say.  Out: text.  Complex numbers have none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from polyopt.emit.cmath import call_text
+from polyopt.emit.literals import literal
+from polyopt.ir.expr import Call, Const, MathFunc
+from polyopt.ir.loops import Scope
+from polyopt.ir.types import DType
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceDialect:
+    """One language for kernels; `words` gives the text for each of C11's.
+
+    `flag` is the type of a stored truth value, `long` ends 64-bit literals, `single` names of
+    functions on FLOAT32.  A kernel begins with the line `kernel_head`, which has its number of
+    threads, and `kernel_name` before its name.  `barriers` are the statements for a scope,
+    `all_memory` those that order arrays of the device, too.  `many_blocks` says that the grid's y
+    and z may be as large as x.  `macros` are defined where their name is used, a line of `prelude`
+    stands where its word is; `rounding` and `flags` are for products rounded apart, and fused.
+    """
+
+    language: str
+    words: Mapping[str, str]
+    types: Mapping[DType, str]
+    flag: str
+    long: str
+    single: str
+    function_head: str
+    kernel_head: str
+    kernel_name: str
+    pointer: str
+    restrict: str
+    shared: str
+    thread: str
+    blocks: tuple[str, str, str]
+    block_counts: tuple[str, str, str]
+    barriers: Mapping[Scope, str]
+    all_memory: Mapping[Scope, str]
+    popcount: str
+    many_blocks: bool
+    macros: Mapping[str, Sequence[str]]
+    prelude: tuple[tuple[str, str], ...]
+    rounding: tuple[str, str]
+    flags: tuple[tuple[str, ...], tuple[str, ...]]
+    reserved: frozenset[str]
+    own_exponentials: bool = False
+
+    def type_name(self, dtype: DType) -> str:
+        """Return the type of a value."""
+        return self.types[dtype]
+
+    def storage(self, dtype: DType) -> str:
+        """Return the type of an array's element or a parameter."""
+        return self.flag if dtype is DType.BOOL else self.types[dtype]
+
+    @property
+    def index(self) -> str:
+        """The type of sizes."""
+        return self.types[DType.INT64]
+
+    def literal(self, const: Const, *, wide: bool = False) -> str:
+        """Return a constant's text."""
+        return self.respelled(literal(const, wide=wide))
+
+    def function(self, name: str, dtype: DType) -> str:
+        """Return the name for `dtype` of a function."""
+        return f"{name}{self.single}" if dtype is DType.FLOAT32 else name
+
+    def call(self, call: Call, operand: DType, args: tuple[str, ...]) -> str:
+        """Return the text of a call."""
+        if call.func is MathFunc.POPCOUNT:
+            wide = self.types[DType.UINT64]
+            return f"(({self.types[DType.UINT8]}){self.popcount}(({wide}){args[0]}))"
+        return call_text(call, operand, args, self.single)
+
+    def respelled(self, text: str) -> str:
+        """Return C11 text in this language: types, literals, functions on FLOAT32."""
+        text = re.sub(r"\bU?INT64_C\((\d+)\)", self._integer, text)
+        text = text.replace("INT64_MIN", f"(-9223372036854775807{self.long} - 1)")
+        text = text.replace("INT32_MIN", "(-2147483647 - 1)")
+        text = text.replace("static inline", self.function_head)
+        return re.sub(r"[A-Za-z_]\w*", lambda m: self.words.get(m.group(), m.group()), text)
+
+    def _integer(self, match: re.Match[str]) -> str:
+        sign = "U" if match.group().startswith("U") else ""
+        return f"{match.group(1)}{sign}{self.long}"
+
+    def parameter(self, dtype: DType, name: str, *, written: bool) -> str:
+        """Return the declaration of a pointer to an array of the device."""
+        const = "" if written else "const "
+        return f"{self.pointer}{const}{self.storage(dtype)} *{self.restrict} {name}"
+
+    def flags_parameter(self, name: str) -> str:
+        """Return the declaration of a pointer to flags that threads set in any order."""
+        return f"{self.pointer}volatile {self.storage(DType.BOOL)} *{name}"
+
+    def barrier(self, scope: Scope, *, orders_arrays: bool) -> str:
+        """Return the statement that waits for all threads of `scope`."""
+        return (self.all_memory if orders_arrays else self.barriers)[scope]

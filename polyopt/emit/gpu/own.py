@@ -1,0 +1,86 @@
+"""What a kernel's text declares at its head: shared arrays, threads' coordinates.
+
+In: wishes, while the body is printed.  Out: names, and the lines of the head.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from polyopt.emit.gpu.dialect import DeviceDialect
+from polyopt.emit.names import c_identifier
+from polyopt.ir.array import Array
+from polyopt.ir.expr import evaluate
+
+_LETTERS = "xyzw"
+
+
+@dataclass(slots=True)
+class Own:
+    """The names that a kernel's text has of its own; `thread` is the number of a thread."""
+
+    dialect: DeviceDialect
+    taken: set[str]
+    thread: str = ""
+    coordinates: dict[str, str] = field(default_factory=dict)
+    groups: list[list[str]] = field(default_factory=list)
+    inner: set[str] = field(default_factory=set)
+    shared: dict[tuple[str, str], str] = field(default_factory=dict)
+    shared_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self.thread = self.fresh("t" if "t" not in self.taken else "thread")
+
+    def fresh(self, wish: str) -> str:
+        """Return a new identifier."""
+        name = c_identifier(wish, self.taken | self.inner)
+        self.taken.add(name)
+        return name
+
+    def local(self, wish: str, scope: frozenset[str]) -> str:
+        """Return an identifier for a block inside `scope`; blocks apart may have the same."""
+        name = c_identifier(wish, self.taken | scope)
+        self.inner.add(name)
+        return name
+
+    def group(self) -> None:
+        """Declare the coordinates that follow in a line of their own."""
+        self.groups.append([])
+
+    def coordinate(self, text: str, dim: int, size: int) -> str:
+        """Return the name of what `text` computes of the thread; `dim` counts from the last."""
+        if text == self.thread:
+            return text
+        if text not in self.coordinates:
+            wish = f"t{_LETTERS[min(dim, 3)]}"
+            self.coordinates[text] = self.fresh(wish if wish not in self.taken else f"{wish}{size}")
+            self.groups[-1].append(text)
+        return self.coordinates[text]
+
+    def share(self, array: Array, name: str) -> str:
+        """Return the name of a shared array; one of the same name and shape has the same memory."""
+        extents = [evaluate(extent, {}) for extent in array.shape]
+        tail = f"{self.dialect.storage(array.dtype)}{extents}"
+        if (name, tail) not in self.shared:
+            is_first = all(name != known for known, _ in self.shared)
+            self.shared[name, tail] = name if is_first else self.fresh(name)
+            self.shared_bytes += -(-prod(extents) * array.dtype.size // 16) * 16
+        return self.shared[name, tail]
+
+    def shared_lines(self) -> list[str]:
+        """Return the declarations of shared arrays."""
+        lines = []
+        for (_, tail), name in self.shared.items():
+            kind, extents = tail.removesuffix("]").split("[")
+            shape = "".join(f"[{extent}]" for extent in extents.split(", ") if extent)
+            lines.append(f"{self.dialect.shared} {kind} {name}{shape};")
+        return lines
+
+    def coordinate_lines(self) -> list[str]:
+        """Return the declarations of threads' coordinates."""
+        lines = []
+        for group in filter(None, self.groups):
+            values = ", ".join(f"{self.coordinates[text]} = {text}" for text in group)
+            lines.append(f"const int {values};")
+        return lines
