@@ -1,6 +1,6 @@
 """`polyopt devices`: what kernels can run on besides the processor, and what is missing.
 
-In: the machine.  Out: one line a device with its limits, one line for what is not there.
+In: the machine.  Out: devices with their limits, compilers and packages, what is not there.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from polyopt.runtime.device.provider import Limits
 @json_option
 def command(as_json: bool) -> None:
     """List devices with the number that chooses them, and what is missing to have more."""
-    found, missing = survey()
+    known = survey()
     if as_json:
-        devices = [{**asdict(device), "target": device.target.value} for device in found]
-        result_json({"devices": devices, "missing": [asdict(thing) for thing in missing]})
+        devices = [{**asdict(device), "target": device.target.value} for device in known.devices]
+        missing = [asdict(thing) for thing in known.missing]
+        result_json({"devices": devices, "tools": list(known.tools), "missing": missing})
         return
-    for device in found:
+    for device in known.devices:
         result(show_device(device))
-    for thing in missing:
+    for tool in known.tools:
+        result(f"found: {tool}")
+    for thing in known.missing:
         result(show_missing(thing))
 
 

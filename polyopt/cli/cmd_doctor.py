@@ -27,8 +27,8 @@ _OPTIONAL = {
     "report": ("matplotlib", "saved figures"),
     "c": ("tree_sitter_c", "regions of C programs"),
     "tune": ("optuna", "search over schedules"),
-    "cuda": ("cuda", "NVIDIA GPUs"),
-    "opencl": ("pyopencl", "OpenCL devices"),
+    "cuda": ("cuda", "running on NVIDIA GPUs"),
+    "opencl": ("pyopencl", "running on OpenCL devices"),
     "halffloat": ("ml_dtypes", "16-bit floating point"),
 }
 
@@ -98,6 +98,7 @@ def _facts() -> Iterator[Fact]:
     yield _headers()
     yield _cache()
     yield _machine()
+    yield from _devices()
     for extra, (module, purpose) in _OPTIONAL.items():
         if find_spec(module) is None:
             advice = f'pip install "polyopt[{extra}]"'
@@ -164,6 +165,19 @@ def _cache() -> Fact:
         return Fact("note", "cache", "off; every process compiles anew", "unset POLYOPT_CACHE")
     count = sum(found.entries.values())
     return Fact("ok", "cache", f"{found.directory}, {count} entries, {show_size(found.size)}")
+
+
+def _devices() -> Iterator[Fact]:
+    """Tell what there is besides the processor; `polyopt devices` tells more."""
+    from polyopt.runtime.device.choose import survey
+
+    known = survey()
+    for device in known.devices:
+        if not device.fault:
+            what = f'target="{device.target.value}", device={device.number}'
+            yield Fact("ok", device.target.value, f"{what}: {device.name}")
+    for thing in known.missing:
+        yield Fact("note", thing.what, thing.reason, thing.fix)
 
 
 def _machine() -> Fact:

@@ -11,6 +11,7 @@ import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
+from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
 
 from typing_extensions import assert_never
@@ -131,17 +132,36 @@ def _pick(
     raise no_device(wanted, names)
 
 
-def survey() -> tuple[tuple[Found, ...], tuple[Missing, ...]]:
-    """Return all devices, by the numbers that choose them, and what is missing."""
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All devices, by the numbers that choose them; compilers and packages; what is missing."""
+
+    devices: tuple[Found, ...]
+    tools: tuple[str, ...]
+    missing: tuple[Missing, ...]
+
+
+def survey() -> Survey:
+    """Look for all that kernels can run on."""
     found: list[Found] = []
+    tools: list[str] = []
     missing: list[Missing] = []
     _try("CUDA device", lambda: found.extend(_found_cuda()), missing)
-    _try("CUDA compiler", find_cuda_compiler, missing)
-    if importlib.util.find_spec("cuda") is None and importlib.util.find_spec("pycuda") is None:
+    _try("CUDA compiler", lambda: tools.append(find_cuda_compiler().identity), missing)
+    packages = [_versioned(name) for name in ("cuda-bindings", "pycuda")]
+    if not any(packages):
         fix = 'pip install "polyopt[cuda]"'
         missing.append(Missing("CUDA bindings", "neither cuda-bindings nor pycuda is there", fix))
     _try("OpenCL device", lambda: found.extend(_found_opencl()), missing)
-    return tuple(found), tuple(missing)
+    tools += [package for package in (*packages, _versioned("pyopencl")) if package]
+    return Survey(tuple(found), tuple(tools), tuple(missing))
+
+
+def _versioned(package: str) -> str:
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return ""
 
 
 def _try(what: str, action: Callable[[], object], missing: list[Missing]) -> None:

@@ -66,8 +66,7 @@ def add(device: Provider, n: int, negate: bool, shared: int = 0) -> None:
 
 
 def check_devices() -> None:
-    found, _ = survey()
-    ours = [device for device in found if device.target is DeviceTarget.CUDA]
+    ours = [device for device in survey().devices if device.target is DeviceTarget.CUDA]
     assert [(d.name, d.version, d.memory) for d in ours] == [("Stand-in", "CUDA 13.0", 2**20)]
     limits = ours[0].limits
     assert limits is not None

@@ -17,6 +17,7 @@ from polyopt.runtime.device.choose import (
     DeviceTarget,
     Found,
     Missing,
+    Survey,
     choose_provider,
     survey,
 )
@@ -154,14 +155,15 @@ def test_no_pyopencl(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_survey_tells_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", _missing_library)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(choose, "_versioned", lambda _: "")
 
     def absent() -> object:
         raise no_package("pyopencl does not load", "opencl")
 
     monkeypatch.setattr(choose, "opencl_devices", absent)
-    found, missing = survey()
-    assert found == ()
+    known = survey()
+    assert known.devices == ()
+    missing = known.missing
     assert [thing.what for thing in missing if thing.what != "CUDA compiler"] == [
         "CUDA device",
         "CUDA bindings",
@@ -172,8 +174,7 @@ def test_the_survey_tells_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_survey_lists_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choose, "cuda_devices", lambda: DEVICES)
-    found, _ = survey()
-    assert [device.name for device in found if device.target is DeviceTarget.CUDA] == [
+    assert [device.name for device in survey().devices if device.target is DeviceTarget.CUDA] == [
         "NVIDIA A100",
         "NVIDIA H200",
     ]
@@ -190,12 +191,13 @@ def test_the_command_lists_both(
         Found(DeviceTarget.OPENCL, 0, "PoCL, cpu", "OpenCL 3.0", 2**33, None, "it is too old"),
     )
     missing = (Missing("CUDA compiler", "there is no CUDA compiler", "install one"),)
-    monkeypatch.setattr(cmd_devices, "survey", lambda: (found, missing))
+    monkeypatch.setattr(cmd_devices, "survey", lambda: Survey(found, ("nvcc 13.0",), missing))
     assert run(["devices"]) == 0
     text = capsys.readouterr().out
     assert 'target="cuda", device=0: NVIDIA H200' in text
     assert "blocks of 1024 threads, 227.0 kB shared memory" in text
     assert "cannot be used: it is too old" in text
+    assert "found: nvcc 13.0" in text
     assert "missing: there is no CUDA compiler" in text
     assert run(["devices", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
