@@ -18,7 +18,7 @@ from polyopt.aliasing import with_sharing
 from polyopt.building import Built, artefact_of, build_kernel, compile_stages, unpacked
 from polyopt.errors import InternalError, PolyoptError, UsageError
 from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
-from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature
+from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature, Source
 from polyopt.runtime.check import OverlapError, ShapeError, check_call
 from polyopt.runtime.library import Loaded
 from polyopt.runtime.threads import warn_forked
@@ -95,13 +95,14 @@ class CompiledKernel:
 
     @property
     def source(self) -> str:
-        """The emitted C text."""
+        """The emitted text: C, or the target's language."""
         return self._built.source.text
 
     @property
     def header(self) -> str:
-        """The C declaration of the entry."""
-        return self._built.source.header
+        """The C declaration of the entry; none for other targets, which Python drives."""
+        source = self._built.source
+        return source.header if isinstance(source, Source) else ""
 
     @property
     def timings(self) -> dict[str, float]:
@@ -194,7 +195,12 @@ class CompiledKernel:
         names = tuple(argument.name for argument in self.signature.arguments)
         lines = self.schedule_text.splitlines()
         steps = sum(not line.startswith(("let ", "part(")) for line in lines)
-        parallel = "parallel" if self._built.source.openmp else "sequential"
+        source = self._built.source
+        parallel = "sequential"
+        if not isinstance(source, Source):
+            parallel = source.language
+        elif source.openmp:
+            parallel = "parallel"
         return (
             f"<CompiledKernel {self.signature.name}({show_types(names, self.types)}), "
             f"{self.options.fp.value}, {parallel}, {steps} schedule steps>"
@@ -460,6 +466,8 @@ def kernel(
     threads: int | None = ...,
     schedule: object = ...,
     compiler: str | None = ...,
+    target: object = ...,
+    device: int | str | None = ...,
 ) -> Callable[[_F], Kernel[_F]]: ...
 
 

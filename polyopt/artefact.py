@@ -1,4 +1,4 @@
-"""A compiled function as a file that can be checked again: program, loops, C digest, proof.
+"""A compiled function as a file that can be checked again: program, loops, digest, proof.
 
 In: what a compilation made.  Out: the text of `NAME.certificate.json`; and back, for `check`.
 Refuses: files that are too large, malformed (PO0622), or not what they say they are (PO0623).
@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from polyopt.emit import emit_c
+from polyopt.emit.text import SUFFIXES, emit
 from polyopt.errors import PolyoptError, UsageError
 from polyopt.ir.affine import quota
+from polyopt.ir.host import Emitted
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError, decode, encode
-from polyopt.ir.source import Source
 from polyopt.ir.wellformed import check_loops, check_program
 from polyopt.proof import Certificate, certify
 
@@ -32,16 +32,21 @@ MAX_BYTES = 128 * 1024 * 1024
 PROOF_BUDGET = 100_000_000
 """isl operations of one proof: half a minute, a hundred times what kernels need."""
 _KEYS = {
-    "format", "function", "schedule", "c", "program", "loops", "certificate", "versions", "digest",
+    "format", "function", "schedule", "language", "text", "program", "loops", "certificate",
+    "versions", "digest",
 }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Artefact:
-    """What a certificate file holds; `certificate` is None where nothing was proven."""
+    """What a certificate file holds; `certificate` is None where nothing was proven.
+
+    `digest` is of the text in `language`.
+    """
 
     function: str
     schedule: str
+    language: str
     digest: str
     program: Program
     loops: LoopFunction
@@ -50,14 +55,14 @@ class Artefact:
 
 
 def digest_of(text: str) -> str:
-    """Return the digest of a C text."""
+    """Return the digest of a text."""
     return "blake2b-256:" + hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
 
 
 def write_artefact(
     program: Program,
     loops: LoopFunction,
-    source: Source,
+    source: Emitted,
     schedule: str,
     certificate: Mapping[str, Any] | None,
     versions: Mapping[str, str],
@@ -67,7 +72,8 @@ def write_artefact(
         "format": FORMAT,
         "function": program.name,
         "versions": dict(versions),
-        "c": digest_of(source.text),
+        "language": source.language,
+        "text": digest_of(source.text),
         "schedule": schedule,
         "certificate": certificate,
         "program": encode(program, os.path.basename),
@@ -108,7 +114,7 @@ def _json(value: object) -> str:
 def artefact_text(
     program: Program,
     loops: LoopFunction,
-    source: Source,
+    source: Emitted,
     schedule: str,
     certificate: Certificate | None = None,
 ) -> str:
@@ -144,11 +150,12 @@ def read_artefact(text: str, name: str) -> Artefact:
             "format": str(),
             "function": str(function),
             "schedule": str(schedule),
-            "c": str(digest),
+            "language": str(language),
+            "text": str(digest),
             "digest": str(seal),
             "certificate": (dict() | None) as certificate,
             "versions": dict(versions),
-        } if set(data) == _KEYS and _are_texts(versions):
+        } if set(data) == _KEYS and _are_texts(versions) and language in SUFFIXES:
             pass
         case _:
             raise _malformed(name, "it has other fields than a certificate")
@@ -165,13 +172,13 @@ def read_artefact(text: str, name: str) -> Artefact:
         check_loops(loops, program)
     except (RecordError, RecursionError, MemoryError) as error:
         raise _malformed(name, str(error)) from None
-    return Artefact(function, schedule, digest, program, loops, certificate, versions)
+    return Artefact(function, schedule, language, digest, program, loops, certificate, versions)
 
 
-def emitted(artefact: Artefact, name: str) -> Source:
+def emitted(artefact: Artefact, name: str) -> Emitted:
     """Return what the recorded loops print; raises PO0622 where they are no kernel."""
     try:
-        return emit_c(artefact.loops)
+        return emit(artefact.loops, artefact.language)
     except PolyoptError:
         raise
     except Exception as error:  # well-typed records need not be a kernel: undeclared arrays, say

@@ -10,13 +10,14 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyopt.frontend.argtypes import ArgType, ConstType, NeedConstant
+from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.source import Source
 from polyopt.machine import Machine
 from polyopt.runtime import build as builder
@@ -28,7 +29,7 @@ from polyopt.runtime.store import Entry, Store, open_store
 from polyopt.runtime.threads import thread_count
 from polyopt.runtime.toolchain import Compiler, find_compiler, processor_features
 from polyopt.specialize import weak_flags
-from polyopt.targets import Options, detect_machine, seconds_to_compile
+from polyopt.targets import Options, Target, detect_machine, seconds_to_compile
 
 if TYPE_CHECKING:
     from polyopt.pipeline import Compilation
@@ -49,7 +50,7 @@ class Built:
     `artefact` is then what the cache keeps of its certificate, packed.
     """
 
-    source: Source
+    source: Emitted
     loaded: Loaded
     schedule_text: str
     stages: Compilation | None
@@ -61,6 +62,8 @@ def build_kernel(
     function: Callable[..., Any], types: tuple[ArgType, ...], options: Options
 ) -> Built:
     """Return the kernel of `function` for `types`; raises `NeedConstant` or a coded error."""
+    if options.target is not Target.C:
+        return _build_for_device(function, types, options)
     start = time.perf_counter()
     store = open_store()
     compiler = find_compiler(store, options.compiler)
@@ -68,22 +71,22 @@ def build_kernel(
     foreign = uses_ctypes()
     threads = thread_count(options.threads)
     weak = weak_flags(types)
-    key = _key(function, types, options, machine, compiler, foreign)
-    entry = None if key is None else store.read("kernels", key)
-    known = None if entry is None else _recall(entry)
-    if known is not None:
+    made_by = {
+        "compiler": [list(compiler.command), compiler.identity, list(compiler.machine)],
+        "processor": list(processor_features()),
+        "foreign": foreign,
+    }
+    key = _key(function, types, options, machine, made_by)
+    known = _known(store, key)
+    if known is not None and isinstance(known.source, Source):
         path = builder.find_library(store, known.library)
         if path is not None:
             loaded = _load(path, known.source, weak, foreign, threads)
             timings = {"cache": time.perf_counter() - start}
             return Built(known.source, loaded, known.schedule, None, timings, known.artefact)
-    try:
-        stages = compile_stages(function, types, options, machine)
-    except NeedConstant as need:
-        if key is not None:
-            store.write("kernels", key, {"need.json": json.dumps(need.argument).encode()})
-        raise
+    stages = _staged(function, types, options, machine, store, key)
     source = stages.source
+    assert isinstance(source, Source)
     texts = _texts(source, foreign)
     left = seconds_to_compile(options) - (time.perf_counter() - start)
     begun = time.perf_counter()
@@ -100,6 +103,58 @@ def build_kernel(
     if key is not None:
         store.write("kernels", key, _remember(source, text, library_key, stages))
     return Built(source, loaded, text, stages, stages.timings)
+
+
+def _build_for_device(
+    function: Callable[..., Any], types: tuple[ArgType, ...], options: Options
+) -> Built:
+    """Do as `build_kernel` for a target other than C; the device compiles and keeps its code."""
+    from polyopt.hosting import load_program, provider_for
+
+    start = time.perf_counter()
+    store = open_store()
+    provider = provider_for(options.target.value, options.device)
+    machine = detect_machine()
+    key = _key(function, types, options, machine, {"device": provider.limits.arch})
+    known = _known(store, key)
+    if known is not None and isinstance(known.source, DeviceProgram):
+        loaded = load_program(known.source, provider)
+        timings = {"cache": time.perf_counter() - start}
+        return Built(known.source, loaded, known.schedule, None, timings, known.artefact)
+    stages = _staged(function, types, options, machine, store, key)
+    program = stages.source
+    assert isinstance(program, DeviceProgram)
+    begun = time.perf_counter()
+    loaded = load_program(program, provider)
+    stages.timings["build"] = time.perf_counter() - begun
+    warn_of(stages, seconds_to_compile(options))
+    text = stages.schedule_text
+    if key is not None:
+        store.write("kernels", key, _remember(program, text, "", stages))
+    return Built(program, loaded, text, stages, stages.timings)
+
+
+def _known(store: Store, key: str | None) -> _Known | None:
+    """Return what the cache has; raises `NeedConstant` when that is what it says."""
+    entry = None if key is None else store.read("kernels", key)
+    return None if entry is None else _recall(entry)
+
+
+def _staged(
+    function: Callable[..., Any],
+    types: tuple[ArgType, ...],
+    options: Options,
+    machine: Machine,
+    store: Store,
+    key: str | None,
+) -> Compilation:
+    """Return all stages; that an argument has to be a constant is remembered."""
+    try:
+        return compile_stages(function, types, options, machine)
+    except NeedConstant as need:
+        if key is not None:
+            store.write("kernels", key, {"need.json": json.dumps(need.argument).encode()})
+        raise
 
 
 @contextmanager
@@ -186,8 +241,7 @@ def _key(
     types: tuple[ArgType, ...],
     options: Options,
     machine: Machine,
-    compiler: Compiler,
-    foreign: bool,
+    made_by: Mapping[str, object],
 ) -> str | None:
     """Return the text of all that decides what `build_kernel` makes, or None: do not cache."""
     text = fingerprint(function)
@@ -206,9 +260,7 @@ def _key(
         "options": repr(options),
         "seconds": seconds_to_compile(options),
         "machine": repr(machine),
-        "compiler": [list(compiler.command), compiler.identity, list(compiler.machine)],
-        "processor": list(processor_features()),
-        "foreign": foreign,
+        **made_by,
         "python": builder.python_abi(),
         "libc": builder.libc(),
         "versions": versions(),
@@ -220,13 +272,15 @@ def _key(
 class _Known:
     """What an entry remembers."""
 
-    source: Source
+    source: Emitted
     schedule: str
     library: str
     artefact: bytes | None
 
 
-def _remember(source: Source, schedule: str, library: str, stages: Compilation) -> dict[str, bytes]:
+def _remember(
+    source: Emitted, schedule: str, library: str, stages: Compilation
+) -> dict[str, bytes]:
     files = {
         "source.json": json.dumps(to_json(source)).encode(),
         "schedule.txt": schedule.encode(),
@@ -261,7 +315,7 @@ def _recall(entry: Entry) -> _Known | None:
         raise NeedConstant(str(json.loads(entry.text("need.json"))))
     try:
         source = from_json(json.loads(entry.text("source.json")))
-        if not isinstance(source, Source):
+        if not isinstance(source, Source | DeviceProgram):
             return None
         artefact = entry.files.get(ARTEFACT)
         return _Known(source, entry.text("schedule.txt"), entry.text("library.key"), artefact)

@@ -13,14 +13,15 @@ from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import TypeAlias, TypeVar
 
-from polyopt.emit import emit_c, optimize_loops
+from polyopt.emit import optimize_loops
 from polyopt.emit.lower import lower
+from polyopt.emit.text import emit
 from polyopt.errors import BudgetError, PolyoptError, ScheduleError
 from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, optional, query
+from polyopt.ir.host import Emitted
 from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node, While
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Scop
-from polyopt.ir.source import Source
 from polyopt.machine import Machine
 from polyopt.proof import Certificate
 from polyopt.proving import Form, first_proven, plain_loops
@@ -29,7 +30,8 @@ from polyopt.schedule.postponed import written_order
 from polyopt.schedule.reductions import reassociated
 from polyopt.schedule.regions import settle_regions
 from polyopt.strategy import auto_schedule
-from polyopt.targets import FpMode, Options, seconds_to_compile
+from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
+from polyopt.targets import FpMode, Options, Target, seconds_to_compile
 from polyopt.transforms import parse_schedules, show_schedules
 
 LOWER_BUDGET = 10_000_000
@@ -54,7 +56,7 @@ class Compilation:
     program: Program
     schedules: tuple[Schedule, ...]
     loops: LoopFunction
-    source: Source
+    source: Emitted
     timings: dict[str, float]
     dropped: tuple[Dropped, ...] = ()
     costs: dict[str, Cost] = field(default_factory=dict)
@@ -126,15 +128,13 @@ def _compile(
         note_dropped("the automatic schedule", error)
         schedules = stage("schedule", lambda: tuple(map(_source, settled.scops)))
         lowered = stage("lower", lambda: bounded_lower(schedules, settled))
-    wanted = sequential(lowered) if options.threads == 1 else lowered
-    loops = stage("optimize", lambda: optimize_loops(wanted, target, options.fp.value))
-    forms = [Form("optimized loops", lambda: loops), Form("threads", lambda: plain_loops(wanted))]
+    forms = stage("optimize", lambda: _forms(lowered, options, target))
     if options.schedule is None:
-        forms.append(Form("an order of its own", lambda: _as_written(program)))
+        forms.append(Form("an order of its own", lambda: _as_written(program, options)))
     proven = stage("certificate", lambda: first_proven(program, forms))
     if options.schedule is None and proven.position == len(forms) - 1:
         schedules = tuple(map(_source, program.scops))
-    source = stage("emit", lambda: _emitted(proven.loops))
+    source = stage("emit", lambda: _emitted(proven.loops, options.target))
     dropped = tuple(dict.fromkeys(budget.dropped))
     return Compilation(
         settled, schedules, proven.loops, source, timings, dropped, budget.costs, program,
@@ -142,22 +142,40 @@ def _compile(
     )  # fmt: skip
 
 
-def _emitted(loops: LoopFunction) -> Source:
-    """Return the C text; raises `BudgetError` PO0706 for one that no compiler ends with."""
-    source = emit_c(loops)
+def _forms(lowered: LoopFunction, options: Options, machine: Machine) -> list[Form]:
+    """Return the loops in the forms that may run, the fastest first; the first one is made."""
+    if options.target is not Target.C:
+        kernels = _kernels(lowered)
+        return [Form("kernels", lambda: kernels)]
+    wanted = sequential(lowered) if options.threads == 1 else lowered
+    loops = optimize_loops(wanted, machine, options.fp.value)
+    return [Form("optimized loops", lambda: loops), Form("threads", lambda: plain_loops(wanted))]
+
+
+def _emitted(loops: LoopFunction, target: Target) -> Emitted:
+    """Return the text; raises `BudgetError` PO0706 for one that no compiler ends with."""
+    source = emit(loops, target.value)
     if len(source.text) > LONGEST:
         raise BudgetError(
             "PO0706",
-            f"`{loops.name}` would be {len(source.text)} characters of C, more than {LONGEST}",
+            f"`{loops.name}` would be {len(source.text)} characters of code, more than {LONGEST}",
             hint="unroll less, tile fewer times, or split the function",
         )
     return source
 
 
-def _as_written(program: Program) -> LoopFunction:
+def _as_written(program: Program, options: Options) -> LoopFunction:
     """Return the loops of the source in its own order, run by one thread."""
     schedules = tuple(map(_source, program.scops))
-    return plain_loops(sequential(bounded_lower(schedules, program)))
+    lowered = sequential(bounded_lower(schedules, program))
+    return plain_loops(lowered) if options.target is Target.C else _kernels(lowered)
+
+
+def _kernels(lowered: LoopFunction) -> LoopFunction:
+    """Return the loops with all that touches arrays in kernels."""
+    from polyopt.emit.gpu import device_loops
+
+    return device_loops(lowered)
 
 
 def _settled(program: Program) -> Program:
@@ -188,14 +206,15 @@ def choose_schedules(program: Program, options: Options, machine: Machine) -> tu
     match options.schedule:
         case None:
             shares = [MOST / min(number, MANY) for number in range(len(program.scops), 0, -1)]
-            return tuple(map(_automatic, program.scops, repeat(machine), shares))
+            wanted = repeat(options.target)
+            return tuple(map(_automatic, program.scops, repeat(machine), wanted, shares))
         case "source":
             return tuple(map(_source, program.scops))
         case text:
             return parse_schedules(tuple(map(source_schedule, program.scops)), text)
 
 
-def _automatic(scop: Scop, machine: Machine, part: float = 1.0) -> Schedule:
+def _automatic(scop: Scop, machine: Machine, target: Target, part: float = 1.0) -> Schedule:
     """Return the automatic schedule, made in a part of the time that is left.
 
     Statements without loops have nothing to choose; what cannot be analysed in time runs as
@@ -204,7 +223,9 @@ def _automatic(scop: Scop, machine: Machine, part: float = 1.0) -> Schedule:
     with optional("the automatic schedule", part=part):
         if not any(statement.iters for statement in scop.statements):
             return source_schedule(scop)
-        return auto_schedule(scop, machine)
+        if target is Target.C:
+            return auto_schedule(scop, machine)
+        return auto_schedule_gpu(scop, GpuModel())
     return written_order(scop)
 
 

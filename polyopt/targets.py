@@ -21,7 +21,7 @@ from polyopt.runtime.threads import available_cores
 from polyopt.runtime.toolchain import processor_features
 from polyopt.schedulefile import text_or_file
 
-__all__ = ["FpMode", "Machine", "Options", "detect_machine", "seconds_to_compile"]
+__all__ = ["FpMode", "Machine", "Options", "Target", "detect_machine", "seconds_to_compile"]
 
 SECONDS = 60.0  # that a compilation may take when nothing else is said
 LEAST_SECONDS, MOST_SECONDS = 0.1, 86_400.0
@@ -36,6 +36,15 @@ class FpMode(Enum):
     FAST = "fast"  # reciprocals and approximate functions too
 
 
+@unique
+class Target(Enum):
+    """The language that kernels are printed in, and with it where they run."""
+
+    C = "c"  # on the host, with OpenMP
+    CUDA = "cuda"
+    OPENCL = "opencl"
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """One compilation's options.
@@ -44,6 +53,8 @@ class Options:
     `schedule`: None chooses automatically, "source" keeps the source's order, else a schedule's
     text; a file's name gives the text in it.
     `budget`: seconds that compiling may take; None means POLYOPT_BUDGET, or 60.
+    `device`: which of the target's devices to run on, by number or a part of its name; None takes
+    the first, "emulated" runs CUDA text on the host and checks it.
     """
 
     fp: FpMode = FpMode.STRICT
@@ -51,6 +62,8 @@ class Options:
     schedule: str | None = None
     compiler: str | None = None
     budget: float | None = None
+    target: Target = Target.C
+    device: int | str | None = None
 
     def changed(self, values: Mapping[str, object]) -> Options:
         """Return the options with `values` replaced; raises `UsageError` for what is not one."""
@@ -67,6 +80,10 @@ class Options:
                     options = replace(options, compiler=_compiler(value))
                 case "budget":
                     options = replace(options, budget=_budget(value))
+                case "target":
+                    options = replace(options, target=_target(value))
+                case "device":
+                    options = replace(options, device=_device(value))
                 case _:
                     raise _unknown(name)
         return options
@@ -88,6 +105,28 @@ def _fp(value: object) -> FpMode:
     near = difflib.get_close_matches(str(value), modes, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"use one of {', '.join(modes)}"
     raise UsageError("PO0222", f"option `fp` is {value!r}", hint=hint)
+
+
+def _target(value: object) -> Target:
+    if isinstance(value, Target):
+        return value
+    names = [target.value for target in Target]
+    if isinstance(value, str) and value in names:
+        return Target(value)
+    near = difflib.get_close_matches(str(value), names, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"use one of {', '.join(names)}"
+    raise UsageError("PO0222", f"option `target` is {value!r}", hint=hint)
+
+
+def _device(value: object) -> int | str | None:
+    is_number = type(value) is int and value >= 0
+    if value is None or is_number or (isinstance(value, str) and value.strip()):
+        return value  # type: ignore[return-value]
+    raise UsageError(
+        "PO0222",
+        f"option `device` is {value!r}",
+        hint='use a number from `polyopt devices`, a part of a name, or "emulated"',
+    )
 
 
 def _threads(value: object) -> int | None:

@@ -25,6 +25,7 @@ LAYERS: dict[str, set[str]] = {
     "numerics": {"errors", "ir"},
     "runtime": {"errors", "ir", ""},  # the package itself: its version and place
     "racecheck": {"errors", "ir", "runtime", ""},
+    "hosting": {"errors", "ir", "runtime", "emulator"},
     "emulator": {"errors", "runtime"},
     "strategy": {*_COMPILER, "schedule", "transforms"},
     "targets": {"errors", "machine", "runtime", "schedulefile"},
@@ -37,6 +38,7 @@ LAYERS: dict[str, set[str]] = {
     "aliasing": {"ir", "frontend", "runtime", "specialize"},
     "building": {
         *_COMPILER, "frontend", "runtime", "targets", "pipeline", "specialize", "emit", "artefact",
+        "hosting",
     },
     "bounding": {
         *_COMPILER, "emit", "schedule", "runtime", "targets", "pipeline", "numerics",
@@ -49,10 +51,10 @@ LAYERS: dict[str, set[str]] = {
     "report": {*_COMPILER, "schedule", "transforms", "strategy"},
     "cli": {
         *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline",
-        "runtime", "report", "api", "artefact", "proof", "numerics", "bounding",
+        "runtime", "report", "api", "artefact", "proof", "numerics", "bounding", "emit",
     },
 }  # fmt: skip
-RUNTIME_IR = {"source", "expr", "types", "library"}
+RUNTIME_IR = {"source", "expr", "types", "library", "array", "loops", "host"}
 ISL = {"ir", "schedule", "transforms", "strategy", "proof", "report", "frontend", "cli"}
 ISL_FILES = {
     PACKAGE / "emit" / "lower_scop.py",

@@ -1,7 +1,7 @@
-"""Checking what `polyopt compile` wrote: the C text is the proven loops', and the proof holds.
+"""Checking what `polyopt compile` wrote: the text is the proven loops', and the proof holds.
 
-In: a folder, a `.c` file or a certificate.  Out: `Finding`s.
-Refuses: a C file without certificate (PO0623), a certificate that is none (PO0622).
+In: a folder, a text or a certificate.  Out: `Finding`s.
+Refuses: a text without certificate (PO0623), a certificate that is none (PO0622).
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from polyopt.artefact import (
     proven_again,
     read_artefact,
 )
+from polyopt.emit.text import SUFFIXES
 from polyopt.errors import BudgetError, Loc, PolyoptError, UsageError
+from polyopt.ir.source import Source
 from polyopt.proof import Certificate
 from polyopt.report.findings import Finding, Verdict
 
@@ -30,7 +32,7 @@ def find_artefacts(text: str) -> tuple[Path, ...]:
         return tuple(sorted(path.glob(f"*{SUFFIX}")))
     if text.endswith(".json"):
         return (path,)
-    if path.suffix in (".c", ".h"):
+    if path.suffix in (*SUFFIXES.values(), ".h"):
         beside = path.with_name(path.stem + SUFFIX)
         if not path.is_file():
             raise UsageError("PO0601", f"there is no file `{path}`")
@@ -55,15 +57,15 @@ def check_artefact(path: Path) -> tuple[Finding, ...]:
         return (_failed(name, "the certificate can be read", path, error, started),)
     found = [_same_text(artefact, path, printed.text, started)]
     header = path.with_name(f"{name}.h")
-    if header.is_file():
+    if isinstance(printed, Source) and header.is_file():
         found += _same_file(artefact.function, header, printed.header)
     return (*found, *_proof(artefact, path))
 
 
 def _same_text(artefact: Artefact, path: Path, printed: str, started: float) -> Finding:
-    """Judge that the C text is what the recorded loops print."""
+    """Judge that the text is what the recorded loops print."""
     name = path.name.removesuffix(SUFFIX)
-    beside = path.with_name(f"{name}.c")
+    beside = path.with_name(name + SUFFIXES[artefact.language])
     claim = f"`{beside.name}` is the text of the certified loops"
     text = _text(beside) if beside.is_file() else None
     if text is not None and text != printed:
@@ -71,7 +73,7 @@ def _same_text(artefact: Artefact, path: Path, printed: str, started: float) -> 
     if artefact.digest != digest_of(printed):
         error = UsageError(
             "PO0623",
-            f"`{path.name}` was made for another C text than its loops print",
+            f"`{path.name}` was made for another text than its loops print",
             notes=_versions(artefact),
             hint="compile the function again, with this version of polyopt",
         )

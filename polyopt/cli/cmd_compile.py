@@ -1,6 +1,6 @@
-"""`polyopt compile FILE.py:FUNC -o DIR`: C text, header, schedule and certificate as files.
+"""`polyopt compile FILE.py:FUNC -o DIR`: text, header, schedule and certificate as files.
 
-In: a target and options.  Out: four files, their names on stdout.  Needs no C compiler.
+In: a target and options.  Out: the files, their names on stdout.  Needs no C compiler.
 Refuses: a directory that cannot be written (PO0614).
 """
 
@@ -26,9 +26,11 @@ from polyopt.cli.prepare import (
     types_option,
 )
 from polyopt.cli.typespec import parse_sizes
+from polyopt.emit.text import SUFFIXES
 from polyopt.errors import UsageError
 from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError
+from polyopt.ir.source import Source
 from polyopt.pipeline import Compilation
 from polyopt.schedulefile import HEADER
 
@@ -47,25 +49,25 @@ def command(
     output: str,
     types: str | None,
     sizes: str | None,
-    language: str,
     threads: int | None,
     fp: str | None,
     schedule: str | None,
     as_json: bool,
 ) -> None:
-    """Compile a function; write its C text, header, schedule and certificate."""
+    """Compile a function; write its text, header, schedule and certificate."""
     from polyopt.frontend.infer import show_type
 
     prepared = prepare(target, types, parse_sizes(sizes))
     options = make_options(fp, threads, schedule, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
     directory, name = _place(output, prepared.target.name)
+    source = compilation.source
     certificate = _certificate(compilation.written or prepared.program, compilation)
     written = write_files(
         directory,
         {
-            f"{name}.c": compilation.source.text,
-            f"{name}.h": compilation.source.header,
+            name + SUFFIXES[source.language]: source.text,
+            **({f"{name}.h": source.header} if isinstance(source, Source) else {}),
             f"{name}.schedule.txt": f"{_TITLE.format(name)}\n{compilation.schedule_text}\n",
             **({} if certificate is None else {f"{name}{SUFFIX}": certificate}),
         },
@@ -81,9 +83,9 @@ def command(
     if as_json:
         record = {
             "function": name,
-            "language": language,
+            "language": source.language,
             "files": [str(path) for path in written],
-            "entry": compilation.source.entry,
+            "entry": source.entry,
             "schedule": [str(step) for part in compilation.schedules for step in part.trace],
             "seconds": timings,
         }
@@ -96,7 +98,7 @@ def command(
 def _place(output: str, name: str) -> tuple[Path, str]:
     """Return the directory and the name of the files: `-o out/heat.c` names them too."""
     path = Path(output)
-    return (path.parent, path.stem) if path.suffix == ".c" else (path, name)
+    return (path.parent, path.stem) if path.suffix in SUFFIXES.values() else (path, name)
 
 
 def _certificate(program: Program, compilation: Compilation) -> str | None:

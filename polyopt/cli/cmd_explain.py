@@ -44,7 +44,6 @@ def command(
     formulas: bool,
     types: str | None,
     sizes: str | None,
-    language: str,
     threads: int | None,
     fp: str | None,
     schedule: str | None,

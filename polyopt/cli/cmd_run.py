@@ -55,7 +55,6 @@ def command(
     seed: int,
     types: str | None,
     sizes: str | None,
-    language: str,
     threads: int | None,
     fp: str | None,
     schedule: str | None,
@@ -81,6 +80,8 @@ def command(
         threads=options.threads,
         schedule=options.schedule,
         compiler=options.compiler,
+        target=options.target,
+        device=options.device,
     )(loaded.func)
     started = time.perf_counter()
     compiled = kernel.compile(*values)

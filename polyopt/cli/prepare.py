@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _BUDGET = "polyopt.budget"  # where a command's context keeps `--budget`
+_TARGET = "polyopt.target"
+_DEVICE = "polyopt.device"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,18 +98,21 @@ def make_options(
     fp: str | None, threads: int | None, schedule: str | None, kernel: object = None
 ) -> Options:
     """Return the options of a command line; those not given come from the decorated kernel."""
-    from polyopt.targets import FpMode, Options
+    from polyopt.targets import FpMode, Options, Target
 
     base = getattr(kernel, "options", None)
     known = base if isinstance(base, Options) else Options()
     context = click.get_current_context(silent=True)
-    budget = None if context is None else context.meta.get(_BUDGET)
+    given = {} if context is None else context.meta
+    budget, language, device = (given.get(name) for name in (_BUDGET, _TARGET, _DEVICE))
     return replace(
         known,
         fp=known.fp if fp is None else FpMode(fp),
         threads=known.threads if threads is None else threads,
         schedule=known.schedule if schedule is None else schedule,
         budget=known.budget if budget is None else budget,
+        target=known.target if language is None else Target(language),
+        device=known.device if device is None else device,
     )
 
 
@@ -185,28 +190,46 @@ def schedule_options(command: _F) -> _F:
     return text(value(cast(_F, read)))
 
 
-def _note_budget(context: click.Context, option: click.Parameter, value: float | None) -> None:
-    del option
-    context.meta[_BUDGET] = value
+def _noted(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    """Return a callback that keeps an option's value for `make_options`."""
+
+    def note(context: click.Context, option: click.Parameter, value: Any) -> None:  # noqa: ANN401
+        del option
+        context.meta[name] = value
+
+    return note
+
+
+def _device_of(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
 
 
 def compile_options(command: _F) -> _F:
-    """`--schedule`, `--set`, `--fp`, `--threads`, `--target`, `--budget`."""
+    """`--schedule`, `--set`, `--fp`, `--threads`, `--target`, `--device`, `--budget`."""
     for decorate in (
         click.option(
             "--budget",
             type=click.FloatRange(0.1, 86_400),
             metavar="SECONDS",
             expose_value=False,
-            callback=_note_budget,
+            callback=_noted(_BUDGET),
             help="What compiling may take; 60 otherwise.",
         ),
         click.option(
             "--target",
             "language",
-            type=click.Choice(["c"]),
-            default="c",
-            help="Language to emit.",
+            type=click.Choice(["c", "cuda", "opencl"]),
+            expose_value=False,
+            callback=_noted(_TARGET),
+            help="Language to emit; c otherwise.",
+        ),
+        click.option(
+            "--device",
+            type=_device_of,
+            metavar="NUMBER|NAME",
+            expose_value=False,
+            callback=_noted(_DEVICE),
+            help="Device of the target; `emulated` runs and checks CUDA without one.",
         ),
         click.option("--threads", type=click.IntRange(min=1), help="Threads; all cores otherwise."),
         click.option(

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from typing_extensions import assert_never
 
 from polyopt.errors import InternalError, kernel_fault
+from polyopt.ir.array import Array
 from polyopt.ir.evaluate import (
     Cell,
     Frame,
@@ -46,7 +47,7 @@ from polyopt.ir.loops import (
     SetLocal,
     While,
 )
-from polyopt.ir.source import Signature
+from polyopt.ir.source import LibraryCall, Signature
 from polyopt.ir.storage import storage
 
 Trace: TypeAlias = list[tuple[str, tuple[int, ...]]]
@@ -63,12 +64,26 @@ _COMBINE: dict[BinaryOp, Callable[[Value, Value], Value]] = {
 }
 
 
+class Device(Protocol):
+    """What runs kernels and holds the arrays, in place of the interpreter."""
+
+    def launcher(self, kernel: Kernel) -> Action:
+        """Return the action that runs `kernel` on a frame's arrays."""
+
+    def storage(self, array: Array, shape: Sequence[int]) -> Any:  # noqa: ANN401
+        """Return memory for an array, to be kept among a frame's arrays."""
+
+    def library(self, call: LibraryCall, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Call a library function on arrays that `storage` made."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """How to run: faults and library calls, randomness of free loops, where to note instances.
 
     `faults` are the arrays whose elements any iteration may set.  `lanes` tells how many
-    accumulators the reductions of a VECTOR loop have; without it they have one.
+    accumulators the reductions of a VECTOR loop have; without it they have one.  `device` runs the
+    kernels, where there is one.
     """
 
     signature: Signature
@@ -77,6 +92,7 @@ class Setting:
     reassociable: frozenset[str] = frozenset()
     faults: frozenset[str] = frozenset()
     lanes: Callable[[For], int] | None = None
+    device: Device | None = None
 
 
 class Left(Exception):
@@ -154,9 +170,10 @@ def _compile(node: Node, setting: Setting) -> Action:  # noqa: C901 - one case p
             return _set_local(node, setting)
         case DeclareArray(array=array) | AllocateArray(array=array):
             shape = compile_index(array.shape)
+            make = storage if setting.device is None else setting.device.storage
 
             def declare(frame: Frame) -> None:
-                frame.arrays[array.name] = storage(array, shape(frame))
+                frame.arrays[array.name] = make(array, shape(frame))
 
             return declare
         case While():
@@ -171,6 +188,8 @@ def _compile(node: Node, setting: Setting) -> Action:  # noqa: C901 - one case p
             return fail
         case CallLibrary():
             return _library(node, setting)
+        case Kernel() if setting.device is not None:
+            return setting.device.launcher(node)
         case Kernel():
             return compile_body(node.body, setting)
         case Comment() | Barrier():
@@ -211,13 +230,14 @@ def _library(node: CallLibrary, setting: Setting) -> Action:
     if (kinds, made) != (call.inputs, call.outputs):
         raise InternalError("PO0911", f"{call.function} is called with other types or ranks")
     sized = tuple((a.name, compile_index(a.shape)) for a in (*node.inputs, *node.outputs))
+    run_call = call_library if setting.device is None else setting.device.library
 
     def run(frame: Frame) -> None:
         for name, shape in sized:
             if frame.arrays[name].shape != shape(frame):
                 raise InternalError("PO0911", f"{name} has not the shape it is passed with")
         inputs = [frame.arrays[array.name] for array in node.inputs]
-        call_library(call, inputs, [frame.arrays[array.name] for array in node.outputs])
+        run_call(call, inputs, [frame.arrays[array.name] for array in node.outputs])
 
     return run
 

@@ -16,10 +16,11 @@ import numpy as np
 from typing_extensions import assert_never
 
 from polyopt.errors import ArgumentError
-from polyopt.ir.source import ArrayArg, CParam, CParamKind, Result, ResultKind, Source
+from polyopt.ir.source import CParam, CParamKind, Source
 from polyopt.ir.types import DType
 from polyopt.runtime.build import SYMBOL_PREFIX
 from polyopt.runtime.check import Bound, check_call
+from polyopt.runtime.results import results_of
 from polyopt.runtime.support import NO_MEMORY, Support
 from polyopt.runtime.values import AnyArray
 
@@ -108,14 +109,7 @@ class ForeignKernel:
             raise errors[0]
         if status != 0:
             self._support.fail(status)
-        for output in signature.outputs:
-            if output.length is not None:
-                length = int(arrays[output.length][()])
-                arrays[output.array] = self._support.trim(arrays[output.array], length, output.axis)
-        results = tuple(self._give(result, arrays, values) for result in signature.results)
-        if signature.returns_tuple:
-            return results
-        return results[0] if len(results) == 1 else (results or None)
+        return results_of(signature, arrays, values, self._support)
 
     def _callback(self, errors: list[BaseException]) -> Callable[..., int]:
         """Return the function that the kernel calls for library functions."""
@@ -143,22 +137,6 @@ class ForeignKernel:
             return int(self._entry(*passed))
         finally:
             set_(before)
-
-    def _give(
-        self, result: Result, arrays: Mapping[str, AnyArray], values: tuple[object, ...]
-    ) -> object:
-        match result.kind:
-            case ResultKind.OUTPUT:
-                return arrays[result.array]
-            case ResultKind.SCALAR:
-                return arrays[result.array][()]
-            case ResultKind.ARGUMENT:
-                for argument, value in zip(self._source.signature.arguments, values, strict=True):
-                    if isinstance(argument, ArrayArg) and argument.array == result.array:
-                        return value
-                raise AssertionError(f"no argument {result.array}")
-            case _:
-                assert_never(result.kind)
 
 
 def _ctype(param: CParam) -> type[Any]:

@@ -1,4 +1,4 @@
-"""Signatures and C parameters as JSON, for the cache.
+"""Signatures, parameters and the host's loops as JSON, for the cache.
 
 In: a record, or the JSON value it was written as.  Out: the other one; the round trip is exact.
 Refuses: with `RecordError` any value, class or field outside the closed table below.
@@ -10,6 +10,7 @@ from dataclasses import fields
 from enum import Enum
 
 from polyopt.errors import Loc
+from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -27,6 +28,20 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
 )
+from polyopt.ir.host import DeviceProgram
+from polyopt.ir.loops import (
+    AllocateArray,
+    Break,
+    CallLibrary,
+    Declare,
+    Fail,
+    For,
+    If,
+    Kernel,
+    LoopKind,
+    SetLocal,
+    While,
+)
 from polyopt.ir.source import (
     ArrayArg,
     Check,
@@ -34,8 +49,12 @@ from polyopt.ir.source import (
     ConstArg,
     CParam,
     CParamKind,
+    DeviceSource,
     Fault,
     IntegerOf,
+    KernelEntry,
+    KernelParam,
+    KernelParamKind,
     Layout,
     LibraryCall,
     Operand,
@@ -59,12 +78,17 @@ _RECORDS: dict[str, type] = {
         Computed, Signature, CParam, Source,
         Fault, LibraryCall, Operand, Part, Start, StartOf,
         Const, Iter, Param, Symbol, Load, Unary, Binary, Compare, Call, Select, Cast,
+        DeviceProgram, DeviceSource, KernelEntry, KernelParam, Array,
+        For, While, If, Break, Fail, Declare, SetLocal, AllocateArray, CallLibrary, Kernel,
     )
 }  # fmt: skip
 _ENUMS: dict[str, type[Enum]] = {
     cls.__name__: cls
-    for cls in (DType, Layout, ResultKind, CParamKind, BinaryOp, UnaryOp, CompareOp, MathFunc)
-}
+    for cls in (
+        DType, Layout, ResultKind, CParamKind, BinaryOp, UnaryOp, CompareOp, MathFunc,
+        KernelParamKind, LoopKind, Role,
+    )
+}  # fmt: skip
 _FIELDS = {name: tuple(f.name for f in fields(cls)) for name, cls in _RECORDS.items()}
 _MAX_DEPTH = 200
 

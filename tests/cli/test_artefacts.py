@@ -168,7 +168,7 @@ def test_another_signature_is_refused(polyopt, out):
 def test_another_text_needs_another_digest(polyopt, out):
     (out / "heat.c").unlink()
     assert refused(polyopt) == []
-    change(out, lambda data: data.update(c="blake2b-256:" + "0" * 64))
+    change(out, lambda data: data.update(text="blake2b-256:" + "0" * 64))
     assert refused(polyopt) == ["PO0623"]
 
 

@@ -41,7 +41,7 @@ FAULTY = """\
 import time
 from dataclasses import replace
 
-import polyopt.pipeline as pipeline
+import polyopt.emit.text as printing
 from polyopt.ir.expr import add, integer
 from polyopt.ir.loops import For, If, LoopKind
 
@@ -59,8 +59,8 @@ def changed(body):
     return tuple(found)
 
 
-print_c = pipeline.emit_c
-pipeline.emit_c = lambda fn, *more: print_c(replace(fn, body=changed(fn.body)), *more)
+print_c = printing.emit_c
+printing.emit_c = lambda fn, *more: print_c(replace(fn, body=changed(fn.body)), *more)
 """
 
 

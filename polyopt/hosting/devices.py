@@ -1,0 +1,29 @@
+"""The devices that programs run on, each opened once.
+
+In: a target and a device, as the options name them.  Out: a `Provider`.
+Refuses: what `choose_provider` refuses.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from polyopt.runtime.device.choose import DeviceTarget, choose_provider
+from polyopt.runtime.device.provider import Provider
+from polyopt.runtime.store import open_store
+
+EMULATED = "emulated"
+"""The name of the device that runs CUDA text on the host and checks it."""
+
+
+@cache
+def provider_for(target: str, device: int | str | None) -> Provider:
+    """Return the device for `target`, `cuda` or `opencl`."""
+    known = {EMULATED: _emulated} if target == DeviceTarget.CUDA.value else {}
+    return choose_provider(DeviceTarget(target), device, store=open_store(), elsewhere=known)
+
+
+def _emulated() -> Provider:
+    from polyopt.emulator import EmulatedProvider
+
+    return EmulatedProvider()

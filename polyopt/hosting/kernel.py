@@ -1,0 +1,198 @@
+"""A device program that is called like a compiled kernel.
+
+In: a `DeviceProgram`, a provider, arguments.  Out: results; written arguments in place.
+Refuses: what `check_call` refuses, by returning NotImplemented; raises the faults of the program.
+Arrays stay on the device for the whole call; the host reads single elements where its own loops
+and conditions need them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from typing_extensions import assert_never
+
+from polyopt.errors import ArgumentError
+from polyopt.hosting.memory import Memory, Mirror
+from polyopt.ir.array import Array, Role
+from polyopt.ir.evaluate import Frame, compile_expr, compile_index, convert
+from polyopt.ir.expr import evaluate
+from polyopt.ir.host import DeviceProgram
+from polyopt.ir.library import call_library
+from polyopt.ir.loops import Kernel
+from polyopt.ir.run_loops import Action, Failed, Setting, allocated, compile_body, raise_faults
+from polyopt.ir.source import KernelEntry, KernelParam, KernelParamKind, LibraryCall
+from polyopt.runtime.check import Bound, check_call
+from polyopt.runtime.device.provider import AnyArray, KernelArgument, Module, Provider
+from polyopt.runtime.library import Loaded
+from polyopt.runtime.results import results_of
+from polyopt.runtime.support import NO_MEMORY, Support
+
+
+class DeviceKernel:
+    """A device program with the interface of a loaded library; one call runs at a time."""
+
+    def __init__(self, program: DeviceProgram, provider: Provider) -> None:
+        entries = tuple(entry.name for entry in program.source.entries)
+        module = provider.compile(program.text, entries, program.source.flags)
+        faults = frozenset(a.name for a in program.arrays if a.role is Role.FAULT)
+        self.provider = provider
+        self._program = program
+        self._memory = Memory(provider)
+        self._faults = faults
+        self._device = _Device(program, provider, module, self._memory)
+        setting = Setting(program.signature, None, None, faults=faults, device=self._device)
+        self._run_body = compile_body(program.body, setting)
+        self._later = allocated(program.body)
+        self._support = Support(program.signature)
+        self._lock = threading.Lock()
+
+    def call(self, *values: object) -> object:
+        """Run the program, or return NotImplemented when an argument does not fit."""
+        try:
+            bound = check_call(self._program.signature, values)
+        except ArgumentError:
+            return NotImplemented
+        with self._lock:
+            return self._run(bound, values)
+
+    def is_forked(self) -> bool:
+        """Tell whether threads must be set first: there are none."""
+        return False
+
+    def set_threads(self, count: int) -> None:
+        """Do nothing: the host's part has one thread."""
+
+    def _run(self, bound: Bound, values: tuple[object, ...]) -> object:
+        signature = self._program.signature
+        results: dict[str, AnyArray] = {}
+        try:
+            for output in signature.outputs:
+                results[output.array] = np.empty(bound.shapes[output.array], output.dtype.numpy)
+        except MemoryError:
+            self._support.fail(NO_MEMORY)
+        with self._memory.call():
+            frame = self._frame(bound)
+            failed: int | None = None
+            with np.errstate(all="ignore"):
+                try:
+                    self._run_body(frame)
+                except Failed as stop:
+                    failed = stop.fault
+            self.provider.synchronize()
+            self._fetch(bound, results)
+            raise_faults(signature, self._noted(), failed)
+        arrays = {**bound.arrays, **results}
+        return results_of(signature, arrays, values, self._support)
+
+    def _frame(self, bound: Bound) -> Frame:
+        """Return the arrays on the device, with the arguments' elements, and the sizes."""
+        arrays: dict[str, Any] = {}
+        for array in self._program.arrays:
+            if array.name in self._later:
+                continue
+            given = bound.arrays.get(array.name)
+            if given is not None:
+                mirror = self._memory.make(array, given.shape)
+                mirror.put(given)
+            else:
+                shape = [int(evaluate(extent, bound.sizes)) for extent in array.shape]
+                mirror = self._memory.make(array, shape)
+            arrays[array.name] = mirror
+        return Frame(arrays, dict(bound.sizes), dict(bound.symbols))
+
+    def _fetch(self, bound: Bound, results: dict[str, AnyArray]) -> None:
+        """Copy what was written into the caller's arrays and the results."""
+        for array in self._program.arrays:
+            if array.role is Role.INOUT:
+                self._memory.mirrors[array.name].get(bound.arrays[array.name])
+            elif array.name in results:
+                self._memory.mirrors[array.name].get(results[array.name])
+
+    def _noted(self) -> list[int]:
+        mirrors = self._memory.mirrors
+        found = [np.flatnonzero(mirrors[name].get()) for name in self._faults if name in mirrors]
+        return [int(number) for numbers in found for number in numbers]
+
+
+def load_program(program: DeviceProgram, provider: Provider) -> Loaded:
+    """Return `program`, compiled for the device of `provider`, as a loaded kernel."""
+    kernel = DeviceKernel(program, provider)
+    return Loaded(kernel.call, kernel.call, kernel.call, kernel.is_forked, kernel.set_threads)
+
+
+class _Device:
+    """Runs the kernels that the host's loops come to."""
+
+    def __init__(
+        self, program: DeviceProgram, provider: Provider, module: Module, memory: Memory
+    ) -> None:
+        self.program = program
+        self.provider = provider
+        self.module = module
+        self.memory = memory
+
+    def launcher(self, kernel: Kernel) -> Action:
+        """Return the action that launches `kernel` with a frame's arrays and values."""
+        entry = self.program.source.entry(kernel.name)
+        grid = compile_index(entry.grid)
+        arguments = [_argument(param) for param in entry.params]
+        written = _written(entry)
+
+        def launch(frame: Frame) -> None:
+            extents = grid(frame)
+            if min(extents) <= 0:
+                return
+            given = [argument(frame) for argument in arguments]
+            x, y, z = extents
+            self.provider.launch(self.module, entry.name, (x, y, z), (entry.threads, 1, 1), given)
+            for name in written:
+                _mirror(frame, name).known = None
+
+        return launch
+
+    def storage(self, array: Array, shape: Sequence[int]) -> Mirror:
+        """Return memory for an array that the host's loops make."""
+        return self.memory.make(array, shape)
+
+    def library(
+        self, call: LibraryCall, inputs: Sequence[Mirror], outputs: Sequence[Mirror]
+    ) -> None:
+        """Call a library function on the host."""
+        results = [np.empty(mirror.shape, mirror.dtype.numpy) for mirror in outputs]
+        call_library(call, [mirror.host() for mirror in inputs], results)
+        for mirror, result in zip(outputs, results, strict=True):
+            mirror.put(result)
+
+
+def _written(entry: KernelEntry) -> tuple[str, ...]:
+    kinds = (KernelParamKind.ARRAY, KernelParamKind.FAULTS)
+    return tuple(
+        param.name
+        for param in entry.params
+        if param.kind in kinds and (param.written or param.kind is KernelParamKind.FAULTS)
+    )
+
+
+def _argument(param: KernelParam) -> Callable[[Frame], KernelArgument]:
+    name, dim = param.name, param.dim
+    match param.kind:
+        case KernelParamKind.ARRAY | KernelParamKind.FAULTS:
+            return lambda frame: _mirror(frame, name).buffer
+        case KernelParamKind.STRIDE:
+            return lambda frame: np.int64(_mirror(frame, name).strides[dim])
+        case KernelParamKind.VALUE:
+            assert param.value is not None
+            value, kind = compile_expr(param.value), param.dtype.numpy.type
+            return lambda frame: convert(value(frame), kind)
+        case _:
+            assert_never(param.kind)
+
+
+def _mirror(frame: Frame, name: str) -> Mirror:
+    mirror = frame.arrays[name]
+    assert isinstance(mirror, Mirror)
+    return mirror
