@@ -28,7 +28,7 @@ _RUN_TIME_FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fno-omit-frame-pointer", "-w"
 _TEXT_FLAGS = (
     "-x", "c++", "-std=c++17", "-g1", "-fPIC", "-fwrapv", "-fno-strict-aliasing",
     "-ffp-contract=off", "-w", "-Wno-psabi", "-fno-exceptions", "-fno-rtti",
-    "-fno-threadsafe-statics", "-fno-gnu-unique", "-fmax-errors=5",
+    "-fno-threadsafe-statics", "-fno-gnu-unique", "-fmax-errors=5", "-fstack-clash-protection",
 )  # fmt: skip
 # without optimization: an access that the optimizer drops would not be seen
 _CHECKED = (

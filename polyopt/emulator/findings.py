@@ -126,7 +126,6 @@ _WORDS = {
 
 def _mask(mask: int, lane: int, why: int, line: int) -> str:
     reason = (
-        "which has ended",
         f"which waits at a block barrier, line {line}",
         f"which waits elsewhere, line {line}",
         "",

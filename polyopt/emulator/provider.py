@@ -46,7 +46,7 @@ _LIMITS = Limits(
     block=(1024, 1024, 64),
     shared_most=163 << 10,
 )
-_GAP = 512  # bytes that belong to nobody before and behind an array, a multiple of _ALIGNMENT
+_GAPS = (4096, 64 << 20)  # least and most bytes before and behind an array that are nobody's
 _ALIGNMENT = 256
 
 
@@ -116,10 +116,11 @@ class EmulatedProvider:
     def alloc(self, nbytes: int) -> Buffer:
         """Give memory, all of its bytes 255: floating-point numbers are no numbers."""
         try:
-            whole = np.empty(nbytes + 2 * _GAP + _ALIGNMENT, np.uint8)
+            gap = min(max(nbytes, _GAPS[0]), _GAPS[1])
+            whole = np.empty(nbytes + 2 * gap + _ALIGNMENT, np.uint8)
         except (MemoryError, ValueError):
             raise out_of_memory(self.name, nbytes) from None
-        start = _GAP + -(whole.ctypes.data + _GAP) % _ALIGNMENT
+        start = gap + -(whole.ctypes.data + gap) % _ALIGNMENT
         own = whole[start : start + nbytes]
         own[...] = 255
         place = Memory(next(self._numbers), whole.ctypes.data + start, nbytes)

@@ -158,13 +158,13 @@ static int add_constants(struct dl_phdr_info *info, size_t size, void *base)
 /* Add the library's own memory. */
 void pe_areas_own(void)
 {
-    if (shared_end > shared_start)
+    if (&shared_end[0] > &shared_start[0])
         pe_area_add((uintptr_t)shared_start, (uintptr_t)(shared_end - shared_start), ID_SHARED, 0,
                     AREA_SHARED);
     Dl_info info;
     if (dladdr((void *)pe_areas_own, &info))
         dl_iterate_phdr(add_constants, info.dli_fbase);
-    if (constants_end > constants_start)
+    if (&constants_end[0] > &constants_start[0])
         pe_area_add((uintptr_t)constants_start, (uintptr_t)(constants_end - constants_start),
                     ID_CONSTANT, 0, AREA_CONSTANT);
 }

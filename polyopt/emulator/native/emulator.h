@@ -27,6 +27,7 @@ typedef struct {
     uint32_t mask;
     const void *given;
     uint32_t size;
+    uint32_t present; /* the lanes that took part */
     void *all; /* what each lane gave, `size` bytes each; of absent lanes nothing is written */
 } WarpCall;
 
@@ -137,5 +138,6 @@ void pe_async_at_end(Thread *thread);
 
 /* warp.c */
 void pe_warp_stuck(void);
+void pe_warp_at_end(const Thread *ended);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "emulator.h"
 
-enum { STACK = 256 << 10, GUARD = 4096 };
+enum { STACK = 1 << 20, GUARD = 64 << 10 };
 
 static void *stacks[MOST_THREADS];
 static void (*bodies[MOST_THREADS])(void);

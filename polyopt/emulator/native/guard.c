@@ -41,7 +41,7 @@ bool pe_guarded(bool (*action)(void), uint64_t milliseconds)
     sigemptyset(&ours.sa_mask);
     for (int k = 0; k < WATCHED; k++)
         sigaction(watched[k], &ours, &before[k]);
-    bool fine = true;
+    volatile bool fine = true;
     int number = sigsetjmp(outside, 1);
     if (number == 0) {
         inside = 1;

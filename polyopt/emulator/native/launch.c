@@ -130,6 +130,7 @@ static void body(void)
     entry(given);
     pe_async_at_end(pe_now);
     pe_now->state = ENDED;
+    pe_warp_at_end(pe_now);
 }
 
 static void reset_thread(uint32_t number)

@@ -55,7 +55,7 @@ static void check_set(const Access *access, const Cell *cell)
     const Area *area = access->area;
     bool shared = area->kind == AREA_SHARED;
     uint32_t oldest = shared ? pe_run.first_of_block : 1;
-    if (cell->write[0].interval >= oldest)
+    if (cell->write.interval >= oldest || cell->atomic[0].interval >= oldest)
         return;
     if (!shared && (!pe_run.unset || access->address - area->start < area->known))
         return;
@@ -65,21 +65,37 @@ static void check_set(const Access *access, const Cell *cell)
         ((unsigned char *)access->address)[k] = 0xff;
 }
 
-static void add_read(Cell *cell, Entry fresh, bool own)
+/* Put `fresh` before the `count` entries; those that are ordered before it are not needed, and if
+ * there are more than there is room for, one of another warp stays.
+ */
+static void add(Entry *entries, int count, Entry fresh, bool own)
 {
-    Entry kept[3] = {fresh};
-    uint32_t count = 1;
-    for (int k = 0; k < 3 && count < 3; k++) {
-        Entry entry = cell->read[k];
-        if (entry.interval && !ordered(entry, own))
-            kept[count++] = entry;
+    Entry kept[3] = {fresh}, apart = {0};
+    int made = 1;
+    for (int k = 0; k < count; k++) {
+        Entry entry = entries[k];
+        if (!entry.interval || ordered(entry, own))
+            continue;
+        if (made < count)
+            kept[made++] = entry;
+        if (thread_of(entry) / LANES != pe_now->number / LANES)
+            apart = entry;
     }
-    for (int k = 0; k < 3; k++) /* whoever writes next, one of the three is of another warp */
-        if (count == 3 && cell->read[k].interval && !ordered(cell->read[k], own)
-            && thread_of(cell->read[k]) / LANES != pe_now->number / LANES)
-            kept[2] = cell->read[k];
-    for (uint32_t k = 0; k < 3; k++)
-        cell->read[k] = k < count ? kept[k] : (Entry){0};
+    if (made == count && apart.interval)
+        kept[count - 1] = apart;
+    for (int k = 0; k < count; k++)
+        entries[k] = k < made ? kept[k] : (Entry){0};
+}
+
+/* Find races with entries; `atomics`: not with atomic ones. */
+static void find_races(const Access *access, const Entry *entries, int count, bool atomics,
+                       FindingKind kind)
+{
+    for (int k = 0; k < count && entries[k].interval; k++) {
+        bool harmless = atomics && entries[k].who & ATOMIC_BIT;
+        if (!harmless && !ordered(entries[k], access->area->kind == AREA_SHARED))
+            race(access, entries[k], kind);
+    }
 }
 
 static void read_cell(const Access *access, Cell *cell, Entry fresh)
@@ -87,39 +103,26 @@ static void read_cell(const Access *access, Cell *cell, Entry fresh)
     if (same(cell->read[0], fresh))
         return;
     check_set(access, cell);
-    bool apart = fresh.who & ATOMIC_BIT, own = access->area->kind == AREA_SHARED;
-    for (int k = 0; k < 2; k++) {
-        Entry then = cell->write[k];
-        if (!ordered(then, own) && !(apart && then.who & ATOMIC_BIT))
-            race(access, then, RACE_WRITE_READ);
-    }
-    add_read(cell, fresh, own);
+    find_races(access, &cell->write, 1, false, RACE_WRITE_READ);
+    find_races(access, cell->atomic, 2, fresh.who & ATOMIC_BIT, RACE_WRITE_READ);
+    add(cell->read, 3, fresh, access->area->kind == AREA_SHARED);
 }
 
 static void write_cell(const Access *access, Cell *cell, Entry fresh)
 {
-    if (same(cell->write[0], fresh) && !cell->read[0].interval)
+    bool atomic = fresh.who & ATOMIC_BIT;
+    if (!atomic && same(cell->write, fresh) && !cell->read[0].interval && !cell->atomic[0].interval)
         return;
-    bool apart = fresh.who & ATOMIC_BIT, own = access->area->kind == AREA_SHARED;
     if (access->kind == ATOMIC)
         check_set(access, cell);
-    for (int k = 0; k < 2; k++) {
-        Entry then = cell->write[k];
-        if (!ordered(then, own) && !(apart && then.who & ATOMIC_BIT))
-            race(access, then, RACE_WRITE_WRITE);
+    find_races(access, &cell->write, 1, false, RACE_WRITE_WRITE);
+    find_races(access, cell->atomic, 2, atomic, RACE_WRITE_WRITE);
+    find_races(access, cell->read, 3, atomic, RACE_READ_WRITE);
+    if (atomic) {
+        add(cell->atomic, 2, fresh, access->area->kind == AREA_SHARED);
+        return;
     }
-    for (int k = 0; k < 3; k++) {
-        Entry then = cell->read[k];
-        if (!ordered(then, own) && !(apart && then.who & ATOMIC_BIT))
-            race(access, then, RACE_READ_WRITE);
-        cell->read[k] = (Entry){0};
-    }
-    Entry before = cell->write[0];
-    if (!apart || !(before.who & ATOMIC_BIT) || ordered(cell->write[1], own))
-        cell->write[1] = (Entry){0};
-    if (apart && before.who & ATOMIC_BIT && !ordered(before, own))
-        cell->write[1] = before;
-    cell->write[0] = fresh;
+    *cell = (Cell){.write = fresh, .flight = cell->flight};
 }
 
 /* Where an address lies: what cannot be touched at all ends the launch. */

@@ -11,11 +11,11 @@ typedef struct {
     uint16_t site;
 } Entry;
 
-/* `write[1]` is an atomic operation of another thread, unordered with `write[0]`, an atomic one.
- * `read`: since the write, the newest first; none is ordered before another.
+/* `write` is the latest plain one.  Since then: `atomic` are operations of different threads, `read`
+ * reads, the newest first; none is ordered before a newer one.
  */
 struct Cell {
-    Entry write[2], read[3];
+    Entry write, atomic[2], read[3];
     uint32_t flight; /* the interval in which an asynchronous copy to it was issued */
 };
 

@@ -3,7 +3,7 @@
 
 #include "emulator.h"
 
-enum { HAS_EXITED, IS_AT_BARRIER, IS_ELSEWHERE, IS_ITSELF };
+enum { IS_AT_BARRIER, IS_ELSEWHERE, IS_ITSELF };
 
 static uint32_t lanes_of(const Thread *thread)
 {
@@ -26,24 +26,6 @@ static void find_mask(const Thread *thread, uint32_t lane, int64_t why, int64_t 
 {
     int64_t facts[4] = {thread->warp.mask, lane, why, line};
     pe_find(WARP_MASK, (Touch){0}, 0, 0, pe_site_of_line(thread->line), facts);
-}
-
-/* Say why the running thread, which waits for lanes of its warp, waits in vain. */
-void pe_warp_stuck(void)
-{
-    Thread *thread = pe_now;
-    uint32_t mask = thread->warp.mask & lanes_of(thread);
-    for (uint32_t lane = 0; lane < LANES; lane++) {
-        Thread *other = lane_of(thread, lane);
-        if (!(mask >> lane & 1) || comes_along(other, thread))
-            continue;
-        int64_t why = other->state == ENDED        ? HAS_EXITED
-                      : other->state == AT_BARRIER ? IS_AT_BARRIER
-                                                   : IS_ELSEWHERE;
-        find_mask(thread, lane, why, other->state == ENDED ? 0 : other->line);
-        break;
-    }
-    pe_run.stopped = true;
 }
 
 static void hand_over(const Thread *thread, uint32_t mask)
@@ -72,42 +54,88 @@ static void join(const Thread *thread, uint32_t mask)
     }
 }
 
+/* The lanes that must come along: those named that have not ended. */
+static uint32_t awaited(const Thread *thread)
+{
+    uint32_t mask = thread->warp.mask & lanes_of(thread);
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        if (mask >> lane & 1 && lane_of(thread, lane)->state == ENDED)
+            mask &= ~(1u << lane);
+    return mask;
+}
+
+/* Let the lanes go on that wait with `thread`, if all are there. */
+static void meet(const Thread *thread)
+{
+    uint32_t mask = awaited(thread);
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        if (mask >> lane & 1 && !comes_along(lane_of(thread, lane), thread))
+            return;
+    hand_over(thread, mask);
+    if (thread->warp.kind == WARP_SYNC)
+        join(thread, mask);
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        if (mask >> lane & 1) {
+            lane_of(thread, lane)->warp.present = mask;
+            lane_of(thread, lane)->state = RUNS;
+        }
+}
+
+/* A thread has ended: nobody waits for it any more. */
+void pe_warp_at_end(const Thread *ended)
+{
+    uint32_t lanes = lanes_of(ended);
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        if (lanes >> lane & 1 && lane_of(ended, lane)->state == AT_WARP)
+            meet(lane_of(ended, lane));
+}
+
+/* Say why the running thread, which waits for lanes of its warp, waits in vain. */
+void pe_warp_stuck(void)
+{
+    Thread *thread = pe_now;
+    uint32_t mask = awaited(thread);
+    for (uint32_t lane = 0; lane < LANES; lane++) {
+        Thread *other = lane_of(thread, lane);
+        if (!(mask >> lane & 1) || comes_along(other, thread))
+            continue;
+        find_mask(thread, lane, other->state == AT_BARRIER ? IS_AT_BARRIER : IS_ELSEWHERE,
+                  other->line);
+        break;
+    }
+    pe_run.stopped = true;
+}
+
 void pe_warp(int kind, unsigned named, const void *given, unsigned size, void *all, int line)
 {
     Thread *thread = pe_now;
-    uint32_t mask = named & lanes_of(thread), own = thread->number % LANES;
-    thread->warp = (WarpCall){(WarpKind)kind, named, given, size, all};
+    uint32_t own = thread->number % LANES;
+    thread->warp = (WarpCall){.kind = (WarpKind)kind, .mask = named, .given = given, .size = size,
+                              .all = all};
     thread->line = line;
     if (!(named >> own & 1)) {
         find_mask(thread, own, IS_ITSELF, 0);
         pe_stop();
     }
     thread->state = AT_WARP;
-    for (uint32_t lane = 0; lane < LANES; lane++) {
-        if (!(mask >> lane & 1) || comes_along(lane_of(thread, lane), thread))
-            continue;
-        if (lane_of(thread, lane)->state == ENDED) {
-            find_mask(thread, lane, HAS_EXITED, 0);
-            pe_stop();
-        }
+    meet(thread);
+    if (thread->state == AT_WARP)
         pe_fiber_leave();
-        return;
-    }
-    hand_over(thread, mask);
-    if (kind == WARP_SYNC)
-        join(thread, mask);
-    for (uint32_t lane = 0; lane < LANES; lane++)
-        if (mask >> lane & 1)
-            lane_of(thread, lane)->state = RUNS;
 }
 
-/* The running thread wants what lane `from` gave to a call with `mask`: it must have been in it. */
+/* The running thread wants what lane `from` gave to the call: it must have been in it. */
 void pe_warp_source(unsigned mask, unsigned from, int line)
 {
-    if (mask & lanes_of(pe_now) & 1u << from)
+    if (pe_now->warp.present >> from & 1)
         return;
     int64_t facts[4] = {mask, from, 0, 0};
     pe_find(WARP_SOURCE, (Touch){0}, 0, 0, pe_site_of_line(line), facts);
+}
+
+/* The lanes that took part in the running thread's last call. */
+unsigned pe_warp_present(void)
+{
+    return pe_now->warp.present;
 }
 
 unsigned pe_live_lanes(void)

@@ -10,12 +10,19 @@ struct PeFragments {
     unsigned a[4], b[2];
 };
 
+PE_OWN void pe_whole_warp(const PeFragments *own, PeFragments *all, int line)
+{
+    pe_warp(PE_WARP_MATRIX, 0xffffffffu, own, sizeof *own, all, line);
+    for (unsigned lane = 0; lane < 32; lane++)
+        pe_warp_source(0xffffffffu, lane, line);
+}
+
 template <class Value>
 PE_OWN void pe_mma_pairs(float d[4], const unsigned a[4], const unsigned b[2], const float c[4],
                          Value value, int line)
 {
     PeFragments own = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}}, all[32];
-    pe_warp(PE_WARP_MATRIX, 0xffffffffu, &own, sizeof own, all, line);
+    pe_whole_warp(&own, all, line);
     int lane = (int)(pe_linear_thread() % 32);
     for (int e = 0; e < 4; e++) {
         int row = lane / 4 + 8 * (e / 2), column = 2 * (lane % 4) + e % 2;
@@ -46,7 +53,7 @@ PE_OWN void po_mma_m16n8k8_tf32(float d[4], const unsigned a[4], const unsigned 
                                 const float c[4], PE_LINE)
 {
     PeFragments own = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}}, all[32];
-    pe_warp(PE_WARP_MATRIX, 0xffffffffu, &own, sizeof own, all, line);
+    pe_whole_warp(&own, all, line);
     int lane = (int)(pe_linear_thread() % 32);
     for (int e = 0; e < 4; e++) {
         int row = lane / 4 + 8 * (e / 2), column = 2 * (lane % 4) + e % 2;

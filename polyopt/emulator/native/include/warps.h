@@ -53,35 +53,28 @@ PE_OWN T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, PE_LI
     return pe_shuffle(mask, value, from, from >= base + width, line);
 }
 
-PE_OWN unsigned pe_vote(unsigned mask, bool holds, unsigned *present, int line)
+PE_OWN unsigned pe_vote(unsigned mask, bool holds, int line)
 {
     unsigned char all[32], given = holds ? 1 : 2;
-    for (int lane = 0; lane < 32; lane++)
-        all[lane] = 0;
     pe_warp(PE_WARP_VOTE, mask, &given, 1, all, line);
     unsigned votes = 0;
-    *present = 0;
-    for (int lane = 0; lane < 32; lane++) {
-        votes |= (all[lane] == 1 ? 1u : 0u) << lane;
-        *present |= (all[lane] != 0 ? 1u : 0u) << lane;
-    }
+    for (int lane = 0; lane < 32; lane++)
+        if (pe_warp_present() >> lane & 1 && all[lane] == 1)
+            votes |= 1u << lane;
     return votes;
 }
 
 PE_OWN unsigned __ballot_sync(unsigned mask, int holds, PE_LINE)
 {
-    unsigned present;
-    return pe_vote(mask, holds, &present, line);
+    return pe_vote(mask, holds, line);
 }
 PE_OWN int __any_sync(unsigned mask, int holds, PE_LINE)
 {
-    unsigned present;
-    return pe_vote(mask, holds, &present, line) != 0;
+    return pe_vote(mask, holds, line) != 0;
 }
 PE_OWN int __all_sync(unsigned mask, int holds, PE_LINE)
 {
-    unsigned present;
-    return pe_vote(mask, holds, &present, line) == present;
+    return pe_vote(mask, holds, line) == pe_warp_present();
 }
 
 template <class T, class Join> PE_OWN T pe_reduce(unsigned mask, T value, Join join, int line)
@@ -89,11 +82,10 @@ template <class T, class Join> PE_OWN T pe_reduce(unsigned mask, T value, Join j
     T all[32];
     pe_warp(PE_WARP_SHUFFLE, mask, &value, sizeof value, all, line);
     T result = value;
+    unsigned others = pe_warp_present() & ~(1u << pe_linear_thread() % 32);
     for (unsigned lane = 0; lane < 32; lane++)
-        if (mask >> lane & 1 && lane != pe_linear_thread() % 32) {
-            pe_warp_source(mask, lane, line);
+        if (others >> lane & 1)
             result = join(result, all[lane]);
-        }
     return result;
 }
 #define PE_REDUCE(name, type, what)                                                                \
