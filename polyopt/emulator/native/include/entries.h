@@ -8,6 +8,7 @@ struct PeEntry {
 
 template <class T> struct pe_kind { static constexpr char value = T(0.5f) != T(0) ? 'f' : 'i'; };
 template <class T> struct pe_kind<T *> { static constexpr char value = 'p'; };
+template <> struct pe_kind<bool> { static constexpr char value = 'i'; };
 
 template <int... Numbers> struct PeNumbers {};
 
