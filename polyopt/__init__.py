@@ -31,7 +31,7 @@ _HOMES = {
     "polyopt.tracing.contraction": ("einsum",),
     "polyopt.tracing.terms": ("indices", "max", "min", "prod", "sum", "where"),
     "polyopt.transforms": (
-        "Affine", "Cut", "Diamond", "Distribute", "Fuse", "Fusion", "Grid", "Interchange",
+        "Affine", "Cut", "Deal", "Diamond", "Distribute", "Fuse", "Fusion", "Grid", "Interchange",
         "Parallelize", "Peel", "Reorder", "Reverse", "Separate", "Shift", "Sink", "Skew", "Split",
         "Strip", "Threads", "Tile", "Unroll", "Vectorize", "amount",
     ),
@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from polyopt.transforms import (
         Affine,
         Cut,
+        Deal,
         Diamond,
         Distribute,
         Fuse,
@@ -120,6 +121,7 @@ __all__ = [
     "CompiledKernel",
     "ConstType",
     "Cut",
+    "Deal",
     "Diamond",
     "Distribute",
     "EmitError",

@@ -4,6 +4,7 @@ from polyopt.transforms.affine import Affine, Fusion
 from polyopt.transforms.amount import Amount, amount
 from polyopt.transforms.contract import Contract
 from polyopt.transforms.cut import Cut
+from polyopt.transforms.deal import Deal
 from polyopt.transforms.diamond import Diamond
 from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.expand import Expand
@@ -41,6 +42,7 @@ __all__ = [
     "Amount",
     "Contract",
     "Cut",
+    "Deal",
     "Diamond",
     "Dimension",
     "Distribute",

@@ -17,6 +17,7 @@ from polyopt.transforms.affine import Affine, Fusion
 from polyopt.transforms.arguments import Arguments
 from polyopt.transforms.contract import Contract
 from polyopt.transforms.cut import Cut
+from polyopt.transforms.deal import Deal
 from polyopt.transforms.diamond import Diamond
 from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.expand import Expand
@@ -64,6 +65,11 @@ def _contract(a: Arguments) -> Contract:
 def _cut(a: Arguments) -> Cut:
     a.count(2)
     return Cut(a.name(0), a.number(1))
+
+
+def _deal(a: Arguments) -> Deal:
+    a.count(2)
+    return Deal(a.name(0), a.size(1))
 
 
 def _diamond(a: Arguments) -> Diamond:
@@ -148,6 +154,7 @@ STEPS: dict[str, _Step] = {
     "affine": _Step("affine(max)", _affine),
     "contract": _Step("contract(T, 2, 0)", _contract),
     "cut": _Step("cut(L0, 1)", _cut),
+    "deal": _Step("deal(i, 32)", _deal),
     "diamond": _Step("diamond(L0, 32)", _diamond),
     "distribute": _Step("distribute(L0, 1)", _distribute),
     "expand": _Step("expand(T, i)", _expand),

@@ -16,7 +16,7 @@ from polyopt.strategy.gpu.contraction import map_contractions
 from polyopt.strategy.gpu.fusion import fuse_whole
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.nests import map_nests
-from polyopt.strategy.gpu.score import score
+from polyopt.strategy.gpu.score import is_best, score
 from polyopt.transforms import Affine, Fusion
 
 BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
@@ -36,6 +36,8 @@ def auto_schedule_gpu(scop: Scop, device: GpuModel) -> Schedule:
         for found in _candidates(source, device):
             if keeps_scalars_small(found, scalars) and score(found) > score(best):
                 best = found
+                if is_best(found, score(found)):
+                    break
     return best
 
 
@@ -50,15 +52,19 @@ def _candidates(source: Schedule, device: GpuModel) -> Iterator[Schedule]:
 
 def _mapped(start: Schedule, device: GpuModel) -> Schedule:
     """Return `start` with its nests fused where that is free, and mapped."""
-    summed = _within_budget("tiles of products", start, lambda s: map_contractions(s, device))
+    tiles = "tiles of products"  # each has operations of its own
+    summed = _within_budget(tiles, start, lambda s: map_contractions(s, device), None)
     fused = _within_budget("fused nests", summed, fuse_whole)
     return _within_budget("grids and threads", fused, lambda s: map_nests(s, device))
 
 
 def _within_budget(
-    what: str, schedule: Schedule, stage: Callable[[Schedule], Schedule]
+    what: str,
+    schedule: Schedule,
+    stage: Callable[[Schedule], Schedule],
+    operations: int | None = BUDGET,
 ) -> Schedule:
     """Return what a stage makes of the schedule, or the schedule when the stage takes too long."""
-    with optional(what, BUDGET, part=MOST):
+    with optional(what, operations, part=MOST):
         schedule = stage(schedule)
     return schedule

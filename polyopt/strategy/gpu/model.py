@@ -13,10 +13,12 @@ class GpuModel:
     """A device; the defaults are what every device of the last ten years has.
 
     `threads` is the most a block may have, `block` how many it should have, `shared` the bytes
-    that a block's threads share, `warp` how many neighbours access memory together.
+    that a block's threads share, `registers` the bytes of results that a thread keeps, `warp` how
+    many neighbours access memory together.
     """
 
     threads: int = 1024
     block: int = 256
     shared: int = 48 * 1024
+    registers: int = 128
     warp: int = 32

@@ -26,8 +26,8 @@ Score = tuple[int, int, int, int, int]
 
 
 def score(schedule: Schedule) -> Score:
-    """Return: statements on a grid, copies in shared memory, dimensions of grids, loops around
-    kernels and wavefronts (the fewer the better)."""
+    """Return: statements on a grid, wavefronts and loops around kernels (the fewer the better),
+    copies in shared memory, dimensions of grids."""
     on_grid = dimensions = around = 0
     own = {s.name for s in schedule.scop.statements if s.origin is None or s.origin.statement}
     for path, domain in leaves(schedule.tree, schedule.scop.domain):
@@ -39,7 +39,13 @@ def score(schedule: Schedule) -> Score:
             around += count * first
     packs = sum(isinstance(step, Pack) for step in schedule.trace)
     skews = sum(isinstance(step, Skew) for step in schedule.trace)
-    return on_grid, packs, dimensions, -around, -skews
+    return on_grid, -skews, -around, packs, dimensions
+
+
+def is_best(schedule: Schedule, found: Score) -> bool:
+    """Tell whether no other mapping would have more statements on a grid, or fewer kernels."""
+    own = sum(s.origin is None or bool(s.origin.statement) for s in schedule.scop.statements)
+    return found[:3] == (own, 0, 0)
 
 
 def leaves(

@@ -1,0 +1,57 @@
+"""Deal: split one loop into hands of every so many iterations, as cards are dealt, in place.
+
+In: a loop and the number of hands.  Out: the band with a loop over hands outside the loop over
+rounds; the judge decides, since the order changes.
+Refuses: a number under 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyopt.ir.scop import Scop
+from polyopt.schedule.sizes import Size
+from polyopt.schedule.tree import Band, BandMember, Tree, replace_band
+from polyopt.transforms.reference import loop
+from polyopt.transforms.tile import tile_index, tile_sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Deal:
+    """Give iteration `i` to hand `i_lane`, `i` modulo `size`; `i_tile` counts the rounds inside.
+
+    Neighbouring iterations are in neighbouring hands: threads that have a hand each walk memory
+    side by side.  The band keeps its label; loops behind move up by one place.
+
+    >>> from polyopt.schedule.demo import demo
+    >>> print(demo().apply(Deal("j", 8)))
+    for i = i:  [L0[0]]  # carries no dependence, permutable band
+      for j_lane = j mod 8:  [L0[1]]  # carries no dependence
+        for j_tile = floor(j/8):  [L0[2]]  # carries no dependence
+          S0: A1[i, j] = A0[i, j]
+    """
+
+    loop: str
+    size: Size
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the tree with the loop split; raises `ScheduleError` PO0301 to PO0303."""
+        ref = loop(tree, self.loop, str(self))
+        (size,) = tile_sizes((self.size,), str(self))
+        assert ref.position is not None
+        position = ref.position
+
+        def change(band: Band) -> Tree:
+            old = band.members[position]
+            rounds = tile_index(old.schedule, size)
+            hands = old.schedule.sub(rounds.scale_val(isl.Val(size)))
+            split = (BandMember(hands, f"{old.name}_lane"), BandMember(rounds, f"{old.name}_tile"))
+            members = (*band.members[:position], *split, *band.members[position + 1 :])
+            return replace(band, members=members)
+
+        return replace_band(tree, ref.label, change)
+
+    def __str__(self) -> str:
+        return f"deal({self.loop}, {self.size})"
