@@ -18,7 +18,13 @@ from polyopt.errors import PolyoptError, ToolchainError
 from polyopt.runtime.device.faults import compile_failure
 from polyopt.runtime.device.provider import Log, no_log
 from polyopt.runtime.store import Store, digest
-from polyopt.runtime.toolchain import Compiler, Family, environment, find_compiler
+from polyopt.runtime.toolchain import (
+    Compiler,
+    Family,
+    environment,
+    find_compiler,
+    processor_features,
+)
 
 NATIVE = Path(__file__).with_name("native")
 
@@ -104,7 +110,8 @@ def build(
     sources = {path.name: path.read_bytes() for path in _native()}
     native = digest(b"\0".join(name.encode() + b"\0" + sources[name] for name in sorted(sources)))
     whole = _whole(text, entries)
-    facts = ["emulated", 1, compiler.identity, native, checks, digest(whole.encode())]
+    machine = [*compiler.machine, *processor_features()]
+    facts = ["emulated", 1, compiler.identity, machine, native, checks, digest(whole.encode())]
     key = json.dumps(facts)
     entry = store.read(_KIND, key)
     if entry is not None:
@@ -141,7 +148,7 @@ def _whole(text: str, entries: Sequence[str]) -> str:
 
 def _compile(compiler: Compiler, work: Path, text: str, whole: str, checks: bool) -> str:
     (work / "kernel.cu").write_text(whole, encoding="utf-8")
-    flags = (*_TEXT_FLAGS, *(_CHECKED if checks else _UNCHECKED))
+    flags = (*_TEXT_FLAGS, *compiler.machine, *(_CHECKED if checks else _UNCHECKED))
     header = ("-I", str(NATIVE / "include"), "-include", "po_cuda.h")
     files = ("-c", "kernel.cu", "-o", "kernel.o")
     status, said = _call((*compiler.command, *flags, *header, *files), work)

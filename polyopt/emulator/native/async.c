@@ -39,6 +39,19 @@ static void watch(const Copy *copy)
     memset((void *)copy->to, 0xff, copy->size);
 }
 
+static void land(Copy copy)
+{
+    if (pe_run.checks) {
+        pe_mark_copy(copy.to, copy.size, false);
+        if (copy.taken)
+            pe_touch(copy.from, copy.taken, READ, copy.site);
+        pe_touch(copy.to, copy.size, WRITE, copy.site);
+    }
+    memcpy((void *)copy.to, (const void *)copy.from, copy.taken);
+    memset((char *)copy.to + copy.taken, 0, copy.size - copy.taken);
+}
+
+/* Begin a copy; without checks, do it at once. */
 void pe_copy(void *to, const void *from, unsigned size, unsigned taken, int line)
 {
     Thread *thread = pe_now;
@@ -50,8 +63,11 @@ void pe_copy(void *to, const void *from, unsigned size, unsigned taken, int line
         .site = pe_site_of_line(line),
         .group = thread->group,
     };
-    if (pe_run.checks)
-        watch(&copy);
+    if (!pe_run.checks) {
+        land(copy);
+        return;
+    }
+    watch(&copy);
     if (thread->copies_made == thread->copies_room) {
         uint32_t room = thread->copies_room ? 2 * thread->copies_room : 16;
         Copy *larger = realloc(thread->copies, room * sizeof copy);
@@ -66,18 +82,6 @@ void pe_copy(void *to, const void *from, unsigned size, unsigned taken, int line
 void pe_copy_commit(void)
 {
     pe_now->group++;
-}
-
-static void land(Copy copy)
-{
-    if (pe_run.checks) {
-        pe_mark_copy(copy.to, copy.size, false);
-        if (copy.taken)
-            pe_touch(copy.from, copy.taken, READ, copy.site);
-        pe_touch(copy.to, copy.size, WRITE, copy.site);
-    }
-    memcpy((void *)copy.to, (const void *)copy.from, copy.taken);
-    memset((char *)copy.to + copy.taken, 0, copy.size - copy.taken);
 }
 
 /* Wait for all groups but the latest `open`. */

@@ -67,7 +67,8 @@ void pe_atomic(void *address, unsigned size, int line)
 {
     if (pe_run.checks && pe_now)
         pe_touch((uintptr_t)address, size, ATOMIC, pe_site_of_line(line));
-    pe_fences_atomic((uintptr_t)address);
+    if (pe_run.checks)
+        pe_fences_atomic((uintptr_t)address);
 }
 
 /* An access by a function of the header, in line `line`. */

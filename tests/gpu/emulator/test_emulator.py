@@ -9,6 +9,7 @@ from polyopt.emulator import DeviceFault, EmulatedProvider, FindingKind, Order, 
 from polyopt.emulator.build import find_gcc
 from polyopt.errors import PolyoptError
 from polyopt.runtime.store import Store
+from tests.gpu.emulator.planted import HELPER, HELPERS
 
 pytestmark = pytest.mark.toolchain
 
@@ -78,3 +79,16 @@ def test_a_tile_that_is_not_whole_is_found(device: EmulatedProvider) -> None:
 def test_gcc_is_needed() -> None:
     with pytest.raises(PolyoptError, match="PO0520"):
         find_gcc(Store(None), "no-such-compiler")
+
+
+@pytest.mark.parametrize(
+    "name, kind", [("endless", FindingKind.ENDLESS), ("too_deep", FindingKind.CRASH)]
+)
+def test_without_checks_the_process_survives(name: str, kind: FindingKind) -> None:
+    device = EmulatedProvider(Rules(checks=False, seconds=0.1))
+    planted = next(fault for fault in HELPER.faults if fault.name == name)
+    module = device.compile(HELPERS + HELPER.text("k", planted), ["k"])
+    buffer = device.alloc(4096)
+    with pytest.raises(DeviceFault) as caught:
+        device.launch(module, "k", (1, 1, 1), (64, 1, 1), [buffer] * 3 + [np.int64(128)])
+    assert caught.value.findings[0].kind is kind
