@@ -106,7 +106,7 @@ def _at_home(loops: tuple[For, ...], array: Array) -> Body | None:
     if LoopKind.BLOCK in kinds:
         grid = loops[kinds.index(LoopKind.BLOCK)]
         body = _declare(home, array, Space.SHARED)
-        return None if body is None or _shared(grid.body) + _shared(body) > MAX_SHARED else body
+        return None if body is None or _shared(grid.body) + _shared(body[:1]) > MAX_SHARED else body
     if _has_kernels(home.body):
         return None
     return _declare(home, array, Space.LOCAL)
