@@ -4,13 +4,17 @@ VENV   ?= .venv
 CC     ?= cc
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test lint format bench venv clean need-venv need-cc
+# a Python that has polyopt, and the libraries to compare with, for `make gpu`
+GPU_PYTHON ?=
+
+.PHONY: help demo test lint format bench gpu venv clean need-venv need-cc
 
 help:
 	@echo "make demo    compile gemm and jacobi-2d at LARGE, check against NumPy, print times"
 	@echo "make test    run the whole test suite"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   the comparison harness over workloads/"
+	@echo "make gpu     checks and measurements on a GPU, within ten minutes; without one, the rest"
 	@echo "make venv    $(VENV) with the development tools"
 	@echo "make clean   remove $(VENV) and caches of the tools"
 
@@ -29,6 +33,9 @@ format: $(VENV)/.dev
 
 bench: need-cc $(VENV)/.run
 	$(BIN)/python -m bench $(BENCH_ARGS)
+
+gpu: need-cc $(if $(GPU_PYTHON),,$(VENV)/.run)
+	$(or $(GPU_PYTHON),$(BIN)/python) -m bench.gpu $(GPU_ARGS)
 
 venv: $(VENV)/.dev
 
