@@ -17,6 +17,7 @@ from polyopt.emit.blocks import Branch, Nest, words
 from polyopt.emit.compound import in_place
 from polyopt.emit.gpu.dealing import Value, dealt_nest, iterator_value
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Place
+from polyopt.emit.gpu.limits import all_of, tests_below
 from polyopt.emit.gpu.nests import Unbounded, spans, thread_nest
 from polyopt.emit.gpu.own import Own
 from polyopt.emit.localize import zero
@@ -61,6 +62,8 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.types import DType
 
+FEW = 8
+"""Iterations of a thread's loop that is always unrolled."""
 MOST_UNROLLED = 64
 """Iterations of a loop that is unrolled for the sake of registers."""
 
@@ -158,10 +161,10 @@ class KernelEmitter:
         text = dialect.barrier(node.scope, orders_arrays=self.orders_arrays)
         if not node.note:
             return [cgen.Line(text)]
-        note = f"/* {node.note} */"
-        if len(text) + len(note) + 20 <= WIDTH:
-            return [cgen.Line(f"{text}  {note}")]
-        return [cgen.Line(note), cgen.Line(text)]
+        if len(text) + len(node.note) + 28 <= WIDTH:
+            return [cgen.Line(f"{text}  /* {node.note} */")]
+        notes = [cgen.Line(f"/* {note} */") for note in node.note.split("; ")]
+        return [*notes, cgen.Line(text)]
 
     def with_array(self, node: DeclareArray) -> tuple[KernelEmitter, list[cgen.Generable]]:
         """Return the emitter of what follows, and the declaration if it stands here."""
@@ -199,10 +202,7 @@ class KernelEmitter:
     ) -> list[cgen.Generable]:
         """Return `lines` under conditions, after those iterators that are used there."""
         if guards:
-            condition = guards[0]
-            for guard in guards[1:]:
-                condition = Binary(BinaryOp.AND, condition, guard, DType.BOOL)
-            lines = [Branch(self.printer.text(condition), lines, [])]
+            lines = [Branch(self.printer.text(all_of(tuple(guards))), lines, [])]
         used = set(words(lines))
         declared: list[tuple[bool, str]] = []
         for value in reversed(values):
@@ -233,7 +233,8 @@ class KernelEmitter:
         unrolls = trips is not None and self._needs_unrolling(loop, trips)
         if unrolls and trips is not None:
             return self._counted_loop(loop, trips)
-        if self._is_narrow(loop) or trips is None or loop.step != 1:
+        is_one = len(operands(loop.upper, BinaryOp.MIN)) == 1 and isinstance(loop.lower, Const)
+        if trips is None or loop.step != 1 or is_one:
             return self._plain_loop(loop)
         return self._short_loop(loop, trips)
 
@@ -257,9 +258,11 @@ class KernelEmitter:
         offsets = {name: e for name, e in printer.offsets.items() if name != loop.iter}
         name = self._name(loop.iter)
         step = f"{name}++" if loop.step == 1 else f"{name} += {loop.step}"
-        head = f"for ({kind} {name} = {self._text(loop.lower)}; "
-        head += f"{name} < {self.printer.text(loop.upper, 9)}; {step})"
         inner = replace(self, printer=replace(printer, offsets=offsets))
+        tests = tests_below(Iter(loop.iter), loop.upper)
+        head = f"for ({kind} {name} = {self._text(loop.lower)}; "
+        head += f"{inner._text(all_of(tests))}; {step})"
+        inner = replace(inner, printer=inner.printer.knowing(tests))
         return [*self._asked(loop), Nest(head, inner.body(loop.body))]
 
     def _asked(self, loop: For) -> list[cgen.Generable]:
@@ -291,7 +294,8 @@ class KernelEmitter:
                 gap = normalize(sub(limit, loop.lower))
                 least = Binary(BinaryOp.MIN, least, gap, DType.INT64)
             end = self.own.local(f"{count}_end", self.scope)
-            known = all(self.printer.ranges.is_less(loop.lower, limit) for limit in ends)
+            gaps = [self.printer.counted(sub(limit, loop.lower)) for limit in ends]
+            known = all(map(self.printer.is_positive, gaps))
             kind = "int" if known else self.own.dialect.index
             text = f"(int){self._text(least)}" if known else self._text(least)
             lines.append(cgen.Line(f"const {kind} {end} = {text};"))
@@ -304,13 +308,15 @@ class KernelEmitter:
 
     def _count(self, loop: For) -> str:
         name = self._name(loop.iter)
+        if loop.lower == integer(0) and loop.step == 1:
+            return name
         return self.own.local(name * 2 if len(name) == 1 else f"{name}_in", self.scope)
 
     def _needs_unrolling(self, loop: For, trips: int) -> bool:
         """Tell whether registers are subscripted by the iterator, or it is asked for."""
         if trips > MOST_UNROLLED:
             return False
-        if loop.kind is LoopKind.UNROLL:
+        if loop.kind is LoopKind.UNROLL or (self.in_thread and trips <= FEW and self.threads > 1):
             return True
         spaces = {n: p.space for n, p in self.printer.places.items() if p.space is not None}
         spaces |= {n.array.name: n.space for n in nodes(loop.body) if isinstance(n, DeclareArray)}

@@ -11,6 +11,7 @@ from math import prod
 
 from polyopt.emit.gpu.deal import Deal, deal
 from polyopt.emit.gpu.expressions import KernelPrinter
+from polyopt.emit.gpu.limits import tests_below
 from polyopt.emit.gpu.nests import ThreadNest
 from polyopt.emit.gpu.own import Own
 from polyopt.ir.expr import (
@@ -146,9 +147,9 @@ def iterator_value(
     counted = printer.counted(value)
     tests: list[Expr] = []
     for limit in operands(loop.upper, BinaryOp.MIN):
-        gap = printer.ranges.least(normalize(sub(printer.counted(limit), counted)))
-        if gap is None or gap <= 0:
-            tests.append(Compare(CompareOp.LT, Iter(loop.iter), limit))
+        gap = normalize(sub(printer.counted(limit), counted))
+        if not printer.is_positive(gap):
+            tests += tests_below(Iter(loop.iter), limit)
     ranges = printer.ranges.inside(loop)
     is_int = printer.is_int(counted)
     if is_int:
@@ -156,7 +157,7 @@ def iterator_value(
         is_int = least is not None and most is not None
         ranges = replace(ranges, lower={**ranges.lower}, upper={**ranges.upper})
     offsets = {**printer.offsets, loop.iter: counted}
-    inner = replace(printer, ranges=ranges, offsets=offsets)
+    inner = replace(printer, ranges=ranges, offsets=offsets).knowing(tests)
     if is_int and least is not None and most is not None:
         inner = inner.with_int(loop.iter, least, most)
     if isinstance(counted, Iter) and is_int:

@@ -6,27 +6,32 @@ Out: text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from polyopt.emit.cexpr import ATOM, UNARY, ExprPrinter
+from polyopt.emit.cexpr import ATOM, BIT_AND, SHIFT, UNARY, ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.ir.array import Array
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
+    Compare,
+    CompareOp,
     Const,
     Expr,
     Iter,
     Load,
     Select,
+    Symbol,
     Unary,
     UnaryOp,
     add,
     integer,
     mul,
     normalize,
+    sub,
     substitute,
+    walk,
 )
 from polyopt.ir.loops import Space
 from polyopt.ir.types import DType
@@ -43,6 +48,7 @@ _NARROW = {
     BinaryOp.MOD: HelperKind.MOD,
 }
 _CHOICES = (BinaryOp.MIN, BinaryOp.MAX)
+_ROUNDED = (BinaryOp.FLOORDIV, BinaryOp.MOD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +71,46 @@ class Place:
                 total = add(total, mul(subscript, stride))
             return total
         for subscript, extent in zip(index, self.array.shape, strict=True):
-            total = add(_times(total, extent), subscript)
+            total = _plus(_times(total, extent), subscript)
         return total
+
+
+def _plus(total: Expr, part: Expr) -> Expr:
+    """Return a sum without parentheses."""
+    match part:
+        case Binary(op=BinaryOp.ADD):
+            return _plus(_plus(total, part.left), part.right)
+        case Binary(op=BinaryOp.SUB):
+            return sub(_plus(total, part.left), part.right)
+        case _:
+            return add(total, part)
 
 
 def _times(total: Expr, extent: Expr) -> Expr:
     return total if total == integer(0) else mul(total, extent)
 
 
+def _is_fixed(test: Expr) -> bool:
+    """Tell whether a condition stays as it is: nothing it reads is stored to."""
+    return not any(isinstance(part, Load | Symbol) for part in walk(test))
+
+
+def _is_power(by: complex) -> bool:
+    return isinstance(by, int) and by > 0 and by & (by - 1) == 0
+
+
 @dataclass(frozen=True, slots=True)
 class KernelPrinter(ExprPrinter):
     """Prints expressions of a kernel; `ints` names the iterators that are `int` in the text.
 
-    `offsets` gives others as what they are counted from, and a sum of such iterators.
+    `offsets` gives others as what they are counted from, and a sum of such iterators.  `facts` are
+    known to be positive.
     """
 
     places: Mapping[str, Place] = field(default_factory=dict)
     ints: frozenset[str] = frozenset()
     offsets: Mapping[str, Expr] = field(default_factory=dict)
+    facts: tuple[Expr, ...] = ()
 
     def element(self, array: str, index: tuple[Expr, ...]) -> str:
         """Return the text of one array element."""
@@ -108,6 +136,22 @@ class KernelPrinter(ExprPrinter):
             upper={**self.ranges.upper, name: most},
         )
         return replace(self, ranges=ranges, ints=self.ints | {name})
+
+    def knowing(self, tests: Iterable[Expr]) -> KernelPrinter:
+        """Return the printer where comparisons hold."""
+        found = [
+            normalize(sub(test.right, test.left))
+            for test in tests
+            if isinstance(test, Compare) and test.op is CompareOp.LT and _is_fixed(test)
+        ]
+        return replace(self, facts=(*self.facts, *found))
+
+    def is_positive(self, expr: Expr) -> bool:
+        """Tell whether `expr` is known to be at least 1."""
+        least = self.ranges.least(expr)
+        if least is not None and least > 0:
+            return True
+        return any(self.ranges.is_nonnegative(normalize(sub(expr, fact))) for fact in self.facts)
 
     def fits(self, expr: Expr) -> bool:
         """Tell whether every value of `expr` is known to fit an `int`."""
@@ -148,10 +192,24 @@ class KernelPrinter(ExprPrinter):
             short = self.counted(expr)
             if short != expr and self.is_int(short):
                 return self._print(short)
-        elif expr.op in _NARROW and (expr.op in _CHOICES or self._needs_helper(expr)):
+        by = expr.right.value if isinstance(expr.right, Const) else 0
+        if expr.op in _ROUNDED and self._needs_helper(expr) and _is_power(by):
+            return self._by_power(expr, int(by.real))
+        if (
+            self.is_int(expr)
+            and expr.op in _NARROW
+            and (expr.op in _CHOICES or self._needs_helper(expr))
+        ):
             name = self.helper(Helper(_NARROW[expr.op], DType.INT32))
             return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
         return ExprPrinter._print(self, expr)
+
+    def _by_power(self, expr: Binary, by: int) -> tuple[str, int]:
+        """Print a floor division by a power of two, or its rest: a shift, the low bits."""
+        left = self.text(expr.left, UNARY)
+        if expr.op is BinaryOp.MOD:
+            return f"{left} & {by - 1}", BIT_AND
+        return f"{left} >> {by.bit_length() - 1}", SHIFT
 
     def _wide_left(self, expr: Binary, level: int) -> str:
         """Print the left operand, widened where the text would compute in `int` and overflow."""

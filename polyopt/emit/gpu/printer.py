@@ -18,6 +18,7 @@ from polyopt.emit.gpu.body import KernelEmitter
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter
 from polyopt.emit.gpu.frame import KernelFrame, make_frame
+from polyopt.emit.gpu.limits import all_of, tests_below
 from polyopt.emit.gpu.own import Own
 from polyopt.emit.helpers import Helper, definition
 from polyopt.emit.nodes import nested
@@ -144,14 +145,15 @@ def _kernel(
         kind = "int" if is_int else dialect.index
         block = f"({kind}){dialect.blocks[axis]}"
         first = _text_of_block(loop, block, printer)
+        tests = tests_below(Iter(loop.iter), loop.upper)
         if is_strided:
             count = f"({kind}){dialect.block_counts[axis]}"
             step = count if loop.step == 1 else f"{loop.step} * {count}"
-            last = printer.text(loop.upper, 9)
-            strided.insert(0, f"for ({kind} {name} = {first}; {name} < {last}; {name} += {step})")
+            test = printer.text(all_of(tests))
+            strided.insert(0, f"for ({kind} {name} = {first}; {test}; {name} += {step})")
         else:
             plain.insert(0, (kind, f"const {kind} {name} = {first};"))
-        printer = replace(printer, ranges=printer.ranges.inside(loop))
+        printer = replace(printer, ranges=printer.ranges.inside(loop)).knowing(tests)
         if is_int:
             printer = replace(printer, ints=printer.ints | {loop.iter})
     emitter = KernelEmitter(printer, own, kernel.threads, kernel.threads == 1, _orders(kernel))

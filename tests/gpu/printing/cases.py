@@ -20,38 +20,38 @@ class Case:
 
 MATMUL = """
 with kernel(64):
-    for i0 in block(0, N, 32):
-        for j0 in block(0, M, 32):
-            acc: register[f32, 64, 4, 4]
-            for ti in thread(i0, i0 + 32, 4):
-                for tj in thread(j0, j0 + 32, 4):
-                    for i in range(ti, ti + 4):
-                        for j in range(tj, tj + 4):
-                            acc[(ti - i0) // 4 * 8 + (tj - j0) // 4, i - ti, j - tj] = 0.0
-            As: shared[f32, 32, 17]
-            Bs: shared[f32, 16, 32]
-            for k0 in range(0, K, 16):
-                for i in thread(i0, i0 + 32):
-                    for k in thread(k0, k0 + 16):
+    for i0 in block(0, N, 16):
+        for j0 in block(0, M, 16):
+            acc: register[f32, 64, 2, 2]
+            for ti in thread(i0, i0 + 16, 2):
+                for tj in thread(j0, j0 + 16, 2):
+                    for i in range(ti, ti + 2):
+                        for j in range(tj, tj + 2):
+                            acc[(ti - i0) // 2 * 8 + (tj - j0) // 2, i - ti, j - tj] = 0.0
+            As: shared[f32, 16, 9]
+            Bs: shared[f32, 8, 16]
+            for k0 in range(0, K, 8):
+                for i in thread(i0, i0 + 16):
+                    for k in thread(k0, k0 + 8):
                         if i < N and k < K:
                             As[i - i0, k - k0] = A[i, k]
-                for k in thread(k0, min(k0 + 16, K)):
-                    for j in thread(j0, min(j0 + 32, M)):
+                for k in thread(k0, min(k0 + 8, K)):
+                    for j in thread(j0, min(j0 + 16, M)):
                         Bs[k - k0, j - j0] = B[k, j]
                 barrier("As, Bs: written above, read below")
-                for ti in thread(i0, i0 + 32, 4):
-                    for tj in thread(j0, j0 + 32, 4):
-                        for k in range(k0, min(k0 + 16, K)):
-                            for i in range(ti, min(ti + 4, N)):
-                                for j in range(tj, min(tj + 4, M)):
-                                    acc[(ti - i0) // 4 * 8 + (tj - j0) // 4, i - ti, j - tj] += \
+                for ti in thread(i0, i0 + 16, 2):
+                    for tj in thread(j0, j0 + 16, 2):
+                        for k in range(k0, min(k0 + 8, K)):
+                            for i in range(ti, min(ti + 2, N)):
+                                for j in range(tj, min(tj + 2, M)):
+                                    acc[(ti - i0) // 2 * 8 + (tj - j0) // 2, i - ti, j - tj] += \
 As[i - i0, k - k0] * Bs[k - k0, j - j0]
                 barrier("As, Bs: read above, written below")
-            for ti in thread(i0, i0 + 32, 4):
-                for tj in thread(j0, j0 + 32, 4):
-                    for i in range(ti, min(ti + 4, N)):
-                        for j in range(tj, min(tj + 4, M)):
-                            C[i, j] = acc[(ti - i0) // 4 * 8 + (tj - j0) // 4, i - ti, j - tj]
+            for ti in thread(i0, i0 + 16, 2):
+                for tj in thread(j0, j0 + 16, 2):
+                    for i in range(ti, min(ti + 2, N)):
+                        for j in range(tj, min(tj + 2, M)):
+                            C[i, j] = acc[(ti - i0) // 2 * 8 + (tj - j0) // 2, i - ti, j - tj]
 """
 STENCIL = """
 for step in range(0, T):
@@ -205,7 +205,7 @@ with kernel(32):
 CASES = {
     "matmul": Case(
         function(MATMUL, A="f32[N, K]", B="f32[K, M]", C="f32[N, M]", N="size", M="size", K="size"),
-        {"N": 45, "M": 70, "K": 37},
+        {"N": 21, "M": 38, "K": 19},
     ),
     "stencil": Case(
         function(STENCIL, u="f64[N, M]", v="f64[N, M]", N="size", M="size", T="size"),

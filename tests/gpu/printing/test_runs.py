@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from polyopt.emit.cuda import emit_cuda
 from polyopt.emit.opencl import emit_opencl
+from polyopt.emulator import EmulatedProvider, Rules
 from polyopt.errors import KernelFault
 from polyopt.ir.array import Role
 from polyopt.ir.expr import evaluate
@@ -79,3 +81,9 @@ def check(name: str, device: Provider, source: DeviceSource) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_opencl(name: str) -> None:
     check(name, opencl_or_skip(), emit_opencl(CASES[name].fn))
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("name", CASES)
+def test_emulated_cuda(name: str) -> None:
+    check(name, EmulatedProvider(Rules(seed=3)), emit_cuda(CASES[name].fn))

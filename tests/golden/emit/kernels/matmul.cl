@@ -4,59 +4,56 @@
 
 #pragma OPENCL FP_CONTRACT OFF
 
-static inline long po_min(long a, long b)
-{
-    return a < b ? a : b;
-}
-
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void demo_0(__global const float *restrict A, __global const float *restrict B,
     __global float *restrict C, long N, long M, long K)
 {
-    __local float As[32][17];
-    __local float Bs[16][32];
+    __local float As[16][9];
+    __local float Bs[8][16];
     const int t = (int)get_local_id(0);
     const int ty = t / 8, tx = t % 8;
     const int ty16 = t / 16, tx16 = t % 16;
-    const int ty32 = t / 32, tx32 = t % 32;
-    const long i0 = 32 * (long)get_group_id(1);
-    const long j0 = 32 * (long)get_group_id(0);
-    float acc[4][4];
+    const long i0 = 16 * (long)get_group_id(1);
+    const long j0 = 16 * (long)get_group_id(0);
+    float acc[2][2];
     #pragma unroll
-    for (int ii = 0; ii < 4; ii++) {
+    for (int ii = 0; ii < 2; ii++) {
         #pragma unroll
-        for (int jj = 0; jj < 4; jj++) {
+        for (int jj = 0; jj < 2; jj++) {
             acc[ii][jj] = 0.0f;
         }
     }
-    for (long k0 = 0; k0 < K; k0 += 16) {
+    for (long k0 = 0; k0 < K; k0 += 8) {
         #pragma unroll
-        for (int r = 0; r < 32; r += 4) {
-            const long i = i0 + ty16 + r, k = k0 + tx16;
+        for (int r = 0; r < 16; r += 8) {
+            const long i = i0 + ty + r, k = k0 + tx;
             if (i < N && k < K) {
-                As[ty16 + r][tx16] = A[i * K + k];
+                As[ty + r][tx] = A[i * K + k];
             }
         }
         #pragma unroll
-        for (int r = 0; r < 16; r += 2) {
-            const long k = k0 + ty32 + r, j = j0 + tx32;
+        for (int r = 0; r < 8; r += 4) {
+            const long k = k0 + ty16 + r, j = j0 + tx16;
             if (k < K && j < M) {
-                Bs[ty32 + r][tx32] = B[k * M + j];
+                Bs[ty16 + r][tx16] = B[k * M + j];
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);  /* As, Bs: written above, read below */
-        const long ti = i0 + 4 * ty, tj = j0 + 4 * tx;
-        const int kk_end = (int)po_min(16, K - k0);
-        for (int kk = 0; kk < kk_end; kk++) {
-            #pragma unroll
-            for (int ii = 0; ii < 4; ii++) {
-                const long i = ti + ii;
-                if (i < N) {
-                    #pragma unroll
-                    for (int jj = 0; jj < 4; jj++) {
-                        const long j = tj + jj;
-                        if (j < M) {
-                            acc[ii][jj] += As[4 * ty + ii][kk] * Bs[kk][4 * tx + jj];
+        const long ti = i0 + 2 * ty, tj = j0 + 2 * tx;
+        #pragma unroll
+        for (int kk = 0; kk < 8; kk++) {
+            const long k = k0 + kk;
+            if (k < K) {
+                #pragma unroll
+                for (int ii = 0; ii < 2; ii++) {
+                    const long i = ti + ii;
+                    if (i < N) {
+                        #pragma unroll
+                        for (int jj = 0; jj < 2; jj++) {
+                            const long j = tj + jj;
+                            if (j < M) {
+                                acc[ii][jj] += As[2 * ty + ii][kk] * Bs[kk][2 * tx + jj];
+                            }
                         }
                     }
                 }
@@ -64,13 +61,13 @@ void demo_0(__global const float *restrict A, __global const float *restrict B,
         }
         barrier(CLK_LOCAL_MEM_FENCE);  /* As, Bs: read above, written below */
     }
-    const long ti = i0 + 4 * ty, tj = j0 + 4 * tx;
+    const long ti = i0 + 2 * ty, tj = j0 + 2 * tx;
     #pragma unroll
-    for (int ii = 0; ii < 4; ii++) {
+    for (int ii = 0; ii < 2; ii++) {
         const long i = ti + ii;
         if (i < N) {
             #pragma unroll
-            for (int jj = 0; jj < 4; jj++) {
+            for (int jj = 0; jj < 2; jj++) {
                 const long j = tj + jj;
                 if (j < M) {
                     C[i * M + j] = acc[ii][jj];

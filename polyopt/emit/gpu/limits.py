@@ -1,0 +1,55 @@
+"""Is an iterator below its limit?
+
+In: a value and its limit, INT64.  Out: comparisons without floor division where they can do so:
+`i < (n - 1) // 8 + 1` is `8 * i < n`.
+"""
+
+from __future__ import annotations
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Linear,
+    from_linear,
+    integer,
+    linear,
+    mul,
+    normalize,
+    operands,
+    sub,
+)
+from polyopt.ir.types import DType
+
+
+def tests_below(value: Expr, limit: Expr) -> tuple[Expr, ...]:
+    """Return the comparisons that say together that `value` is less than `limit`."""
+    return tuple(_test(value, part) for part in operands(limit, BinaryOp.MIN))
+
+
+def all_of(tests: tuple[Expr, ...]) -> Expr:
+    """Return one condition."""
+    result = tests[0]
+    for test in tests[1:]:
+        result = Binary(BinaryOp.AND, result, test, DType.BOOL)
+    return result
+
+
+def _test(value: Expr, limit: Expr) -> Expr:
+    total = linear(limit)
+    for atom, factor in total.terms:
+        match atom:
+            case Binary(op=BinaryOp.FLOORDIV, right=Const(value=int(by))) if by > 0 and factor == 1:
+                rest = from_linear(
+                    Linear(total.constant - 1, tuple(t for t in total.terms if t[0] != atom))
+                )
+                scaled = linear(mul(integer(by), sub(value, rest)))
+                left = from_linear(Linear(0, scaled.terms))
+                right = normalize(sub(atom.left, integer(scaled.constant - 1)))
+                return Compare(CompareOp.LT, left, right)
+            case _:
+                pass
+    return Compare(CompareOp.LT, value, limit)
