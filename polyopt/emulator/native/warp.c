@@ -137,12 +137,3 @@ unsigned pe_warp_present(void)
 {
     return pe_now->warp.present;
 }
-
-unsigned pe_live_lanes(void)
-{
-    uint32_t live = lanes_of(pe_now);
-    for (uint32_t lane = 0; lane < LANES; lane++)
-        if (live >> lane & 1 && lane_of(pe_now, lane)->state == ENDED)
-            live &= ~(1u << lane);
-    return live;
-}

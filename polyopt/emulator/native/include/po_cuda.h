@@ -48,7 +48,6 @@ void pe_plain(const void *address, unsigned size, int writes, int line);
 void pe_warp(int kind, unsigned mask, const void *given, unsigned size, void *all, int line);
 void pe_warp_source(unsigned mask, unsigned from, int line);
 unsigned pe_warp_present();
-unsigned pe_live_lanes();
 void pe_copy(void *to, const void *from, unsigned size, unsigned taken, int line);
 void pe_copy_commit();
 void pe_copy_wait(unsigned open);

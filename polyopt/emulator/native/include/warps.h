@@ -12,7 +12,8 @@ PE_OWN void __syncwarp(unsigned mask = 0xffffffffu, PE_LINE)
     pe_warp(PE_WARP_SYNC, mask, 0, 0, 0, line);
 }
 
-PE_OWN unsigned __activemask() { return pe_live_lanes(); }
+/* Which lanes run together is left open: here, each for itself. */
+PE_OWN unsigned __activemask() { return 1u << pe_linear_thread() % 32; }
 
 /* Lane `from` of the whole warp; `stays`: the source lies outside the segment. */
 template <class T> PE_OWN T pe_shuffle(unsigned mask, T value, int from, bool stays, int line)
