@@ -28,8 +28,9 @@ _NO_STREAM = -1  # DLPack's word for a taker that does not want to wait
 class DeviceArray:
     """An array in a device's memory; `strides` are in bytes, `owner` keeps the memory.
 
-    `stream` is where the memory is written, as a number, where its giver said so; `lead` has
-    another stream wait for that.
+    `kept` is memory that has no address for other libraries; `pointer` only tells such arrays
+    apart.  `stream` is where the memory is written, as a number, where its giver said so; `lead`
+    has another stream wait for that.
     """
 
     pointer: int
@@ -42,6 +43,7 @@ class DeviceArray:
     stream: int | None = None
     fetch: Callable[[AnyArray], None] | None = None
     lead: Callable[[int], None] | None = None
+    kept: Buffer | None = None
 
     @property
     def nbytes(self) -> int:
@@ -62,10 +64,12 @@ class DeviceArray:
     @property
     def buffer(self) -> Buffer:
         """The memory, to pass to kernels."""
-        return Buffer(self.pointer, self.nbytes, self.owner)
+        return self.kept or Buffer(self.pointer, self.nbytes, self.owner)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
+        if self.kept is not None:
+            raise AttributeError("this memory is not a CUDA device's")
         return {
             "shape": self.shape,
             "typestr": self.dtype.numpy.str,
@@ -76,9 +80,12 @@ class DeviceArray:
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
+        if self.kept is not None:
+            raise BufferError("this memory is not a CUDA device's: take `.numpy()`")
         return CUDA, self.device
 
     def __dlpack__(self, *, stream: int | None = None, **_: object) -> object:
+        self.__dlpack_device__()
         if self.lead is not None and stream != _NO_STREAM:
             self.lead(stream or _LEGACY_STREAM)
         return give(
@@ -188,8 +195,9 @@ def new_array(
     provider: Provider, buffer: Buffer, shape: tuple[int, ...], dtype: DType, device: int = 0
 ) -> DeviceArray:
     """Return `buffer` as an array that frees it when nobody has it any more."""
+    has_address = isinstance(buffer.handle, int)
     return DeviceArray(
-        int(buffer.handle),
+        buffer.handle if has_address else _PLACES.take(buffer.nbytes),
         shape,
         dense_strides(shape, dtype),
         dtype,
@@ -199,7 +207,23 @@ def new_array(
         stream=provider.stream if isinstance(provider, Streamed) else None,
         fetch=lambda array: provider.download(buffer, array),
         lead=provider.lead if isinstance(provider, Streamed) else None,
+        kept=None if has_address else buffer,
     )
+
+
+@dataclass(slots=True)
+class _Places:
+    """Numbers in place of addresses, far from those of the host."""
+
+    next: int = 1 << 62
+
+    def take(self, nbytes: int) -> int:
+        """Return a place with room for `nbytes` that was not given before."""
+        place, self.next = self.next, self.next + (nbytes | 0xFFFF) + 1
+        return place
+
+
+_PLACES = _Places()
 
 
 class _Freed:
