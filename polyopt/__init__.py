@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _HOMES = {
-    "polyopt.api": ("CompiledKernel", "Kernel", "kernel", "load_schedule"),
-    "polyopt.targets": ("FpMode", "Machine", "Options", "detect_machine"),
+    "polyopt.api": ("CompiledKernel", "Kernel", "kernel", "load_schedule", "to_device"),
+    "polyopt.targets": ("FpMode", "Machine", "Options", "Target", "detect_machine"),
     "polyopt.errors": (
         "ArgumentError", "BudgetError", "EmitError", "FrontendError", "IllegalSchedule",
         "InternalError", "PolyoptError", "ScheduleError", "ToolchainError", "UsageError",
@@ -39,7 +39,7 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 if TYPE_CHECKING:
-    from polyopt.api import CompiledKernel, Kernel, kernel, load_schedule
+    from polyopt.api import CompiledKernel, Kernel, kernel, load_schedule, to_device
     from polyopt.errors import (
         ArgumentError,
         BudgetError,
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from polyopt.frontend.markers import parallel, prange
     from polyopt.runtime.notices import BudgetWarning, CacheWarning, ForkWarning, PolyoptWarning
     from polyopt.schedule import Schedule, Witness
-    from polyopt.targets import FpMode, Machine, Options, detect_machine
+    from polyopt.targets import FpMode, Machine, Options, Target, detect_machine
     from polyopt.tracing.arrays import LazyArray, lazy, tensor
     from polyopt.tracing.compiling import CompiledGraph
     from polyopt.tracing.compiling import compile as compile
@@ -153,6 +153,7 @@ __all__ = [
     "Skew",
     "Split",
     "Strip",
+    "Target",
     "Threads",
     "Tile",
     "ToolchainError",
@@ -181,6 +182,7 @@ __all__ = [
     "parallel",
     "prange",
     "tensor",
+    "to_device",
     "u8",
     "u16",
     "u32",

@@ -33,7 +33,7 @@ from polyopt.specialize import (
     with_constant,
     with_ones,
 )
-from polyopt.targets import Options, seconds_to_compile
+from polyopt.targets import Options, Target, seconds_to_compile
 
 if TYPE_CHECKING:
     from polyopt.ir.loops import LoopFunction
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from polyopt.numerics import NumericsContract
     from polyopt.numerics.compare import Comparison
     from polyopt.pipeline import Compilation
+    from polyopt.runtime.device.arrays import DeviceArray
     from polyopt.schedule import Schedule
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -74,7 +75,7 @@ class CompiledKernel:
         if loaded.is_forked():
             warn_forked()
             loaded.set_threads(1)
-        plain = plain_values(values)
+        plain = plain_values(values, self.options.target is not Target.C)
         result = loaded.call(*plain)
         if result is NotImplemented:
             bound = check_call(self.signature, plain)
@@ -269,7 +270,7 @@ class Kernel(Generic[_F]):
         if os.environ.get("POLYOPT_DISABLE") == "1":
             return self.py_func(*args, **kwargs)
         given = self._parameters.bind(args, kwargs)
-        values = plain_values(given)
+        values = plain_values(given, self.options.target is not Target.C)
         result = self._fast(*values)
         if result is not NotImplemented:
             return restore(result, values, given)
@@ -332,7 +333,7 @@ class Kernel(Generic[_F]):
             return infer_types(self.py_func), None
         given = self._parameters.bind(args, kwargs)
         if not any(_is_type(value) for value in given):
-            values = plain_values(given)
+            values = plain_values(given, self.options.target is not Target.C)
             return types_of(self._parameters, values, self._constants), values
         defaults = self._parameters.defaults
         names = self._parameters.names
@@ -440,6 +441,35 @@ def _as_type(name: str, value: object, defaults: Any) -> ArgType:  # noqa: ANN40
         if found is not None:
             return found
     return type_of(name, value, False, defaults)
+
+
+def to_device(
+    array: object, target: object = "cuda", device: int | str | None = None
+) -> DeviceArray:
+    """Return a copy of `array` in the memory of a device, for kernels of that target and device.
+
+    Kernels take it without a copy, and a call that has one leaves new arrays on the device, too.
+    `.numpy()` copies it back.  Raises `ArgumentError` PO0206, PO0202 for what is no array,
+    `ToolchainError` where there is no such device.
+    """
+    import numpy as np
+
+    from polyopt.hosting import provider_for
+    from polyopt.runtime.device.arrays import new_array
+    from polyopt.runtime.values import dtype_known, native_array
+
+    options = Options().changed({"target": target, "device": device})
+    if options.target is Target.C:
+        raise UsageError(
+            "PO0222", 'option `target` is "c", which has no device', hint='use "cuda" or "opencl"'
+        )
+    host = np.ascontiguousarray(native_array("array", array, None))
+    dtype = dtype_known("array", host.dtype, None)
+    provider = provider_for(options.target.value, options.device)
+    buffer = provider.alloc(host.nbytes)
+    if host.size:
+        provider.upload(buffer, host)
+    return new_array(provider, buffer, host.shape, dtype)
 
 
 def load_schedule(path: str | os.PathLike[str]) -> ScheduleText:

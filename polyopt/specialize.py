@@ -62,8 +62,16 @@ class Parameters:
         ]
 
 
-def plain_values(values: tuple[object, ...]) -> tuple[object, ...]:
-    """Return `values` with buffer exporters and array subclasses replaced by plain arrays."""
+def plain_values(values: tuple[object, ...], on_device: bool = False) -> tuple[object, ...]:
+    """Return `values` with buffer exporters and array subclasses replaced by plain arrays.
+
+    Kernels of devices take arrays that are `on_device`: those become `DeviceView`s.
+    """
+    if on_device:
+        from polyopt.runtime.device.views import array_on_device, viewed
+
+        values = tuple(viewed(f"argument {n}", value) for n, value in enumerate(values))
+        return tuple(v if array_on_device(v) is not None else _plain(v) for v in values)
     return tuple(_plain(value) for value in values)
 
 

@@ -2,14 +2,15 @@
 
 In: a `DeviceProgram`, a provider, arguments.  Out: results; written arguments in place.
 Refuses: what `check_call` refuses, by returning NotImplemented; raises the faults of the program.
-Arrays stay on the device for the whole call; the host reads single elements where its own loops
+Arrays stay on the device for the whole call, and arguments that are there already stay there, with
+the results of a call that has one.  The host reads single elements where its own loops
 and conditions need them.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,20 @@ from polyopt.ir.host import DeviceProgram
 from polyopt.ir.library import call_library
 from polyopt.ir.loops import Kernel
 from polyopt.ir.run_loops import Action, Failed, Setting, allocated, compile_body, raise_faults
-from polyopt.ir.source import KernelEntry, KernelParam, KernelParamKind, LibraryCall
+from polyopt.ir.source import (
+    ArrayArg,
+    KernelEntry,
+    KernelParam,
+    KernelParamKind,
+    LibraryCall,
+    ResultKind,
+)
 from polyopt.runtime.check import Bound, check_call
-from polyopt.runtime.device.provider import AnyArray, KernelArgument, Module, Provider
+from polyopt.runtime.device.arrays import DeviceArray, await_givers, new_array
+from polyopt.runtime.device.provider import KernelArgument, Module, Provider
+from polyopt.runtime.device.views import array_on_device, viewed
 from polyopt.runtime.library import Loaded
-from polyopt.runtime.results import results_of
+from polyopt.runtime.results import results_of, trimmed
 from polyopt.runtime.support import NO_MEMORY, Support
 
 
@@ -53,6 +63,7 @@ class DeviceKernel:
     def call(self, *values: object) -> object:
         """Run the program, or return NotImplemented when an argument does not fit."""
         try:
+            values = tuple(viewed("an argument", value) for value in values)
             bound = check_call(self._program.signature, values)
         except ArgumentError:
             return NotImplemented
@@ -68,14 +79,15 @@ class DeviceKernel:
 
     def _run(self, bound: Bound, values: tuple[object, ...]) -> object:
         signature = self._program.signature
-        results: dict[str, AnyArray] = {}
+        given = self._given(values)
+        results: dict[str, Any] = {}
         try:
             for output in signature.outputs:
                 results[output.array] = np.empty(bound.shapes[output.array], output.dtype.numpy)
         except MemoryError:
             self._support.fail(NO_MEMORY)
         with self._memory.call():
-            frame = self._frame(bound)
+            frame = self._frame(bound, given)
             failed: int | None = None
             with np.errstate(all="ignore"):
                 try:
@@ -83,34 +95,59 @@ class DeviceKernel:
                 except Failed as stop:
                     failed = stop.fault
             self.provider.synchronize()
-            self._fetch(bound, results)
+            kept = self._staying() if given else frozenset()
+            self._fetch(bound, results, {*given, *kept})
             raise_faults(signature, self._noted(), failed)
-        arrays = {**bound.arrays, **results}
-        return results_of(signature, arrays, values, self._support)
+            results |= {name: self._left_there(name) for name in kept}
+        arrays = trimmed(signature, {**bound.arrays, **results}, self._support)
+        return results_of(signature, arrays, values)
 
-    def _frame(self, bound: Bound) -> Frame:
+    def _given(self, values: tuple[object, ...]) -> dict[str, DeviceArray]:
+        """Return the arguments that are on the device, by the names of their arrays."""
+        arguments = zip(self._program.signature.arguments, values, strict=True)
+        pairs = ((a.array, array_on_device(v)) for a, v in arguments if isinstance(a, ArrayArg))
+        found = {name: array for name, array in pairs if array is not None}
+        await_givers(self.provider, found.values())
+        return found
+
+    def _staying(self) -> frozenset[str]:
+        """Return the results that stay on the device with arguments that are there."""
+        signature = self._program.signature
+        whole = {output.array for output in signature.outputs if output.length is None}
+        returned = {r.array for r in signature.results if r.kind is ResultKind.OUTPUT}
+        return frozenset(whole & returned)
+
+    def _left_there(self, name: str) -> DeviceArray:
+        mirror = self._memory.keep(name)
+        return new_array(self.provider, mirror.buffer, mirror.shape, mirror.dtype)
+
+    def _frame(self, bound: Bound, given: Mapping[str, DeviceArray]) -> Frame:
         """Return the arrays on the device, with the arguments' elements, and the sizes."""
         arrays: dict[str, Any] = {}
         for array in self._program.arrays:
-            if array.name in self._later:
+            name = array.name
+            if name in self._later:
                 continue
-            given = bound.arrays.get(array.name)
-            if given is not None:
-                mirror = self._memory.make(array, given.shape)
-                mirror.put(given)
+            if name in given:
+                arrays[name] = self._memory.take(array, given[name], bound.arrays[name])
+            elif name in bound.arrays:
+                arrays[name] = self._memory.make(array, bound.arrays[name].shape)
+                arrays[name].put(bound.arrays[name])
             else:
                 shape = [int(evaluate(extent, bound.sizes)) for extent in array.shape]
-                mirror = self._memory.make(array, shape)
-            arrays[array.name] = mirror
+                arrays[name] = self._memory.make(array, shape)
         return Frame(arrays, dict(bound.sizes), dict(bound.symbols))
 
-    def _fetch(self, bound: Bound, results: dict[str, AnyArray]) -> None:
-        """Copy what was written into the caller's arrays and the results."""
+    def _fetch(self, bound: Bound, results: Mapping[str, Any], there: Set[str]) -> None:
+        """Copy what was written into the caller's arrays and the results, but those `there`."""
         for array in self._program.arrays:
+            name = array.name
+            if name in there:
+                continue
             if array.role is Role.INOUT:
-                self._memory.mirrors[array.name].get(bound.arrays[array.name])
-            elif array.name in results:
-                self._memory.mirrors[array.name].get(results[array.name])
+                self._memory.mirrors[name].get(bound.arrays[name])
+            elif name in results:
+                self._memory.mirrors[name].get(results[name])
 
     def _noted(self) -> list[int]:
         mirrors = self._memory.mirrors

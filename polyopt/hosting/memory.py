@@ -12,28 +12,38 @@ from math import prod
 
 import numpy as np
 
+from polyopt.errors import ArgumentError
 from polyopt.ir.array import Array, Role
 from polyopt.ir.types import DType
+from polyopt.runtime.device.arrays import DeviceArray
 from polyopt.runtime.device.provider import AnyArray, Buffer, Provider
+from polyopt.runtime.sharing import address
 
 
 @dataclass(slots=True, eq=False)
 class Mirror:
-    """An array in a device's memory, in C order.
+    """An array in a device's memory; `strides` are in elements.
 
     `known` is a copy on the host; it is dropped when a kernel may have written the array.
+    `is_given` tells memory of the caller's.
     """
 
     provider: Provider
     buffer: Buffer
     dtype: DType
     shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    is_given: bool = False
     known: AnyArray | None = None
 
     @property
-    def strides(self) -> tuple[int, ...]:
-        """Strides in elements."""
-        return tuple(prod(self.shape[d + 1 :]) for d in range(len(self.shape)))
+    def is_dense(self) -> bool:
+        """Whether the elements lie in C order without gaps."""
+        dense = (prod(self.shape[d + 1 :]) for d in range(len(self.shape)))
+        return all(
+            n == 1 or given == wanted
+            for n, given, wanted in zip(self.shape, self.strides, dense, strict=True)
+        )
 
     def put(self, array: AnyArray) -> None:
         """Copy `array` to the device."""
@@ -42,15 +52,31 @@ class Mirror:
             self.provider.upload(self.buffer, np.ascontiguousarray(array))
 
     def get(self, into: AnyArray | None = None) -> AnyArray:
-        """Return all elements, in `into` if it is given."""
+        """Return all elements, in `into` if it is given; gaps between them are fetched, too."""
         if into is None:
             into = np.empty(self.shape, self.dtype.numpy)
+        if not self.is_dense:
+            return self._get_strided()
         if into.flags.c_contiguous:
             if into.size:
                 self.provider.download(self.buffer, into)
             return into
         into[...] = self.get()
         return into
+
+    def _get_strided(self) -> AnyArray:
+        if min(self.strides) < 0 or self.buffer.nbytes == 0:
+            raise ArgumentError(
+                "PO0216",
+                "the host needs elements of an array on the device that runs backwards",
+                hint="pass a copy with rows in order",
+            )
+        reach = sum(s * (n - 1) for s, n in zip(self.strides, self.shape, strict=True)) + 1
+        memory = np.empty(max(0, reach), self.dtype.numpy)
+        self.provider.download(self.buffer, memory)
+        steps = tuple(s * memory.itemsize for s in self.strides)
+        array: AnyArray = np.lib.stride_tricks.as_strided(memory, self.shape, steps).copy()
+        return array
 
     def __getitem__(self, index: tuple[int, ...]) -> np.generic:
         return self.host()[index]  # type: ignore[no-any-return]  # a scalar: all subscripts given
@@ -77,16 +103,32 @@ class Memory:
         self.give_back(array.name)
         extents = tuple(max(0, extent) for extent in shape)
         buffer = self.provider.alloc(prod(extents) * array.dtype.size)
-        mirror = Mirror(self.provider, buffer, array.dtype, extents)
+        dense = tuple(prod(extents[d + 1 :]) for d in range(len(extents)))
+        mirror = Mirror(self.provider, buffer, array.dtype, extents, dense)
         self.mirrors[array.name] = mirror
         if array.role is Role.FAULT:
             self.provider.fill(buffer, 0)
         return mirror
 
+    def take(self, array: Array, given: DeviceArray, view: AnyArray) -> Mirror:
+        """Return an argument that is on the device; `view` says where it begins."""
+        size = array.dtype.size
+        buffer = given.buffer
+        if address(view) != given.pointer and given.kept is None:
+            buffer = Buffer(address(view), view.nbytes, given)
+        strides = tuple(stride // size for stride in view.strides)
+        mirror = Mirror(self.provider, buffer, array.dtype, view.shape, strides, is_given=True)
+        self.mirrors[array.name] = mirror
+        return mirror
+
+    def keep(self, name: str) -> Mirror:
+        """Return the array with that name, whose memory is not given back."""
+        return self.mirrors.pop(name)
+
     def give_back(self, name: str) -> None:
-        """Give the memory of the array with that name back, if there is any."""
+        """Give the memory of the array with that name back, if there is any of its own."""
         mirror = self.mirrors.pop(name, None)
-        if mirror is not None:
+        if mirror is not None and not mirror.is_given:
             self.provider.free(mirror.buffer)
 
     @contextmanager

@@ -20,7 +20,7 @@ from polyopt.ir.source import CParam, CParamKind, Source
 from polyopt.ir.types import DType
 from polyopt.runtime.build import SYMBOL_PREFIX
 from polyopt.runtime.check import Bound, check_call
-from polyopt.runtime.results import results_of
+from polyopt.runtime.results import results_of, trimmed
 from polyopt.runtime.support import NO_MEMORY, Support
 from polyopt.runtime.values import AnyArray
 
@@ -109,7 +109,7 @@ class ForeignKernel:
             raise errors[0]
         if status != 0:
             self._support.fail(status)
-        return results_of(signature, arrays, values, self._support)
+        return results_of(signature, trimmed(signature, arrays, self._support), values)
 
     def _callback(self, errors: list[BaseException]) -> Callable[..., int]:
         """Return the function that the kernel calls for library functions."""

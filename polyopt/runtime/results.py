@@ -6,6 +6,7 @@ In: a signature, arrays by their names in the Scop, the caller's values.  Out: w
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from typing_extensions import assert_never
 
@@ -14,19 +15,23 @@ from polyopt.runtime.support import Support
 from polyopt.runtime.values import AnyArray
 
 
-def results_of(
-    signature: Signature,
-    arrays: Mapping[str, AnyArray],
-    values: tuple[object, ...],
-    support: Support,
-) -> object:
-    """Return the results of a call with `values`: new arrays cut to their length, numbers."""
+def trimmed(
+    signature: Signature, arrays: Mapping[str, AnyArray], support: Support
+) -> dict[str, AnyArray]:
+    """Return `arrays` with the results cut to the lengths that the call found."""
     final = dict(arrays)
     for output in signature.outputs:
         if output.length is not None:
             length = int(final[output.length][()])
             final[output.array] = support.trim(final[output.array], length, output.axis)
-    results = tuple(_result(signature, result, final, values) for result in signature.results)
+    return final
+
+
+def results_of(
+    signature: Signature, arrays: Mapping[str, Any], values: tuple[object, ...]
+) -> object:
+    """Return the results of a call with `values`: arrays, numbers, the caller's own arrays."""
+    results = tuple(_result(signature, result, arrays, values) for result in signature.results)
     if signature.returns_tuple:
         return results
     return results[0] if len(results) == 1 else (results or None)
@@ -35,7 +40,7 @@ def results_of(
 def _result(
     signature: Signature,
     result: Result,
-    arrays: Mapping[str, AnyArray],
+    arrays: Mapping[str, Any],
     values: tuple[object, ...],
 ) -> object:
     match result.kind:

@@ -49,8 +49,10 @@ def native_array(name: str, value: object, loc: Loc | None) -> AnyArray:
             hint = f"convert it once: `{name} = np.array({name})`"
         case bool() | int() | float() | complex() | np.generic():
             hint = f"pass an array: `np.array({value!r})` is one of rank 0"
+        case _ if _is_on_device(value):
+            hint = f"pass `{name}.numpy()`, or compile for its device with `target=`"
         case _ if hasattr(value, "__cuda_array_interface__"):
-            hint = "copy it to host memory first"
+            hint = 'copy it to host memory first, or compile for its device: `target="cuda"`'
         case _ if hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
             hint = f"convert it: `np.asarray({name})`"
         case _:
@@ -58,6 +60,12 @@ def native_array(name: str, value: object, loc: Loc | None) -> AnyArray:
     raise ArgumentError(
         "PO0206", f"`{name}` is {type_name(value)}, not an array", loc=loc, hint=hint
     )
+
+
+def _is_on_device(value: object) -> bool:
+    from polyopt.runtime.device.arrays import DeviceArray
+
+    return isinstance(value, DeviceArray)
 
 
 def dtype_known(name: str, dtype: np.dtype[Any], loc: Loc | None) -> DType:

@@ -10,6 +10,7 @@ import pytest
 
 import polyopt as po
 from polyopt.errors import ArgumentError, EmitError, UsageError
+from tests.gpu.runtime.needs import opencl_or_skip
 
 RANDOM = np.random.default_rng(7)
 
@@ -137,3 +138,41 @@ def test_refused_arguments_are_untouched() -> None:
     A.flags.writeable = False
     with pytest.raises(ArgumentError, match="read-only"):
         kernel(double_inside)(A)
+
+
+def norms(A, B):
+    B[:] = A * 2.0
+    return B + 1.0, (A * A).sum()
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("target, device", [("cuda", "emulated"), ("opencl", None)])
+def test_arrays_that_stay_on_the_device(target: str, device: str | None) -> None:
+    if target == "opencl":
+        opencl_or_skip()
+    host = RANDOM.random((13, 9))
+    A, B = po.to_device(host, target, device), po.to_device(np.zeros_like(host), target, device)
+    call = po.kernel(target=target, device=device)(norms)
+    for _ in range(2):
+        more, total = call(A, B)
+        assert np.array_equal(B.numpy(), host * 2.0)
+        assert np.array_equal(more.numpy(), host * 2.0 + 1.0)
+        assert np.isclose(total, (host * host).sum())
+    again, _ = call(more, B)
+    assert np.array_equal(again.numpy(), more.numpy() * 2.0 + 1.0)
+    mixed, _ = call(host, B)
+    assert np.array_equal(mixed.numpy(), host * 2.0 + 1.0)
+
+
+@pytest.mark.toolchain
+def test_a_host_kernel_takes_no_array_of_a_device() -> None:
+    array = po.to_device(np.ones(3), "cuda", "emulated")
+    with pytest.raises(ArgumentError) as caught:
+        po.kernel(above)(array)
+    assert caught.value.code == "PO0206"
+    assert ".numpy()" in (caught.value.hint or "")
+
+
+def test_the_host_is_no_device() -> None:
+    with pytest.raises(UsageError, match="target"):
+        po.to_device(np.ones(3), "c")
