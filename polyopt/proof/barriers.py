@@ -1,13 +1,15 @@
-"""Are threads that share an element kept in order by barriers, and blocks apart?
+"""Are threads that share an element kept in order by barriers?
 
 In: the loops with kernels, as they are printed.  Out: one claim for each kernel.
 Two accesses to an element, one of them writing, are ordered if one thread makes both, or if all
-threads of the block (or of their warp) wait between them.  Nothing orders blocks.
+threads of the block (or of their warp) wait between them.  What one loop deals out to blocks or
+threads at the same time is a matter of `order` and `sharing`, as for any loop of this kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import islpy as isl
 
@@ -25,7 +27,7 @@ from polyopt.ir.loops import (
 from polyopt.ir.scop import Role
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.kernels import locals_of
-from polyopt.proof.nodes import bodies
+from polyopt.proof.nodes import bodies, written
 from polyopt.proof.paths import Path, with_paths
 from polyopt.proof.touching import Meeting, Reader, Touch, Where
 
@@ -57,7 +59,7 @@ def _fault(kernel: Kernel, path: Path, faults: frozenset[str]) -> str | None:
     reader = Reader(
         kernel,
         hosts + grid,
-        frozenset(n for n, s in homes.items() if s is Space.LOCAL) | faults,
+        written(kernel.body) - {n for n, s in homes.items() if s is Space.LOCAL} - faults,
         frozenset(n for n, s in homes.items() if s is Space.REGISTER),
         locals_of(kernel.body),
         2 * _depth(body) + 1,
@@ -65,15 +67,13 @@ def _fault(kernel: Kernel, path: Path, faults: frozenset[str]) -> str | None:
     reader.body(kernel.body, Where(path, ()))
     if reader.strays:
         return f"a thread reaches another thread's part of {reader.strays[0]}"
-    for one, two in _pairs(reader.touches):
-        if one.array not in homes and _blocks_meet(one, two, hosts, grid):
-            return f"two blocks may reach an element of {one.array}, and one writes it"
     if kernel.threads == 1:
         return None
+    between = _Between(reader)
     for one, two in _pairs(reader.touches):
         orders = [(one, two)] if one is two else [(one, two), (two, one)]
         for first, second in orders:
-            if not _is_ordered(reader, first, second):
+            if not between.is_ordered(first, second):
                 return f"nothing orders two threads that reach an element of {one.array}"
     return None
 
@@ -94,47 +94,49 @@ def _pairs(touches: list[Touch]) -> Iterator[tuple[Touch, Touch]]:
                 yield one, two
 
 
-def _blocks_meet(one: Touch, two: Touch, hosts: int, grid: int) -> bool:
-    """Tell whether different blocks of one launch reach an element."""
-    if grid == 0:
-        return False
-    first, second = (_elements(touch) for touch in (one, two))
-    pairs = first.apply_range(second.reverse())
-    for position in range(hosts):
-        pairs = pairs.equate(_IN, position, _OUT, position)
-    same = pairs
-    for position in range(hosts, hosts + grid):
-        same = same.equate(_IN, position, _OUT, position)
-    return not pairs.is_subset(same)
+@dataclass(frozen=True, eq=False)
+class _Between:
+    """What happens between two accesses; `known` are the times that a barrier parts."""
 
+    reader: Reader
+    known: dict[int, isl.Map] = field(default_factory=dict)
 
-def _elements(touch: Touch) -> isl.Map:
-    """Return `{ [outside] -> [subscripts] }`."""
-    return touch.place.project_out(_OUT, 0, touch.length + 1)
-
-
-def _is_ordered(reader: Reader, first: Touch, second: Touch) -> bool:
-    """Tell whether barriers part all pairs of different threads, `first` not after `second`."""
-    pairs = _by_element(first).flat_range_product(_by_element(second))
-    subscripts = pairs.dim(_IN) - reader.outside
-    pairs = pairs.project_out(_IN, reader.outside, subscripts)
-    # { [outside] -> [time, thread, later time, other thread] }
-    width = reader.length + 1
-    pairs = _in_order(pairs, reader.length, width)
-    apart = _apart(pairs, reader.length, width + reader.length)
-    if apart.is_empty():
+    def is_ordered(self, first: Touch, second: Touch) -> bool:
+        """Tell whether barriers part all pairs of different threads, `first` before `second`."""
+        pairs = _by_element(first).flat_range_product(_by_element(second))
+        subscripts = pairs.dim(_IN) - self.reader.outside
+        pairs = pairs.project_out(_IN, self.reader.outside, subscripts)
+        # { [outside] -> [time, thread, later time, other thread] }
+        length = self.reader.length
+        for apart in _apart(pairs, length, 2 * length + 1):
+            for case in _in_order(apart, length, length + 1):
+                if not self.is_parted(case, first, second):
+                    return False
         return True
-    around = [m for m in reader.meetings if m.scope is Scope.BLOCK]
-    left = _left(apart, around, reader.length, first, second)
-    if left.is_empty():
-        return True
-    close = [m for m in reader.meetings if m.scope is Scope.WARP]
-    if not close:
-        return False
-    warps = _same_warp(left, reader.length, width + reader.length)
-    if not left.is_subset(warps):
-        return False
-    return bool(_left(left, close, reader.length, first, second).is_empty())
+
+    def is_parted(self, pairs: isl.Map, first: Touch, second: Touch) -> bool:
+        """Tell whether every pair has a barrier between its times that joins both threads."""
+        if pairs.is_empty():
+            return True
+        left = pairs.intersect(self.unparted(Scope.BLOCK, pairs, first, second))
+        if left.is_empty():
+            return True
+        if not any(meeting.scope is Scope.WARP for meeting in self.reader.meetings):
+            return False
+        length = self.reader.length
+        if not _of_two_warps(left, length, 2 * length + 1).is_empty():
+            return False
+        return bool(left.intersect(self.unparted(Scope.WARP, left, first, second)).is_empty())
+
+    def unparted(self, scope: Scope, pairs: isl.Map, first: Touch, second: Touch) -> isl.Map:
+        """Return what holds `pairs` but those with a barrier of `scope` between."""
+        found = isl.Map.from_basic_map(pairs.affine_hull().remove_divs())
+        for number, meeting in enumerate(self.reader.meetings):
+            if meeting.scope is scope and _counts(meeting, first, second):
+                if number not in self.known:
+                    self.known[number] = _parted(meeting, self.reader.length)
+                found = found.subtract(self.known[number].intersect(found))
+        return found
 
 
 def _by_element(touch: Touch) -> isl.Map:
@@ -144,62 +146,51 @@ def _by_element(touch: Touch) -> isl.Map:
     return touch.place.move_dims(_IN, end, _OUT, touch.length + 1, count)
 
 
-def _in_order(pairs: isl.Map, length: int, start: int) -> isl.Map:
-    """Keep the pairs whose second time, from `start` on, is not before the first."""
-    same = pairs
-    found = None
+def _in_order(pairs: isl.Map, length: int, start: int) -> Iterator[isl.Map]:
+    """Yield the pairs whose second time, from `start` on, is after the first."""
     for position in range(length):
-        later = same.order_lt(_OUT, position, _OUT, start + position)
-        found = later if found is None else found.union(later)
-        same = same.equate(_OUT, position, _OUT, start + position)
-    assert found is not None
-    return coalesced(found.union(same))
+        yield pairs.order_lt(_OUT, position, _OUT, start + position)
+        pairs = pairs.equate(_OUT, position, _OUT, start + position)
 
 
-def _apart(pairs: isl.Map, one: int, two: int) -> isl.Map:
-    """Keep the pairs of different numbers at the positions."""
-    less = pairs.order_lt(_OUT, one, _OUT, two)
-    return coalesced(less.union(pairs.order_gt(_OUT, one, _OUT, two)))
+def _apart(pairs: isl.Map, one: int, two: int) -> Iterator[isl.Map]:
+    """Yield the pairs of different numbers at the positions."""
+    yield pairs.order_lt(_OUT, one, _OUT, two)
+    yield pairs.order_gt(_OUT, one, _OUT, two)
 
 
-def _same_warp(pairs: isl.Map, one: int, two: int) -> isl.Map:
-    """Keep the pairs of threads that are in one warp."""
+def _of_two_warps(pairs: isl.Map, one: int, two: int) -> isl.Map:
+    """Keep the pairs of threads that are not in one warp."""
     local = isl.LocalSpace.from_space(pairs.get_space().range())
     warps = [
         isl.Aff.var_on_domain(local, isl.dim_type.set, n).scale_down_val(isl.Val(WARP)).floor()
         for n in (one, two)
     ]
-    return pairs.intersect_range(warps[0].eq_set(warps[1]))
+    return pairs.intersect_range(warps[0].ne_set(warps[1]))
 
 
-def _left(
-    pairs: isl.Map, meetings: list[Meeting], length: int, first: Touch, second: Touch
-) -> isl.Map:
-    """Return the pairs between whose times none of `meetings` happens."""
-    for meeting in meetings:
-        if pairs.is_empty():
-            break
-        pairs = pairs.subtract(_parted(pairs, meeting, length, first, second))
-    return pairs
+def _counts(meeting: Meeting, first: Touch, second: Touch) -> bool:
+    """Tell whether a barrier is reached where both accesses are, whatever the data."""
+    if not meeting.around:
+        return True
+    node = meeting.around[-1].node
+    return all(any(u.node is node for u in touch.around) for touch in (first, second))
 
 
-def _parted(pairs: isl.Map, meeting: Meeting, length: int, first: Touch, second: Touch) -> isl.Map:
-    """Return pairs, those of `pairs` included that `meeting` happens between."""
-    times = pairs.project_out(_OUT, length, 1)
-    times = times.project_out(_OUT, 2 * length, 1)
+def _parted(meeting: Meeting, length: int) -> isl.Map:
+    """Return `{ [outside] -> [time, thread, later time, thread] }` with `meeting` between."""
+    space = meeting.times.get_space()
+    times = isl.Map.universe(space.add_dims(_OUT, length))
     every = times.flat_range_product(meeting.times)  # [time, later time, time of the barrier]
     after = _before(every, 0, 2 * length, length)
     between = _before(after, 2 * length, length, length)
     if meeting.around:
-        unsure = meeting.around[-1]
-        if not all(any(u.node is unsure.node for u in t.around) for t in (first, second)):
-            return pairs.subtract(pairs)
-        for position in range(unsure.depth):
+        for position in range(meeting.around[-1].depth):
             between = between.equate(_OUT, position, _OUT, length + position)
             between = between.equate(_OUT, position, _OUT, 2 * length + position)
     found = between.project_out(_OUT, 2 * length, length)
     found = found.insert_dims(_OUT, 2 * length, 1)
-    return found.insert_dims(_OUT, length, 1)
+    return coalesced(found.insert_dims(_OUT, length, 1))
 
 
 def _before(pairs: isl.Map, one: int, two: int, length: int) -> isl.Map:

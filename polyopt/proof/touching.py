@@ -90,11 +90,11 @@ class Where:
 
 @dataclass(eq=False)
 class Reader:
-    """Collects what happens in a kernel."""
+    """Collects what happens to the arrays `seen` in a kernel; of those in `own`, strays."""
 
     kernel: Kernel
     outside: int
-    private: frozenset[str]
+    seen: frozenset[str]
     own: frozenset[str]
     values: dict[str, Expr]
     length: int
@@ -175,9 +175,12 @@ class Reader:
                 self.access(part, where, is_written=False)
 
     def access(self, access: Load | VectorLoad, where: Where, *, is_written: bool) -> None:
-        if access.array in self.private:
+        if access.array not in self.seen and access.array not in self.own:
             return
         index: tuple[Expr, ...] = tuple(self.plain(part) for part in access.index)
+        if access.array in self.own:
+            self.check_own(access, index, where)
+            return
         frame = where.path.frame
         place = self.times(where).flat_range_product(self.thread(where))
         for position, part in enumerate(index):
@@ -185,9 +188,6 @@ class Reader:
             if isinstance(access, VectorLoad) and position == len(index) - 1:
                 one = _widened(one, access.lanes)
             place = place.flat_range_product(one)
-        if access.array in self.own:
-            self.check_own(access, index, where)
-            return
         place = place.intersect_domain(where.path.domain)
         self.touches.append(
             Touch(access.array, is_written, self.outer(where, place), self.length, where.around)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyopt.emit.gpu.touches import Place, Spot, Touch, Walk, bounds_of
-from polyopt.emit.regions import nodes
+from polyopt.emit.regions import nodes, written_arrays
 from polyopt.ir.affine import NotAffine, condition_set, param_space
 from polyopt.ir.array import Role
 from polyopt.ir.expr import (
@@ -92,9 +92,10 @@ def _touches(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ..
         if isinstance(node, DeclareArray) and node.space is not Space.SHARED
     }
     private |= {array.name for array in fn.arrays if array.role is Role.FAULT}
+    arrays = written_arrays(body) - private
     context = _context(fn, params, around)
     fixed = frozenset(loop.iter for loop in around)
-    walk_ = Walk(kernel.threads, params, fixed, context, frozenset(private), values)
+    walk_ = Walk(kernel.threads, params, fixed, context, arrays, values)
     walk_.body(body, Place(()))
     return walk_.found
 
@@ -159,11 +160,10 @@ def _meetings(first: Touch, second: Touch) -> Iterator[Meeting]:
     for depth in range(common):
         carried = pairs.intersect(_less(pairs, depth, width + depth, 0))
         if not carried.is_empty():
-            next_one = carried.subtract(
-                _less(carried, depth, width + depth, first.loops[depth].step)
-            )
+            later = _less(carried, depth, width + depth, first.loops[depth].step)
+            is_far = carried.intersect(later.complement()).is_empty()
             yield Meeting(
-                first.spot, second.spot, first.homes[depth], bool(next_one.is_empty()),
+                first.spot, second.spot, first.homes[depth], bool(is_far),
                 _in_warps(carried, first, second), f"{note} in the next iteration",
             )  # fmt: skip
         pairs = pairs.equate(isl.dim_type.set, depth, isl.dim_type.set, width + depth)
@@ -204,4 +204,4 @@ def _in_warps(pairs: isl.Set, first: Touch, second: Touch) -> bool:
         isl.Aff.var_on_domain(local, isl.dim_type.set, n).scale_down_val(isl.Val(WARP)).floor()
         for n in places
     )
-    return bool(pairs.is_subset(one.eq_set(two)))
+    return bool(pairs.intersect(one.ne_set(two)).is_empty())

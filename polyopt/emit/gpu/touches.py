@@ -41,6 +41,10 @@ _IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 Spot = tuple[int, ...]
 """Where a node of a block stands: its position, the number of its body, a position there, …"""
 
+Around = tuple[tuple[tuple[str, Expr, Expr, int], ...], tuple[Expr, ...]]
+MOST_CASES = 4
+"""Alternatives of a condition that are looked at; with more it counts as true."""
+
 
 @dataclass(frozen=True, eq=False)
 class Touch:
@@ -69,21 +73,29 @@ class Place:
     conditions: tuple[Expr, ...] = ()
     thread: Expr | None = None
 
+    @property
+    def around(self) -> Around:
+        """What decides which iterations come here."""
+        loops = tuple((loop.iter, loop.lower, loop.upper, loop.step) for loop in self.loops)
+        return loops, self.conditions
+
 
 @dataclass(eq=False)
 class Walk:
     """Collects the accesses of a block; `fixed` are iterators that a block does not change.
 
-    `private` arrays are of one thread.  `values` are locals that stand for an expression.
+    `arrays` are those to look at.  `values` are locals that stand for an expression.
     """
 
     threads: int
     params: tuple[str, ...]
     fixed: frozenset[str]
     context: isl.Set
-    private: frozenset[str]
+    arrays: frozenset[str]
     values: dict[str, Expr]
     found: list[Touch] = field(default_factory=list)
+    domains: dict[Around, isl.Set] = field(default_factory=dict)
+    seen: set[tuple[Spot, Around, Expr, bool]] = field(default_factory=set)
 
     def body(self, body: Body, place: Place) -> None:
         """Walk over code that all threads run."""
@@ -154,12 +166,19 @@ class Walk:
                 self.access(part, place, is_written=False)
 
     def access(self, access: Load | VectorLoad, place: Place, *, is_written: bool) -> None:
-        if access.array in self.private:
+        if access.array not in self.arrays:
             return
+        around = place.around
+        key = (place.spot, around, access, is_written)
+        if key in self.seen:
+            return
+        self.seen.add(key)
         names = [f"${n}" for n in range(len(place.loops))]
         space = set_space(self.params, "", names)
         renamed = {loop.iter: Iter(name) for loop, name in zip(place.loops, names, strict=True)}
-        domain = self.domain(place, space, renamed)
+        if around not in self.domains:
+            self.domains[around] = self.domain(place, space, renamed)
+        domain = self.domains[around]
         who = self.thread(place, space, renamed)
         result = isl.Map.from_domain(domain)
         for name in names[: len(place.homes)]:
@@ -237,7 +256,9 @@ def bounds_of(loops: Sequence[For], conditions: Sequence[Expr]) -> Iterator[Expr
         for upper in operands(loop.upper, BinaryOp.MIN):
             yield Compare(CompareOp.LT, Iter(loop.iter), upper)
     for condition in conditions:
-        yield from operands(condition, BinaryOp.AND)
+        for part in operands(condition, BinaryOp.AND):
+            if sum(isinstance(p, Compare) for p in walk(part)) <= MOST_CASES:
+                yield part
 
 
 def _negated(condition: Expr) -> Expr:
