@@ -15,6 +15,7 @@ from typing_extensions import assert_never
 
 from polyopt.emit.blocks import Branch, Nest, words
 from polyopt.emit.compound import in_place
+from polyopt.emit.exits import Block
 from polyopt.emit.gpu.dealing import Value, dealt_nest, iterator_value
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Place
 from polyopt.emit.gpu.limits import all_of, tests_below
@@ -62,10 +63,28 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.types import DType
 
-FEW = 8
+FEW = 4
 """Iterations of a thread's loop that is always unrolled."""
 MOST_UNROLLED = 64
 """Iterations of a loop that is unrolled for the sake of registers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number that is declared; `is_fixed`: it is the same wherever its text is."""
+
+    kind: str
+    name: str
+    text: str
+    is_fixed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """Statements, and the constants to be declared before them."""
+
+    constants: tuple[Constant, ...]
+    lines: list[cgen.Generable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +106,7 @@ class KernelEmitter:
         """Return the statements of `body`."""
         lines: list[cgen.Generable] = []
         emitter = self
+        known = {self._name(n.name): "" for n in body if isinstance(n, Declare)}
         for alone, group in groupby(body, lambda n: isinstance(n, Assign) and not self.in_thread):
             if alone:
                 first = f"{self.own.thread} == 0"
@@ -96,6 +116,8 @@ class KernelEmitter:
                 if isinstance(node, DeclareArray):
                     emitter, declared = emitter.with_array(node)
                     lines += declared
+                elif isinstance(node, For) and node.kind is LoopKind.THREAD and self.threads > 1:
+                    lines += _joined(emitter.nest(node), known)
                 else:
                     lines += emitter.node(node)
         return lines
@@ -104,7 +126,7 @@ class KernelEmitter:
         """Return the statements of one node."""
         match node:
             case For(kind=LoopKind.THREAD) if self.threads > 1:
-                return self._nest(node)
+                return _joined(self.nest(node), {})
             case For():
                 return self._loop(node)
             case If():
@@ -181,44 +203,39 @@ class KernelEmitter:
         places = {**self.printer.places, array.name: Place(array, name, node.space)}
         return replace(self, printer=replace(self.printer, places=places)), lines
 
-    def _nest(self, loop: For) -> list[cgen.Generable]:
+    def nest(self, loop: For) -> Printed:
         """Print nested THREAD loops: each thread what is its own."""
         try:
             nest = thread_nest(loop)
         except Unbounded as error:
             raise _no_box(loop) from error
         if nest.size == 0:
-            return []
+            return Printed((), [])
         dealt = dealt_nest(nest, self.threads, self.own, self.printer, self.scope)
         scope = self.scope | dealt.names
         inner = replace(self, printer=dealt.printer, in_thread=True, scope=scope)
-        lines = inner.guarded(dealt.values, dealt.guards, inner.body(nest.body))
+        printed = inner.guarded(dealt.values, dealt.guards, inner.body(nest.body))
         if dealt.head is None:
-            return lines
-        return [*_pragma(dealt.unrolls), Nest(dealt.head, lines)]
+            return printed
+        return Printed((), [*_pragma(dealt.unrolls), Nest(dealt.head, _joined(printed, {}))])
 
     def guarded(
         self, values: Sequence[Value], guards: Sequence[Expr], lines: list[cgen.Generable]
-    ) -> list[cgen.Generable]:
-        """Return `lines` under conditions, after those iterators that are used there."""
+    ) -> Printed:
+        """Return `lines` under conditions, and those iterators that are used there."""
         if guards:
             lines = [Branch(self.printer.text(all_of(tuple(guards))), lines, [])]
         used = set(words(lines))
-        declared: list[tuple[bool, str]] = []
+        declared: list[Constant] = []
         for value in reversed(values):
             name = self._name(value.name)
             if name in used:
                 text = self.printer.text(value.value)
                 used |= words([cgen.Line(text)])
-                declared.insert(0, (value.is_int, f"{name} = {text}"))
-        return [*self._constants(declared), *lines]
-
-    def _constants(self, declared: list[tuple[bool, str]]) -> list[cgen.Generable]:
-        lines: list[cgen.Generable] = []
-        for is_int, group in groupby(declared, lambda pair: pair[0]):
-            kind = "int" if is_int else self.own.dialect.index
-            lines.append(cgen.Line(f"const {kind} {', '.join(text for _, text in group)};"))
-        return lines
+                kind = "int" if value.is_int else self.own.dialect.index
+                fixed = not any(isinstance(part, Load | Symbol) for part in walk(value.value))
+                declared.insert(0, Constant(kind, name, text, fixed))
+        return Printed(tuple(declared), lines)
 
     def _loop(self, loop: For) -> list[cgen.Generable]:
         """Print a loop that one thread runs, or all alike."""
@@ -274,7 +291,7 @@ class KernelEmitter:
         printer = self.printer.with_int(count, 0, trips - 1)
         values, tests, printer = iterator_value(loop, Iter(count), printer)
         inner = replace(self, printer=printer, scope=self.scope | {count})
-        lines = inner.guarded(values, tests, inner.body(loop.body))
+        lines = _joined(inner.guarded(values, tests, inner.body(loop.body)), {})
         head = f"for (int {count} = 0; {count} < {trips}; {count}++)"
         return [*_pragma(True), Nest(head, lines)]
 
@@ -303,7 +320,7 @@ class KernelEmitter:
         values, _, printer = iterator_value(loop, Iter(count), printer)
         inner = replace(self, printer=printer, scope=self.scope | {count, end})
         head = f"for (int {count} = 0; {count} < {end}; {count}++)"
-        body = inner.guarded(values, (), inner.body(loop.body))
+        body = _joined(inner.guarded(values, (), inner.body(loop.body)), {})
         return [*lines, *self._asked(loop), Nest(head, body)]
 
     def _count(self, loop: For) -> str:
@@ -334,6 +351,27 @@ class KernelEmitter:
             ):
                 return True
         return False
+
+
+def _joined(printed: Printed, known: dict[str, str]) -> list[cgen.Generable]:
+    """Return the statements after their constants; `known` are those of the block around.
+
+    What is known is not declared again; where a name stands for something else there, they get a
+    block of their own.
+    """
+    fresh = [c for c in printed.constants if not (c.is_fixed and known.get(c.name) == c.text)]
+    if any(c.name in known for c in fresh):
+        return [Block([*_declarations(printed.constants), *printed.lines])]
+    known.update((c.name, c.text) for c in fresh)
+    return [*_declarations(fresh), *printed.lines]
+
+
+def _declarations(constants: Sequence[Constant]) -> list[cgen.Generable]:
+    lines: list[cgen.Generable] = []
+    for kind, group in groupby(constants, lambda constant: constant.kind):
+        values = ", ".join(f"{constant.name} = {constant.text}" for constant in group)
+        lines.append(cgen.Line(f"const {kind} {values};"))
+    return lines
 
 
 def _is_constant_from(lower: Expr, limit: Expr) -> bool:

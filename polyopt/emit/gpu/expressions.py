@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from polyopt.emit.cexpr import ATOM, BIT_AND, SHIFT, UNARY, ExprPrinter
+from polyopt.emit.cexpr import AND, ATOM, BIT_AND, BIT_OR, SHIFT, UNARY, ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.ir.array import Array
 from polyopt.ir.expr import (
@@ -27,8 +27,10 @@ from polyopt.ir.expr import (
     UnaryOp,
     add,
     integer,
+    loads,
     mul,
     normalize,
+    operands,
     sub,
     substitute,
     walk,
@@ -66,6 +68,7 @@ class Place:
     def offset(self, index: tuple[Expr, ...]) -> Expr:
         """Return where an element of the device's memory lies, counted from the first one."""
         total: Expr = integer(0)
+        index = tuple(map(normalize, index))
         if self.strides:
             for subscript, stride in zip(index, self.strides, strict=True):
                 total = add(total, mul(subscript, stride))
@@ -203,6 +206,11 @@ class KernelPrinter(ExprPrinter):
             name = self.helper(Helper(_NARROW[expr.op], DType.INT32))
             return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
         return ExprPrinter._print(self, expr)
+
+    def _logical(self, expr: Binary) -> tuple[str, int]:
+        if expr.op is not BinaryOp.AND or loads(expr):
+            return ExprPrinter._logical(self, expr)
+        return " && ".join(self.text(part, BIT_OR) for part in operands(expr, expr.op)), AND
 
     def _by_power(self, expr: Binary, by: int) -> tuple[str, int]:
         """Print a floor division by a power of two, or its rest: a shift, the low bits."""

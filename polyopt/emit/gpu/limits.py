@@ -32,8 +32,8 @@ def tests_below(value: Expr, limit: Expr) -> tuple[Expr, ...]:
 
 def all_of(tests: tuple[Expr, ...]) -> Expr:
     """Return one condition."""
-    result = tests[0]
-    for test in tests[1:]:
+    result, *rest = [part for test in tests for part in operands(test, BinaryOp.AND)]
+    for test in rest:
         result = Binary(BinaryOp.AND, result, test, DType.BOOL)
     return result
 

@@ -4,6 +4,11 @@
 
 #pragma OPENCL FP_CONTRACT OFF
 
+static inline long po_min(long a, long b)
+{
+    return a < b ? a : b;
+}
+
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void demo_0(__global const float *restrict A, __global const float *restrict B,
     __global float *restrict C, long N, long M, long K)
@@ -40,20 +45,17 @@ void demo_0(__global const float *restrict A, __global const float *restrict B,
         }
         barrier(CLK_LOCAL_MEM_FENCE);  /* As, Bs: written above, read below */
         const long ti = i0 + 2 * ty, tj = j0 + 2 * tx;
-        #pragma unroll
-        for (int kk = 0; kk < 8; kk++) {
-            const long k = k0 + kk;
-            if (k < K) {
-                #pragma unroll
-                for (int ii = 0; ii < 2; ii++) {
-                    const long i = ti + ii;
-                    if (i < N) {
-                        #pragma unroll
-                        for (int jj = 0; jj < 2; jj++) {
-                            const long j = tj + jj;
-                            if (j < M) {
-                                acc[ii][jj] += As[2 * ty + ii][kk] * Bs[kk][2 * tx + jj];
-                            }
+        const int kk_end = (int)po_min(8, K - k0);
+        for (int kk = 0; kk < kk_end; kk++) {
+            #pragma unroll
+            for (int ii = 0; ii < 2; ii++) {
+                const long i = ti + ii;
+                if (i < N) {
+                    #pragma unroll
+                    for (int jj = 0; jj < 2; jj++) {
+                        const long j = tj + jj;
+                        if (j < M) {
+                            acc[ii][jj] += As[2 * ty + ii][kk] * Bs[kk][2 * tx + jj];
                         }
                     }
                 }
