@@ -6,40 +6,37 @@ In: the programs, at 8192 x 8192 float32.  Out: a row a program; the first one i
 from __future__ import annotations
 
 from bench.gpu.clock import Context, measure
-from bench.gpu.memory import ours, place, provider
+from bench.gpu.memory import ours, place
 from bench.gpu.programs import MEMORY_BOUND, Program
 from bench.gpu.rivals import rivals
 from bench.gpu.stages import say, seconds_left
-from polyopt.runtime.device.provider import Provider
 
 SIZE = 8192
 _COPY = 1 << 30
 _GOAL = 0.85
 
 
-def copied(context: Context, device: Provider) -> float:
+def copied(context: Context) -> float:
     """Return the bytes per second, read and written, of the driver's own copy of 1 GiB."""
-    source, target = device.alloc(_COPY), device.alloc(_COPY)
-    device.fill(source, 1)
-    device.synchronize()
-    taken = measure(context, lambda: context.copy(int(target.handle), int(source.handle), _COPY))
-    device.free(source)
-    device.free(target)
+    source, target = context.allocate(_COPY), context.allocate(_COPY)
+    taken = measure(context, lambda: context.copy(target, source, _COPY))
+    context.free(source)
+    context.free(target)
     return 2 * _COPY / taken.seconds
 
 
-def report(context: Context, device: Provider, program: Program, best: float) -> None:
+def report(context: Context, program: Program, best: float) -> None:
     """Measure one program, check its result, and compare."""
     row: dict[str, object] = {"program": program.name}
     try:
         arrays = program.make(SIZE, SIZE)
-        placed = place(device, arrays)
-        own = ours(program, arrays, placed)
+        placed = place(arrays)
+        own = ours(program, placed)
         taken = measure(context, own.call)
         error = program.error(arrays, own.result())
         rate = program.moved(SIZE, SIZE) / taken.seconds
         row |= {"ms": 1e3 * taken.seconds, "spread": taken.spread, "GB/s": rate / 1e9}
-        row |= {"of copy": rate / best, "goal": _GOAL, "transfers": own.transfers, "error": error}
+        row |= {"of copy": rate / best, "goal": _GOAL, "error": error}
         if not error <= program.tolerance * 4:  # rows are long here
             row["wrong"] = f"error {error:.1e}, allowed {4 * program.tolerance:.1e}"
         others = rivals(program.name, placed)
@@ -54,12 +51,12 @@ def report(context: Context, device: Provider, program: Program, best: float) ->
 
 def main() -> None:
     """Measure the copy, then all programs."""
-    context, device = Context(), provider()
-    best = copied(context, device)
+    context = Context()
+    best = copied(context)
     say(measured="copy of 1 GiB by the driver", **{"GB/s": best / 1e9})
     for program in MEMORY_BOUND:
         if seconds_left() > 0:
-            report(context, device, program, best)
+            report(context, program, best)
 
 
 if __name__ == "__main__":

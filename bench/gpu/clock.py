@@ -40,6 +40,18 @@ class Context:
         self._ask("cuCtxSetCurrent", self._context)
         self._ask("cuCtxSynchronize")
 
+    def allocate(self, nbytes: int) -> int:
+        """Return the address of new memory, all of it written."""
+        self._ask("cuCtxSetCurrent", self._context)
+        address = ctypes.c_uint64(0)
+        self._ask("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(nbytes))
+        self._ask("cuMemsetD8_v2", address, ctypes.c_ubyte(1), ctypes.c_size_t(nbytes))
+        return address.value
+
+    def free(self, address: int) -> None:
+        """Give memory back."""
+        self._ask("cuMemFree_v2", ctypes.c_uint64(address))
+
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy from device memory to device memory."""
         self._ask("cuCtxSetCurrent", self._context)

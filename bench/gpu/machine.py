@@ -5,13 +5,15 @@ In: nothing.  Out: `Devices`.
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from polyopt.runtime.device.choose import survey
+from bench.process import ROOT
 
 _LIBRARIES = ("cupy", "cupy-cuda13x", "cupy-cuda12x", "torch", "triton")
 _QUERY = (
@@ -30,20 +32,18 @@ class Devices:
 
 def devices() -> Devices:
     """Look at the machine."""
-    known = survey()
-    usable = [device for device in known.devices if not device.fault]
+    command = [sys.executable, "-m", "polyopt", "devices", "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    known = json.loads(done.stdout)
+    usable = [device for device in known["devices"] if not device["fault"]]
     record = {
-        "devices": [
-            {"target": d.target.value, "number": d.number, "name": d.name, "version": d.version,
-             "memory": d.memory, "arch": d.limits.arch if d.limits else None}
-            for d in usable
-        ],
-        "tools": list(known.tools),
+        "devices": usable,
+        "tools": known["tools"],
         "libraries": {name: found for name in _LIBRARIES if (found := _version(name))},
         "nvidia-smi": nvidia_smi(),
-    }  # fmt: skip
-    targets = frozenset(device.target.value for device in usable)
-    missing = tuple(f"{thing.reason}; {thing.fix}" for thing in known.missing)
+    }
+    targets = frozenset(device["target"] for device in usable)
+    missing = tuple(f"{thing['reason']}; {thing['fix']}" for thing in known["missing"])
     return Devices(targets, record, missing)
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from bench.gpu.clock import Context, measure
-from bench.gpu.memory import ours, place, provider
+from bench.gpu.memory import ours, place
 from bench.gpu.programs import MATMUL
 from bench.gpu.rivals import rivals
 from bench.gpu.stages import say, seconds_left
-from polyopt.runtime.device.provider import Provider
 
 SIZES = (1024, 2048, 4096, 4093)
 _GOAL = 0.80
@@ -20,20 +19,20 @@ _ROWS = 64  # that are compared with a product in double precision
 _TOLERANCE = 1e-5
 
 
-def report(context: Context, device: Provider, n: int) -> None:
+def report(context: Context, n: int) -> None:
     """Measure one size, check some rows, and compare."""
     row: dict[str, object] = {"n": n}
     try:
         arrays = MATMUL.make(n, n)
-        placed = place(device, arrays)
-        own = ours(MATMUL, arrays, placed)
+        placed = place(arrays)
+        own = ours(MATMUL, placed)
         taken = measure(context, own.call)
         rows = np.random.default_rng(2).choice(n, _ROWS, replace=False)
         want = arrays["a"][rows].astype(np.float64) @ arrays["b"].astype(np.float64)
         got = own.result()[rows]
         error = float(np.linalg.norm(got - want) / np.linalg.norm(want))
         row |= {"ms": 1e3 * taken.seconds, "spread": taken.spread}
-        row |= {"TFLOP/s": 2e-12 * n**3 / taken.seconds, "transfers": own.transfers}
+        row |= {"TFLOP/s": 2e-12 * n**3 / taken.seconds}
         row["error"] = error
         if not error <= _TOLERANCE:
             row["wrong"] = f"error {error:.1e}, allowed {_TOLERANCE:.1e}"
@@ -52,10 +51,10 @@ def report(context: Context, device: Provider, n: int) -> None:
 
 def main() -> None:
     """Measure all sizes."""
-    context, device = Context(), provider()
+    context = Context()
     for n in SIZES:
         if seconds_left() > 0:
-            report(context, device, n)
+            report(context, n)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,10 @@
 """Small CUDA kernels, right or with one planted fault each, for compute-sanitizer.
 
-In: the name of a tool and `right` or `wrong`, on the command line.  Out: nothing; run under the
-tool, the wrong one must be reported and the right one must not.
+In: the name of a tool and whether there is to be a fault.  Out: text of a kernel `k(a, n)`, or a
+program that runs it on 64 numbers.
 """
 
 from __future__ import annotations
-
-import sys
-
-import numpy as np
-
-from polyopt.runtime.device.choose import DeviceTarget, choose_provider
-from polyopt.runtime.device.provider import Provider
-from polyopt.runtime.store import open_store
 
 _HEAD = 'extern "C" __global__ void k(float *a, long long n) {\n'
 _SHIFT = """\
@@ -40,17 +32,33 @@ _TEXTS = {
 TOOLS = tuple(_TEXTS)
 
 
-def run(device: Provider, tool: str, kind: str) -> None:
-    """Run one kernel once; initcheck's fault is memory that nobody has set."""
-    right, wrong = _TEXTS[tool]
-    module = device.compile(_HEAD + (wrong if kind == "wrong" else right), ("k",), ("-lineinfo",))
-    buffer = device.alloc(4 * 64)
-    if not (tool == "initcheck" and kind == "wrong"):
-        device.upload(buffer, np.arange(64, dtype=np.float32))
-    device.launch(module, "k", (1, 1, 1), (64, 1, 1), (buffer, np.int64(3)))
-    device.synchronize()
-    device.download(buffer, np.empty(64, np.float32))
+_PROGRAM = """
+#include <cuda_runtime.h>
+int main() {{
+    float *a, host[64];
+    for (int i = 0; i < 64; ++i) host[i] = (float)i;
+    if (cudaMalloc(&a, sizeof host) != cudaSuccess) return 2;
+    if ({is_set}) cudaMemcpy(a, host, sizeof host, cudaMemcpyHostToDevice);
+    k<<<1, 64>>>(a, 3);
+    const cudaError_t status = cudaDeviceSynchronize();
+    cudaMemcpy(host, a, sizeof host, cudaMemcpyDeviceToHost);
+    cudaFree(a);
+    return status == cudaSuccess ? 0 : 3;
+}}
+"""
 
 
-if __name__ == "__main__":
-    run(choose_provider(DeviceTarget.CUDA, store=open_store()), *sys.argv[1:])
+def kernel(tool: str, *, faulty: bool) -> str:
+    """Return the text of a kernel."""
+    return _HEAD + _TEXTS[tool][faulty]
+
+
+def is_set(tool: str, *, faulty: bool) -> bool:
+    """Tell whether the numbers are written before; initcheck's fault is that they are not."""
+    return not (tool == "initcheck" and faulty)
+
+
+def program(tool: str, *, faulty: bool) -> str:
+    """Return a whole program."""
+    given = "true" if is_set(tool, faulty=faulty) else "false"
+    return kernel(tool, faulty=faulty) + _PROGRAM.format(is_set=given)

@@ -9,13 +9,11 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from polyopt.runtime.device.arrays import DeviceArray
-
 Call = Callable[[], object]
 Views = Mapping[str, Any]
 
 
-def rivals(program: str, placed: Mapping[str, DeviceArray]) -> dict[str, Call]:
+def rivals(program: str, placed: Views) -> dict[str, Call]:
     """Return the libraries that are there and have the program."""
     found: dict[str, Call] = {}
     for name, views_of, table in (
@@ -33,12 +31,12 @@ def rivals(program: str, placed: Mapping[str, DeviceArray]) -> dict[str, Call]:
     return found
 
 
-def _cupy_views(placed: Mapping[str, DeviceArray]) -> Views:
+def _cupy_views(placed: Views) -> Views:
     cupy = importlib.import_module("cupy")
     return {name: cupy.asarray(array) for name, array in placed.items()}
 
 
-def _torch_views(placed: Mapping[str, DeviceArray]) -> Views:
+def _torch_views(placed: Views) -> Views:
     torch = importlib.import_module("torch")
     torch.backends.cuda.matmul.allow_tf32 = False
     return {name: torch.as_tensor(array, device="cuda") for name, array in placed.items()}

@@ -10,8 +10,11 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
+from bench.gpu import planted
 from bench.gpu.planted import TOOLS
 from bench.gpu.stages import say, seconds_left
 
@@ -21,10 +24,10 @@ _PROGRAMS = ("softmax", "jacobi", "matmul", "row_sum", "transpose")
 _SECONDS = 40.0
 
 
-def find() -> str | None:
-    """Return the program, from the PATH or from a toolkit."""
+def find(name: str) -> str | None:
+    """Return a program, from the PATH or from a toolkit."""
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
-    places = ["compute-sanitizer", *(f"{home}/bin/compute-sanitizer" for home in homes if home)]
+    places = [name, *(f"{home}/bin/{name}" for home in homes if home)]
     return next((found for place in places if (found := shutil.which(place))), None)
 
 
@@ -35,7 +38,7 @@ def run(program: str, tool: str, what: str, command: list[str], *, faulty: bool)
     row = {"program": what, "tool": tool, "reported": None, "seconds": None}
     try:
         done = subprocess.run(
-            [program, *flags, sys.executable, "-m", *command],
+            [program, *flags, *command],
             capture_output=True, text=True, timeout=max(5.0, min(_SECONDS, seconds_left())),
             check=False,
         )  # fmt: skip
@@ -57,20 +60,30 @@ def _first(text: str) -> str:
     return " ".join(lines[1:5])[:300]
 
 
+def controls(program: str, compiler: str) -> None:
+    """Run every tool on a planted fault and on the same kernel without it."""
+    with tempfile.TemporaryDirectory() as folder:
+        for tool in TOOLS:
+            for kind, faulty in (("wrong", True), ("right", False)):
+                if seconds_left() <= 0:
+                    return
+                source, binary = f"{folder}/{tool}-{kind}.cu", f"{folder}/{tool}-{kind}"
+                Path(source).write_text(planted.program(tool, faulty=faulty), encoding="utf-8")
+                command = [compiler, "-lineinfo", "-arch=native", "-o", binary, source]
+                subprocess.run(command, capture_output=True, check=True)
+                run(program, tool, f"planted, {kind}", [binary], faulty=faulty)
+
+
 def main() -> None:
     """Run the controls of every tool, then the tools on polyopt's kernels."""
-    program = find()
-    if program is None:
-        say(program="none", left_out="compute-sanitizer is not installed")
+    program, compiler = find("compute-sanitizer"), find("nvcc")
+    if program is None or compiler is None:
+        say(program="none", left_out="compute-sanitizer or nvcc is not installed")
         return
-    for tool in TOOLS:
-        for kind in ("wrong", "right"):
-            if seconds_left() > 0:
-                run(program, tool, f"planted, {kind}", ["bench.gpu.planted", tool, kind],
-                    faulty=kind == "wrong")  # fmt: skip
+    controls(program, compiler)
     for name in _PROGRAMS:
-        command = ["bench.gpu.once", name]
-        subprocess.run([sys.executable, "-m", *command], capture_output=True, check=False)
+        command = [sys.executable, "-m", "bench.gpu.once", name]
+        subprocess.run(command, capture_output=True, check=False)  # compiles, and keeps that
         for tool in TOOLS:
             if seconds_left() > 0:
                 run(program, tool, name, command, faulty=False)

@@ -23,7 +23,9 @@ def show_outcome(stage: Stage, outcome: Outcome) -> str:
         tables.setdefault(columns, []).append(row)
     for columns, rows in tables.items():
         cells = [[_cell(row[name]) for name in columns] for row in rows]
-        parts.append(grid([list(columns), *cells], left=1))
+        texts = [all(isinstance(row[name], str) for row in rows) for name in columns]
+        left = texts.index(False) if False in texts else len(texts)
+        parts.append(grid([list(columns), *cells], left=max(1, left)))
     wrong = [row for row in outcome.rows if row.get("wrong")]
     parts += [f"WRONG: {next(iter(row.values()))}: {row['wrong']}" for row in wrong]
     if outcome.stopped:

@@ -53,6 +53,8 @@ def command(
     if re.fullmatch(r"(?i)PO\d{1,6}", target):
         _explain_code(target.upper(), as_json)
         return
+    from polyopt.cli.kernels import kernel_lines
+    from polyopt.ir.host import DeviceProgram
     from polyopt.numerics import numerics_contract
     from polyopt.numerics.contract import show_contract
     from polyopt.proof import certify
@@ -72,6 +74,8 @@ def command(
     if compilation.dropped:
         left_out = tuple(f"{d.what}: {d.reason} [{d.code}]" for d in compilation.dropped)
         sections = (*sections, Section("left out", left_out))
+    if isinstance(compilation.source, DeviceProgram):
+        sections = (*sections, Section("kernels", kernel_lines(compilation.source)))
     if timing:
         timings = {"frontend": prepared.seconds, **compilation.timings}
         costs = compilation.costs

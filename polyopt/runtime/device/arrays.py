@@ -64,7 +64,14 @@ class DeviceArray:
     @property
     def buffer(self) -> Buffer:
         """The memory, to pass to kernels."""
-        return self.kept or Buffer(self.pointer, self.nbytes, self.owner)
+        return self.kept or Buffer(self.pointer, self.reach, self.owner)
+
+    @property
+    def reach(self) -> int:
+        """Bytes from element 0 to the end of the farthest element."""
+        steps = zip(self.strides, self.shape, strict=True)
+        last = sum(max(stride, 0) * (extent - 1) for stride, extent in steps)
+        return last + self.dtype.size if self.nbytes else 0
 
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:

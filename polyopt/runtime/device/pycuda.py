@@ -48,6 +48,7 @@ class PycudaProvider:
     ) -> None:
         self._driver = load()
         self._device, self._compiler, self._store = device, compiler, store
+        self._live: dict[int, Any] = {}  # pycuda frees memory that nobody holds
         with self._errors("start"):
             self._driver.init()
             self._context = self._driver.Device(device.number).retain_primary_context()
@@ -85,13 +86,15 @@ class PycudaProvider:
         if nbytes == 0:
             return Buffer(0, 0)
         with self._inside("memory", nbytes):
-            return Buffer(self._driver.mem_alloc(nbytes), nbytes)
+            memory = self._driver.mem_alloc(nbytes)
+        self._live[int(memory)] = memory
+        return Buffer(int(memory), nbytes)
 
     def free(self, buffer: Buffer) -> None:
         """Give the memory back."""
         if buffer.owner is None and buffer.nbytes:
             with self._inside("free"):
-                buffer.handle.free()
+                self._live.pop(buffer.handle).free()
 
     def upload(self, buffer: Buffer, array: AnyArray) -> None:
         """Copy to the device."""

@@ -57,16 +57,13 @@ def resources_of(
 
 
 def show_taken(taken: tuple[Taken, ...]) -> tuple[str, ...]:
-    """Return a line for each kernel, and one more for each architecture that differs."""
-    lines: list[str] = []
-    for entry in dict.fromkeys(row.resources.entry for row in taken):
-        groups: dict[Resources, list[str]] = {}
-        for row in taken:
-            if row.resources.entry == entry:
-                groups.setdefault(row.resources, []).append(row.arch)
-        facts = [f"{', '.join(names)}: {_show(found)}" for found, names in groups.items()]
-        lines += [f"{entry}: {facts[0]}", *(f"{'':{len(entry)}}  {fact}" for fact in facts[1:])]
-    return tuple(lines)
+    """Return a line for each kernel and for all architectures on which it takes the same."""
+    groups: dict[Resources, list[str]] = {}
+    for row in taken:
+        groups.setdefault(row.resources, []).append(row.arch)
+    order = list(dict.fromkeys(row.resources.entry for row in taken))
+    listed = sorted(groups.items(), key=lambda group: order.index(group[0].entry))
+    return tuple(f"{found.entry}: {', '.join(names)}: {_show(found)}" for found, names in listed)
 
 
 def _show(found: Resources) -> str:

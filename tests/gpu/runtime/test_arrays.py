@@ -46,6 +46,7 @@ def test_views_and_read_only_arrays() -> None:
     assert array is not None
     assert not array.is_contiguous
     assert not array.writable
+    assert array.buffer.nbytes == 3 * 48 + 5 * 8 + 4
     assert array.__cuda_array_interface__["strides"] == (48, 8)
     assert array.__cuda_array_interface__["data"] == (64, True)
 

@@ -181,7 +181,7 @@ def test_what_kernels_take_is_shown() -> None:
         "small: sm_75, sm_80: 12 registers, 0 bytes of shared memory, no spills",
         "large: sm_75: 255 registers, 8320 bytes of shared memory, spills 44 bytes out, 40 in, "
         "48 bytes of stack",
-        "       sm_80: 128 registers, 8320 bytes of shared memory, no spills",
+        "large: sm_80: 128 registers, 8320 bytes of shared memory, no spills",
     )
     assert show_taken((Taken("sm_75", Resources("other")),)) == (
         "other: sm_75: the compiler says nothing",

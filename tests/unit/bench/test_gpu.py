@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from bench.gpu.stages import Outcome, Stage, run_stage
 from bench.gpu.suite import sizes_of
 from bench.gpu.table import show_outcome
 from polyopt.emulator import DeviceFault, EmulatedProvider, Rules
+from tests.gpu.runtime.needs import needs_nvcc
 from workloads import registry
 
 NOTHING: dict[str, Any] = {"devices": [], "tools": [], "libraries": {}, "nvidia-smi": []}
@@ -181,10 +183,29 @@ def test_sizes_of_the_suite_are_what_workloads_need() -> None:
 @pytest.mark.toolchain
 @pytest.mark.parametrize("tool", planted.TOOLS)
 def test_planted_faults_are_faults_and_their_twins_are_not(tool: str) -> None:
-    device = EmulatedProvider(Rules(unset=True))
-    planted.run(device, tool, "right")
+    run_planted(tool, faulty=False)
     with pytest.raises(DeviceFault):
-        planted.run(device, tool, "wrong")
+        run_planted(tool, faulty=True)
+
+
+def run_planted(tool: str, *, faulty: bool) -> None:
+    device = EmulatedProvider(Rules(unset=True))
+    module = device.compile(planted.kernel(tool, faulty=faulty), ("k",))
+    buffer = device.alloc(4 * 64)
+    if planted.is_set(tool, faulty=faulty):
+        device.upload(buffer, np.arange(64, dtype=np.float32))
+    device.launch(module, "k", (1, 1, 1), (64, 1, 1), (buffer, np.int64(3)))
+
+
+@needs_nvcc
+def test_planted_programs_compile(tmp_path: Path) -> None:
+    for tool in planted.TOOLS:
+        for faulty in (False, True):
+            text = planted.program(tool, faulty=faulty)
+            (tmp_path / f"{tool}_{faulty}.cu").write_text(text, encoding="utf-8")
+    command = ["nvcc", "-c", "-arch=sm_80", *(path.name for path in tmp_path.glob("*.cu"))]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -213,7 +234,7 @@ def test_the_sanitizers_words(
 
 
 def test_no_sanitizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sanitizer, "find", lambda: None)
+    monkeypatch.setattr(sanitizer, "find", lambda _: None)
     sanitizer.main()
     assert "not installed" in capsys.readouterr().out
 
@@ -227,4 +248,4 @@ def test_the_tool_is_looked_for_in_toolkits(
     os.chmod(program, 0o755)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
-    assert sanitizer.find() == str(program)
+    assert sanitizer.find("compute-sanitizer") == str(program)
