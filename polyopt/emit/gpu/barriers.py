@@ -6,11 +6,12 @@ orders.  One that could be left out is not placed; a warp waits where only its o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from polyopt.emit.gpu.gaps import Gap, Layout, layout_of
-from polyopt.emit.gpu.meetings import Meeting, meetings_of
+from polyopt.emit.gpu.meetings import Meeting, meetings_of, walk_block
+from polyopt.emit.gpu.passing import Passing
 from polyopt.emit.nodes import nested, with_nested
 from polyopt.ir.loops import (
     Barrier,
@@ -46,8 +47,9 @@ def _kernel(kernel: Kernel, fn: LoopFunction, around: tuple[For, ...]) -> Kernel
     if kernel.threads == 1:
         return kernel
     grid, body = block_of(kernel)
-    meetings = meetings_of(kernel, body, fn, (*around, *grid))
-    body = with_barriers(body, (), chosen(meetings, layout_of(body)))
+    walked = walk_block(kernel, body, fn, (*around, *grid))
+    chosen = _Choice(layout_of(body), Passing(walked)).barriers(meetings_of(walked))
+    body = with_barriers(body, (), chosen)
     for loop in reversed(grid):
         body = (replace(loop, body=body),)
     return replace(kernel, body=body)
@@ -66,56 +68,64 @@ def block_of(kernel: Kernel) -> tuple[tuple[For, ...], Body]:
     return tuple(grid), body
 
 
-def chosen(meetings: tuple[Meeting, ...], layout: Layout) -> dict[Gap, Barrier]:
-    """Return barriers between all `meetings`, none of which can be left out."""
-    wide = [m for m in meetings if not m.within_warp]
-    gaps = _fewest(wide, layout, ())
-    close = [m for m in meetings if m.within_warp and not _is_met(m, layout, gaps)]
-    warps = _fewest(close, layout, gaps)
-    found: dict[Gap, Barrier] = {}
-    for scope, places in ((Scope.BLOCK, gaps), (Scope.WARP, warps)):
-        for gap in places:
-            notes = list(_notes(gap, meetings, layout, (*gaps, *warps)))
-            found[gap] = Barrier(scope, "; ".join(notes[:MOST_NOTES]))
-    return found
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """Chooses the gaps of a block's code that get a barrier."""
 
+    layout: Layout
+    passing: Passing
 
-def _fewest(wanted: list[Meeting], layout: Layout, given: tuple[Gap, ...]) -> tuple[Gap, ...]:
-    """Return gaps that together with `given` lie between all of `wanted`: outer ones first."""
-    waiting = [m for m in wanted if not _is_met(m, layout, given)]
-    waiting.sort(key=lambda m: -min(len(gap.body) for gap in layout.between(m)))
-    gaps: list[Gap] = []
-    for meeting in waiting:
-        if _is_met(meeting, layout, gaps):
-            continue
-        candidates = layout.between(meeting)
-        least = min(len(gap.body) for gap in candidates)
-        outer = [gap for gap in candidates if len(gap.body) == least]
-        gaps.append(max(outer, key=lambda g: (_use(g, waiting, gaps, layout), g.position)))
-    for gap in sorted(gaps, key=lambda g: -len(g.body)):
-        rest = [*given, *(g for g in gaps if g != gap)]
-        if all(_is_met(m, layout, rest) for m in wanted):
-            gaps.remove(gap)
-    return tuple(gaps)
+    def barriers(self, meetings: tuple[Meeting, ...]) -> dict[Gap, Barrier]:
+        """Return barriers between all `meetings`, none of which can be left out."""
+        wide = [m for m in meetings if not m.within_warp]
+        gaps = self.fewest(wide, ())
+        close = [m for m in meetings if m.within_warp]
+        warps = self.fewest(close, gaps)
+        found: dict[Gap, Barrier] = {}
+        for scope, places in ((Scope.BLOCK, gaps), (Scope.WARP, warps)):
+            for gap in places:
+                notes = list(self.notes(gap, meetings, (*gaps, *warps)))
+                found[gap] = Barrier(scope, "; ".join(notes[:MOST_NOTES]))
+        return found
 
+    def fewest(self, wanted: list[Meeting], given: tuple[Gap, ...]) -> tuple[Gap, ...]:
+        """Return gaps that with `given` lie between all of `wanted`: outer ones first."""
+        waiting = [m for m in wanted if not self.is_met(m, given)]
+        waiting.sort(key=lambda m: -min(len(gap.body) for gap in self.layout.between(m)))
+        gaps: list[Gap] = []
+        for meeting in waiting:
+            if self.is_met(meeting, gaps):
+                continue
+            candidates = self.layout.between(meeting)
+            least = min(len(gap.body) for gap in candidates)
+            outer = [gap for gap in candidates if len(gap.body) == least]
+            gaps.append(max(outer, key=lambda g: (self.use(g, waiting, gaps), g.position)))
+        for gap in sorted(gaps, key=lambda g: -len(g.body)):
+            rest = [*given, *(g for g in gaps if g != gap)]
+            if all(self.is_parted(m, rest) for m in waiting):
+                gaps.remove(gap)
+        return tuple(gaps)
 
-def _use(gap: Gap, waiting: list[Meeting], gaps: list[Gap], layout: Layout) -> int:
-    """Return how many of the meetings that are left a barrier at `gap` would order."""
-    left = (m for m in waiting if not _is_met(m, layout, gaps))
-    return sum(gap in layout.between(m) for m in left)
+    def use(self, gap: Gap, waiting: list[Meeting], gaps: list[Gap]) -> int:
+        """Return how many of the meetings that are left a barrier at `gap` would order."""
+        left = (m for m in waiting if not self.is_met(m, gaps))
+        return sum(gap in self.layout.between(m) for m in left)
 
+    def is_met(self, meeting: Meeting, gaps: Sequence[Gap]) -> bool:
+        """Tell whether every run passes one of `gaps` between the places of a meeting."""
+        return any(gap in self.layout.between(meeting) for gap in gaps)
 
-def _is_met(meeting: Meeting, layout: Layout, gaps: tuple[Gap, ...] | list[Gap]) -> bool:
-    return any(gap in layout.between(meeting) for gap in gaps)
+    def is_parted(self, meeting: Meeting, gaps: Sequence[Gap]) -> bool:
+        """Tell whether one of `gaps` is between the times of every pair of a meeting."""
+        return self.is_met(meeting, gaps) or self.passing.is_parted(meeting, gaps)
 
-
-def _notes(
-    gap: Gap, meetings: tuple[Meeting, ...], layout: Layout, every: tuple[Gap, ...]
-) -> Iterator[str]:
-    """Yield what the barrier at `gap` orders and no other does, then the rest."""
-    here = [m for m in meetings if gap in layout.between(m)]
-    alone = [m for m in here if sum(g in layout.between(m) for g in every) == 1]
-    yield from dict.fromkeys(m.note for m in alone or here)
+    def notes(
+        self, gap: Gap, meetings: tuple[Meeting, ...], every: tuple[Gap, ...]
+    ) -> Iterator[str]:
+        """Yield what the barrier at `gap` orders and no other does, or all that it orders."""
+        here = [m for m in meetings if gap in self.layout.between(m)]
+        alone = [m for m in here if sum(g in self.layout.between(m) for g in every) == 1]
+        yield from dict.fromkeys(m.note for m in alone or here)
 
 
 def with_barriers(body: Body, spot: tuple[int, ...], barriers: dict[Gap, Barrier]) -> Body:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
@@ -43,7 +43,8 @@ class Meeting:
     """Two places whose order matters.
 
     `home` is the body of the loop that separates them by an iteration, by more than one if
-    `is_far`; None where the second follows the first.
+    `is_far`; None where the second follows the first.  `pairs` are the iterations and threads of
+    both.
     """
 
     first: Spot
@@ -52,15 +53,13 @@ class Meeting:
     is_far: bool
     within_warp: bool
     note: str
+    pairs: isl.Set = field(compare=False)
 
 
-def meetings_of(
-    kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]
-) -> tuple[Meeting, ...]:
-    """Return all meetings in `body`, which each block of `kernel` runs inside of `around`."""
-    reached = _touches(kernel, body, fn, around)
+def meetings_of(walked: Walk) -> tuple[Meeting, ...]:
+    """Return all meetings of the accesses that a walk found."""
     found: dict[tuple[Spot, Spot, Spot | None, str], Meeting] = {}
-    for first, second in _pairs(reached):
+    for first, second in _pairs(walked.found):
         for meeting in _meetings(first, second):
             key = (meeting.first, meeting.second, meeting.home, first.array)
             known = found.get(key)
@@ -70,12 +69,14 @@ def meetings_of(
                     is_far=meeting.is_far and known.is_far,
                     within_warp=meeting.within_warp and known.within_warp,
                     note=known.note,
+                    pairs=meeting.pairs.union(known.pairs),
                 )
             found[key] = meeting
     return tuple(dict.fromkeys(found.values()))
 
 
-def _touches(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> list[Touch]:
+def walk_block(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Walk:
+    """Return a walk over `body`, which each block of `kernel` runs inside of `around`."""
     again = {node.name for node in nodes(fn.body) if isinstance(node, SetLocal)}
     declared = {n.name: n for n in nodes(fn.body) if isinstance(n, Declare) and n.name not in again}
     inside = {n.name for n in nodes(body) if isinstance(n, Declare)}
@@ -95,9 +96,9 @@ def _touches(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ..
     arrays = written_arrays(body) - private
     context = _context(fn, params, around)
     fixed = frozenset(loop.iter for loop in around)
-    walk_ = Walk(kernel.threads, params, fixed, context, arrays, values)
-    walk_.body(body, Place(()))
-    return walk_.found
+    walked = Walk(kernel.threads, params, fixed, context, arrays, values)
+    walked.body(body, Place(()))
+    return walked
 
 
 def _is_stored(expr: Expr, again: set[str]) -> bool:
@@ -164,11 +165,13 @@ def _meetings(first: Touch, second: Touch) -> Iterator[Meeting]:
             is_far = carried.intersect(later.complement()).is_empty()
             yield Meeting(
                 first.spot, second.spot, first.homes[depth], bool(is_far),
-                _in_warps(carried, first, second), f"{note} in the next iteration",
+                _in_warps(carried, first, second), f"{note} in the next iteration", carried,
             )  # fmt: skip
         pairs = pairs.equate(isl.dim_type.set, depth, isl.dim_type.set, width + depth)
     if follows and not pairs.is_empty():
-        yield Meeting(first.spot, second.spot, None, False, _in_warps(pairs, first, second), note)
+        yield Meeting(
+            first.spot, second.spot, None, False, _in_warps(pairs, first, second), note, pairs
+        )
 
 
 def _excluded(first: Spot, second: Spot) -> bool:

@@ -28,6 +28,7 @@ from polyopt.ir.expr import (
     UnaryOp,
     VectorLoad,
     integer,
+    loads,
     operands,
     rewrite,
     sub,
@@ -65,13 +66,17 @@ class Touch:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a walk stands: loops and conditions around; those with `homes` run by all threads."""
+    """Where a walk stands: loops and conditions around; those with `homes` run by all threads.
+
+    `unsure` are the bodies around that run as data tells, with the number of loops around each.
+    """
 
     spot: Spot
     loops: tuple[For, ...] = ()
     homes: tuple[Spot, ...] = ()
     conditions: tuple[Expr, ...] = ()
     thread: Expr | None = None
+    unsure: tuple[tuple[Spot, int], ...] = ()
 
     @property
     def around(self) -> Around:
@@ -95,10 +100,12 @@ class Walk:
     values: dict[str, Expr]
     found: list[Touch] = field(default_factory=list)
     domains: dict[Around, isl.Set] = field(default_factory=dict)
+    bodies: dict[Spot, Place] = field(default_factory=dict)
     seen: set[tuple[Spot, Around, Expr, bool]] = field(default_factory=set)
 
     def body(self, body: Body, place: Place) -> None:
         """Walk over code that all threads run."""
+        self.bodies[place.spot] = place
         for position, node in enumerate(body):
             self.node(node, replace(place, spot=(*place.spot, position)))
 
@@ -115,7 +122,11 @@ class Walk:
                 for number, part in enumerate(nested(node)):
                     spot = (*place.spot, number)
                     homes = (*place.homes, spot) if isinstance(node, For) else place.homes
-                    self.body(part, replace(self.into(node, number, place), homes=homes, spot=spot))
+                    unsure = place.unsure
+                    if any(loads(expr) for expr in expressions(node)):
+                        unsure = (*unsure, (spot, len(place.homes)))
+                    inner = self.into(node, number, place)
+                    self.body(part, replace(inner, homes=homes, spot=spot, unsure=unsure))
 
     def nest(self, outermost: For, place: Place) -> None:
         """Walk over code that the threads run on their own."""

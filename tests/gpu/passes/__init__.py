@@ -1,0 +1,1 @@
+"""Passes that make kernels: what is cut out, where threads wait, what registers hold."""
