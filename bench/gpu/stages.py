@@ -35,14 +35,15 @@ class Stage:
 
 
 STAGES = (
-    Stage("resources", "bench.gpu.resources", "what nvcc says of the kernels", 90),
-    Stage("emulated", "bench.gpu.checks", "CUDA text on the emulator", 120, "",
-          ("cuda", "emulated")),
-    Stage("opencl", "bench.gpu.checks", "OpenCL", 60, "opencl", ("opencl", "default")),
     Stage("suite", "bench.gpu.suite", "all workloads on the GPU", 190, "cuda"),
     Stage("sanitizer", "bench.gpu.sanitizer", "compute-sanitizer", 90, "cuda"),
-    Stage("bandwidth", "bench.gpu.bandwidth", "memory-bound kernels", 110, "cuda"),
-    Stage("matmul", "bench.gpu.matmul", "matrix products", 110, "cuda"),
+    Stage("bandwidth", "bench.gpu.bandwidth", "memory-bound kernels", 90, "cuda"),
+    Stage("matmul", "bench.gpu.matmul", "matrix products", 90, "cuda"),
+    Stage("networks", "bench.gpu.networks", "attention and convolution", 70, "cuda"),
+    Stage("resources", "bench.gpu.resources", "what nvcc says of the kernels", 60),
+    Stage("emulated", "bench.gpu.checks", "CUDA text on the emulator", 60, "",
+          ("cuda", "emulated")),
+    Stage("opencl", "bench.gpu.checks", "OpenCL", 45, "opencl", ("opencl", "default")),
 )  # fmt: skip
 
 
