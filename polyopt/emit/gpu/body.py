@@ -13,6 +13,7 @@ from itertools import groupby
 import cgen
 from typing_extensions import assert_never
 
+from polyopt.emit.banner import plain
 from polyopt.emit.blocks import Branch, Nest, words
 from polyopt.emit.compound import in_place
 from polyopt.emit.exits import Block
@@ -116,8 +117,8 @@ class KernelEmitter:
                 if isinstance(node, DeclareArray):
                     emitter, declared = emitter.with_array(node)
                     lines += declared
-                elif isinstance(node, For) and node.kind is LoopKind.THREAD and self.threads > 1:
-                    lines += _joined(emitter.nest(node), known)
+                elif isinstance(node, For):
+                    lines += _joined(emitter.loop(node), known)
                 else:
                     lines += emitter.node(node)
         return lines
@@ -125,10 +126,8 @@ class KernelEmitter:
     def node(self, node: Node) -> list[cgen.Generable]:  # noqa: C901 - one case per node
         """Return the statements of one node."""
         match node:
-            case For(kind=LoopKind.THREAD) if self.threads > 1:
-                return _joined(self.nest(node), {})
             case For():
-                return self._loop(node)
+                return _joined(self.loop(node), {})
             case If():
                 condition = self.printer.text(node.condition)
                 return [Branch(condition, self.body(node.then), self.body(node.otherwise))]
@@ -149,7 +148,7 @@ class KernelEmitter:
             case Barrier():
                 return self._barrier(node)
             case Comment():
-                return [cgen.Line(f"/* {node.text} */")]
+                return [cgen.Line(f"/* {plain(node.text)} */")]
             case DeclareArray():
                 return self.with_array(node)[1]
             case Assign():
@@ -184,8 +183,8 @@ class KernelEmitter:
         if not node.note:
             return [cgen.Line(text)]
         if len(text) + len(node.note) + 28 <= WIDTH:
-            return [cgen.Line(f"{text}  /* {node.note} */")]
-        notes = [cgen.Line(f"/* {note} */") for note in node.note.split("; ")]
+            return [cgen.Line(f"{text}  /* {plain(node.note)} */")]
+        notes = [cgen.Line(f"/* {plain(note)} */") for note in node.note.split("; ")]
         return [*notes, cgen.Line(text)]
 
     def with_array(self, node: DeclareArray) -> tuple[KernelEmitter, list[cgen.Generable]]:
@@ -203,7 +202,13 @@ class KernelEmitter:
         places = {**self.printer.places, array.name: Place(array, name, node.space)}
         return replace(self, printer=replace(self.printer, places=places)), lines
 
-    def nest(self, loop: For) -> Printed:
+    def loop(self, loop: For) -> Printed:
+        """Print a loop."""
+        if loop.kind is LoopKind.THREAD and self.threads > 1:
+            return self._nest(loop)
+        return self._loop(loop)
+
+    def _nest(self, loop: For) -> Printed:
         """Print nested THREAD loops: each thread what is its own."""
         try:
             nest = thread_nest(loop)
@@ -237,18 +242,18 @@ class KernelEmitter:
                 declared.insert(0, Constant(kind, name, text, fixed))
         return Printed(tuple(declared), lines)
 
-    def _loop(self, loop: For) -> list[cgen.Generable]:
+    def _loop(self, loop: For) -> Printed:
         """Print a loop that one thread runs, or all alike."""
         if not is_settled(loop.upper, loop.body):
             name = self.own.local(f"{self._name(loop.iter)}_end", self.scope)
-            line = cgen.Line(f"const {self.own.dialect.index} {name} = {self._text(loop.upper)};")
             inner = replace(self, scope=self.scope | {name})
-            return [line, *inner._loop(replace(loop, upper=Symbol(name, DType.INT64)))]
+            rest = inner._loop(replace(loop, upper=Symbol(name, DType.INT64)))
+            end = Constant(self.own.dialect.index, name, self._text(loop.upper), is_fixed=False)
+            return replace(rest, constants=(end, *rest.constants))
         if not is_settled(loop.lower, loop.body):
             return self._plain_loop(loop)
         trips = _trips(loop)
-        unrolls = trips is not None and self._needs_unrolling(loop, trips)
-        if unrolls and trips is not None:
+        if trips is not None and self._needs_unrolling(loop, trips):
             return self._counted_loop(loop, trips)
         is_one = len(operands(loop.upper, BinaryOp.MIN)) == 1 and isinstance(loop.lower, Const)
         if trips is None or loop.step != 1 or is_one:
@@ -264,7 +269,7 @@ class KernelEmitter:
             return False
         return most + loop.step <= INT_MOST
 
-    def _plain_loop(self, loop: For) -> list[cgen.Generable]:
+    def _plain_loop(self, loop: For) -> Printed:
         printer = replace(self.printer, ranges=self.printer.ranges.inside(loop))
         kind = self.own.dialect.index
         if self._is_narrow(loop):
@@ -280,12 +285,12 @@ class KernelEmitter:
         head = f"for ({kind} {name} = {self._text(loop.lower)}; "
         head += f"{inner._text(all_of(tests))}; {step})"
         inner = replace(inner, printer=inner.printer.knowing(tests))
-        return [*self._asked(loop), Nest(head, inner.body(loop.body))]
+        return Printed((), [*self._asked(loop), Nest(head, inner.body(loop.body))])
 
     def _asked(self, loop: For) -> list[cgen.Generable]:
         return _pragma(loop.kind is LoopKind.UNROLL)
 
-    def _counted_loop(self, loop: For, trips: int) -> list[cgen.Generable]:
+    def _counted_loop(self, loop: For, trips: int) -> Printed:
         """Print a loop to be unrolled: a constant count, what is too much under a condition."""
         count = self._count(loop)
         printer = self.printer.with_int(count, 0, trips - 1)
@@ -293,12 +298,12 @@ class KernelEmitter:
         inner = replace(self, printer=printer, scope=self.scope | {count})
         lines = _joined(inner.guarded(values, tests, inner.body(loop.body)), {})
         head = f"for (int {count} = 0; {count} < {trips}; {count}++)"
-        return [*_pragma(True), Nest(head, lines)]
+        return Printed((), [*_pragma(True), Nest(head, lines)])
 
-    def _short_loop(self, loop: For, trips: int) -> list[cgen.Generable]:
+    def _short_loop(self, loop: For, trips: int) -> Printed:
         """Print a loop of few iterations, counted from its lower bound."""
         count = self._count(loop)
-        lines: list[cgen.Generable] = []
+        constants: tuple[Constant, ...] = ()
         ends = [
             limit
             for limit in operands(loop.upper, BinaryOp.MIN)
@@ -315,13 +320,14 @@ class KernelEmitter:
             known = all(map(self.printer.is_positive, gaps))
             kind = "int" if known else self.own.dialect.index
             text = f"(int){self._text(least)}" if known else self._text(least)
-            lines.append(cgen.Line(f"const {kind} {end} = {text};"))
+            fixed = not any(isinstance(part, Load | Symbol) for part in walk(least))
+            constants = (Constant(kind, end, text, fixed),)
         printer = self.printer.with_int(count, 0, trips - 1)
         values, _, printer = iterator_value(loop, Iter(count), printer)
         inner = replace(self, printer=printer, scope=self.scope | {count, end})
         head = f"for (int {count} = 0; {count} < {end}; {count}++)"
         body = _joined(inner.guarded(values, (), inner.body(loop.body)), {})
-        return [*lines, *self._asked(loop), Nest(head, body)]
+        return Printed(constants, [*self._asked(loop), Nest(head, body)])
 
     def _count(self, loop: For) -> str:
         name = self._name(loop.iter)
