@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import shutil
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -172,7 +173,9 @@ class OpenCLProvider:
             raise no_platform(fault)
         program = cl.Program(self._context, text)
         try:
-            program.build([*_OPTIONS, *flags], devices=[self._device], cache_dir=False)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", cl.CompilerWarning)  # it is in the log
+                program.build([*_OPTIONS, *flags], devices=[self._device], cache_dir=False)
             log(str(program.get_build_info(self._device, cl.program_build_info.LOG)))
             kernels = {entry: cl.Kernel(program, entry) for entry in entries}
         except cl.Error as error:

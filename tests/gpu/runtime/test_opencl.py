@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from time import sleep
 from types import SimpleNamespace
@@ -158,6 +159,15 @@ def test_the_line_that_does_not_compile_is_shown(device: Provider) -> None:
     assert "missing" in caught.value.notes[0]
     assert caught.value.notes[1] == "    a[0] = missing;"
     assert "missing" in said[0]
+
+
+def test_warnings_of_the_compiler_are_in_the_log(device: Provider) -> None:
+    said: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        text = "#warning look here\n__kernel void k(__global float *a) { a[0] = 1; }\n"
+        device.compile(text, ("k",), log=said.append)
+    assert "look here" in "".join(said) or POCL not in device.name
 
 
 def test_a_kernel_that_is_not_in_the_text(device: Provider) -> None:
