@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import cgen
 from typing_extensions import assert_never
 
+from polyopt.emit.banner import plain
 from polyopt.emit.blocks import Branch, Function, Nest, prototype, words
 from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.compound import in_place
@@ -123,7 +124,7 @@ class BodyEmitter:
             case CallLibrary():
                 return [self._library(node)]
             case Comment():
-                return [cgen.Line(f"/* {node.text} */")]
+                return [cgen.Line(f"/* {plain(node.text)} */")]
             case Kernel() | Barrier():
                 raise AssertionError("kernels of a device are no part of C")
             case _:

@@ -101,7 +101,8 @@ class Layout:
 
 
 _TEXTS = {
-    "Comment": {"text"}, "Statement": {"text"}, "Loc": {"file"}, "Program": {"file"},
+    "Comment": {"text"}, "Barrier": {"note"}, "Statement": {"text"}, "Loc": {"file"},
+    "Program": {"file"},
     "Check": {"code", "message", "hint"}, "Fault": {"code", "message", "hint"},
     "LibraryCall": {"function"}, "For": {"label"}, "Repeat": {"label"},
     "LoopFunction": {"trace"}, "Opaque": {"kind", "text"},
