@@ -20,6 +20,7 @@ from polyopt.runtime.device.provider import (
     AnyArray,
     Buffer,
     Extent3,
+    Home,
     KernelArgument,
     Limits,
     Log,
@@ -56,7 +57,7 @@ class CudaProvider:
         store: Store | None = None,
         stream: int | None = None,
     ) -> None:
-        self._driver = load()
+        self._driver, self._home = load(), Home()
         self._device, self._compiler, self._store = device, compiler, store
         self._ask("start", "cuInit", 0)
         handle = self._ask("start", "cuDeviceGet", device.number)
@@ -109,7 +110,7 @@ class CudaProvider:
 
     def free(self, buffer: Buffer) -> None:
         """Give the memory back."""
-        if buffer.owner is not None or not buffer.handle:
+        if buffer.owner is not None or not buffer.handle or self._home.is_left:
             return
         self._enter()
         if self._device.has_pools:
@@ -208,6 +209,7 @@ class CudaProvider:
         self._ask("streams", "cuEventDestroy", event)
 
     def _enter(self) -> None:
+        self._home.check(self._device.name)
         self._ask("start", "cuCtxSetCurrent", self._context)
 
     def _ask(self, doing: str | int, function: str, *arguments: object) -> Any:  # noqa: ANN401

@@ -117,6 +117,15 @@ def device_failed(device: str, doing: str, reason: str) -> ToolchainError:
     )
 
 
+def forked(device: str) -> ToolchainError:
+    """Return the error of a process that got a device from the one it was forked from."""
+    return ToolchainError(
+        "PO0519",
+        f"{device} was opened by the process that this one was forked from",
+        hint='start processes anew: `multiprocessing.get_context("spawn")`',
+    )
+
+
 def no_driver(reason: str) -> ToolchainError:
     """Return the error of a machine without an NVIDIA device or its driver."""
     return ToolchainError(

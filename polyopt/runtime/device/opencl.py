@@ -29,6 +29,7 @@ from polyopt.runtime.device.provider import (
     AnyArray,
     Buffer,
     Extent3,
+    Home,
     KernelArgument,
     Limits,
     Log,
@@ -134,7 +135,7 @@ class OpenCLProvider:
     def __init__(self, chosen: OpenCLDevice) -> None:
         if chosen.fault:
             raise no_platform(chosen.fault)
-        self._cl = load()
+        self._cl, self._home = load(), Home()
         device = chosen.device
         self._device, self._platform, self._version = device, chosen.platform, chosen.version
         self._name = chosen.describe()
@@ -168,6 +169,7 @@ class OpenCLProvider:
     ) -> Module:
         """Build `text` as OpenCL C 1.2."""
         cl = self._cl
+        self._home.check(self._name)
         fault = _fault(self._platform, self._version)  # what was there at the start may have gone
         if fault:
             raise no_platform(fault)
@@ -191,6 +193,7 @@ class OpenCLProvider:
     def alloc(self, nbytes: int) -> Buffer:
         """Give a buffer; OpenCL has none of 0 bytes, so that one has a byte."""
         cl = self._cl
+        self._home.check(self._name)
         try:
             if nbytes > self._device.max_mem_alloc_size:
                 raise out_of_memory(self._name, nbytes)
@@ -201,7 +204,7 @@ class OpenCLProvider:
 
     def free(self, buffer: Buffer) -> None:
         """Give the buffer back."""
-        if buffer.owner is None:
+        if buffer.owner is None and not self._home.is_left:
             buffer.handle.free()
 
     def upload(self, buffer: Buffer, array: AnyArray) -> None:
@@ -237,6 +240,7 @@ class OpenCLProvider:
         shared: int = 0,
     ) -> None:
         """Run a kernel; where `shared` is not 0, local memory of that size is its last argument."""
+        self._home.check(self._name)
         static = module.resources[entry].shared or 0
         if not check_launch(self._limits, entry, grid, block, shared, static):
             return
@@ -290,6 +294,7 @@ class OpenCLProvider:
         )
 
     def _do(self, doing: str, action: Any, *args: Any) -> Any:  # noqa: ANN401
+        self._home.check(self._name)
         try:
             return action(self._queue, *args)
         except self._cl.Error as error:

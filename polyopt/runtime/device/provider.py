@@ -7,6 +7,7 @@ large (PO0518), arrays that do not fit a buffer (PO0918).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyopt.errors import InternalError, ToolchainError
+from polyopt.runtime.device.faults import forked
 
 AnyArray: TypeAlias = npt.NDArray[Any]
 Extent3: TypeAlias = tuple[int, int, int]
@@ -154,6 +156,23 @@ class Streamed(Protocol):
 
     def lead(self, stream: int) -> None:
         """Have what `stream` is asked for from here on wait for what was asked for here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The process that opened a device: in one forked from it drivers fail, or never answer."""
+
+    process: int = field(default_factory=os.getpid)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether this is another process."""
+        return os.getpid() != self.process
+
+    def check(self, device: str) -> None:
+        """Raise in another process."""
+        if self.is_left:
+            raise forked(device)
 
 
 def check_launch(

@@ -20,6 +20,7 @@ from polyopt.runtime.device.provider import (
     AnyArray,
     Buffer,
     Extent3,
+    Home,
     KernelArgument,
     Limits,
     Log,
@@ -46,7 +47,7 @@ class PycudaProvider:
     def __init__(
         self, device: CudaDevice, compiler: CudaCompiler, store: Store | None = None
     ) -> None:
-        self._driver = load()
+        self._driver, self._home = load(), Home()
         self._device, self._compiler, self._store = device, compiler, store
         self._live: dict[int, Any] = {}  # pycuda frees memory that nobody holds
         with self._errors("start"):
@@ -92,7 +93,7 @@ class PycudaProvider:
 
     def free(self, buffer: Buffer) -> None:
         """Give the memory back."""
-        if buffer.owner is None and buffer.nbytes:
+        if buffer.owner is None and buffer.nbytes and not self._home.is_left:
             with self._inside("free"):
                 self._live.pop(buffer.handle).free()
 
@@ -174,6 +175,7 @@ class PycudaProvider:
     @contextlib.contextmanager
     def _inside(self, doing: str, nbytes: int = 0) -> Iterator[None]:
         """Have the context current in the block, and none of it afterwards."""
+        self._home.check(self._device.name)
         with self._errors(doing, nbytes):
             self._context.push()
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -171,6 +172,19 @@ def check_arrays_are_waited_for() -> None:
     del ours, capsule, theirs
     gc.collect()
     assert DRIVER.live_buffers() == 0
+
+
+def check_forked_processes_are_told() -> None:
+    device = provider()
+    buffer = device.alloc(16)
+    child = os.fork()
+    if child == 0:
+        device.free(buffer)
+        raises(ToolchainError, "PO0519", lambda: device.alloc(16))
+        raises(ToolchainError, "PO0519", device.synchronize)
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    device.free(buffer)
 
 
 def check_streams_of_others() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from time import sleep
 from types import SimpleNamespace
 from typing import Any
@@ -264,3 +267,12 @@ def test_without_a_clock_the_hosts_is_read() -> None:
     assert len(times) == 2
     assert all(seconds >= 0.01 for seconds in times)
     assert len(waits) == 3
+
+
+def test_forked_processes_are_told_to_start_anew(device: Provider) -> None:
+    command = [sys.executable, "-m", "tests.gpu.runtime.in_fork"]
+    root = Path(__file__).parents[3]
+    done = subprocess.run(
+        command, cwd=root, timeout=60, capture_output=True, text=True, check=False
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
