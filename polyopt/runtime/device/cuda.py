@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ from polyopt.runtime.device.provider import (
 from polyopt.runtime.store import Store
 
 _WITH_DEFAULT = 0  # in order with the default stream, which other libraries work in
+_CELL = 8  # bytes of an address and of the largest number
 _NO_TIME = 2  # `CU_EVENT_DISABLE_TIMING`
 
 
@@ -167,8 +169,10 @@ class CudaProvider:
         if shared + static > self.limits.shared_bytes:
             most = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             self._ask("shared memory", "cuFuncSetAttribute", function, most, shared)
-        values = [_cell(argument) for argument in args]
-        pointers = (ctypes.c_void_p * max(1, len(values)))(*(v.ctypes.data for v in values))
+        values = ctypes.create_string_buffer(b"".join(map(_cell, args)), _CELL * len(args) or 1)
+        first = ctypes.addressof(values)
+        places = range(first, first + _CELL * len(args), _CELL)
+        pointers = (ctypes.c_uint64 * max(1, len(args)))(*places)
         where = ctypes.addressof(pointers)
         self._ask(
             f"kernel `{entry}`", "cuLaunchKernel", function, *grid, *block, shared, self._stream,
@@ -224,8 +228,8 @@ class CudaProvider:
         raise device_failed(self._device.name, str(doing), f"{words} ({function}: {int(status)})")
 
 
-def _cell(argument: KernelArgument) -> AnyArray:
-    """Return the argument's bytes in memory that stays until the launch has taken them."""
+def _cell(argument: KernelArgument) -> bytes:
+    """Return the bytes of an argument, filled up to those of the largest."""
     if isinstance(argument, Buffer):
-        return np.array([argument.handle], np.uint64)
-    return np.array([as_argument(argument)])
+        return int(argument.handle).to_bytes(_CELL, sys.byteorder)
+    return as_argument(argument).tobytes().ljust(_CELL, b"\0")

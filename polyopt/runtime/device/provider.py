@@ -179,12 +179,11 @@ def check_launch(
     limits: Limits, entry: str, grid: Extent3, block: Extent3, shared: int, static: int = 0
 ) -> bool:
     """Return whether there is anything to run; `static` bytes of shared memory are the text's."""
-    threads = prod(block)
-    if threads > limits.threads_per_block or any(b > m for b, m in zip(block, limits.block)):  # noqa: B905
+    if prod(block) > limits.threads_per_block or _exceeds(block, limits.block):
         raise too_many_threads(entry, block, limits)
     if shared + static > limits.shared_at_most:
         raise too_much_shared(entry, shared + static, limits.shared_at_most)
-    if any(g > m for g, m in zip(grid, limits.grid)):  # noqa: B905
+    if _exceeds(grid, limits.grid):
         raise ToolchainError(
             "PO0518",
             f"kernel `{entry}` needs a grid of {_extents(grid)} blocks; "
@@ -192,6 +191,10 @@ def check_launch(
             hint="use larger tiles on the grid's loops",
         )
     return min(*grid, *block) > 0
+
+
+def _exceeds(wanted: Extent3, most: Extent3) -> bool:
+    return wanted[0] > most[0] or wanted[1] > most[1] or wanted[2] > most[2]
 
 
 def too_many_threads(entry: str, block: Extent3, limits: Limits) -> ToolchainError:
