@@ -15,11 +15,15 @@ from polyopt.runtime.store import open_store
 EMULATED = "emulated"
 """The name of the device that runs CUDA text on the host and checks it."""
 
+EMULATED_FAST = "emulated-fast"
+"""The name of the one that runs it on the host and checks nothing."""
+
 
 @cache
 def provider_for(target: str, device: int | str | None) -> Provider:
     """Return the device for `target`, `cuda` or `opencl`."""
-    known = {EMULATED: _emulated} if target == DeviceTarget.CUDA.value else {}
+    emulated = {EMULATED: _emulated, EMULATED_FAST: _emulated_fast}
+    known = emulated if target == DeviceTarget.CUDA.value else {}
     return choose_provider(DeviceTarget(target), device, store=open_store(), elsewhere=known)
 
 
@@ -27,3 +31,9 @@ def _emulated() -> Provider:
     from polyopt.emulator import EmulatedProvider
 
     return EmulatedProvider()
+
+
+def _emulated_fast() -> Provider:
+    from polyopt.emulator import EmulatedProvider, Rules
+
+    return EmulatedProvider(Rules(checks=False))

@@ -69,11 +69,11 @@ def multiply(A, B):
     return A @ B
 
 
-def product() -> np.ndarray:
+def product(device: str = "emulated") -> np.ndarray:
     """Return a product of ragged matrices, of several tiles each."""
     rng = np.random.default_rng(1)
     A, B = (rng.integers(-9, 9, shape).astype(np.float32) for shape in ((133, 37), (37, 70)))
-    kernel = po.kernel(target="cuda", device="emulated")(multiply)
+    kernel = po.kernel(target="cuda", device=device)(multiply)
     result = kernel(A, B)
     assert np.array_equal(result, A @ B)
     return result
@@ -88,6 +88,11 @@ def test_no_barrier_can_be_lost() -> None:
             product()
         kinds = {finding.kind for finding in caught.value.findings}
         assert any(kind.is_race for kind in kinds), str(caught.value)
+
+
+def test_without_checks() -> None:
+    assert provider_for("cuda", "emulated-fast").name != provider_for("cuda", "emulated").name
+    assert np.array_equal(product("emulated-fast"), product())
 
 
 def test_the_emulator_is_a_provider() -> None:
