@@ -50,6 +50,7 @@ CUDA = DeviceDialect(
     pointer="",
     restrict="__restrict__",
     shared="__shared__",
+    align="__align__({})",
     thread="(int)threadIdx.x",
     blocks=("blockIdx.x", "blockIdx.y", "blockIdx.z"),
     block_counts=("gridDim.x", "gridDim.y", "gridDim.z"),

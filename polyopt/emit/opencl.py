@@ -59,6 +59,7 @@ OPENCL = DeviceDialect(
     pointer="__global ",
     restrict="restrict",
     shared="__local",
+    align="__attribute__((aligned({})))",
     thread="(int)get_local_id(0)",
     blocks=("get_group_id(0)", "get_group_id(1)", "get_group_id(2)"),
     block_counts=("get_num_groups(0)", "get_num_groups(1)", "get_num_groups(2)"),

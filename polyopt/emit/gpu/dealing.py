@@ -91,7 +91,8 @@ def _coordinates(
     if dealt.is_strided:
         number, found = _strided(dealt, row, found, own, scope)
     elif dealt.has_idle:
-        found = replace(found, guards=(Compare(CompareOp.LT, number, integer(dealt.rows)),))
+        guards = (Compare(CompareOp.LT, number, integer(dealt.rows)),)
+        found = replace(found, guards=guards, printer=printer.knowing(guards))
     if len(dealt.outer) == 1:
         parts[dealt.outer[0]] = number
         return parts, found

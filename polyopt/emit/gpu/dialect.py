@@ -40,6 +40,7 @@ class DeviceDialect:
     pointer: str
     restrict: str
     shared: str
+    align: str
     thread: str
     blocks: tuple[str, str, str]
     block_counts: tuple[str, str, str]

@@ -20,13 +20,16 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
+    Linear,
     Load,
     Select,
     Symbol,
     Unary,
     UnaryOp,
     add,
+    from_linear,
     integer,
+    linear,
     loads,
     mul,
     normalize,
@@ -68,7 +71,6 @@ class Place:
     def offset(self, index: tuple[Expr, ...]) -> Expr:
         """Return where an element of the device's memory lies, counted from the first one."""
         total: Expr = integer(0)
-        index = tuple(map(normalize, index))
         if self.strides:
             for subscript, stride in zip(index, self.strides, strict=True):
                 total = add(total, mul(subscript, stride))
@@ -120,7 +122,7 @@ class KernelPrinter(ExprPrinter):
         place = self.places[array]
         match place.space:
             case None:
-                return f"{place.name}[{self.text(place.offset(index))}]"
+                return f"{place.name}[{self.text(place.offset(tuple(map(self.ordered, index))))}]"
             case Space.REGISTER:
                 index = index[1:]
             case Space.LOCAL | Space.SHARED:
@@ -130,6 +132,12 @@ class KernelPrinter(ExprPrinter):
     def counted(self, expr: Expr) -> Expr:
         """Return an INT64 expression in terms of what iterators are counted from."""
         return normalize(substitute(expr, self.offsets))
+
+    def ordered(self, expr: Expr) -> Expr:
+        """Return a sum with what is the same for all threads first."""
+        total = linear(expr)
+        terms = sorted(total.terms, key=lambda term: self.is_int(term[0]))
+        return from_linear(Linear(total.constant, tuple(terms)))
 
     def with_int(self, name: str, least: int, most: int) -> KernelPrinter:
         """Return the printer where the iterator `name` is an `int` between `least` and `most`."""

@@ -14,6 +14,8 @@ from polyopt.ir.array import Array
 from polyopt.ir.expr import evaluate
 
 _LETTERS = "xyzw"
+WIDE = 16
+"""Bytes that a thread can read or write at once, if they are aligned."""
 
 
 @dataclass(slots=True)
@@ -61,11 +63,14 @@ class Own:
     def share(self, array: Array, name: str) -> str:
         """Return the name of a shared array; one of the same name and shape has the same memory."""
         extents = [evaluate(extent, {}) for extent in array.shape]
-        tail = f"{self.dialect.storage(array.dtype)}{extents}"
+        # compilers read neighbours in rows at once where these are aligned
+        has_wide_rows = bool(extents) and extents[-1] * array.dtype.size % WIDE == 0
+        align = f"{self.dialect.align.format(WIDE)} " if has_wide_rows else ""
+        tail = f"{align}{self.dialect.storage(array.dtype)}{extents}"
         if (name, tail) not in self.shared:
             is_first = all(name != known for known, _ in self.shared)
             self.shared[name, tail] = name if is_first else self.fresh(name)
-            self.shared_bytes += -(-prod(extents) * array.dtype.size // 16) * 16
+            self.shared_bytes += -(-prod(extents) * array.dtype.size // WIDE) * WIDE
         return self.shared[name, tail]
 
     def shared_lines(self) -> list[str]:

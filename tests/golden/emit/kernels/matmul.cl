@@ -14,7 +14,7 @@ void demo_0(__global const float *restrict A, __global const float *restrict B,
     __global float *restrict C, long N, long M, long K)
 {
     __local float As[16][9];
-    __local float Bs[8][16];
+    __local __attribute__((aligned(16))) float Bs[8][16];
     const int t = (int)get_local_id(0);
     const int ty = t / 8, tx = t % 8;
     const int ty16 = t / 16, tx16 = t % 16;

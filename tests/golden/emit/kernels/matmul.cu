@@ -12,7 +12,7 @@ demo_0(const float *__restrict__ A, const float *__restrict__ B, float *__restri
     long long N, long long M, long long K)
 {
     __shared__ float As[16][9];
-    __shared__ float Bs[8][16];
+    __shared__ __align__(16) float Bs[8][16];
     const int t = (int)threadIdx.x;
     const int ty = t / 8, tx = t % 8;
     const int ty16 = t / 16, tx16 = t % 16;

@@ -8,7 +8,7 @@
 __kernel __attribute__((reqd_work_group_size(128, 1, 1)))
 void demo_0(__global const double *restrict u, __global double *restrict v, long N, long M)
 {
-    __local double s[10][18];
+    __local __attribute__((aligned(16))) double s[10][18];
     const int t = (int)get_local_id(0);
     const int ty = t / 16, tx = t % 16;
     const long i0 = 1 + 8 * (long)get_group_id(1);

@@ -5,7 +5,7 @@
 extern "C" __global__ void __launch_bounds__(128)
 demo_0(const double *__restrict__ u, double *__restrict__ v, long long N, long long M)
 {
-    __shared__ double s[10][18];
+    __shared__ __align__(16) double s[10][18];
     const int t = (int)threadIdx.x;
     const int ty = t / 16, tx = t % 16;
     const long long j0 = 1 + 16 * (long long)blockIdx.x;
