@@ -58,6 +58,10 @@ RUNTIME_IR = {"source", "expr", "types", "library", "array", "loops", "host"}
 ISL = {"ir", "schedule", "transforms", "strategy", "proof", "report", "frontend", "cli"}
 ISL_FILES = {
     PACKAGE / "emit" / "lower_scop.py",
+    *(PACKAGE / "emit" / "gpu" / f"{name}.py" for name in ("touches", "meetings", "passing", "registers")),
+}
+ISL_FILES = {
+    PACKAGE / "emit" / "lower_scop.py",
     *(PACKAGE / "emit" / "gpu" / f"{name}.py" for name in ("touches", "meetings", "passing")),
 }
 ISL_FILES = {

@@ -21,6 +21,7 @@ from polyopt.proof.accesses import Copies, Tagged, Unproven, touches
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.barriers import check_synchronisation
 from polyopt.proof.bounds import check_bounds
+from polyopt.proof.branches import joined
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
 from polyopt.proof.dataflow import check_dataflow
 from polyopt.proof.declarations import check_declarations, scalars_of
@@ -75,7 +76,8 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     bounds = check_bounds(function, given, path.params, path.context)
     yield from bounds
     yield check_widths(function, bound)
-    plain = without_registers(without_stops(function.body, faults), path, frozenset(bound))
+    plain = joined(without_stops(function.body, faults), path)
+    plain = without_registers(plain, path, frozenset(bound))
     trusted = frozenset(c.subject for c in bounds if c.verdict is Verdict.TRUSTED)
     other = untrusted(function.body, plain, trusted, frozenset(bound)) if trusted else None
     if other is not None:

@@ -13,6 +13,7 @@ from polyopt.emit.gpu.gaps import Gap, Layout, layout_of
 from polyopt.emit.gpu.meetings import Meeting, meetings_of, walk_block
 from polyopt.emit.gpu.passing import Passing
 from polyopt.emit.nodes import nested, with_nested
+from polyopt.ir.budget import optional
 from polyopt.ir.loops import (
     Barrier,
     Body,
@@ -25,6 +26,8 @@ from polyopt.ir.loops import (
 )
 
 MOST_NOTES = 3
+BUDGET = 30_000_000  # isl operations for the barriers of one kernel: a few seconds
+MOST = 0.3  # of the time that is left
 
 
 def place_barriers(fn: LoopFunction) -> LoopFunction:
@@ -47,9 +50,12 @@ def _kernel(kernel: Kernel, fn: LoopFunction, around: tuple[For, ...]) -> Kernel
     if kernel.threads == 1:
         return kernel
     grid, body = block_of(kernel)
-    walked = walk_block(kernel, body, fn, (*around, *grid))
-    chosen = _Choice(layout_of(body), Passing(walked)).barriers(meetings_of(walked))
-    body = with_barriers(body, (), chosen)
+    layout = layout_of(body)
+    barriers = _everywhere(layout)
+    with optional(f"the fewest barriers of {kernel.name}", BUDGET, MOST):
+        walked = walk_block(kernel, body, fn, (*around, *grid))
+        barriers = _Choice(layout, Passing(walked)).barriers(meetings_of(walked))
+    body = with_barriers(body, (), barriers)
     for loop in reversed(grid):
         body = (replace(loop, body=body),)
     return replace(kernel, body=body)
@@ -66,6 +72,15 @@ def block_of(kernel: Kernel) -> tuple[tuple[For, ...], Body]:
         grid.append(node)
         body = node.body
     return tuple(grid), body
+
+
+def _everywhere(layout: Layout) -> dict[Gap, Barrier]:
+    """Return barriers in all gaps."""
+    return {
+        Gap(body, position): Barrier(Scope.BLOCK, "all: above, below")
+        for body, size in layout.sizes.items()
+        for position in range(1, size + 1)
+    }
 
 
 @dataclass(frozen=True, eq=False)

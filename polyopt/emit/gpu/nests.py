@@ -8,7 +8,7 @@ minimum and the lower bound, or an operand of its maximum, is; rounded up by the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
@@ -74,6 +74,17 @@ def thread_nest(loop: For) -> ThreadNest:
         extents.append(extent(inner))
         body = inner.body
     return ThreadNest(tuple(loops), tuple(extents), tuple(conditions), body)
+
+
+def rebuilt(nest: ThreadNest, body: Body) -> For:
+    """Return the loops of a nest around `body`."""
+    for position in range(len(nest.loops) - 1, -1, -1):
+        loop = replace(nest.loops[position], body=body)
+        body = (loop,)
+        for depth, condition in reversed(nest.conditions):
+            if depth == position:
+                body = (If(condition, body),)
+    return loop
 
 
 def _through(body: Body) -> tuple[tuple[Expr, ...], For] | None:

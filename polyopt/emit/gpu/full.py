@@ -1,0 +1,144 @@
+"""What a thread runs of a tile, in loops of constant bounds, unrolled: full tiles and others apart.
+
+In: a nest of THREAD loops.  Out: the same, its inner loops of a small constant extent counted from
+0; where all of a thread's iterations exist, without conditions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from polyopt.emit.gpu.nests import spans
+from polyopt.emit.nodes import map_body, nested, with_nested
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Expr,
+    Iter,
+    add,
+    integer,
+    loads,
+    normalize,
+    operands,
+    rewrite,
+    walk,
+)
+from polyopt.ir.loops import Body, For, If, LoopKind, Node
+from polyopt.ir.types import DType
+
+MOST = 8
+"""Iterations of a loop that is unrolled."""
+MOST_TERMS = 32
+"""Iterations of a loop that gets constant bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A loop that runs `extent` iterations from `start`, where all of `conditions` hold."""
+
+    start: Expr
+    extent: int
+    conditions: tuple[Expr, ...]
+
+
+def full_tiles(body: Body) -> Body:
+    """Return what a thread runs for `body`."""
+    found: dict[str, _Span] = {}
+    _collect(body, frozenset(), found)
+    if not found:
+        return body
+    conditions = list(dict.fromkeys(c for span in found.values() for c in span.conditions))
+    whole = _spanned(body, found, is_full=True)
+    if not conditions:
+        return whole
+    every = conditions[0]
+    for condition in conditions[1:]:
+        every = Binary(BinaryOp.AND, every, condition, DType.BOOL)
+    return (If(every, whole, _spanned(body, found, is_full=False)),)
+
+
+def _collect(body: Body, inside: frozenset[str], found: dict[str, _Span]) -> None:
+    """Find the loops whose iterations no other loop of the thread decides."""
+    for node in body:
+        inner = inside
+        if isinstance(node, For):
+            inner = inside | {node.iter}
+            span = _span(node)
+            if span is not None and not _uses(node, inside) and node.iter not in found:
+                found[node.iter] = span
+        for part in nested(node):
+            _collect(part, inner, found)
+
+
+def _uses(loop: For, iters: frozenset[str]) -> bool:
+    bounds = (loop.lower, loop.upper)
+    return any(isinstance(p, Iter) and p.name in iters for e in bounds for p in walk(e))
+
+
+def _span(loop: For) -> _Span | None:
+    if loop.step != 1 or loads(loop.lower) or loads(loop.upper):
+        return None
+    choices = [(length, start) for start, length in spans(loop) if 0 < length <= MOST_TERMS]
+    if not choices:
+        return None
+    extent, start = min(choices, key=lambda choice: choice[0])
+    end = normalize(add(start, integer(extent)))
+    lowers = [e for e in operands(loop.lower, BinaryOp.MAX) if normalize(e) != normalize(start)]
+    uppers = [e for e in operands(loop.upper, BinaryOp.MIN) if normalize(e) != end]
+    conditions = [Compare(CompareOp.LE, lower, start) for lower in lowers]
+    conditions += [Compare(CompareOp.LE, end, upper) for upper in uppers]
+    return _Span(start, extent, tuple(conditions))
+
+
+def _spanned(body: Body, found: dict[str, _Span], *, is_full: bool) -> Body:
+    return tuple(_node(node, found, is_full=is_full) for node in body)
+
+
+def _node(node: Node, found: dict[str, _Span], *, is_full: bool) -> Node:
+    inner = tuple(_spanned(part, found, is_full=is_full) for part in nested(node))
+    node = with_nested(node, inner)
+    if not isinstance(node, For) or node.iter not in found:
+        return node
+    span = found[node.iter]
+    if _span(node) != span or (not is_full and span.extent > MOST):
+        return node
+    value = normalize(add(span.start, Iter(node.iter)))
+
+    def rule(part: Expr) -> Expr | None:
+        if isinstance(part, Iter) and part.name == node.iter:
+            return value
+        return _tidy(part, node.iter, value)
+
+    body = map_body(node.body, rule)
+    if not is_full:
+        for guard in reversed(_guards(node, span)):
+            body = (If(rewrite(guard, rule), body),)
+    kind = LoopKind.UNROLL if span.extent <= MOST else node.kind
+    return replace(node, lower=integer(0), upper=integer(span.extent), kind=kind, body=body)
+
+
+def _tidy(part: Expr, name: str, value: Expr) -> Expr | None:
+    """Return a sum over the iterator `name` with `value` in its place, its terms collected."""
+    if not isinstance(part, Binary) or part.dtype is not DType.INT64:
+        return None
+    if part.op not in (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL):
+        return None
+    if not any(isinstance(p, Iter) and p.name == name for p in walk(part)) or loads(part):
+        return None
+    changed = rewrite(part, lambda p: value if isinstance(p, Iter) and p.name == name else None)
+    return normalize(changed)
+
+
+def _guards(loop: For, span: _Span) -> list[Expr]:
+    """Return when an iteration of the whole tile is one of the loop's."""
+    place = Iter(loop.iter)
+    end = normalize(add(span.start, integer(span.extent)))
+    lowers = operands(loop.lower, BinaryOp.MAX)
+    uppers = operands(loop.upper, BinaryOp.MIN)
+    found: list[Expr] = [
+        Compare(CompareOp.GE, place, e) for e in lowers if normalize(e) != normalize(span.start)
+    ]
+    found += [Compare(CompareOp.LT, place, e) for e in uppers if normalize(e) != end]
+    return found

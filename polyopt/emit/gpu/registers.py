@@ -1,0 +1,291 @@
+"""Registers: arrays of a block of which every element is one thread's alone.
+
+In: kernels with SHARED arrays.  Out: those arrays as REGISTER, with subscripts that count a
+thread's own elements, in loops that are unrolled.
+Leaves: arrays of which a thread would have too many elements, or that threads share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import gcd, prod
+
+import islpy as isl
+
+from polyopt.emit.gpu.barriers import block_of
+from polyopt.emit.gpu.full import full_tiles
+from polyopt.emit.gpu.meetings import walk_block
+from polyopt.emit.gpu.nests import ThreadNest, rebuilt, thread_nest
+from polyopt.emit.localize import mentions
+from polyopt.emit.nodes import expressions, map_body, nested, with_nested
+from polyopt.emit.regions import nodes
+from polyopt.ir.array import Array
+from polyopt.ir.budget import optional
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Expr,
+    Iter,
+    Load,
+    add,
+    integer,
+    linear,
+    mul,
+    normalize,
+    sub,
+    walk,
+)
+from polyopt.ir.loops import (
+    Body,
+    DeclareArray,
+    For,
+    Kernel,
+    LoopFunction,
+    LoopKind,
+    Node,
+    Space,
+)
+from polyopt.ir.types import DType
+
+MOST_BYTES = 512
+"""Registers of a thread that one array may take."""
+BUDGET = 10_000_000  # isl operations for one array
+MOST = 0.2  # of the time that is left
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+
+
+def in_registers(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with arrays in registers that are no two threads'."""
+    return replace(fn, body=_host(fn.body, fn, ()))
+
+
+def _host(body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
+    result: list[Node] = []
+    for node in body:
+        if isinstance(node, Kernel):
+            result.append(_kernel(node, fn, around))
+            continue
+        loops = (*around, node) if isinstance(node, For) else around
+        result.append(with_nested(node, tuple(_host(part, fn, loops) for part in nested(node))))
+    return tuple(result)
+
+
+def _kernel(kernel: Kernel, fn: LoopFunction, around: tuple[For, ...]) -> Kernel:
+    grid, body = block_of(kernel)
+    for node in nodes(body):
+        if isinstance(node, DeclareArray) and node.space is Space.SHARED:
+            with optional(f"registers for {node.array.name}", BUDGET, MOST):
+                body = _kept(kernel, body, node.array, fn, (*around, *grid)) or body
+    for loop in reversed(grid):
+        body = (replace(loop, body=body),)
+    return replace(kernel, body=body)
+
+
+def _kept(
+    kernel: Kernel, body: Body, array: Array, fn: LoopFunction, around: tuple[For, ...]
+) -> Body | None:
+    """Return the block's code with `array` in registers; None where it has to be shared."""
+    tiled = _tiled(body, array.name)
+    if tiled is None:
+        return None
+    parts = [part for nest in _nests(tiled, array.name) for part in _parts(nest, array.name)]
+    if not parts or any(part is None for part in parts):
+        return None
+    layout = _layout([part for part in parts if part is not None])
+    size = prod(layout.shape) * array.dtype.size
+    if size > MOST_BYTES or not _is_own(kernel, tiled, array, layout, fn, around):
+        return None
+    shape = (integer(kernel.threads), *map(integer, layout.shape))
+    declared = replace(array, shape=shape)
+    changed = _changed(tiled, kernel.threads, array.name, layout, is_trial=False)
+    return _declared(changed, declared)
+
+
+# -- the nests that touch the array
+
+
+def _tiled(body: Body, array: str) -> Body | None:
+    """Return the code with the nests that touch `array` in full tiles; None if others touch it."""
+    result: list[Node] = []
+    for node in body:
+        match node:
+            case For(kind=LoopKind.THREAD) if mentions(node, array):
+                nest = thread_nest(node)
+                result.append(rebuilt(nest, full_tiles(nest.body)))
+            case For(kind=LoopKind.THREAD) | DeclareArray():
+                result.append(node)
+            case _:
+                if any(_reads(expr, array) for expr in expressions(node)):
+                    return None
+                inner = [_tiled(part, array) for part in nested(node)]
+                if None in inner:
+                    return None
+                result.append(with_nested(node, tuple(part for part in inner if part is not None)))
+    return tuple(result)
+
+
+def _reads(expr: Expr, array: str) -> bool:
+    return any(isinstance(part, Load) and part.array == array for part in walk(expr))
+
+
+def _nests(body: Body, array: str) -> Iterator[ThreadNest]:
+    for node in body:
+        if isinstance(node, For) and node.kind is LoopKind.THREAD:
+            if mentions(node, array):
+                yield thread_nest(node)
+        else:
+            for part in nested(node):
+                yield from _nests(part, array)
+
+
+# -- a thread's own elements
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One subscript of one access: what is left of it in its thread, and the values that has."""
+
+    dim: int
+    rest: Expr
+    least: int
+    most: int
+    factors: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How a thread's elements are counted: from `least` in steps of `steps`, in each dimension."""
+
+    least: tuple[int, ...]
+    steps: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+def _parts(nest: ThreadNest, array: str) -> Iterator[_Part | None]:
+    yield from _parts_in(nest.body, nest, array, {})
+
+
+def _parts_in(
+    body: Body, nest: ThreadNest, array: str, extents: dict[str, int]
+) -> Iterator[_Part | None]:
+    for node in body:
+        for expr in expressions(node):
+            for part in walk(expr):
+                if isinstance(part, Load) and part.array == array:
+                    for dim, index in enumerate(part.index):
+                        yield _part(dim, index, nest, extents)
+        inside = extents
+        if isinstance(node, For):
+            inside = {name: n for name, n in extents.items() if name != node.iter}
+            if node.kind is LoopKind.UNROLL and node.lower == integer(0):
+                count = linear(node.upper)
+                if not count.terms:
+                    inside = {**inside, node.iter: count.constant}
+        for below in nested(node):
+            yield from _parts_in(below, nest, array, inside)
+
+
+def _part(dim: int, index: Expr, nest: ThreadNest, extents: dict[str, int]) -> _Part | None:
+    """Return a subscript without what the thread's number decides; None if more is left."""
+    rest = _rest(index, nest)
+    value = linear(rest)
+    least = most = value.constant
+    factors = []
+    for atom, factor in value.terms:
+        if not isinstance(atom, Iter) or atom.name not in extents:
+            return None
+        reach = factor * (extents[atom.name] - 1)
+        least, most = least + min(reach, 0), most + max(reach, 0)
+        factors.append(factor)
+    return _Part(dim, rest, least, most, tuple(factors))
+
+
+def _rest(index: Expr, nest: ThreadNest) -> Expr:
+    """Return a subscript minus its multiples of the places in the nest."""
+    factors = dict(linear(index).terms)
+    for loop in nest.loops:
+        factor = factors.get(Iter(loop.iter), 0)
+        index = sub(index, mul(integer(factor), sub(Iter(loop.iter), loop.lower)))
+    return normalize(index)
+
+
+def _layout(parts: list[_Part]) -> _Layout:
+    least, steps, shape = [], [], []
+    for dim in range(max(part.dim for part in parts) + 1):
+        here = [part for part in parts if part.dim == dim]
+        low, high = min(part.least for part in here), max(part.most for part in here)
+        step = gcd(*(f for part in here for f in part.factors), *(p.least - low for p in here))
+        step = step or 1
+        least.append(low)
+        steps.append(step)
+        shape.append((high - low) // step + 1)
+    return _Layout(tuple(least), tuple(steps), tuple(shape))
+
+
+def _place(index: tuple[Expr, ...], nest: ThreadNest, layout: _Layout) -> tuple[Expr, ...]:
+    """Return the subscripts among a thread's own elements."""
+    found = []
+    for part, least, step in zip(index, layout.least, layout.steps, strict=True):
+        value = linear(sub(_rest(part, nest), integer(least)))
+        total: Expr = integer(value.constant // step)
+        for atom, factor in value.terms:
+            total = add(total, mul(integer(factor // step), atom))
+        found.append(normalize(total))
+    return tuple(found)
+
+
+def _changed(body: Body, threads: int, array: str, layout: _Layout, *, is_trial: bool) -> Body:
+    """Return the code with the array's subscripts as a thread counts; a trial keeps the others."""
+    result: list[Node] = []
+    for node in body:
+        if not (isinstance(node, For) and node.kind is LoopKind.THREAD):
+            inner = (
+                _changed(part, threads, array, layout, is_trial=is_trial) for part in nested(node)
+            )
+            result.append(with_nested(node, tuple(inner)))
+            continue
+        if not mentions(node, array):
+            result.append(node)
+            continue
+        nest = thread_nest(node)
+        number = nest.number
+        if nest.size > threads:
+            number = Binary(BinaryOp.MOD, number, integer(threads), DType.INT64)
+
+        def rule(part: Expr, nest: ThreadNest = nest, number: Expr = number) -> Expr | None:
+            if isinstance(part, Load) and part.array == array:
+                own = (number, *_place(part.index, nest, layout))
+                return replace(part, index=(*own, *part.index) if is_trial else own)
+            return None
+
+        result.append(rebuilt(nest, map_body(nest.body, rule)))
+    return tuple(result)
+
+
+def _declared(body: Body, array: Array) -> Body:
+    result: list[Node] = []
+    for node in body:
+        if isinstance(node, DeclareArray) and node.array.name == array.name:
+            result.append(DeclareArray(array, Space.REGISTER))
+        else:
+            result.append(with_nested(node, tuple(_declared(part, array) for part in nested(node))))
+    return tuple(result)
+
+
+def _is_own(
+    kernel: Kernel, body: Body, array: Array, layout: _Layout, fn: LoopFunction,
+    around: tuple[For, ...],
+) -> bool:  # fmt: skip
+    """Tell whether every element is one place of one thread, and every place one element."""
+    trial = _changed(body, kernel.threads, array.name, layout, is_trial=True)
+    walked = walk_block(kernel, trial, fn, around)
+    sets = [t.reached.domain() for t in walked.found if t.array == array.name]
+    if not sets:
+        return False
+    every = sets[0]
+    for one in sets[1:]:
+        every = every.union(one)
+    rank = len(array.shape)
+    places = isl.Map.from_range(every).move_dims(_IN, 0, _OUT, 0, rank + 1)
+    return bool(places.is_single_valued() and places.is_injective())
