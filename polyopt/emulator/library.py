@@ -6,13 +6,17 @@ Refuses: more arrays, or more memory to watch, than the run time can hold (PO070
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
+import mmap
 import re
 import tempfile
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, unique
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +35,9 @@ _FACTS = 4
 _STATIC, _DYNAMIC_AREA = 1, 2
 _GLOBAL, _SHARED_KIND = 0, 1
 _CONSEQUENCES = (FindingKind.UNSET_SHARED, FindingKind.UNSET_GLOBAL)  # mostly of other faults
+RUNNING = threading.RLock()
+"""Held while a kernel runs: all libraries share stacks, and how signals are handled."""
+
 FIRST_BUFFER = 16
 """Numbers of memory from here on are buffers'; those before it belong to a library itself."""
 
@@ -91,14 +98,14 @@ class Library:
     """One copy of a library, with a run time of its own."""
 
     def __init__(self, built: Built, text: str, entries: Sequence[str]) -> None:
-        self.lock = threading.Lock()
         self._built = built
         self._lines = text.split("\n")
         with tempfile.NamedTemporaryFile(prefix="polyopt-", suffix=".so") as file:
             file.write(built.image)  # a file of its own: the same one loaded twice is one library
             file.flush()
             self._native: Any = ctypes.CDLL(file.name)
-        for function in ("pe_findings_count", "pe_area_near", "pe_area_start"):
+        weakref.finalize(self, _unload, self._native)
+        for function in ("pe_findings_count", "pe_area_near", "pe_area_start", "pe_stack_bytes"):
             getattr(self._native, function).restype = ctypes.c_uint64
         self._watched: dict[int, int] = {}  # known bytes by number
         self._dynamic = 0
@@ -142,6 +149,9 @@ class Library:
 
     def launch(self, entry: Entry, addresses: Sequence[int], turn: Turn) -> None:
         """Run a kernel whose arguments lie at `addresses`."""
+        stacks = _stacks(self._native.pe_stack_bytes())
+        if not self._native.pe_stacks(ctypes.c_void_p(ctypes.addressof(stacks))):
+            raise out_of_memory("the emulator", ctypes.sizeof(stacks))
         self._make_dynamic(turn.shared)
         given = (ctypes.c_void_p * max(1, len(addresses)))(*addresses)
         numbers = (
@@ -247,6 +257,23 @@ class Library:
         if not number:
             return None
         return number, address - int(self._native.pe_area_start(ctypes.c_uint64(number)))
+
+
+@cache
+def _stacks(nbytes: int) -> ctypes.Array[ctypes.c_char]:
+    """Return memory for the stacks of a block's threads, whatever library they are of."""
+    try:
+        memory = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError:
+        raise out_of_memory("the emulator", nbytes) from None
+    return (ctypes.c_char * nbytes).from_buffer(memory)
+
+
+def _unload(native: Any) -> None:  # noqa: ANN401
+    """Give back what a library that nobody uses any more holds."""
+    with RUNNING:
+        native.pe_areas_end()
+        _ctypes.dlclose(native._handle)
 
 
 def _near(address: int, names: Mapping[int, str], nearby: tuple[int, int] | None) -> str:

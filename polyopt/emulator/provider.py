@@ -18,7 +18,15 @@ import numpy as np
 
 from polyopt.emulator.build import build, find_gcc
 from polyopt.emulator.findings import DeviceFault
-from polyopt.emulator.library import FIRST_BUFFER, Entry, Library, Memory, Order, Turn
+from polyopt.emulator.library import (
+    FIRST_BUFFER,
+    RUNNING,
+    Entry,
+    Library,
+    Memory,
+    Order,
+    Turn,
+)
 from polyopt.errors import InternalError
 from polyopt.runtime.device.faults import out_of_memory
 from polyopt.runtime.device.provider import (
@@ -129,8 +137,8 @@ class EmulatedProvider:
     def free(self, buffer: Buffer) -> None:
         """Take memory back."""
         memory = _memory(buffer)
-        for library in self._libraries:
-            with library.lock:
+        with RUNNING:
+            for library in self._libraries:
                 library.forget(memory.place.number)
 
     def upload(self, buffer: Buffer, array: AnyArray) -> None:
@@ -173,7 +181,7 @@ class EmulatedProvider:
         turn = Turn(
             grid, block, shared, rules.order, rules.seed, rules.seconds, rules.checks, rules.unset
         )
-        with library.lock:
+        with RUNNING:
             self._watch(library, memories)
             library.launch(kernel, [ctypes.addressof(value) for value in values], turn)
             found = library.findings(kernel, block, _names(kernel, args))

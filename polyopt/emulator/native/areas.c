@@ -155,6 +155,16 @@ static int add_constants(struct dl_phdr_info *info, size_t size, void *base)
     return 1;
 }
 
+/* Forget all memory: the library is not used any more. */
+void pe_areas_end(void)
+{
+    for (uint32_t k = 0; k < made; k++)
+        if (areas[k].cells)
+            pe_unmap(areas[k].cells, cell_bytes(&areas[k]));
+    made = 0;
+    last = NULL;
+}
+
 /* Add the library's own memory. */
 void pe_areas_own(void)
 {

@@ -75,7 +75,6 @@ Dim pe_block_of(uint32_t interval);
 uint32_t pe_block_start(uint32_t interval);
 
 /* fibers.c */
-bool pe_fibers_make(uint32_t count);
 void pe_fiber_start(uint32_t number, void (*body)(void));
 void pe_fiber_resume(uint32_t number);
 void pe_fiber_leave(void); /* to whoever resumed it */

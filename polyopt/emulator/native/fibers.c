@@ -3,9 +3,9 @@
 
 #include "emulator.h"
 
-enum { STACK = 1 << 20, GUARD = 64 << 10 };
+enum { STACK = 512 << 10, GUARD = 64 << 10 };
 
-static void *stacks[MOST_THREADS];
+static char *stacks; /* of all threads, one behind the other; all libraries may use the same */
 static void (*bodies[MOST_THREADS])(void);
 static uint32_t running;
 
@@ -37,7 +37,7 @@ static void begin(void)
 
 static void prepare(uint32_t number)
 {
-    void **top = (void **)((char *)stacks[number] + STACK);
+    void **top = (void **)pe_fiber_end(number);
     *--top = NULL;
     *--top = (void *)begin;
     for (int k = 0; k < 6; k++)
@@ -70,7 +70,7 @@ static void begin(void)
 static void prepare(uint32_t number)
 {
     getcontext(&inside[number]);
-    inside[number].uc_stack.ss_sp = stacks[number];
+    inside[number].uc_stack.ss_sp = stacks + (size_t)number * STACK;
     inside[number].uc_stack.ss_size = STACK;
     inside[number].uc_link = NULL;
     makecontext(&inside[number], begin, 0);
@@ -87,17 +87,21 @@ void pe_fiber_leave(void)
 }
 #endif
 
-bool pe_fibers_make(uint32_t count)
+/* Use this memory, of `pe_stack_bytes`, for the stacks of all threads; 0 when it cannot be. */
+int pe_stacks(void *memory)
 {
-    for (uint32_t k = 0; k < count; k++) {
-        if (stacks[k])
-            continue;
-        void *stack = pe_map(STACK);
-        if (!stack || mprotect(stack, GUARD, PROT_NONE) != 0)
-            return false;
-        stacks[k] = stack;
-    }
-    return true;
+    if (stacks == memory)
+        return 1;
+    stacks = memory;
+    for (uint32_t k = 0; k < MOST_THREADS; k++)
+        if (mprotect(stacks + (size_t)k * STACK, GUARD, PROT_NONE) != 0)
+            return 0;
+    return 1;
+}
+
+uint64_t pe_stack_bytes(void)
+{
+    return (uint64_t)MOST_THREADS * STACK;
 }
 
 void pe_fiber_start(uint32_t number, void (*body)(void))
@@ -114,5 +118,5 @@ void pe_fiber_resume(uint32_t number)
 
 uintptr_t pe_fiber_end(uint32_t number)
 {
-    return (uintptr_t)stacks[number] + STACK;
+    return (uintptr_t)stacks + (size_t)(number + 1) * STACK;
 }

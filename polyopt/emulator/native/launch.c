@@ -283,10 +283,8 @@ int pe_launch(void (*kernel)(void **arguments), void **arguments, const Settings
     deadline = milliseconds() + settings.milliseconds;
     blocks = pe_run.grid.x * pe_run.grid.y * pe_run.grid.z;
     block_order = malloc((blocks ? blocks : 1) * sizeof *block_order);
-    if (!block_order || !pe_fibers_make(pe_run.count)) {
-        free(block_order);
+    if (!block_order)
         return 0;
-    }
     put_in_order(block_order, blocks);
     bool fine = pe_guarded(run_blocks, settings.checks ? 0 : settings.milliseconds);
     free(block_order);

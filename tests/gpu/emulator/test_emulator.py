@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -92,3 +96,111 @@ def test_without_checks_the_process_survives(name: str, kind: FindingKind) -> No
     with pytest.raises(DeviceFault) as caught:
         device.launch(module, "k", (1, 1, 1), (64, 1, 1), [buffer] * 3 + [np.int64(128)])
     assert caught.value.findings[0].kind is kind
+
+
+def launch(device: EmulatedProvider, text: str, *args: object, shared: int = 0, threads: int = 1):
+    """Run the kernel `k` of `text`."""
+    module = device.compile(text, ["k"])
+    device.launch(module, "k", (1, 1, 1), (threads, 1, 1), args, shared)
+
+
+ANY = EmulatedProvider
+COPY = 'extern "C" __global__ void k(float *a, const float *b) { a[0] = b[threadIdx.x]; }\n'
+
+
+def test_text_that_does_not_compile() -> None:
+    with pytest.raises(PolyoptError, match="PO0515") as caught:
+        ANY().compile(f"\n{COPY.replace(';', '')}", ["k"])
+    assert caught.value.notes[0].startswith("line 2: ")
+
+
+@pytest.mark.parametrize(
+    "args, reason",
+    [
+        ((), "takes 2 arguments, got 0"),
+        ((1, np.float32(2)), "takes 8 bytes for `b`, got a float32"),
+        ((1, np.int64(2)), "takes 8 bytes for `b`, got a int64"),
+    ],
+)
+def test_arguments_that_do_not_fit(args: tuple[object, ...], reason: str) -> None:
+    device = ANY()
+    given = [device.alloc(4) if value == 1 else value for value in args]
+    with pytest.raises(PolyoptError, match="PO0918") as caught:
+        launch(device, COPY, *given)
+    assert reason in caught.value.message
+
+
+def test_numbers_are_of_the_kind_that_is_taken() -> None:
+    device = ANY()
+    text = 'extern "C" __global__ void k(long long n, float x, bool y) {}\n'
+    launch(device, text, np.int64(1), np.float32(2), np.bool_(True))
+    with pytest.raises(PolyoptError, match="PO0918"):
+        launch(device, text, np.float64(1), np.float32(2), np.bool_(True))
+    with pytest.raises(PolyoptError, match="PO0918"):
+        launch(device, text, np.int32(1), np.float32(2), np.bool_(True))
+
+
+def test_limits_are_a_devices() -> None:
+    device = ANY()
+    text = 'extern "C" __global__ void k() { __shared__ double s[6000]; s[0] = 0.0; }\n'
+    launch(device, text, shared=163 * 1024 - 48000)
+    with pytest.raises(PolyoptError, match="PO0517"):
+        launch(device, text, shared=163 * 1024 - 47999)
+    with pytest.raises(PolyoptError, match="PO0516"):
+        launch(device, text, threads=1025)
+
+
+def test_memory_that_nobody_has_set() -> None:
+    text = COPY.replace("a[0]", "a[threadIdx.x]")
+    for unset, known in ((False, 1), (True, 2)):
+        device = ANY(Rules(unset=unset))
+        a, b = device.alloc(8), device.alloc(8)
+        device.upload(b, np.ones(known, np.float32))
+        launch(device, text, a, b, threads=2)
+    device = ANY(Rules(unset=True))
+    a, b = device.alloc(8), device.alloc(8)
+    device.upload(b, np.ones(1, np.float32))
+    with pytest.raises(DeviceFault) as caught:
+        launch(device, text, a, b, threads=2)
+    assert caught.value.findings[0].kind is FindingKind.UNSET_GLOBAL
+    assert caught.value.findings[0].place == "byte 4 of `b`"
+
+
+def test_what_was_written_before_is_known() -> None:
+    device = ANY(Rules(unset=True))
+    a, b = device.alloc(4), device.alloc(4)
+    device.upload(b, np.ones(1, np.float32))
+    launch(device, COPY, a, b)
+    launch(device, COPY, b, a)  # another library: what the first one wrote
+
+
+def test_only_what_is_passed_can_be_touched() -> None:
+    device = ANY()
+    text = COPY.replace("a[0] =", "((float *)n)[0] =").replace("float *a", "long long n")
+    a, b = device.alloc(4), device.alloc(4)
+    module = device.compile(text + COPY.replace(" k(", " other("), ["k", "other"])
+    device.upload(b, np.ones(1, np.float32))
+    device.launch(module, "other", (1, 1, 1), (1, 1, 1), [a, b])
+    address = np.int64(a.handle.place.address)
+    with pytest.raises(DeviceFault) as caught:
+        device.launch(module, "k", (1, 1, 1), (1, 1, 1), [address, b])
+    assert caught.value.findings[0].kind is FindingKind.OUTSIDE
+
+
+def test_threads_of_the_host_take_turns() -> None:
+    def work(number: int) -> bool:
+        device = ANY(Rules(seed=number))
+        return bool((turned(device, REVERSE, 6400, 6400)[:64] == np.arange(63, -1, -1)).all())
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_libraries_are_given_back() -> None:
+    device = ANY()
+    module = device.compile(REVERSE, ["turn"])
+    library = weakref.ref(module.keep)
+    del module
+    gc.collect()
+    assert library() is None
+    turned(device, REVERSE, 64, 64)
