@@ -58,6 +58,7 @@ CUDA = DeviceDialect(
     all_memory=_BARRIERS,
     popcount="__popcll",
     many_blocks=False,
+    unrolled=16,
     macros={
         "INFINITY": (
             "#ifndef INFINITY",

@@ -68,6 +68,7 @@ OPENCL = DeviceDialect(
     all_memory={Scope.BLOCK: _ALL, Scope.WARP: _ALL},
     popcount="popcount",
     many_blocks=True,
+    unrolled=4,
     macros={},
     prelude=(("double", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"),),
     rounding=("#pragma OPENCL FP_CONTRACT OFF", "#pragma OPENCL FP_CONTRACT ON"),

@@ -66,6 +66,8 @@ from polyopt.ir.types import DType
 
 FEW = 4
 """Iterations of a thread's loop that is always unrolled."""
+MOST_WORK = 512
+"""Assignments that a loop may become without being asked to."""
 MOST_UNROLLED = 64
 """Iterations of a loop that is unrolled for the sake of registers."""
 
@@ -288,7 +290,13 @@ class KernelEmitter:
         return Printed((), [*self._asked(loop), Nest(head, inner.body(loop.body))])
 
     def _asked(self, loop: For) -> list[cgen.Generable]:
-        return _pragma(loop.kind is LoopKind.UNROLL)
+        """Return what asks for unrolling: the schedule, or a constant number of statements."""
+        if loop.kind is LoopKind.UNROLL:
+            return _pragma(True)
+        trips = _trips(loop)
+        limits = operands(loop.upper, BinaryOp.MIN)
+        few = trips is not None and 1 < trips <= self.own.dialect.unrolled and len(limits) == 1
+        return _pragma(few and self.in_thread and self.threads > 1 and _work((loop,)) <= MOST_WORK)
 
     def _counted_loop(self, loop: For, trips: int) -> Printed:
         """Print a loop to be unrolled: a constant count, what is too much under a condition."""
@@ -395,6 +403,23 @@ def _trips(loop: For) -> int | None:
     if not found:
         return None
     return max(0, -(-min(found) // loop.step))
+
+
+def _work(body: Body) -> int:
+    """Return how many assignments `body` is when its loops are unrolled; others count much."""
+    total = 0
+    for node in body:
+        match node:
+            case For():
+                trips = _trips(node)
+                total += (MOST_WORK if trips is None else trips) * _work(node.body)
+            case While():
+                total += MOST_WORK
+            case If():
+                total += _work(node.then) + _work(node.otherwise)
+            case _:
+                total += 1
+    return total
 
 
 def _pragma(is_asked: bool) -> list[cgen.Generable]:

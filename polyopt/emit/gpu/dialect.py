@@ -24,8 +24,9 @@ class DeviceDialect:
     functions on FLOAT32.  A kernel begins with the line `kernel_head`, which has its number of
     threads, and `kernel_name` before its name.  `barriers` are the statements for a scope,
     `all_memory` those that order arrays of the device, too.  `many_blocks` says that the grid's y
-    and z may be as large as x.  `macros` are defined where their name is used, a line of `prelude`
-    stands where its word is; `rounding` and `flags` are for products rounded apart, and fused.
+    and z may be as large as x.  Short loops of up to `unrolled` iterations are unrolled.  `macros`
+    are defined where their name is used, a line of `prelude` stands where its word is; `rounding`
+    and `flags` are for products rounded apart, and fused.
     """
 
     language: str
@@ -48,6 +49,7 @@ class DeviceDialect:
     all_memory: Mapping[Scope, str]
     popcount: str
     many_blocks: bool
+    unrolled: int
     macros: Mapping[str, Sequence[str]]
     prelude: tuple[tuple[str, str], ...]
     rounding: tuple[str, str]
