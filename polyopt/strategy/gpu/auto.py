@@ -17,6 +17,7 @@ from polyopt.strategy.gpu.fusion import fuse_whole
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.nests import map_nests
 from polyopt.strategy.gpu.score import is_best, score
+from polyopt.strategy.gpu.sums import map_sums
 from polyopt.transforms import Affine, Fusion
 
 BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
@@ -54,7 +55,8 @@ def _mapped(start: Schedule, device: GpuModel) -> Schedule:
     """Return `start` with its nests fused where that is free, and mapped."""
     tiles = "tiles of products"  # each has operations of its own
     summed = _within_budget(tiles, start, lambda s: map_contractions(s, device), None)
-    fused = _within_budget("fused nests", summed, fuse_whole)
+    dealt = _within_budget("sums", summed, lambda s: map_sums(s, device), None)
+    fused = _within_budget("fused nests", dealt, fuse_whole)
     return _within_budget("grids and threads", fused, lambda s: map_nests(s, device))
 
 

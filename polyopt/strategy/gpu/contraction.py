@@ -56,8 +56,15 @@ def tile_sizes(schedule: Schedule, roles: Roles, device: GpuModel) -> TileSizes:
     while (2 * side) ** 2 <= min(device.block, device.threads):
         side *= 2
     depth = min(DEPTH, roles.sizes[roles.depth[-1]] or DEPTH)
-    while 2 * own * side * depth * size > device.shared and depth > 1:
-        depth //= 2
+    while 2 * own * side * depth * size > device.shared and own * side * depth > 1:
+        if depth > 1 and depth * 4 > DEPTH:
+            depth //= 2
+        elif side > 1:
+            side //= 2
+        elif depth > 1:
+            depth //= 2
+        else:
+            own //= 2
     rows, columns = (
         min(own * side, roles.sizes[p] or own * side) for p in (roles.row, roles.column)
     )

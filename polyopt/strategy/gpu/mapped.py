@@ -1,12 +1,26 @@
-"""What of a tree is mapped to a device.
+"""What of a tree is mapped to a device, and which bands are around a statement.
 
-In: a tree.  Out: whether loops of it run across blocks or threads.
+In: a tree.  Out: whether loops of it run across blocks or threads; bands.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import islpy as isl
+
 from polyopt.ir.loops import LoopKind
-from polyopt.schedule.tree import BandMember, Tree, bands
+from polyopt.ir.scop import Scop
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Tree,
+    bands,
+    children,
+    statements_of,
+)
 
 MAPPED = (LoopKind.BLOCK, LoopKind.THREAD)
 
@@ -19,3 +33,18 @@ def is_mapped(tree: Tree) -> bool:
 def grid_of(loops: tuple[BandMember, ...]) -> tuple[BandMember, ...]:
     """Return those of the loops that run across blocks."""
     return tuple(member for member in loops if member.kind is LoopKind.BLOCK)
+
+
+def bands_around(schedule: Schedule, statement: str) -> list[Band]:
+    """Return the bands around a statement, outermost first."""
+    return list(_around(schedule.tree, schedule.scop, schedule.scop.domain, statement))
+
+
+def _around(tree: Tree, scop: Scop, domain: isl.UnionSet, statement: str) -> Iterator[Band]:
+    if isinstance(tree, Filter):
+        domain = domain.intersect(tree.domain)
+    if statement in statements_of(scop, domain):
+        if isinstance(tree, Band):
+            yield tree
+        for child in children(tree):
+            yield from _around(child, scop, domain, statement)

@@ -29,7 +29,7 @@ def score(schedule: Schedule) -> Score:
     """Return: statements on a grid, wavefronts and loops around kernels (the fewer the better),
     copies in shared memory, dimensions of grids."""
     on_grid = dimensions = around = 0
-    own = {s.name for s in schedule.scop.statements if s.origin is None or s.origin.statement}
+    own = _own(schedule)
     for path, domain in leaves(schedule.tree, schedule.scop.domain):
         count = len(own & set(statements_of(schedule.scop, domain)))
         first = next((n for n, m in enumerate(path) if m.kind in MAPPED), None)
@@ -44,8 +44,13 @@ def score(schedule: Schedule) -> Score:
 
 def is_best(schedule: Schedule, found: Score) -> bool:
     """Tell whether no other mapping would have more statements on a grid, or fewer kernels."""
-    own = sum(s.origin is None or bool(s.origin.statement) for s in schedule.scop.statements)
-    return found[:3] == (own, 0, 0)
+    return found[:3] == (len(_own(schedule)), 0, 0)
+
+
+def _own(schedule: Schedule) -> set[str]:
+    """Return the source's statements that are in loops."""
+    statements = schedule.scop.statements
+    return {s.name for s in statements if s.iters and (s.origin is None or s.origin.statement)}
 
 
 def leaves(

@@ -1,0 +1,57 @@
+"""Contractions on a device: tiles in shared memory, within its limits, same results."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyopt.emit.lower import lower
+from polyopt.emit.regions import nodes
+from polyopt.ir.expr import show
+from polyopt.ir.loops import DeclareArray, Space
+from polyopt.schedule import Schedule
+from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
+from polyopt.strategy.gpu.contraction import tile_sizes
+from polyopt.strategy.gpu.roles import Roles
+from tests.checks import assert_computes
+from tests.gpu.mapping import programs
+from tests.oracle.program import as_program
+
+SMALL = GpuModel(block=4, warp=2, registers=32, shared=512)
+ALL = [programs.product, programs.turned, programs.batches, programs.gram, programs.images]
+
+
+def shared(schedule: Schedule) -> dict[str, str]:
+    loops = lower(schedule, as_program(schedule.scop))
+    found = [n for n in nodes(loops.body) if isinstance(n, DeclareArray)]
+    shapes = {n.array.name: n.array.shape for n in found if n.space is Space.SHARED}
+    return {name: "x".join(map(show, shape)) for name, shape in shapes.items()}
+
+
+def test_operands_and_results_are_shared():
+    schedule = auto_schedule_gpu(programs.scop_of(programs.product), GpuModel())
+    assert shared(schedule) == {"A_pack": "64x16", "B_pack": "16x64", "C_pack": "64x64"}
+
+
+def test_a_batch_is_a_dimension_of_the_grid():
+    schedule = auto_schedule_gpu(programs.scop_of(programs.batches), GpuModel())
+    assert shared(schedule) == {"A_pack": "64x16", "B_pack": "16x64", "C_pack": "64x64"}
+    assert "grid(L1.tile[0], L1.tile[1], L1.tile[2])" in schedule.text
+
+
+@pytest.mark.parametrize("program", ALL, ids=lambda f: f.__name__)
+def test_same_results(program):
+    scop = programs.scop_of(program)
+    schedule = auto_schedule_gpu(scop, SMALL)
+    assert "threads" in schedule.text
+    assert_computes(scop, *schedule.trace)
+
+
+@pytest.mark.parametrize("shared_bytes", [256, 4096, 48 * 1024])
+def test_tiles_fit(shared_bytes):
+    scop = programs.scop_of(programs.product)
+    schedule = auto_schedule_gpu(scop, GpuModel())
+    roles = Roles((), 0, 1, (2,), "C", ("A", "B"), (None, 40, None), turned=False)
+    sizes = tile_sizes(schedule, roles, GpuModel(shared=shared_bytes))
+    assert shared_bytes < 4096 or sizes.columns == 40
+    assert sizes.rows >= 8
+    assert (sizes.rows + sizes.columns) * sizes.depth * 4 <= shared_bytes
