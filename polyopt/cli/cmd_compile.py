@@ -80,6 +80,8 @@ def command(
     timings = {"frontend": prepared.seconds, **compilation.timings}
     for stage, seconds in timings.items():
         talk(f"  {stage:<12}{seconds * 1e3:8.1f} ms")
+    for one in compilation.dropped:
+        talk(f"  without {one.what}: {one.reason}")
     if as_json:
         record = {
             "function": name,
