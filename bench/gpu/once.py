@@ -1,6 +1,7 @@
-"""One program, run once on the GPU at a ragged size: what compute-sanitizer looks at.
+"""One program, run once on the GPU: what compute-sanitizer and ncu look at.
 
-In: a name on the command line.  Out: nothing; the exit code is 1 where the result is wrong.
+In: a name, and a size or none for a small ragged one, on the command line.  Out: nothing; the exit
+code is 1 where the result is wrong, which is looked at for the ragged size alone.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ import polyopt as po
 from bench.gpu.programs import PROGRAMS
 
 
-def main(name: str) -> int:
+def main(name: str, size: str = "") -> int:
     """Run it."""
     program = next(program for program in PROGRAMS if program.name == name)
-    arrays = program.make(70, 133)
+    n, m = (int(size), int(size)) if size else (70, 133)
+    arrays = program.make(n, m)
     inputs = {given: array.copy() for given, array in arrays.items()}
     po.kernel(target="cuda", fp=program.fp)(program.function)(**arrays)
+    if size:
+        return 0
     return int(program.error(inputs, arrays[program.output[0]]) > program.tolerance)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

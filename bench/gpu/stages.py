@@ -40,6 +40,7 @@ STAGES = (
     Stage("bandwidth", "bench.gpu.bandwidth", "memory-bound kernels", 90, "cuda"),
     Stage("matmul", "bench.gpu.matmul", "matrix products", 90, "cuda"),
     Stage("networks", "bench.gpu.networks", "attention and convolution", 70, "cuda"),
+    Stage("profile", "bench.gpu.profile", "what limits the kernels, by ncu", 60, "cuda"),
     Stage("resources", "bench.gpu.resources", "what nvcc says of the kernels", 60),
     Stage("emulated", "bench.gpu.checks", "CUDA text on the emulator", 60, "",
           ("cuda", "emulated")),

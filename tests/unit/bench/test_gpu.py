@@ -16,6 +16,7 @@ import pytest
 from bench.gpu import __main__ as command
 from bench.gpu import planted, sanitizer
 from bench.gpu.machine import Devices, show_machine
+from bench.gpu.profile import read_profile
 from bench.gpu.programs import MATMUL, PROGRAMS, Program
 from bench.gpu.stages import Outcome, Stage, run_stage
 from bench.gpu.suite import sizes_of
@@ -231,6 +232,33 @@ def test_the_sanitizers_words(
     row = json.loads(capsys.readouterr().out)
     assert bool(row.get("wrong")) == bool(wrong)
     assert wrong in row.get("wrong", "")
+
+
+PROFILE = """\
+==PROF== Connected to process 7
+"ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value","Rule Name",\
+"Rule Type","Rule Description","Estimated Speedup"
+"0","softmax_0(float *, long)","SpeedOfLight","Duration","us","12.5","","","",""
+"0","softmax_0(float *, long)","SpeedOfLight","Memory Throughput","%","81.0","","","",""
+"0","softmax_0(float *, long)","MemoryWorkload","Memory Throughput","GB/s","3,100","","","",""
+"0","softmax_0(float *, long)","Occupancy","","","","Occ","OPT","more blocks","5"
+"0","softmax_0(float *, long)","WarpState","","","","Stall","OPT","long scoreboard","20.5"
+"0","softmax_0(float *, long)","WarpState","","","","Stall","INF","a remark","90"
+"1","softmax_1(float *, long)","SpeedOfLight","Duration","us","3","","","",""
+"""
+
+
+def test_profiles_are_read() -> None:
+    assert read_profile(PROFILE.splitlines()) == [
+        {
+            "kernel": "softmax_0",
+            "duration": "12.5 us",
+            "memory": "81.0 %",
+            "limit": "long scoreboard",
+        },
+        {"kernel": "softmax_1", "duration": "3 us"},
+    ]
+    assert read_profile(["no profile", "at all"]) == []
 
 
 def test_no_sanitizer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
