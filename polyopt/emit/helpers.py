@@ -63,6 +63,7 @@ class HelperKind(Enum):
     FAIL = "fail"
     LOAD_PART = "load_part"
     STORE_PART = "store_part"
+    ALIGNED = "aligned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -494,6 +495,11 @@ def _store_part(helper: Helper) -> list[str]:
     return _function("void", helper, args, _either(_masks(names), fast, plain))
 
 
+def _aligned(helper: Helper) -> list[str]:
+    body = ["return ((uint64_t)place & (uint64_t)(bytes - 1)) == 0;"]
+    return _function("bool", helper, "const void *place, int bytes", body)
+
+
 def _float_suffix(dtype: DType) -> str:
     return "f" if dtype is DType.FLOAT32 else ""
 
@@ -528,4 +534,5 @@ _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.PHASE: _phase,
     HelperKind.LOAD_PART: _load_part,
     HelperKind.STORE_PART: _store_part,
+    HelperKind.ALIGNED: _aligned,
 }

@@ -21,7 +21,7 @@ def wrapped(text: str, width: int = WIDTH) -> str:
 
 def _lines(line: str, width: int) -> list[str]:
     body = line.lstrip(" ")
-    if body.startswith(("#", "/*", "*")):
+    if body.startswith(("#", "/*", "* ", "*/")):
         return [line]
     indent = line[: len(line) - len(body)] + " " * 8
     found: list[str] = []

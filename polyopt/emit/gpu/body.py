@@ -22,6 +22,7 @@ from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Place
 from polyopt.emit.gpu.limits import all_of, tests_below
 from polyopt.emit.gpu.nests import Unbounded, spans, thread_nest
 from polyopt.emit.gpu.own import Own
+from polyopt.emit.gpu.wide import wide_copy
 from polyopt.emit.localize import zero
 from polyopt.emit.regions import expressions, is_settled, nodes
 from polyopt.emit.wrapping import WIDTH
@@ -306,7 +307,15 @@ class KernelEmitter:
         inner = replace(self, printer=printer, scope=self.scope | {count})
         lines = _joined(inner.guarded(values, tests, inner.body(loop.body)), {})
         head = f"for (int {count} = 0; {count} < {trips}; {count}++)"
-        return Printed((), [*_pragma(True), Nest(head, lines)])
+        nest = [*_pragma(True), Nest(head, lines)]
+        name = self.own.local("wide", inner.scope)
+        wide = wide_copy(loop, trips, count, tests, printer, self.own.dialect, name)
+        if wide is None:
+            return Printed((), nest)
+        at_once: list[cgen.Generable] = [cgen.Line(line) for line in wide.lines]
+        if wide.condition is not None:
+            return Printed((), [Branch(wide.condition, at_once, nest)])
+        return Printed((), [Block(at_once)])
 
     def _short_loop(self, loop: For, trips: int) -> Printed:
         """Print a loop of few iterations, counted from its lower bound."""

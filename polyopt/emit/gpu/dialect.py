@@ -24,9 +24,10 @@ class DeviceDialect:
     functions on FLOAT32.  A kernel begins with the line `kernel_head`, which has its number of
     threads, and `kernel_name` before its name.  `barriers` are the statements for a scope,
     `all_memory` those that order arrays of the device, too.  `many_blocks` says that the grid's y
-    and z may be as large as x.  Short loops of up to `unrolled` iterations are unrolled.  `macros`
-    are defined where their name is used, a line of `prelude` stands where its word is; `rounding`
-    and `flags` are for products rounded apart, and fused.
+    and z may be as large as x.  Short loops of up to `unrolled` iterations are unrolled.  `vectors`
+    names types of so many elements, which must be aligned in memory where `aligns`.  `macros` are
+    defined where their name is used, a line of `prelude` stands where its word is; `rounding` and
+    `flags` are for products rounded apart, and fused.
     """
 
     language: str
@@ -51,6 +52,11 @@ class DeviceDialect:
     many_blocks: bool
     unrolled: int
     macros: Mapping[str, Sequence[str]]
+    vectors: Mapping[DType, str]
+    load_vector: str
+    store_vector: str
+    make_vector: str
+    aligns: bool
     prelude: tuple[tuple[str, str], ...]
     rounding: tuple[str, str]
     flags: tuple[tuple[str, ...], tuple[str, ...]]

@@ -202,6 +202,31 @@ with kernel(32):
                 x[i] = x[i] + 1.0
 """
 
+WIDE = """
+with kernel(64):
+    for i0 in block(0, N, 8):
+        for j0 in block(0, M, 32):
+            s: shared[f32, 8, 32]
+            turned: register[f32, 64, 4]
+            for i in thread(i0, min(i0 + 8, N)):
+                for jt in thread(j0, min(j0 + 32, M), 4):
+                    for j in range(jt, min(jt + 4, M)):
+                        s[i - i0, j - j0] = x[i, j]
+            barrier("s: written above, read below")
+            for i in thread(i0, min(i0 + 8, N)):
+                for jt in thread(j0, min(j0 + 32, M), 4):
+                    for j in range(jt, min(jt + 4, M)):
+                        turned[(i - i0) * 8 + (jt - j0) // 4, j - jt] = s[i - i0, j - j0]
+            for i in thread(i0, min(i0 + 8, N)):
+                for jt in thread(j0, min(j0 + 32, M), 4):
+                    for j in range(jt, min(jt + 4, M)):
+                        y[i, j] = turned[(i - i0) * 8 + (jt - j0) // 4, j - jt]
+            for i in thread(i0, min(i0 + 8, N)):
+                for jt in thread(j0, min(j0 + 32, M), 4):
+                    for j in range(jt, min(jt + 4, M)):
+                        q[i, j] = p[i, j]
+"""
+
 CASES = {
     "matmul": Case(
         function(MATMUL, A="f32[N, K]", B="f32[K, M]", C="f32[N, M]", N="size", M="size", K="size"),
@@ -242,6 +267,18 @@ CASES = {
     ),
     "constant": Case(
         function(STRIDED, x="f32[6, 96]", y="f32[6, 96]", N="size", M="size"), {"N": 6, "M": 96}
+    ),
+    "wide": Case(
+        function(
+            WIDE, x="f32[N, M]", y="f32[N, M]", p="f64[N, M]", q="f64[N, M]", N="size", M="size",
+        ),
+        {"N": 13, "M": 44},
+    ),
+    "wide_unaligned": Case(
+        function(
+            WIDE, x="f32[N, M]", y="f32[N, M]", p="i64[N, M]", q="i64[N, M]", N="size", M="size",
+        ),
+        {"N": 9, "M": 37},
     ),
     "ordered": Case(function(ORDERED, x="f64[N]", y="f64[N]", N="size"), {"N": 40}),
     "faults": Case(

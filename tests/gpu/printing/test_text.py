@@ -34,7 +34,7 @@ def test_nvcc_has_nothing_to_say(arch: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", ["matmul", "stencil", "axpy"])
+@pytest.mark.parametrize("name", ["matmul", "stencil", "axpy", "wide"])
 def test_goldens(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"emit/kernels/{name}.cu", emit_cuda(CASES[name].fn).text)
     golden(f"emit/kernels/{name}.cl", emit_opencl(CASES[name].fn).text)

@@ -68,11 +68,15 @@ void demo_0(__global const float *restrict A, __global const float *restrict B,
     for (int ii = 0; ii < 2; ii++) {
         const long i = ti + ii;
         if (i < N) {
-            #pragma unroll
-            for (int jj = 0; jj < 2; jj++) {
-                const long j = tj + jj;
-                if (j < M) {
-                    C[i * M + j] = acc[ii][jj];
+            if (tj + 1 < M) {
+                vstore2((float2)(acc[ii][0], acc[ii][1]), 0, &C[i * M + tj]);
+            } else {
+                #pragma unroll
+                for (int jj = 0; jj < 2; jj++) {
+                    const long j = tj + jj;
+                    if (j < M) {
+                        C[i * M + j] = acc[ii][jj];
+                    }
                 }
             }
         }

@@ -7,6 +7,11 @@ static __device__ inline long long po_min(long long a, long long b)
     return a < b ? a : b;
 }
 
+static __device__ inline bool po_aligned(const void *place, int bytes)
+{
+    return ((unsigned long long)place & (unsigned long long)(bytes - 1)) == 0;
+}
+
 extern "C" __global__ void __launch_bounds__(64)
 demo_0(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C,
     long long N, long long M, long long K)
@@ -66,11 +71,15 @@ demo_0(const float *__restrict__ A, const float *__restrict__ B, float *__restri
         for (int ii = 0; ii < 2; ii++) {
             const long long i = ti + ii;
             if (i < N) {
-                #pragma unroll
-                for (int jj = 0; jj < 2; jj++) {
-                    const long long j = tj + jj;
-                    if (j < M) {
-                        C[i * M + j] = acc[ii][jj];
+                if (tj + 1 < M && po_aligned(&C[i * M + tj], 8)) {
+                    *(float2 *)&C[i * M + tj] = make_float2(acc[ii][0], acc[ii][1]);
+                } else {
+                    #pragma unroll
+                    for (int jj = 0; jj < 2; jj++) {
+                        const long long j = tj + jj;
+                        if (j < M) {
+                            C[i * M + j] = acc[ii][jj];
+                        }
                     }
                 }
             }
