@@ -65,26 +65,33 @@ static void check_set(const Access *access, const Cell *cell)
         ((unsigned char *)access->address)[k] = 0xff;
 }
 
-/* Put `fresh` before the `count` entries; those that are ordered before it are not needed, and if
- * there are more than there is room for, one of another warp stays.
+/* Put `fresh` first and keep those that are not ordered before it and may be in a race with what
+ * comes: one of another block is in one with all of this block, one of another warp with all of the
+ * own warp; so one of each is enough, and if there is none, of the own warp some lanes.
  */
-static void add(Entry *entries, int count, Entry fresh, bool own)
+static void add(Entry entries[KEPT], Entry fresh, bool own)
 {
-    Entry kept[3] = {fresh}, apart = {0};
-    int made = 1;
-    for (int k = 0; k < count; k++) {
+    Entry block = {0}, warp = {0}, lanes[KEPT] = {0};
+    int count = 0;
+    for (int k = 0; k < KEPT; k++) {
         Entry entry = entries[k];
         if (!entry.interval || ordered(entry, own))
             continue;
-        if (made < count)
-            kept[made++] = entry;
-        if (thread_of(entry) / LANES != pe_now->number / LANES)
-            apart = entry;
+        if (entry.interval < pe_run.first_of_block)
+            block = block.interval ? block : entry;
+        else if (thread_of(entry) / LANES != pe_now->number / LANES)
+            warp = warp.interval ? warp : entry;
+        else
+            lanes[count++] = entry;
     }
-    if (made == count && apart.interval)
-        kept[count - 1] = apart;
-    for (int k = 0; k < count; k++)
-        entries[k] = k < made ? kept[k] : (Entry){0};
+    int made = 0, taken = 0;
+    entries[made++] = fresh;
+    entries[made++] = warp.interval ? warp : lanes[taken++];
+    entries[made++] = block.interval ? block : lanes[taken];
+    if (!entries[1].interval) { /* no gap */
+        entries[1] = entries[2];
+        entries[2] = (Entry){0};
+    }
 }
 
 /* Find races with entries; `atomics`: not with atomic ones. */
@@ -104,8 +111,8 @@ static void read_cell(const Access *access, Cell *cell, Entry fresh)
         return;
     check_set(access, cell);
     find_races(access, &cell->write, 1, false, RACE_WRITE_READ);
-    find_races(access, cell->atomic, 2, fresh.who & ATOMIC_BIT, RACE_WRITE_READ);
-    add(cell->read, 3, fresh, access->area->kind == AREA_SHARED);
+    find_races(access, cell->atomic, KEPT, fresh.who & ATOMIC_BIT, RACE_WRITE_READ);
+    add(cell->read, fresh, access->area->kind == AREA_SHARED);
 }
 
 static void write_cell(const Access *access, Cell *cell, Entry fresh)
@@ -116,10 +123,10 @@ static void write_cell(const Access *access, Cell *cell, Entry fresh)
     if (access->kind == ATOMIC)
         check_set(access, cell);
     find_races(access, &cell->write, 1, false, RACE_WRITE_WRITE);
-    find_races(access, cell->atomic, 2, atomic, RACE_WRITE_WRITE);
-    find_races(access, cell->read, 3, atomic, RACE_READ_WRITE);
+    find_races(access, cell->atomic, KEPT, atomic, RACE_WRITE_WRITE);
+    find_races(access, cell->read, KEPT, atomic, RACE_READ_WRITE);
     if (atomic) {
-        add(cell->atomic, 2, fresh, access->area->kind == AREA_SHARED);
+        add(cell->atomic, fresh, access->area->kind == AREA_SHARED);
         return;
     }
     *cell = (Cell){.write = fresh, .flight = cell->flight};

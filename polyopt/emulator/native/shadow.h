@@ -4,6 +4,8 @@
 
 #include "emulator.h"
 
+enum { KEPT = 3 };
+
 typedef struct {
     uint32_t interval; /* 0: none */
     uint32_t clock;    /* of the thread, within its warp */
@@ -15,7 +17,7 @@ typedef struct {
  * reads, the newest first; none is ordered before a newer one.
  */
 struct Cell {
-    Entry write, atomic[2], read[3];
+    Entry write, atomic[KEPT], read[KEPT];
     uint32_t flight; /* the interval in which an asynchronous copy to it was issued */
 };
 
