@@ -101,7 +101,7 @@ void pe_areas_rest(void)
         areas[k].used = areas[k].kind != AREA_GLOBAL;
 }
 
-/* The next launch may touch this one, of which the first `known` bytes were written from outside. */
+/* The next launch may touch this one; its first `known` bytes were written from outside. */
 void pe_area_use(uint64_t id, uint64_t known)
 {
     Area *area = with_id(id);

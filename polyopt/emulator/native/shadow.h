@@ -13,8 +13,8 @@ typedef struct {
     uint16_t site;
 } Entry;
 
-/* `write` is the latest plain one.  Since then: `atomic` are operations of different threads, `read`
- * reads, the newest first; none is ordered before a newer one.
+/* `write` is the latest plain one.  Since then: atomic operations and reads, each of different
+ * threads, the newest first; none is ordered before a newer one.
  */
 struct Cell {
     Entry write, atomic[KEPT], read[KEPT];

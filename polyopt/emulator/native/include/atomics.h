@@ -51,4 +51,7 @@ template <class T> PE_OWN void __stcg(T *address, T value, PE_LINE)
     pe_plain(address, sizeof(T), 1, line);
     *address = value;
 }
-template <class T> PE_OWN void __stcs(T *address, T value, PE_LINE) { __stcg(address, value, line); }
+template <class T> PE_OWN void __stcs(T *address, T value, PE_LINE)
+{
+    __stcg(address, value, line);
+}

@@ -14,7 +14,7 @@ PE_OWN void po_cp_async16(void *to, const void *from, int taken = 16, PE_LINE)
 PE_OWN void po_cp_async_commit() { pe_copy_commit(); }
 template <int Open> PE_OWN void po_cp_async_wait() { pe_copy_wait(Open); }
 
-/* The same under the names of <cuda_pipeline_primitives.h>; `zeros` bytes at the end are not read. */
+/* The same by the names of <cuda_pipeline_primitives.h>; `zeros` bytes at the end are not read. */
 PE_OWN void __pipeline_memcpy_async(void *to, const void *from, size_t size, size_t zeros = 0,
                                     PE_LINE)
 {

@@ -124,7 +124,10 @@ PE_OWN unsigned __umulhi(unsigned x, unsigned y)
 {
     return (unsigned)(((unsigned long long)x * y) >> 32);
 }
-PE_OWN long long __mul64hi(long long x, long long y) { return (long long)(((__int128)x * y) >> 64); }
+PE_OWN long long __mul64hi(long long x, long long y)
+{
+    return (long long)(((__int128)x * y) >> 64);
+}
 PE_OWN unsigned long long __umul64hi(unsigned long long x, unsigned long long y)
 {
     return (unsigned long long)(((unsigned __int128)x * y) >> 64);
