@@ -183,11 +183,11 @@ class KernelEmitter:
             return []
         dialect = self.own.dialect
         text = dialect.barrier(node.scope, orders_arrays=self.orders_arrays)
-        if not node.note:
+        if not plain(node.note):
             return [cgen.Line(text)]
-        if len(text) + len(node.note) + 28 <= WIDTH:
-            return [cgen.Line(f"{text}  /* {plain(node.note)} */")]
-        notes = [cgen.Line(f"/* {plain(note)} */") for note in node.note.split("; ")]
+        if len(text) + len(plain(node.note)) + 28 <= WIDTH:
+            return [cgen.Line(f"{text}  /* {plain(plain(node.note))} */")]
+        notes = [cgen.Line(f"/* {plain(note)} */") for note in plain(node.note).split("; ")]
         return [*notes, cgen.Line(text)]
 
     def with_array(self, node: DeclareArray) -> tuple[KernelEmitter, list[cgen.Generable]]:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
 import cgen
 
 from polyopt.emit.banner import banner
-from polyopt.emit.blocks import Function, Nest, words
+from polyopt.emit.blocks import Function, words
+from polyopt.emit.gpu.blocks import make_grid
 from polyopt.emit.gpu.body import KernelEmitter
 from polyopt.emit.gpu.dialect import DeviceDialect
-from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter
+from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.frame import KernelFrame, make_frame
-from polyopt.emit.gpu.limits import all_of, tests_below
 from polyopt.emit.gpu.own import Own
 from polyopt.emit.helpers import Helper, definition
 from polyopt.emit.nodes import nested
@@ -28,17 +27,8 @@ from polyopt.emit.wrapping import wrapped
 from polyopt.errors import EmitError
 from polyopt.ir.array import Array
 from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Expr,
-    Iter,
     Load,
-    add,
-    integer,
-    mul,
-    normalize,
     show,
-    sub,
     walk,
 )
 from polyopt.ir.loops import (
@@ -47,17 +37,11 @@ from polyopt.ir.loops import (
     Barrier,
     Body,
     DeclareArray,
-    For,
     Kernel,
     LoopFunction,
-    LoopKind,
     Scope,
 )
 from polyopt.ir.source import DeviceSource, KernelEntry, SizeOf
-from polyopt.ir.types import DType
-
-MOST_ROWS = 65535
-"""Blocks that a grid has room for in y and z."""
 
 
 def emit_kernels(fn: LoopFunction, dialect: DeviceDialect) -> DeviceSource:
@@ -100,75 +84,22 @@ def _check_types(kernel: Kernel, arrays: Mapping[str, Array]) -> None:
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Blocks:
-    """The loops over blocks of a kernel, outermost first, and what is in them."""
-
-    loops: tuple[For, ...]
-    body: Body
-
-    @staticmethod
-    def of(kernel: Kernel) -> _Blocks:
-        loops: list[For] = []
-        body = kernel.body
-        while len(body) == 1 and isinstance(body[0], For) and body[0].kind is LoopKind.BLOCK:
-            loops.append(body[0])
-            body = body[0].body
-        return _Blocks(tuple(loops), body)
-
-    @property
-    def grid(self) -> tuple[For | None, For | None, For | None]:
-        """The loop of x, the innermost, of y, of z."""
-        x, y, z, *_ = [*reversed(self.loops), None, None, None]
-        return x, y, z
-
-
 def _kernel(
     kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, dialect: DeviceDialect
 ) -> tuple[Function, KernelEntry]:
-    blocks = _Blocks.of(kernel)
     own = Own(dialect, set(frame.taken))
-    plain: list[tuple[str, str]] = []
-    strided: list[str] = []
-    grid: list[Expr] = []
-    for axis, loop in enumerate(blocks.grid):
-        extent = integer(1) if loop is None else _extent(loop, printer.ranges)
-        most = printer.ranges.most(extent)
-        is_strided = axis > 0 and not dialect.many_blocks and (most is None or most > MOST_ROWS)
-        if is_strided:
-            extent = Binary(BinaryOp.MIN, extent, integer(MOST_ROWS), DType.INT64)
-        grid.append(extent)
-        if loop is None:
-            continue
-        name = frame.names[loop.iter]
-        is_int = _is_int(loop, printer)
-        kind = "int" if is_int else dialect.index
-        block = f"({kind}){dialect.blocks[axis]}"
-        first = _text_of_block(loop, block, printer)
-        tests = tests_below(Iter(loop.iter), loop.upper)
-        if is_strided:
-            count = f"({kind}){dialect.block_counts[axis]}"
-            step = count if loop.step == 1 else f"{loop.step} * {count}"
-            test = printer.text(all_of(tests))
-            strided.insert(0, f"for ({kind} {name} = {first}; {test}; {name} += {step})")
-        else:
-            plain.insert(0, (kind, f"const {kind} {name} = {first};"))
-        printer = replace(printer, ranges=printer.ranges.inside(loop)).knowing(tests)
-        if is_int:
-            printer = replace(printer, ints=printer.ints | {loop.iter})
-    emitter = KernelEmitter(printer, own, kernel.threads, kernel.threads == 1, _orders(kernel))
-    lines = emitter.body(blocks.body)
-    if strided and own.shared:
-        note = "the next block's copies follow"
-        lines += emitter.node(Barrier(Scope.BLOCK, note))
-    for head in reversed(strided):
-        lines = [Nest(head, lines)]
-    lines = [*_head(own, lines), *(_used(plain, lines)), *lines]
+    grid = make_grid(kernel, frame, printer, own)
+    alone = kernel.threads == 1
+    emitter = KernelEmitter(grid.printer, own, kernel.threads, alone, _orders(kernel))
+    lines = emitter.body(grid.body)
+    if grid.heads and own.shared:
+        lines += emitter.node(Barrier(Scope.BLOCK, "the next block's copies follow"))
+    lines = grid.around(lines)
+    lines = [*_head(own, lines), *lines]
     function = Function(f"{dialect.kernel_name}{frame.entry}", frame.declarations(dialect), lines)
     entry = KernelEntry(
-        frame.entry, kernel.name, kernel.threads, (grid[0], grid[1], grid[2]), frame.params,
-        own.shared_bytes,
-    )  # fmt: skip
+        frame.entry, kernel.name, kernel.threads, grid.extents, frame.params, own.shared_bytes
+    )
     return function, entry
 
 
@@ -178,32 +109,6 @@ def _head(own: Own, lines: list[cgen.Generable]) -> list[cgen.Generable]:
     if own.thread in words([*lines, *coordinates]):
         head.append(cgen.Line(f"const int {own.thread} = {own.dialect.thread};"))
     return [*head, *coordinates]
-
-
-def _used(plain: list[tuple[str, str]], lines: list[cgen.Generable]) -> list[cgen.Generable]:
-    seen = words(lines)
-    return [cgen.Line(text) for _, text in plain if text.split(" = ")[0].split()[-1] in seen]
-
-
-def _extent(loop: For, ranges: Ranges) -> Expr:
-    """Return the number of a loop's iterations."""
-    length = normalize(sub(add(loop.upper, integer(loop.step - 1)), loop.lower))
-    if loop.step > 1:
-        length = Binary(BinaryOp.FLOORDIV, length, integer(loop.step), DType.INT64)
-    if ranges.is_nonnegative(length):
-        return length
-    return Binary(BinaryOp.MAX, integer(0), length, DType.INT64)
-
-
-def _is_int(loop: For, printer: KernelPrinter) -> bool:
-    most = printer.ranges.most(loop.upper)
-    return most is not None and most + loop.step <= INT_MOST and printer.is_int(loop.lower)
-
-
-def _text_of_block(loop: For, block: str, printer: KernelPrinter) -> str:
-    printer = replace(printer, names={**printer.names, block: block})
-    printer = printer.with_int(block, 0, INT_MOST) if _is_int(loop, printer) else printer
-    return printer.text(add(loop.lower, mul(integer(loop.step), Iter(block))))
 
 
 def _orders(kernel: Kernel) -> bool:

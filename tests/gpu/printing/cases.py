@@ -230,7 +230,7 @@ with kernel(64):
 CASES = {
     "matmul": Case(
         function(MATMUL, A="f32[N, K]", B="f32[K, M]", C="f32[N, M]", N="size", M="size", K="size"),
-        {"N": 21, "M": 38, "K": 19},
+        {"N": 150, "M": 21, "K": 11},
     ),
     "stencil": Case(
         function(STENCIL, u="f64[N, M]", v="f64[N, M]", N="size", M="size", T="size"),

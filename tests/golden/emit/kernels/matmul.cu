@@ -21,8 +21,14 @@ demo_0(const float *__restrict__ A, const float *__restrict__ B, float *__restri
     const int t = (int)threadIdx.x;
     const int ty = t / 8, tx = t % 8;
     const int ty16 = t / 16, tx16 = t % 16;
-    const long long j0 = 16 * (long long)blockIdx.x;
-    for (long long i0 = 16 * (long long)blockIdx.y; i0 < N; i0 += 16 * (long long)gridDim.y) {
+    const long long first = (long long)blockIdx.y / 8 * 8;
+    const long long rows = po_min((long long)gridDim.y - first, 8);
+    const long long number = ((long long)blockIdx.y - first) * (long long)gridDim.x
+            + (long long)blockIdx.x;
+    const long long by = first + number % rows;
+    const long long bx = number / rows;
+    const long long j0 = 16 * bx;
+    for (long long i0 = 16 * by; i0 < N; i0 += 16 * (long long)gridDim.y) {
         float acc[2][2];
         #pragma unroll
         for (int ii = 0; ii < 2; ii++) {

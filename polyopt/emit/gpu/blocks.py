@@ -1,0 +1,145 @@
+"""The grid of a kernel: how many blocks, and which iterations one of them has.
+
+In: BLOCK loops.  Out: the grid's extents for the host; declarations and loops around the body.
+The innermost loop is x.  Blocks that work on tiles side by side start side by side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import cgen
+
+from polyopt.emit.blocks import Nest, words
+from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter
+from polyopt.emit.gpu.frame import KernelFrame
+from polyopt.emit.gpu.limits import all_of, tests_below
+from polyopt.emit.gpu.own import Own
+from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.ranges import Ranges
+from polyopt.emit.regions import nodes
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, add, integer, mul, normalize, sub
+from polyopt.ir.loops import Barrier, Body, For, Kernel, LoopKind
+from polyopt.ir.types import DType
+
+MOST_ROWS = 65535
+"""Blocks that a grid has room for in y and z."""
+GROUP = 8
+"""Rows of blocks that run side by side where they share tiles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """`extents` of x, y and z; what stands around the body; the printer inside.
+
+    `order` are lines that number the blocks anew, `constants` iterators with one value, `heads`
+    loops of those that may have more, outermost first.
+    """
+
+    extents: tuple[Expr, Expr, Expr]
+    order: tuple[str, ...]
+    constants: tuple[str, ...]
+    heads: tuple[str, ...]
+    printer: KernelPrinter
+    body: Body
+
+    def around(self, lines: list[cgen.Generable]) -> list[cgen.Generable]:
+        """Return the body's lines with the grid's around them, as far as they are used."""
+        for head in reversed(self.heads):
+            lines = [Nest(head, lines)]
+        for text in (*reversed(self.constants), *reversed(self.order)):
+            names = {part.split(" = ")[0].split()[-1] for part in text.split(", ")}
+            if names & words(lines):
+                lines = [cgen.Line(text), *lines]
+        return lines
+
+
+def make_grid(kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, own: Own) -> Grid:
+    """Return the grid of `kernel`."""
+    loops: list[For] = []
+    body = kernel.body
+    while len(body) == 1 and isinstance(body[0], For) and body[0].kind is LoopKind.BLOCK:
+        loops.insert(0, body[0])
+        body = body[0].body
+    dialect = own.dialect
+    numbers = [f"({dialect.index}){block}" for block in dialect.blocks]
+    order: tuple[str, ...] = ()
+    if len(loops) > 1 and _shares_tiles(body):
+        order, numbers[:2] = _in_groups(own, printer)
+    extents: list[Expr] = []
+    constants: list[str] = []
+    heads: list[str] = []
+    for axis, loop in enumerate(loops):
+        extent = _extent(loop, printer.ranges)
+        most = printer.ranges.most(extent)
+        is_strided = axis > 0 and not dialect.many_blocks and (most is None or most > MOST_ROWS)
+        if is_strided:
+            extent = Binary(BinaryOp.MIN, extent, integer(MOST_ROWS), DType.INT64)
+        extents.append(extent)
+        name, is_int = frame.names[loop.iter], _is_int(loop, printer)
+        kind = "int" if is_int else dialect.index
+        number = numbers[axis]
+        if is_int:
+            number = f"(int){number.removeprefix(f'({dialect.index})')}"
+        first = _first(loop, number, printer)
+        tests = tests_below(Iter(loop.iter), loop.upper)
+        if is_strided:
+            count = f"({kind}){dialect.block_counts[axis]}"
+            step = count if loop.step == 1 else f"{loop.step} * {count}"
+            test = printer.text(all_of(tests))
+            heads.insert(0, f"for ({kind} {name} = {first}; {test}; {name} += {step})")
+        else:
+            constants.insert(0, f"const {kind} {name} = {first};")
+        printer = replace(printer, ranges=printer.ranges.inside(loop)).knowing(tests)
+        if is_int:
+            printer = replace(printer, ints=printer.ints | {loop.iter})
+    x, y, z, *_ = [*extents, integer(1), integer(1), integer(1)]
+    return Grid((x, y, z), order, tuple(constants), tuple(heads), printer, body)
+
+
+def _shares_tiles(body: Body) -> bool:
+    """Tell whether the blocks go through tiles that their neighbours need, too."""
+    return any(
+        isinstance(node, For)
+        and node.kind is not LoopKind.THREAD
+        and any(isinstance(inner, Barrier) for inner in nodes(node.body))
+        for node in body
+    )
+
+
+def _in_groups(own: Own, printer: KernelPrinter) -> tuple[tuple[str, ...], list[str]]:
+    """Return lines that number the blocks down the columns of a few rows, and x and y."""
+    kind = own.dialect.index
+    x, y = (f"({kind}){block}" for block in own.dialect.blocks[:2])
+    columns, all_rows = (f"({kind}){count}" for count in own.dialect.block_counts[:2])
+    least = printer.helper(Helper(HelperKind.MIN))
+    first, rows, number = own.fresh("first"), own.fresh("rows"), own.fresh("number")
+    bx, by = own.fresh("bx"), own.fresh("by")
+    return (
+        f"const {kind} {first} = {y} / {GROUP} * {GROUP};",
+        f"const {kind} {rows} = {least}({all_rows} - {first}, {GROUP});",
+        f"const {kind} {number} = ({y} - {first}) * {columns} + {x};",
+        f"const {kind} {by} = {first} + {number} % {rows};",
+        f"const {kind} {bx} = {number} / {rows};",
+    ), [bx, by]
+
+
+def _extent(loop: For, ranges: Ranges) -> Expr:
+    """Return the number of a loop's iterations."""
+    length = normalize(sub(add(loop.upper, integer(loop.step - 1)), loop.lower))
+    if loop.step > 1:
+        length = Binary(BinaryOp.FLOORDIV, length, integer(loop.step), DType.INT64)
+    if ranges.is_nonnegative(length):
+        return length
+    return Binary(BinaryOp.MAX, integer(0), length, DType.INT64)
+
+
+def _is_int(loop: For, printer: KernelPrinter) -> bool:
+    most = printer.ranges.most(loop.upper)
+    return most is not None and most + loop.step <= INT_MOST and printer.is_int(loop.lower)
+
+
+def _first(loop: For, block: str, printer: KernelPrinter) -> str:
+    printer = replace(printer, names={**printer.names, block: block})
+    printer = printer.with_int(block, 0, INT_MOST) if _is_int(loop, printer) else printer
+    return printer.text(add(loop.lower, mul(integer(loop.step), Iter(block))))
