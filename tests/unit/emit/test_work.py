@@ -72,7 +72,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("make", "steps"), CASES, ids=str)
+IDS = ["-".join((make.__name__, *map(str, steps))) for make, steps in CASES]
+
+
+@pytest.mark.parametrize(("make", "steps"), CASES, ids=IDS)
 def test_about_right(make, steps):
     """Within a factor of three of the truth, large enough sizes given."""
     scop = make()
