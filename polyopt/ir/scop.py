@@ -7,7 +7,7 @@ Spaces: a domain is `[params] -> { S0[i, j] }`, an access `{ S0[i, j] -> A[i, j 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, unique
 from functools import cached_property
 
@@ -118,6 +118,15 @@ class Statement:
     @cached_property
     def _times(self) -> dict[int, isl.Map]:
         return {}
+
+    def at(self, order: tuple[Expr, ...]) -> Statement:
+        """Return the same statement in another place of the order; what it accesses is known."""
+        if order == self.order:
+            return self
+        accesses = {"write": self.write, "reads": self.reads}
+        moved = replace(self, order=order)
+        vars(moved).update(accesses)  # where cached properties are
+        return moved
 
     @cached_property
     def is_reassociable(self) -> bool:

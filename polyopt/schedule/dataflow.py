@@ -189,6 +189,8 @@ class Flow:
 
     def _sources(self, sink: isl.UnionMap, array: str, order: isl.UnionMap) -> Sources:
         must, may = self.musts.get(array, self.empty), self.mays.get(array, self.empty)
+        touching = sink.domain().union(must.domain()).union(may.domain())
+        order = order.intersect_domain(touching.universe())
         if any(map(_has_steps, (sink, must, may, order))):
             return _unhidden(sink, must, may, order)
         info = isl.UnionAccessInfo.from_sink(sink)

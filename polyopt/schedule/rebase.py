@@ -32,7 +32,7 @@ def rebased(scop: Scop, tree: Tree) -> Scop:
         ties: tuple[Expr, ...] = ()
         if not is_total:
             ties = (integer(position), *map(Iter, statement.iters))
-        statements.append(replace(statement, order=(*told, *ties)))
+        statements.append(statement.at((*told, *ties)))
     return replace(scop, statements=tuple(statements))
 
 
@@ -43,7 +43,15 @@ def _time(statement: Statement, times: isl.UnionMap, params: tuple[str, ...]) ->
         return ()
     time = isl.PwMultiAff.from_map(isl.Map.from_union_map(own))
     levels = range(time.dim(isl.dim_type.out))
-    return tuple(affine_expr(time.get_pw_aff(n), statement.iters, params) for n in levels)
+    return tuple(_level(time.get_pw_aff(n), statement, params) for n in levels)
+
+
+def _level(value: isl.PwAff, statement: Statement, params: tuple[str, ...]) -> Expr:
+    if value.n_piece() == 1 and value.is_cst():
+        constant = value.max_val()
+        if constant.is_int():
+            return integer(int(constant.to_python()))
+    return affine_expr(value, statement.iters, params)
 
 
 def _tells(orders: list[tuple[Expr, ...]], level: int) -> bool:
