@@ -8,7 +8,7 @@ on it before they use it are known to hold, as long as nothing in between can ch
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -139,14 +139,22 @@ _AFFINE = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MIN, BinaryOp.MAX)
 
 
 def check_bounds(
-    function: LoopFunction, given: Mapping[str, Array], params: tuple[str, ...], context: isl.Set
+    function: LoopFunction,
+    given: Mapping[str, Array],
+    params: tuple[str, ...],
+    context: isl.Set,
+    is_wanted: Callable[[Node], bool] = lambda _: True,
 ) -> list[Claim]:
-    """Return one claim for each array the body accesses; `given` are the program's own arrays."""
+    """Return one claim for each array that the nodes `is_wanted` access.
+
+    `given` are the program's own arrays.
+    """
     frame = Frame(params)
     start = _Place(frame, frame.universe.intersect_params(context))
     held = _contents(function, start)
     checker = _Checker({a.name: a for a in function.arrays}, held)
     checker.sizes = frozenset(function.params)
+    checker.is_wanted = is_wanted
     checker.body(function.body, start)
     claims = []
     for name in checker.seen:
@@ -214,6 +222,7 @@ class _Checker:
         self.trusted: dict[str, str] = {}
         self.fresh = 0
         self.sizes: frozenset[str] = frozenset()
+        self.is_wanted: Callable[[Node], bool] = lambda _: True
 
     def body(self, body: Body, place: _Place) -> None:
         """Check a body; what a node that ends the execution excludes holds after it."""
@@ -238,7 +247,7 @@ class _Checker:
         """Check nodes that run at the same iterations; all but the spans of `place` hold there."""
         own: dict[tuple[Expr, ...], list[Load | VectorLoad]] = {}
         for node, spans in waiting:
-            for access, conditions in _accesses(node):
+            for access, conditions in _accesses(node) if self.is_wanted(node) else ():
                 scalars = (part for index in access.index for part in walk(index))
                 counted = tuple(counters.conditions(scalars, spans))
                 own.setdefault((*conditions, *counted), []).append(access)

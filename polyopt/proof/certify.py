@@ -13,7 +13,7 @@ from dataclasses import replace
 import islpy as isl
 
 from polyopt.ir.expr import Compare, CompareOp, Expr, Param, Symbol, integer
-from polyopt.ir.loops import Body, LoopFunction
+from polyopt.ir.loops import Body, LoopFunction, Node
 from polyopt.ir.program import Bind, Program, all_parts
 from polyopt.ir.scop import Role, Scop
 from polyopt.ir.source import ArrayArg, Signature, SizeOf
@@ -79,7 +79,13 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     plain = joined(without_stops(function.body, faults), path)
     plain = without_registers(plain, path, frozenset(bound))
     trusted = frozenset(c.subject for c in bounds if c.verdict is Verdict.TRUSTED)
-    other = untrusted(function.body, plain, trusted, frozenset(bound)) if trusted else None
+    undone = replace(function, body=plain)
+
+    def proven(is_wanted: Callable[[Node], bool]) -> frozenset[str]:
+        found = check_bounds(undone, given, path.params, path.context, is_wanted)
+        return frozenset(c.subject for c in found if c.verdict is Verdict.PROVEN)
+
+    other = untrusted(function.body, plain, trusted, frozenset(bound), proven) if trusted else None
     if other is not None:
         reason = "its subscripts are data where the source has no such access"
         yield Claim(ClaimKind.BOUNDS, other, Verdict.OPEN, "", reason)

@@ -1,13 +1,13 @@
 """What is taken on trust is the source's own: subscripts that are data, guarded by the front end.
 
 In: the loops as they are printed, and read back; arrays whose bounds nothing here could prove.
-Out: an array of these that something else accesses: a copy the source does not have, a local that
-nothing uses.
+Out: an array of these that something else accesses, at places nothing proves: a copy the source
+does not have; a local that nothing uses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from polyopt.ir.expr import Load, VectorLoad, walk
 from polyopt.ir.loops import Assign, Body, Declare, Node, SetLocal
@@ -15,17 +15,22 @@ from polyopt.proof.nodes import all_nodes, own_expressions, reads, set_locals, s
 
 
 def untrusted(
-    printed: Body, plain: Body, trusted: frozenset[str], bound: frozenset[str]
+    printed: Body,
+    plain: Body,
+    trusted: frozenset[str],
+    bound: frozenset[str],
+    proven: Callable[[Callable[[Node], bool]], frozenset[str]],
 ) -> str | None:
     """Return an array in `trusted` that more than the source's statements and control access.
 
-    `plain` is `printed` read back; the locals in `bound` are sizes found on the way.
+    `plain` is `printed` read back; the locals in `bound` are sizes found on the way.  `proven` says
+    of which arrays all accesses of the nodes that it is given are inside.
     """
-    for node in all_nodes(plain):
-        if _is_extra(node, bound):
-            found = trusted.intersection(_arrays(node))
-            if found:
-                return min(found)
+    extra = [node for node in all_nodes(plain) if _is_extra(node, bound)]
+    found = trusted.intersection(name for node in extra for name in _arrays(node))
+    found = found and found - proven(lambda node: _is_extra(node, bound))
+    if found:
+        return min(found)
     for local in _unused(printed):
         found = trusted & reads(local.value)
         if found:
