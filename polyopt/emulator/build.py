@@ -40,6 +40,7 @@ _TEXT_FLAGS = (
 _CHECKED = (
     "-O0", "-fsanitize=thread", "-fsanitize=bounds-strict,alignment,integer-divide-by-zero",
     "-fno-sanitize-recover=all", "-fsanitize-coverage=trace-pc",
+    "--param", "tsan-distinguish-volatile=1",
 )  # fmt: skip
 _UNCHECKED = ("-O2", "-fno-math-errno", "-fno-trapping-math")
 _DYNAMIC = re.compile(

@@ -216,6 +216,8 @@ WARP_TREE = Planted(
     (
         fault("no_sync_after_read", "__syncwarp(); // read", "if (k == 64) __syncwarp();"),
         fault("no_sync_after_write", "__syncwarp(); // written", ""),
+        fault("shuffles_order_nothing", "__syncwarp(); // written",
+              "(void)__shfl_sync(0xffffffffu, t, 0);"),
         fault("mask_without_caller", "__syncwarp(); // read", "__syncwarp(0xfffffffe);",
               Kind.WARP_MASK),
         fault("half_skips", "__syncwarp(); // read", "if (t < 16) __syncwarp();", Kind.WARP_MASK,

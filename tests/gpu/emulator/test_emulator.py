@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -204,3 +205,34 @@ def test_libraries_are_given_back() -> None:
     gc.collect()
     assert library() is None
     turned(device, REVERSE, 64, 64)
+
+
+ACQUIRED = """\
+extern "C" __global__ void k(float *a, volatile int *c)
+{
+    const int t = (int)threadIdx.x;
+    if (t == 0) {
+        a[blockIdx.x] = 1.0f;
+        __threadfence();
+        atomicAdd((int *)c, 1);
+    }
+    WAIT
+    if (t == 1 && c[0] == 2)
+        a[2] = a[0] + a[1];
+}
+"""
+
+
+@pytest.mark.parametrize("wait", ["", "__syncthreads();"])
+def test_what_one_thread_has_seen_the_others_know_after_a_barrier(wait: str) -> None:
+    device = ANY(Rules(order=Order.FORWARD))
+    module = device.compile(ACQUIRED.replace("WAIT", wait), ["k"])
+    a, c = device.alloc(12), device.alloc(4)
+    device.fill(c, 0)
+    with nullcontext() if wait else pytest.raises(DeviceFault) as caught:
+        device.launch(module, "k", (2, 1, 1), (2, 1, 1), [a, c])
+    found = np.zeros(3, np.float32)
+    device.download(a, found)
+    assert found.tolist() == [1, 1, 2]
+    if caught is not None:
+        assert [f.place for f in caught.value.findings] == ["byte 0 of `a`", "byte 4 of `a`"]

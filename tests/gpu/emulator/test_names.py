@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyopt.emulator import DeviceFault, EmulatedProvider, FindingKind, Rules
+from polyopt.emulator import DeviceFault, EmulatedProvider, FindingKind, Order, Rules
 from polyopt.runtime.device.provider import Module
 from tests.gpu.runtime.needs import needs_nvcc
 
@@ -214,7 +214,10 @@ def test_numbers(device, name: str) -> None:
     assert np.allclose(found, expected, rtol=3e-7, atol=0)
 
 
-def test_lanes_that_have_ended_need_not_come(device) -> None:
+@pytest.mark.parametrize("order", Order)
+def test_lanes_that_have_ended_need_not_come(order: Order) -> None:
+    provider = EmulatedProvider(Rules(order=order))
+    device = provider, provider.compile(ALL, ["ended"])
     found = run(device, "ended", np.zeros(40, np.int32))
     assert found.view(np.uint32).tolist() == [FULL] * 32 + [0xF] * 4 + [0] * 4
 

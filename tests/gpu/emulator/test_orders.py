@@ -145,6 +145,37 @@ def is_found(device: tuple[EmulatedProvider, Module], program: Program, of_all: 
     return False
 
 
+def by_hand(first: list[list[tuple[int, int]]], then: tuple[int, int], sync: int) -> Program:
+    """Return what threads of each block do at one place, and one of the second after that."""
+    acts = np.zeros((BLOCKS, 2, THREADS), np.int32)
+    for block, list_of in enumerate(first):
+        for thread, act in list_of:
+            acts[block, 0, thread] = act
+    acts[1, 1, then[0]] = then[1]
+    return Program(acts, np.zeros_like(acts), np.array([sync, NO_SYNC], np.int32))
+
+
+READERS = [(0, READ), (1, READ), (2, READ), (3, READ)]
+BY_HAND = {
+    "another_block": by_hand([[(5, READ)], [*READERS, (33, READ)]], (0, ATOMIC), BLOCK),
+    "another_warp": by_hand([[], [*READERS, (40, READ)]], (0, WRITE), WARP),
+    "another_warp_before": by_hand(
+        [[], [(1, READ), *((40 + t, READ) for t in range(4))]], (40, WRITE), WARP
+    ),
+    "a_lane": by_hand([[], READERS], (0, WRITE), HALVES),
+    "none": by_hand([[], READERS], (0, WRITE), BLOCK),
+    "after_atomics": by_hand([[(5, ATOMIC)], [(k, ATOMIC) for k in (0, 1, 40)]], (0, READ), BLOCK),
+}
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_races_with_one_of_many(device, name: str) -> None:
+    program = BY_HAND[name]
+    of_all = name in ("another_block", "after_atomics")
+    assert is_found(device, program, of_all) == has_race(program, of_all)
+    assert has_race(program, of_all) == (name not in ("a_lane", "none"))
+
+
 @pytest.mark.parametrize("of_all", [False, True], ids=["shared", "global"])
 def test_races_are_those_of_the_definition(device, of_all: bool) -> None:
     verdicts = []
