@@ -64,6 +64,10 @@ class HelperKind(Enum):
     LOAD_PART = "load_part"
     STORE_PART = "store_part"
     ALIGNED = "aligned"
+    WRAP_ADD = "add"
+    WRAP_SUB = "sub"
+    WRAP_MUL = "times"
+    WRAP_NEG = "neg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +180,7 @@ def _floordiv(helper: Helper) -> list[str]:
                     "if (b == 0)",
                     "    return 0;",
                     "if (b == -1)",
-                    f"    return ({t})-a;",
+                    f"    return ({t})(0 - ({_unsigned(helper.dtype)})a);",
                     f"return ({t})(a / b - (a % b != 0 && (a < 0) != (b < 0)));",
                 ],
             )
@@ -232,7 +236,9 @@ def _pow(helper: Helper) -> list[str]:
 
 def _abs(helper: Helper) -> list[str]:
     t = helper.dtype.ctype
-    return _function(t, helper, f"{t} a", [f"return a < 0 ? ({t})-a : a;"])
+    return _function(
+        t, helper, f"{t} a", [f"return a < 0 ? ({t})(0 - ({_unsigned(helper.dtype)})a) : a;"]
+    )
 
 
 def _gcd(helper: Helper) -> list[str]:
@@ -258,7 +264,7 @@ def _shift(helper: Helper) -> list[str]:
     t = helper.dtype.ctype
     bits = helper.dtype.size * 8
     over = "0"
-    value = f"({t})(a << b)"
+    value = f"({t})(({_unsigned(helper.dtype)})a << b)"
     if helper.kind is HelperKind.SHR:
         value = f"({t})(a >> b)"
         over = "a < 0 ? -1 : 0" if helper.dtype.kind is Kind.SIGNED else "0"
@@ -495,6 +501,19 @@ def _store_part(helper: Helper) -> list[str]:
     return _function("void", helper, args, _either(_masks(names), fast, plain))
 
 
+def _unsigned(dtype: DType) -> str:
+    """Return the unsigned type that a signed one wraps like, at least as wide as `int`."""
+    return "uint64_t" if dtype.size == 8 else "uint32_t"
+
+
+def _wrap(helper: Helper) -> list[str]:
+    t, u = helper.dtype.ctype, _unsigned(helper.dtype)
+    if helper.kind is HelperKind.WRAP_NEG:
+        return _function(t, helper, f"{t} a", [f"return ({t})(0 - ({u})a);"])
+    signs = {HelperKind.WRAP_ADD: "+", HelperKind.WRAP_SUB: "-", HelperKind.WRAP_MUL: "*"}
+    return _binary(helper, [f"return ({t})(({u})a {signs[helper.kind]} ({u})b);"])
+
+
 def _aligned(helper: Helper) -> list[str]:
     body = ["return ((uint64_t)place & (uint64_t)(bytes - 1)) == 0;"]
     return _function("bool", helper, "const void *place, int bytes", body)
@@ -535,4 +554,8 @@ _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.LOAD_PART: _load_part,
     HelperKind.STORE_PART: _store_part,
     HelperKind.ALIGNED: _aligned,
+    HelperKind.WRAP_ADD: _wrap,
+    HelperKind.WRAP_SUB: _wrap,
+    HelperKind.WRAP_MUL: _wrap,
+    HelperKind.WRAP_NEG: _wrap,
 }

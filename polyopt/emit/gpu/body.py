@@ -169,7 +169,7 @@ class KernelEmitter:
 
     def _store(self, text: str, target: Load | Symbol, value: Expr) -> str:
         found = None if self._is_flag(target) else in_place(target, value)
-        if found is None:
+        if found is None or self.printer.wraps(value):
             return f"{text} = {self.printer.text(value)};"
         sign, whole = found
         return f"{text} {sign} {self.printer.text(whole.right)};"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from polyopt.emit.cexpr import AND, ATOM, BIT_AND, BIT_OR, SHIFT, UNARY, ExprPrinter
+from polyopt.emit.gpu.reach import may_overflow
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.ir.array import Array
 from polyopt.ir.expr import (
@@ -39,7 +40,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.loops import Space
-from polyopt.ir.types import DType
+from polyopt.ir.types import DType, Kind
 
 INT_MOST = 2**31 - 1
 
@@ -52,6 +53,14 @@ _NARROW = {
     BinaryOp.FLOORDIV: HelperKind.FLOORDIV,
     BinaryOp.MOD: HelperKind.MOD,
 }
+_WRAPS = {
+    BinaryOp.ADD: HelperKind.WRAP_ADD,
+    BinaryOp.SUB: HelperKind.WRAP_SUB,
+    BinaryOp.MUL: HelperKind.WRAP_MUL,
+    BinaryOp.SHL: HelperKind.SHL,
+}
+_MUL = (BinaryOp.MUL,)
+_WRAPPING = (DType.INT32, DType.INT64, DType.UINT16)  # these are computed as they are, or as `int`
 _CHOICES = (BinaryOp.MIN, BinaryOp.MAX)
 _ROUNDED = (BinaryOp.FLOORDIV, BinaryOp.MOD)
 
@@ -109,17 +118,19 @@ class KernelPrinter(ExprPrinter):
     """Prints expressions of a kernel; `ints` names the iterators that are `int` in the text.
 
     `offsets` gives others as what they are counted from, and a sum of such iterators.  `facts` are
-    known to be positive.
+    known to be positive.  `is_index`: what is printed is part of a subscript and cannot overflow.
     """
 
     places: Mapping[str, Place] = field(default_factory=dict)
     ints: frozenset[str] = frozenset()
     offsets: Mapping[str, Expr] = field(default_factory=dict)
     facts: tuple[Expr, ...] = ()
+    is_index: bool = False
 
     def element(self, array: str, index: tuple[Expr, ...]) -> str:
         """Return the text of one array element."""
         place = self.places[array]
+        self = replace(self, is_index=True)
         match place.space:
             case None:
                 return f"{place.name}[{self.text(place.offset(tuple(map(self.ordered, index))))}]"
@@ -193,10 +204,32 @@ class KernelPrinter(ExprPrinter):
         match expr:
             case Load():  # flags of faults, too: all threads note the same
                 return self.element(expr.array, expr.index), ATOM
+            case Binary() if self._wraps(expr):
+                return self._wrapped(expr, expr.left, expr.right)
+            case Unary(op=UnaryOp.NEG) if self._wraps(expr):
+                return self._wrapped(expr, expr.operand)
             case Binary(dtype=DType.INT64):
                 return self._index(expr)
             case _:
                 return ExprPrinter._print(self, expr)  # slots: no super()
+
+    def wraps(self, expr: Expr) -> bool:
+        """Tell whether `expr` is printed as a call that wraps around."""
+        return isinstance(expr, Binary | Unary) and self._wraps(expr)
+
+    def _wraps(self, expr: Binary | Unary) -> bool:
+        if self.is_index or expr.dtype not in _WRAPPING:
+            return False
+        if isinstance(expr, Binary) and expr.op not in _WRAPS:
+            return False
+        if expr.dtype.kind is Kind.UNSIGNED and not (isinstance(expr, Binary) and expr.op in _MUL):
+            return False
+        return may_overflow(expr, self.ranges)
+
+    def _wrapped(self, expr: Binary | Unary, *operands: Expr) -> tuple[str, int]:
+        kind = _WRAPS[expr.op] if isinstance(expr, Binary) else HelperKind.WRAP_NEG
+        name = self.helper(Helper(kind, expr.dtype))
+        return f"{name}({', '.join(map(self.text, operands))})", ATOM
 
     def _index(self, expr: Binary) -> tuple[str, int]:
         if not self.is_int(expr):

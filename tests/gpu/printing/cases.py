@@ -11,11 +11,15 @@ from tests.gpu.printing.build import function
 
 @dataclass(frozen=True)
 class Case:
-    """Loops, values of sizes and scalars; `exact` results are the same on every device."""
+    """Loops, values of sizes and scalars; `exact` results are the same on every device.
+
+    With `large`, integers are any of their type.
+    """
 
     fn: LoopFunction
     values: Mapping[str, object] = field(default_factory=dict)
     exact: bool = True
+    large: bool = False
 
 
 MATMUL = """
@@ -202,6 +206,20 @@ with kernel(32):
                 x[i] = x[i] + 1.0
 """
 
+WRAPPED = """
+with kernel(32):
+    for i0 in block(0, N, 32):
+        for i in thread(i0, min(i0 + 32, N)):
+            q[i, 0] = a[i] * 1103515245 + 12345
+            q[i, 1] = a[i] - b[i] - -b[i]
+            q[i, 2] = abs(a[i]) + (a[i] << 5)
+            q[i, 3] = a[i] // (b[i] | -1) + a[i] * a[i] * b[i]
+            q[i, 4] = (1 if a[i] + 1 > a[i] else 0)
+            w[i] = (i + 7) * 6364136223846793005 + i64(a[i]) * i64(b[i])
+            w[i] += w[i] << 13
+            h[i] = h[i] * h[i]
+            g[i] = g[i] * g[i] - g[i] * 5
+"""
 WIDE = """
 with kernel(64):
     for i0 in block(0, N, 8):
@@ -267,6 +285,14 @@ CASES = {
     ),
     "constant": Case(
         function(STRIDED, x="f32[6, 96]", y="f32[6, 96]", N="size", M="size"), {"N": 6, "M": 96}
+    ),
+    "wrapped": Case(
+        function(
+            WRAPPED, a="i32[N]", b="i32[N]", q="i32[N, 5]", w="i64[N]", h="u16[N]", g="i8[N]",
+            N="size",
+        ),
+        {"N": 70},
+        large=True,
     ),
     "wide": Case(
         function(

@@ -67,7 +67,7 @@ def kernel(rng: Random, number: int) -> str:
             blocks.append((f"{extent} * {tile}", size, extent))
         pad += "    "
     for sibling in range(rng.randint(1, 2)):
-        if sibling:
+        if sibling > 0:
             lines.append(f'{pad}barrier("out")')
         loops, iters = nest(rng, blocks)
         for line in loops:
@@ -81,12 +81,12 @@ def kernel(rng: Random, number: int) -> str:
         value = " + ".join(f"{3 + 2 * n} * {name}" for n, name in enumerate(iters))
         place = f"out[{number}, {index}]"
         if rng.random() < 0.4:
-            base, size, _ = blocks[0]
+            base, end, _ = blocks[0]
             count, more = rng.randint(1, 9), rng.randint(0, 6)
             lower = rng.choice([base, "0", "i", f"{base} - 3"])
-            upper = f"min({lower} + {count}, {size} - {more})"
+            upper = f"min({lower} + {count}, {end} - {more})"
             if rng.random() < 0.3:
-                upper = f"min({upper}, ({size} + 5) // {rng.choice([2, 3, 4])})"
+                upper = f"min({upper}, ({end} + 5) // {rng.choice([2, 3, 4])})"
             lines.append(f"{inner}for q in {rng.choice(['range', 'unroll'])}({lower}, {upper}):")
             inner, value = inner + "    ", f"{value} + q * (q - {base})"
         if rng.random() < 0.3:

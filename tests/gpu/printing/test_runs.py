@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from polyopt.emit.cuda import emit_cuda
+from polyopt.emit.gpu.reach import largest
 from polyopt.emit.opencl import emit_opencl
 from polyopt.emulator import EmulatedProvider, Rules
 from polyopt.errors import KernelFault
-from polyopt.ir.array import Role
+from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import evaluate
 from polyopt.ir.interp import run_loops
 from polyopt.ir.source import DeviceSource, ScalarArg
-from polyopt.ir.types import DType, Kind
+from polyopt.ir.types import Kind
 from polyopt.runtime.device.provider import Provider
 from tests.gpu.printing.cases import CASES, Case
 from tests.gpu.printing.launch import Arrays, launch
@@ -31,12 +32,13 @@ def arguments(case: Case) -> tuple[Arrays, dict[str, Any]]:
     arrays = {}
     for array in case.fn.arrays:
         shape = tuple(evaluate(extent, values) for extent in array.shape)
-        arrays[array.name] = _numbers(rng, shape, array.dtype, array.role)
+        arrays[array.name] = _numbers(rng, shape, array, case)
     return arrays, values
 
 
-def _numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType, role: Role) -> Any:
-    if role is Role.FAULT:
+def _numbers(rng: np.random.Generator, shape: tuple[int, ...], array: Array, case: Case) -> Any:
+    dtype = array.dtype
+    if array.role is Role.FAULT:
         return np.zeros(shape, dtype.numpy)
     match dtype.kind:
         case Kind.BOOL:
@@ -47,9 +49,12 @@ def _numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType, rol
                 numbers.flat[::31] = np.nan
             return numbers
         case _:
-            least = -100 if dtype.kind is Kind.SIGNED else 0
-            numbers = rng.integers(least, 100, shape).astype(dtype.numpy)
+            least, most = (-100 if dtype.kind is Kind.SIGNED else 0), 100
+            if case.large:
+                least, most = least and -largest(dtype) - 1, largest(dtype)
+            numbers = rng.integers(least, most, shape, dtype.numpy)
             numbers[numbers == 0] = 3
+            numbers.flat[0] = least
             return numbers
 
 

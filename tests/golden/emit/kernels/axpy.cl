@@ -4,6 +4,11 @@
 
 #pragma OPENCL FP_CONTRACT OFF
 
+static inline long po_add(long a, long b)
+{
+    return (long)((ulong)a + (ulong)b);
+}
+
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void demo_0(__global float *restrict y, __global const float *restrict x, long N, float a)
 {
@@ -21,7 +26,7 @@ void demo_1(__global float *restrict y, long N)
     long i = 0;
     while (i < N) {
         y[i] += 1.0f;
-        i += 3;
+        i = po_add(i, 3);
         if (y[i - 3] > 4.0f) {
             break;
         }
