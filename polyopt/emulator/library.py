@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, unique
 from functools import cache
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ _WORDS = (
     "then_block_z", "has_then",
 )  # fmt: skip
 _FACTS = 4
+_MOST_BLOCKS = 1 << 30  # of a launch; each takes so many bytes:
+_BLOCK_BYTES = 4
 _STATIC, _DYNAMIC_AREA = 1, 2
 _GLOBAL, _SHARED_KIND = 0, 1
 _CONSEQUENCES = (FindingKind.UNSET_SHARED, FindingKind.UNSET_GLOBAL)  # mostly of other faults
@@ -160,8 +163,10 @@ class Library:
             int(turn.unset),
         )  # fmt: skip
         settings = (ctypes.c_uint64 * len(numbers))(*numbers)
-        if not self._native.pe_launch(ctypes.c_void_p(entry.address), given, settings):
-            raise out_of_memory("the emulator", 0)
+        blocks = prod(turn.grid)
+        few = blocks <= _MOST_BLOCKS
+        if not few or not self._native.pe_launch(ctypes.c_void_p(entry.address), given, settings):
+            raise out_of_memory("the emulator", _BLOCK_BYTES * blocks)
 
     def _make_dynamic(self, nbytes: int) -> None:
         if nbytes == self._dynamic:

@@ -151,6 +151,17 @@ def test_limits_are_a_devices() -> None:
         launch(device, text, threads=1025)
 
 
+def test_grids_end_somewhere() -> None:
+    device = ANY(Rules(seconds=0.2))
+    text = 'extern "C" __global__ void k() {}\n'
+    module = device.compile(text, ["k"])
+    with pytest.raises(PolyoptError, match="PO0518"):
+        device.launch(module, "k", (1, 65536, 1), (1, 1, 1), [])
+    with pytest.raises(PolyoptError, match="PO0707"):
+        device.launch(module, "k", (65536, 65535, 1), (1, 1, 1), [])
+    device.launch(module, "k", (0, 1, 1), (1, 1, 1), [])
+
+
 def test_memory_that_nobody_has_set() -> None:
     text = COPY.replace("a[0]", "a[threadIdx.x]")
     for unset, known in ((False, 1), (True, 2)):

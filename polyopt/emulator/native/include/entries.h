@@ -6,9 +6,12 @@ struct PeEntry {
     const char *kinds; /* p: pointer, f: floating point, i: integer, o: other */
 };
 
-template <class T> struct pe_kind { static constexpr char value = T(0.5f) != T(0) ? 'f' : 'i'; };
-template <class T> struct pe_kind<T *> { static constexpr char value = 'p'; };
-template <> struct pe_kind<bool> { static constexpr char value = 'i'; };
+template <class T, bool = __is_class(T)> struct pe_kind {
+    static constexpr char value = T(0.5f) != T(0) ? 'f' : 'i';
+};
+template <class T> struct pe_kind<T, true> { static constexpr char value = 'o'; };
+template <class T> struct pe_kind<T *, false> { static constexpr char value = 'p'; };
+template <> struct pe_kind<bool, false> { static constexpr char value = 'i'; };
 
 template <int... Numbers> struct PeNumbers {};
 
