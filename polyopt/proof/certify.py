@@ -40,6 +40,7 @@ from polyopt.proof.runs import Use
 from polyopt.proof.sharing import find_shared
 from polyopt.proof.source import NotForwarded, SourcePart, source_part
 from polyopt.proof.storage import check_storage
+from polyopt.proof.strips import without_strips
 from polyopt.proof.trust import untrusted
 from polyopt.proof.values import Differs, Match, match_statement
 from polyopt.proof.widths import check_widths
@@ -76,7 +77,7 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     bounds = check_bounds(function, given, path.params, path.context)
     yield from bounds
     yield check_widths(function, bound)
-    plain = joined(without_stops(function.body, faults), path)
+    plain = joined(without_strips(without_stops(function.body, faults)), path)
     plain = without_registers(plain, path, frozenset(bound))
     trusted = frozenset(c.subject for c in bounds if c.verdict is Verdict.TRUSTED)
     undone = replace(function, body=plain)

@@ -163,3 +163,17 @@ def test_loops_that_carry_a_pair_across_blocks_or_threads() -> None:
         lambda n: replace(n, kind=LoopKind.THREAD) if isinstance(n, For) and n.iter == "u" else n,
     )
     assert refused("sums of rows", body)
+
+
+def test_strips_of_a_loop_that_carries_a_pair() -> None:
+    """A loop in strips is proven as the whole loop, which may run in any order."""
+    fn = kernels_of(doubled, "threads(j)")
+    assert certify(program_of(doubled), fn).is_proven
+
+    def shifted(node: Node) -> Node:
+        if isinstance(node, For) and node.iter == "j":
+            return replace(node, upper=add(node.upper, integer(1)))
+        return node
+
+    fn = replace(fn, body=edited(fn.body, shifted))
+    assert not certify(program_of(doubled), fn).is_proven
