@@ -33,7 +33,7 @@ _WORDS = (
     "then_block_z", "has_then",
 )  # fmt: skip
 _FACTS = 4
-_MOST_BLOCKS = 1 << 30  # of a launch; each takes so many bytes:
+_MOST_BLOCKS = 1 << 26  # of a launch; each takes so many bytes:
 _BLOCK_BYTES = 4
 _STATIC, _DYNAMIC_AREA = 1, 2
 _GLOBAL, _SHARED_KIND = 0, 1
