@@ -356,24 +356,31 @@ class KernelEmitter:
         """Tell whether registers are subscripted by the iterator, or it is asked for."""
         if trips > MOST_UNROLLED:
             return False
-        if loop.kind is LoopKind.UNROLL or (self.in_thread and trips <= FEW and self.threads > 1):
+        work = _work((loop,))
+        if loop.kind is LoopKind.UNROLL:
             return True
-        spaces = {n: p.space for n, p in self.printer.places.items() if p.space is not None}
+        if self.in_thread and self.threads > 1 and trips <= FEW and work <= MOST_WORK:
+            return True
+        spaces = self._subscripted(loop)
+        return Space.REGISTER in spaces or (Space.LOCAL in spaces and work <= MOST_WORK)
+
+    def _subscripted(self, loop: For) -> set[Space]:
+        """Return where arrays live that the loop's iterator is a subscript of."""
+        spaces = {name: place.space for name, place in self.printer.places.items()}
         spaces |= {n.array.name: n.space for n in nodes(loop.body) if isinstance(n, DeclareArray)}
         moving = {loop.iter}
         for node in nodes(loop.body):
             if isinstance(node, For) and _mentions(node.lower, moving):
                 moving.add(node.iter)
+        found: set[Space] = set()
         for part in (p for n in nodes(loop.body) for e in expressions(n) for p in walk(e)):
-            if not isinstance(part, Load):
+            space = spaces.get(part.array) if isinstance(part, Load) else None
+            if not isinstance(part, Load) or space is None:
                 continue
-            space = spaces.get(part.array)
             index = part.index[1:] if space is Space.REGISTER else part.index
-            if space in (Space.REGISTER, Space.LOCAL) and any(
-                _mentions(self.printer.counted(i), moving) for i in index
-            ):
-                return True
-        return False
+            if any(_mentions(self.printer.counted(i), moving) for i in index):
+                found.add(space)
+        return found
 
 
 def _joined(printed: Printed, known: dict[str, str]) -> list[cgen.Generable]:

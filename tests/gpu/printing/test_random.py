@@ -82,9 +82,9 @@ def kernel(rng: Random, number: int) -> str:
         place = f"out[{number}, {index}]"
         if rng.random() < 0.4:
             base, end, _ = blocks[0]
-            count, more = rng.randint(1, 9), rng.randint(0, 6)
+            trips, more = rng.randint(1, 9), rng.randint(0, 6)
             lower = rng.choice([base, "0", "i", f"{base} - 3"])
-            upper = f"min({lower} + {count}, {end} - {more})"
+            upper = f"min({lower} + {trips}, {end} - {more})"
             if rng.random() < 0.3:
                 upper = f"min({upper}, ({end} + 5) // {rng.choice([2, 3, 4])})"
             lines.append(f"{inner}for q in {rng.choice(['range', 'unroll'])}({lower}, {upper}):")
