@@ -18,6 +18,7 @@ from polyopt.ir.loops import (
     Body,
     DeclareArray,
     For,
+    If,
     Kernel,
     LoopFunction,
     LoopKind,
@@ -53,6 +54,8 @@ def _fault(kernel: Kernel, path: Path, faults: frozenset[str]) -> str | None:
     while len(body) == 1 and isinstance(body[0], For) and body[0].kind is LoopKind.BLOCK:
         grid += 1
         body = body[0].body
+    if _deals_once(body):
+        return None
     hosts = len(path.loops)
     declared = [n for n, _ in with_paths(kernel.body, path) if isinstance(n, DeclareArray)]
     homes = {n.array.name: n.space for n in declared}
@@ -76,6 +79,19 @@ def _fault(kernel: Kernel, path: Path, faults: frozenset[str]) -> str | None:
             if not between.is_ordered(first, second):
                 return f"nothing orders two threads that reach an element of {one.array}"
     return None
+
+
+def _deals_once(body: Body) -> bool:
+    """Tell whether all that a block does is one nest of loops across threads: nothing has an order.
+
+    It declares nothing, so that there are no parts of threads to stray from.
+    """
+    if len(body) != 1:
+        return False
+    node = body[0]
+    if isinstance(node, If) and not node.otherwise:
+        return _deals_once(node.then)
+    return isinstance(node, For) and node.kind is LoopKind.THREAD
 
 
 def _depth(body: Body) -> int:

@@ -18,6 +18,7 @@ from polyopt.ir.loops import (
     Barrier,
     Body,
     For,
+    If,
     Kernel,
     LoopFunction,
     LoopKind,
@@ -50,6 +51,8 @@ def _kernel(kernel: Kernel, fn: LoopFunction, around: tuple[For, ...]) -> Kernel
     if kernel.threads == 1:
         return kernel
     grid, body = block_of(kernel)
+    if _is_one_nest(body):
+        return kernel
     layout = layout_of(body)
     barriers = _everywhere(layout)
     with optional(f"the fewest barriers of {kernel.name}", BUDGET, MOST):
@@ -59,6 +62,17 @@ def _kernel(kernel: Kernel, fn: LoopFunction, around: tuple[For, ...]) -> Kernel
     for loop in reversed(grid):
         body = (replace(loop, body=body),)
     return replace(kernel, body=body)
+
+
+def _is_one_nest(body: Body) -> bool:
+    """Tell whether a block deals out one nest and does nothing else: none of it has an order."""
+    match body:
+        case (If(then=then, otherwise=()),):
+            return _is_one_nest(then)
+        case (For(kind=LoopKind.THREAD),):
+            return True
+        case _:
+            return False
 
 
 def block_of(kernel: Kernel) -> tuple[tuple[For, ...], Body]:
