@@ -13,7 +13,7 @@ import cgen
 from polyopt.emit.blocks import Nest, words
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter
 from polyopt.emit.gpu.frame import KernelFrame
-from polyopt.emit.gpu.limits import all_of, tests_below
+from polyopt.emit.gpu.limits import all_of, ranges_inside, tests_below
 from polyopt.emit.gpu.own import Own
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.ranges import Ranges
@@ -90,7 +90,7 @@ def make_grid(kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, own: O
             heads.insert(0, f"for ({kind} {name} = {first}; {test}; {name} += {step})")
         else:
             constants.insert(0, f"const {kind} {name} = {first};")
-        printer = replace(printer, ranges=printer.ranges.inside(loop)).knowing(tests)
+        printer = replace(printer, ranges=ranges_inside(printer.ranges, loop)).knowing(tests)
         if is_int:
             printer = replace(printer, ints=printer.ints | {loop.iter})
     x, y, z, *_ = [*extents, integer(1), integer(1), integer(1)]

@@ -19,7 +19,7 @@ from polyopt.emit.compound import in_place
 from polyopt.emit.exits import Block
 from polyopt.emit.gpu.dealing import Value, dealt_nest, iterator_value
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Place
-from polyopt.emit.gpu.limits import all_of, tests_below
+from polyopt.emit.gpu.limits import all_of, ranges_inside, tests_below
 from polyopt.emit.gpu.nests import Unbounded, spans, thread_nest
 from polyopt.emit.gpu.own import Own
 from polyopt.emit.gpu.wide import wide_copy
@@ -273,7 +273,7 @@ class KernelEmitter:
         return most + loop.step <= INT_MOST
 
     def _plain_loop(self, loop: For) -> Printed:
-        printer = replace(self.printer, ranges=self.printer.ranges.inside(loop))
+        printer = replace(self.printer, ranges=ranges_inside(self.printer.ranges, loop))
         kind = self.own.dialect.index
         if self._is_narrow(loop):
             kind = "int"

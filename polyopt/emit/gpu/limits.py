@@ -1,11 +1,14 @@
 """Is an iterator below its limit?
 
 In: a value and its limit, INT64.  Out: comparisons without floor division where they can do so:
-`i < (n - 1) // 8 + 1` is `8 * i < n`.
+`i < (n - 1) // 8 + 1` is `8 * i < n`.  And what a loop's bounds say of its iterator.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from polyopt.emit.ranges import Ranges
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -22,6 +25,7 @@ from polyopt.ir.expr import (
     operands,
     sub,
 )
+from polyopt.ir.loops import For
 from polyopt.ir.types import DType
 
 
@@ -53,3 +57,15 @@ def _test(value: Expr, limit: Expr) -> Expr:
             case _:
                 pass
     return Compare(CompareOp.LT, value, limit)
+
+
+def ranges_inside(ranges: Ranges, loop: For) -> Ranges:
+    """Return what is known inside `loop`, its last iteration by its steps."""
+    inside = ranges.inside(loop)
+    least, first, end = (
+        ranges.least(loop.lower), ranges.most(loop.lower), ranges.most(loop.upper),
+    )  # fmt: skip
+    if least is None or least != first or end is None or end <= least:
+        return inside
+    last = least + (end - 1 - least) // loop.step * loop.step
+    return replace(inside, upper={**inside.upper, loop.iter: last})
