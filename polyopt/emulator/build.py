@@ -1,7 +1,7 @@
 """CUDA text to a library for the emulator, with the compiler's hooks or without.
 
 In: text and the names of its kernels.  Out: `Built`, kept in the cache.
-Refuses: no compiler for C++ (PO0520), text that does not compile (PO0515).
+Refuses: no compiler for C++ (PO0520), no space (PO0506), text that does not compile (PO0515).
 """
 
 from __future__ import annotations
@@ -119,11 +119,18 @@ def build(
         log(entry.text("log.txt"))
         image, arrays = entry.files["kernel.so"], json.loads(entry.text("shared.json"))
         return Built(image, tuple(SharedArray(*array) for array in arrays))
-    with store.staging() as work:
-        (work / "run_time.o").write_bytes(_run_time(compiler, store, native))
-        said = _compile(compiler, work, text, whole, checks)
-        image = (work / "kernel.so").read_bytes()
-        found = _shared_arrays(_call(("nm", "-S", str(work / "kernel.so")), work)[1])
+    try:
+        with store.staging() as work:
+            (work / "run_time.o").write_bytes(_run_time(compiler, store, native))
+            said = _compile(compiler, work, text, whole, checks)
+            image = (work / "kernel.so").read_bytes()
+            found = _shared_arrays(_call(("nm", "-S", str(work / "kernel.so")), work)[1])
+    except OSError as error:
+        raise ToolchainError(
+            "PO0506",
+            f"there is no space to build in: {error}",
+            hint="free some space, or set TMPDIR or POLYOPT_CACHE_DIR to another disk",
+        ) from None
     log(said)
     listed = [[a.entry, a.name, a.start, a.size] for a in found]
     files = {

@@ -1,7 +1,8 @@
 """A library built for the emulator, loaded: its memory, its kernels, what its run time found.
 
 In: a `Built`, memory, launches.  Out: `Finding`s.
-Refuses: more arrays, or more memory to watch, than the run time can hold (PO0707).
+Refuses: more arrays, blocks or memory to watch than it can hold (PO0707); files that do not load
+(PO0503).
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from typing import Any
 
 from polyopt.emulator.build import Built, lines_at
 from polyopt.emulator.findings import Actor, Finding, FindingKind, Line
+from polyopt.errors import ToolchainError
 from polyopt.runtime.device.faults import out_of_memory
 from polyopt.runtime.device.provider import Extent3
+from polyopt.runtime.store import Store
 
 _WORDS = (
     "kind", "area", "offset", "address", "size", "times",
@@ -100,13 +103,10 @@ class Entry:
 class Library:
     """One copy of a library, with a run time of its own."""
 
-    def __init__(self, built: Built, text: str, entries: Sequence[str]) -> None:
+    def __init__(self, built: Built, text: str, entries: Sequence[str], store: Store) -> None:
         self._built = built
         self._lines = text.split("\n")
-        with tempfile.NamedTemporaryFile(prefix="polyopt-", suffix=".so") as file:
-            file.write(built.image)  # a file of its own: the same one loaded twice is one library
-            file.flush()
-            self._native: Any = ctypes.CDLL(file.name)
+        self._native = _load(built.image, store)
         weakref.finalize(self, _unload, self._native)
         for function in ("pe_findings_count", "pe_area_near", "pe_area_start", "pe_stack_bytes"):
             getattr(self._native, function).restype = ctypes.c_uint64
@@ -272,6 +272,20 @@ def _stacks(nbytes: int) -> ctypes.Array[ctypes.c_char]:
     except OSError:
         raise out_of_memory("the emulator", nbytes) from None
     return (ctypes.c_char * nbytes).from_buffer(memory)
+
+
+def _load(image: bytes, store: Store) -> Any:  # noqa: ANN401
+    """Load a library from a file of its own: the same one loaded twice is one library."""
+    try:
+        with store.staging() as work:
+            (work / "kernel.so").write_bytes(image)
+            return ctypes.CDLL(str(work / "kernel.so"))
+    except OSError as error:
+        raise ToolchainError(
+            "PO0503",
+            f"a library for the emulator cannot be loaded: {error}",
+            hint="if the cache directory is mounted noexec or full, set POLYOPT_CACHE_DIR",
+        ) from None
 
 
 def _unload(native: Any) -> None:  # noqa: ANN401

@@ -116,7 +116,7 @@ class EmulatedProvider:
         """Compile for the CPU; `flags` are those of CUDA's compilers, which round no less here."""
         checks = self._rules.checks
         built = build(self._compiler, self._store, text, entries, checks=checks, log=log)
-        library = Library(built, text, entries)
+        library = Library(built, text, entries, self._store)
         self._libraries.add(library)
         resources = {name: Resources(name, shared=library.shared(name)) for name in entries}
         return Module(library.entries, resources, library)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from polyopt.emulator import DeviceFault, EmulatedProvider, FindingKind, Order, Rules
-from polyopt.emulator.build import find_gcc
+from polyopt.emulator.build import Built, find_gcc
 from polyopt.errors import PolyoptError
 from polyopt.runtime.store import Store
 from tests.gpu.emulator.planted import HELPER, HELPERS
@@ -149,6 +149,14 @@ def test_limits_are_a_devices() -> None:
         launch(device, text, shared=163 * 1024 - 47999)
     with pytest.raises(PolyoptError, match="PO0516"):
         launch(device, text, threads=1025)
+
+
+def test_libraries_that_do_not_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = ANY()
+    built = Built(b"no library", ())
+    monkeypatch.setattr("polyopt.emulator.provider.build", lambda *_, **__: built)
+    with pytest.raises(PolyoptError, match="PO0503"):
+        device.compile(COPY, ["k"])
 
 
 def test_grids_end_somewhere() -> None:
