@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from polyopt.errors import PolyoptError, ToolchainError
@@ -111,9 +112,9 @@ def build(
     sources = {path.name: path.read_bytes() for path in _native()}
     native = digest(b"\0".join(name.encode() + b"\0" + sources[name] for name in sorted(sources)))
     whole = _whole(text, entries)
-    machine = [*compiler.machine, *processor_features()]
-    facts = ["emulated", 1, compiler.identity, machine, native, checks, digest(whole.encode())]
-    key = json.dumps(facts)
+    flags = (*_TEXT_FLAGS, *compiler.machine, *(_CHECKED if checks else _UNCHECKED))
+    facts = ["emulated", 1, compiler.identity, native, digest(whole.encode())]
+    key = json.dumps([*facts, flags, processor_features()])
     entry = store.read(_KIND, key)
     if entry is not None:
         log(entry.text("log.txt"))
@@ -122,7 +123,7 @@ def build(
     try:
         with store.staging() as work:
             (work / "run_time.o").write_bytes(_run_time(compiler, store, native))
-            said = _compile(compiler, work, text, whole, checks)
+            said = _compile(compiler, work, text, whole, flags)
             image = (work / "kernel.so").read_bytes()
             found = _shared_arrays(_call(("nm", "-S", str(work / "kernel.so")), work)[1])
     except OSError as error:
@@ -154,9 +155,8 @@ def _whole(text: str, entries: Sequence[str]) -> str:
     return f"{ours}\n" + "".join(f"PE_ENTRY({entry})\n" for entry in entries)
 
 
-def _compile(compiler: Compiler, work: Path, text: str, whole: str, checks: bool) -> str:
+def _compile(compiler: Compiler, work: Path, text: str, whole: str, flags: tuple[str, ...]) -> str:
     (work / "kernel.cu").write_text(whole, encoding="utf-8")
-    flags = (*_TEXT_FLAGS, *compiler.machine, *(_CHECKED if checks else _UNCHECKED))
     header = ("-I", str(NATIVE / "include"), "-include", "po_cuda.h")
     files = ("-c", "kernel.cu", "-o", "kernel.o")
     status, said = _call((*compiler.command, *flags, *header, *files), work)
@@ -171,8 +171,9 @@ def _compile(compiler: Compiler, work: Path, text: str, whole: str, checks: bool
     return said
 
 
+@cache
 def _run_time(compiler: Compiler, store: Store, native: str) -> bytes:
-    key = json.dumps(["emulator", 1, compiler.identity, native])
+    key = json.dumps(["emulator", 1, compiler.identity, native, _RUN_TIME_FLAGS])
     entry = store.read(_KIND, key)
     if entry is not None:
         return entry.files["run_time.o"]
