@@ -264,7 +264,8 @@ class KernelEmitter:
         return self._short_loop(loop, trips)
 
     def _text(self, expr: Expr) -> str:
-        return self.printer.text(expr)
+        """Return the text of a loop's bound."""
+        return replace(self.printer, is_index=True).text(expr)
 
     def _is_narrow(self, loop: For) -> bool:
         least, most = self.printer.ranges.least(loop.lower), self.printer.ranges.most(loop.upper)

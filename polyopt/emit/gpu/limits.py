@@ -21,7 +21,6 @@ from polyopt.ir.expr import (
     integer,
     linear,
     mul,
-    normalize,
     operands,
     sub,
 )
@@ -51,12 +50,20 @@ def _test(value: Expr, limit: Expr) -> Expr:
                     Linear(total.constant - 1, tuple(t for t in total.terms if t[0] != atom))
                 )
                 scaled = linear(mul(integer(by), sub(value, rest)))
-                left = from_linear(Linear(0, scaled.terms))
-                right = normalize(sub(atom.left, integer(scaled.constant - 1)))
-                return Compare(CompareOp.LT, left, right)
+                right = linear(sub(atom.left, integer(scaled.constant - 1)))
+                return _compare(Linear(0, scaled.terms), right)
             case _:
                 pass
     return Compare(CompareOp.LT, value, limit)
+
+
+def _compare(left: Linear, right: Linear) -> Expr:
+    """Return `left < right`, no atom on both sides."""
+    if {atom for atom, _ in left.terms} & {atom for atom, _ in right.terms}:
+        gap = linear(sub(from_linear(right), from_linear(left)))
+        left = Linear(0, tuple((atom, -factor) for atom, factor in gap.terms if factor < 0))
+        right = Linear(gap.constant, tuple(term for term in gap.terms if term[1] > 0))
+    return Compare(CompareOp.LT, from_linear(left), from_linear(right))
 
 
 def ranges_inside(ranges: Ranges, loop: For) -> Ranges:
