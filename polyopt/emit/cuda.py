@@ -1,7 +1,7 @@
 """Kernels as CUDA C++, without any include: nvcc and NVRTC compile it alike.
 
 In: a `LoopFunction` with kernels.  Out: `DeviceSource`.
-Refuses: complex numbers (PO0404), loops over threads without a constant box (PO0405).
+Refuses: functions of complex numbers (PO0404), loops over threads without a box (PO0405).
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _TYPES = {
     DType.UINT64: "unsigned long long",
     DType.FLOAT32: "float",
     DType.FLOAT64: "double",
+    DType.COMPLEX64: "float2",
+    DType.COMPLEX128: "double2",
 }
 _BARRIERS = {Scope.BLOCK: "__syncthreads();", Scope.WARP: "__syncwarp();"}
 
@@ -34,7 +36,7 @@ longlong2 ulonglong2 uint ulong ushort uchar atomicAdd printf assert clock M_E M
 M_1_PI M_2_PI M_LN2 M_LN10 M_LOG2E M_LOG10E M_SQRT2 M_SQRT1_2 CHAR_BIT INT_MAX INT_MIN UINT_MAX
 LONG_MAX LLONG_MAX SHRT_MAX FLT_MAX FLT_EPSILON DBL_MAX DBL_EPSILON MAXFLOAT HUGE OVERFLOW
 UNDERFLOW DOMAIN SING PLOSS TLOSS errno stdin stdout stderr alloca offsetof va_list index rindex
-signbit
+signbit make_float2 make_double2
 """
 
 CUDA = DeviceDialect(

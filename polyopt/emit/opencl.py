@@ -1,7 +1,7 @@
 """Kernels as OpenCL C 1.2.
 
 In: a `LoopFunction` with kernels.  Out: `DeviceSource`.
-Refuses: complex numbers (PO0404), loops over threads without a constant box (PO0405).
+Refuses: functions of complex numbers (PO0404), loops over threads without a box (PO0405).
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ _TYPES = {
     DType.UINT64: "ulong",
     DType.FLOAT32: "float",
     DType.FLOAT64: "double",
+    DType.COMPLEX64: "float2",
+    DType.COMPLEX128: "double2",
 }
 _FUNCTIONS = (*(f.value for f in MathFunc), "pow", "fabs")
 _SHARED = "barrier(CLK_LOCAL_MEM_FENCE);"
 _ALL = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"
+_DOUBLE = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"
 
 _SCALARS = "char uchar short ushort int uint long ulong float double"
 _RESERVED = """
@@ -70,12 +73,12 @@ OPENCL = DeviceDialect(
     many_blocks=True,
     unrolled=4,
     macros={},
-    vectors={t: f"{name}{{}}" for t, name in _TYPES.items() if t.size >= 4},
+    vectors={t: f"{name}{{}}" for t, name in _TYPES.items() if t.size >= 4 and not t.is_complex},
     load_vector="vload{lanes}(0, &{place})",
     store_vector="vstore{lanes}({value}, 0, &{place});",
     make_vector="({type})({parts})",
     aligns=False,
-    prelude=(("double", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"),),
+    prelude=(("double", _DOUBLE), ("double2", _DOUBLE)),
     rounding=("#pragma OPENCL FP_CONTRACT OFF", "#pragma OPENCL FP_CONTRACT ON"),
     flags=(("-cl-std=CL1.2",), ("-cl-std=CL1.2",)),
     reserved=frozenset(_RESERVED.split())

@@ -1,6 +1,6 @@
 """What CUDA and OpenCL spell differently.
 
-In: what a kernel's printer wants to say.  Out: text.  Complex numbers have none.
+In: what a kernel's printer wants to say.  Out: text.
 """
 
 from __future__ import annotations

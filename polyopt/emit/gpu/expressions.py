@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from polyopt.emit.cexpr import AND, ATOM, BIT_AND, BIT_OR, SHIFT, UNARY, ExprPrinter
+from polyopt.emit.gpu.complex import complex_text
 from polyopt.emit.gpu.reach import may_overflow
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.ir.array import Array
@@ -201,6 +202,9 @@ class KernelPrinter(ExprPrinter):
                 return False
 
     def _print(self, expr: Expr) -> tuple[str, int]:
+        of_complex = complex_text(self, expr)
+        if of_complex is not None:
+            return of_complex
         match expr:
             case Load():  # flags of faults, too: all threads note the same
                 return self.element(expr.array, expr.index), ATOM

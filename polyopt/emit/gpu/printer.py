@@ -1,7 +1,7 @@
 """All kernels of a function as one self-contained text.
 
 In: a `LoopFunction` with kernels, a dialect.  Out: `DeviceSource`.
-Refuses: complex numbers (PO0404), loops over threads without a constant box (PO0405).
+Refuses: functions of complex numbers (PO0404), loops over threads without a box (PO0405).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from polyopt.emit.banner import banner
 from polyopt.emit.blocks import Function, words
 from polyopt.emit.gpu.blocks import make_grid
 from polyopt.emit.gpu.body import KernelEmitter
+from polyopt.emit.gpu.complex import complex_definitions
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.frame import KernelFrame, make_frame
@@ -24,13 +25,7 @@ from polyopt.emit.nodes import nested
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import expressions, nodes
 from polyopt.emit.wrapping import wrapped
-from polyopt.errors import EmitError
-from polyopt.ir.array import Array
-from polyopt.ir.expr import (
-    Load,
-    show,
-    walk,
-)
+from polyopt.ir.expr import Load, walk
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -52,7 +47,6 @@ def emit_kernels(fn: LoopFunction, dialect: DeviceDialect) -> DeviceSource:
     late = frozenset(n.array.name for n in nodes(fn.body) if isinstance(n, AllocateArray))
     arrays = {array.name: array for array in fn.arrays}
     for kernel in _kernels(fn.body):
-        _check_types(kernel, arrays)
         frame = make_frame(kernel, arrays, late, dialect)
         printer = KernelPrinter({}, frame.names, ranges, used, dialect=dialect, places=frame.places)
         function, entry = _kernel(kernel, frame, printer, dialect)
@@ -71,17 +65,6 @@ def _kernels(body: Body) -> Iterator[Kernel]:
         else:
             for part in nested(node):
                 yield from _kernels(part)
-
-
-def _check_types(kernel: Kernel, arrays: Mapping[str, Array]) -> None:
-    for node in nodes(kernel.body):
-        for part in (p for e in expressions(node) for p in walk(e)):
-            if part.dtype.is_complex:
-                raise EmitError(
-                    "PO0404",
-                    f"kernels of a device have no complex numbers: {show(part)}",
-                    hint='compile for the CPU with `target="c"`, or use two real arrays',
-                )
 
 
 def _kernel(
@@ -132,8 +115,9 @@ def _file(fn: LoopFunction, used: Mapping[Helper, None], code: str, dialect: Dev
         "\n".join(dialect.respelled(line) for line in definition(helper))
         for helper in sorted(used, key=lambda h: h.order)
     )
+    support = "\n\n".join(filter(None, (support, complex_definitions(code, dialect))))
     seen = set(re.findall(r"[A-Za-z_]\w*", f"{support}\n{code}"))
-    setup = [line for word, line in dialect.prelude if word in seen]
+    setup = list(dict.fromkeys(line for word, line in dialect.prelude if word in seen))
     rounding = dialect.rounding[fn.contract]
     if rounding:
         setup.append(rounding)

@@ -21,9 +21,9 @@ TOOLCHAIN: dict[str, Entry] = {
         "an operator is not defined on bool", "flags[i] << 1", "convert with `.astype(np.int64)`"
     ),
     "PO0404": Entry(
-        "kernels of a device have no complex numbers",
-        'po.kernel(target="cuda") of a function on complex64 arrays',
-        'use `target="c"`, or two real arrays',
+        "kernels of a device lack a function of complex numbers",
+        'np.arccos(z) of a complex array, under po.kernel(target="cuda")',
+        'use `target="c"`, or compute it of real and imaginary part',
     ),
     "PO0405": Entry(
         "a loop over the threads of a block has no constant length",

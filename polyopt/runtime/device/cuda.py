@@ -34,7 +34,7 @@ from polyopt.runtime.device.provider import (
 from polyopt.runtime.store import Store
 
 _WITH_DEFAULT = 0  # in order with the default stream, which other libraries work in
-_CELL = 8  # bytes of an address and of the largest number
+_CELL = 16  # bytes of the largest number
 _NO_TIME = 2  # `CU_EVENT_DISABLE_TIMING`
 
 

@@ -59,8 +59,8 @@ def shifted(a, b):
             a[i, j] = b[i, j] + 1.0
 
 
-def conjugate(z):
-    return z * z.conj()
+def angles(z):
+    return np.arccos(z)
 
 
 def kernel(function: Any) -> po.Kernel[Any]:
@@ -119,9 +119,9 @@ def test_a_warm_cache_needs_no_stages() -> None:
     assert "cuda" in repr(again)
 
 
-def test_complex_numbers_are_refused() -> None:
+def test_some_functions_of_complex_numbers_are_refused() -> None:
     with pytest.raises(EmitError) as caught:
-        kernel(conjugate)(np.ones(3) + 1j)
+        kernel(angles)(np.ones(3) + 1j)
     assert caught.value.code == "PO0404"
 
 

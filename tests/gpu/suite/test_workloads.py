@@ -5,6 +5,7 @@ Sizes divide no tile; one and none are among them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,6 +19,9 @@ from workloads.workload import Workload
 
 FORMS = [(w, list(w.forms)[-1]) for w in registry.all()]
 RAGGED = {"polybench": 13, "learning": 7, "science": 9}
+
+ROUNDED = ("stockham-fft",)
+"""Those that compute sines, which OpenCL rounds in another way."""
 
 
 def named(cases: list[tuple[Any, ...]]) -> pytest.MarkDecorator:
@@ -56,5 +60,7 @@ def test_cuda_text_on_the_emulator(workload: Workload, form: str) -> None:
 def test_opencl(workload: Workload, form: str) -> None:
     opencl_or_skip()
     call = kernel(workload.name, form, "opencl")
+    if workload.name in ROUNDED:
+        workload = replace(workload, exact=False)
     for sizes in sizes_of(workload):
         check(workload, form, lambda a: call(**a), sizes)
