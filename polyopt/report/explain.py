@@ -16,6 +16,7 @@ from polyopt.ir.loops import LoopKind
 from polyopt.ir.program import Parts, Program, show_parts
 from polyopt.ir.scop import Scop
 from polyopt.report.fusion import explain_fusion
+from polyopt.report.mapping import explain_mapping
 from polyopt.report.storage import explain_reductions, explain_storage
 from polyopt.schedule import Dependence, Schedule
 from polyopt.schedule.legality import Fault, Violation, carried_pairs
@@ -57,6 +58,7 @@ def explain(
             Section(f"{part}loop nest", tuple(str(schedule).splitlines())),
             Section(f"{part}fusion", explain_fusion(schedule)),
             Section(f"{part}loops", tuple(_loops(schedule))),
+            Section(f"{part}mapping", explain_mapping(schedule)),
         ]
     return tuple(section for section in sections if section.lines)
 

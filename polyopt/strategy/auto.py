@@ -5,7 +5,7 @@ In: a Scop and a machine.  Out: a proven schedule: fused, tiled, parallel outsid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from polyopt.ir.budget import optional
 from polyopt.ir.loops import LoopKind
@@ -125,7 +125,7 @@ def _marked(tree: Tree) -> frozenset[str]:
     )
 
 
-def keeps_scalars_small(schedule: Schedule, scalars: set[str]) -> bool:
+def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
     """Tell whether no scalar of the source has become an array of three or more dimensions.
 
     A scalar with a cell per iteration is a scalar again where one iteration makes and uses it;

@@ -6,7 +6,7 @@ Loops that carry dependences stay around kernels, or inside threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from polyopt.ir.budget import optional
 from polyopt.ir.scop import Scop
@@ -31,32 +31,46 @@ def auto_schedule_gpu(scop: Scop, device: GpuModel) -> Schedule:
     left, is left out.
     """
     source = source_schedule(scop)
-    scalars = {array.name for array in scop.arrays if not array.shape}
-    best = source
+    scalars = frozenset(array.name for array in scop.arrays if not array.shape)
     with optional("the automatic mapping"):
-        for found in _candidates(source, device):
-            if keeps_scalars_small(found, scalars) and score(found) > score(best):
-                best = found
-                if is_best(found, score(found)):
-                    break
-    return best
+        return _best(source, device, scalars)
+    return source
 
 
-def _candidates(source: Schedule, device: GpuModel) -> Iterator[Schedule]:
-    """Yield schedules to choose from, those to prefer first."""
+def _best(source: Schedule, device: GpuModel, scalars: frozenset[str]) -> Schedule:
+    """Return the source's order or that of isl's scheduler, mapped: what has more on grids.
+
+    Tiles of products and sums take time: they are made for the better one alone.
+    """
     affine = Affine(Fusion.MIN)
     start = _within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
-    yield _mapped(start, device)
-    if start is not source:
-        yield _mapped(source, device)
+    found = _candidate(start, device, scalars)
+    if found is not None and is_best(found, score(found)):
+        return _mapped(start, device)
+    plain = _candidate(source, device, scalars)
+    if found is None or (plain is not None and score(plain) > score(found)):
+        start = source
+    mapped = _mapped(start, device)
+    return mapped if keeps_scalars_small(mapped, scalars) else found or plain or source
+
+
+def _candidate(start: Schedule, device: GpuModel, scalars: frozenset[str]) -> Schedule | None:
+    """Return `start` with its nests mapped, or None where scalars would become large arrays."""
+    found = _nests(start, device)
+    return found if keeps_scalars_small(found, scalars) else None
 
 
 def _mapped(start: Schedule, device: GpuModel) -> Schedule:
-    """Return `start` with its nests fused where that is free, and mapped."""
+    """Return `start` with products and sums in tiles, and all other nests mapped."""
     tiles = "tiles of products"  # each has operations of its own
     summed = _within_budget(tiles, start, lambda s: map_contractions(s, device), None)
     dealt = _within_budget("sums", summed, lambda s: map_sums(s, device), None)
-    fused = _within_budget("fused nests", dealt, fuse_whole)
+    return _nests(dealt, device)
+
+
+def _nests(start: Schedule, device: GpuModel) -> Schedule:
+    """Return `start` with its nests fused where that is free, and mapped."""
+    fused = _within_budget("fused nests", start, fuse_whole)
     return _within_budget("grids and threads", fused, lambda s: map_nests(s, device))
 
 

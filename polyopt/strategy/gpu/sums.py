@@ -33,7 +33,7 @@ from polyopt.transforms import (
     Tile,
 )
 
-BUDGET = 10_000_000  # isl operations for one sum
+BUDGET = 5_000_000  # isl operations for one sum
 BLOCKS = 512
 """Blocks that share one sum: some for each processor of a large device."""
 SHARES = 32

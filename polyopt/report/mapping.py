@@ -1,0 +1,169 @@
+"""How a schedule is mapped to a device, in words.
+
+In: a Schedule.  Out: for every nest whose loops run across threads which loops those are, and how
+neighbouring threads walk memory; the nests that run in one thread, or around kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import islpy as isl
+
+from polyopt.errors import BudgetError
+from polyopt.ir.affine import quota
+from polyopt.ir.expr import Iter, Load, show, walk
+from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Access, Statement
+from polyopt.ir.source import Layout
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Leaf,
+    Tree,
+    children,
+    statement_function,
+    statements_of,
+)
+from polyopt.strategy.strides import Step, accesses, directions, step_of
+
+_WALKS = {
+    Step.CONTIGUOUS: "neighbouring elements",
+    Step.INVARIANT: "the same element",
+    Step.STRIDED: "elements apart",
+}
+QUOTA = 200_000
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+_MAPPED = (LoopKind.BLOCK, LoopKind.THREAD)
+
+
+def explain_mapping(schedule: Schedule) -> tuple[str, ...]:
+    """Return lines on every nest, in the order of the tree; none without a mapping."""
+    found = list(_nests(schedule.tree, schedule.scop.domain, ()))
+    if not any(member.kind in _MAPPED for path, _ in found for member in path):
+        return ()
+    return tuple(line for path, domain in found for line in _nest(schedule, path, domain))
+
+
+def _nests(
+    tree: Tree, domain: isl.UnionSet, path: tuple[BandMember, ...]
+) -> Iterator[tuple[tuple[BandMember, ...], isl.UnionSet]]:
+    """Yield the loops around every leaf, with the instances that it runs."""
+    match tree:
+        case Leaf():
+            yield path, domain
+        case Filter():
+            yield from _nests(tree.child, domain.intersect(tree.domain), path)
+        case Band():
+            yield from _nests(tree.child, domain, (*path, *tree.members))
+        case _:
+            for part in children(tree):
+                yield from _nests(part, domain, path)
+
+
+def _nest(schedule: Schedule, path: tuple[BandMember, ...], domain: isl.UnionSet) -> Iterator[str]:
+    names = statements_of(schedule.scop, domain)
+    first = next((n for n, member in enumerate(path) if member.kind in _MAPPED), len(path))
+    parts = [_loops("the host runs", path[:first])] if first and first < len(path) else []
+    parts += [_loops(what, [m for m in path if m.kind is kind]) for what, kind in _PLACES]
+    threads = [n for n, member in enumerate(path) if member.kind is LoopKind.THREAD]
+    inside = path[threads[-1] + 1 :] if threads else ()
+    parts.append(_loops("each thread runs", inside))
+    where = "; ".join(part for part in parts if part) or "one thread"
+    yield f"{', '.join(names)}: {where}"
+    if threads:
+        yield from _walks(schedule, path, threads[-1], names)
+
+
+_PLACES = (("blocks of", LoopKind.BLOCK), ("threads of", LoopKind.THREAD))
+
+
+def _loops(what: str, members: tuple[BandMember, ...] | list[BandMember]) -> str:
+    return f"{what} {', '.join(member.name for member in members)}" if members else ""
+
+
+def _walks(
+    schedule: Schedule, path: tuple[BandMember, ...], fastest: int, names: list[str]
+) -> Iterator[str]:
+    """Say what neighbouring threads do to every access: they differ in the loop `fastest`."""
+    for name in names:
+        statement = schedule.scop.statement(name)
+        direction = directions(path[: fastest + 1], schedule.scop, statement)[fastest]
+        neighbours = _neighbours(schedule, path, fastest, statement)
+        for access in accesses(statement):
+            step = _moved(schedule, neighbours, access)
+            if step is None and _stays(schedule, path[fastest], statement, access):
+                step = Step.INVARIANT
+            step = step or step_of(access, schedule.scop, statement, direction)
+            verb = "write" if access is statement.write else "read"
+            load = Load(access.array, access.index, schedule.scop.array(access.array).dtype)
+            yield f"    neighbouring threads {verb} {_WALKS[step]}: {show(load)}"
+
+
+def _neighbours(
+    schedule: Schedule, path: tuple[BandMember, ...], fastest: int, statement: Statement
+) -> isl.Map | None:
+    """Return the pairs of instances that neighbouring threads run at the same time, if any."""
+    try:
+        with quota(QUOTA):
+            times: isl.Map | None = None
+            for member in path:
+                function = statement_function(member, schedule.scop, statement.name)
+                own = isl.Map.from_pw_aff(function).intersect_domain(statement.domain)
+                times = own if times is None else times.flat_range_product(own)
+            assert times is not None
+            loops = times.range().get_space()
+            same = isl.Map.universe(loops.map_from_set())
+            for position in range(len(path)):
+                same = same.equate(_IN, position, _OUT, position) if position != fastest else same
+            step = isl.Constraint.alloc_equality(isl.LocalSpace.from_space(same.get_space()))
+            step = step.set_coefficient_val(_OUT, fastest, isl.Val(1))
+            step = step.set_coefficient_val(_IN, fastest, isl.Val(-1))
+            same = same.add_constraint(step.set_constant_val(isl.Val(-1)))
+            pairs = times.apply_range(same).apply_range(times.reverse())
+            return None if pairs.is_empty() else pairs
+    except BudgetError:
+        return None
+
+
+def _moved(schedule: Schedule, neighbours: isl.Map | None, access: Access) -> Step | None:
+    """Return how far apart the elements of neighbours are, or None where there are none."""
+    if neighbours is None or not access.exact:
+        return None
+    try:
+        with quota(QUOTA):
+            own = access.relation
+            elements = own.reverse().apply_range(neighbours).apply_range(own)
+            if not elements.dim(_OUT):
+                return Step.INVARIANT
+            apart = elements.deltas()
+    except BudgetError:
+        return None
+    last = apart.dim(isl.dim_type.set) - 1
+    if any(_most(apart, dim) != 0 for dim in range(last)):
+        return Step.STRIDED
+    layout = schedule.scop.array(access.array).layout
+    unit = 1 if layout in (Layout.C, Layout.ROWS) else None
+    return {0: Step.INVARIANT, unit: Step.CONTIGUOUS}.get(_most(apart, last), Step.STRIDED)
+
+
+def _stays(schedule: Schedule, loop: BandMember, statement: Statement, access: Access) -> bool:
+    """Tell whether a loop moves no iterator that an access speaks of."""
+    function = statement_function(loop, schedule.scop, statement.name)
+    rules: list[isl.Aff] = []
+    function.foreach_piece(lambda _, rule: rules.append(rule))
+    moved = {
+        name
+        for position, name in enumerate(statement.iters)
+        if any(rule.involves_dims(_IN, position, 1) for rule in rules)
+    }
+    spoken = {part.name for index in access.index for part in walk(index) if isinstance(part, Iter)}
+    return access.exact and moved.isdisjoint(spoken)
+
+
+def _most(values: isl.Set, dim: int) -> int | None:
+    """Return the one value of a dimension, or None."""
+    low, high = values.dim_min_val(dim), values.dim_max_val(dim)
+    return int(low.to_python()) if low.is_int() and low.eq(high) else None
