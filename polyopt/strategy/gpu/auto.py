@@ -50,6 +50,8 @@ def _best(source: Schedule, device: GpuModel, scalars: frozenset[str]) -> Schedu
     plain = _candidate(source, device, scalars)
     if found is None or (plain is not None and score(plain) > score(found)):
         start = source
+    if found is not None and not any(score(found)):
+        start = source  # nothing is won
     mapped = _mapped(start, device)
     return mapped if keeps_scalars_small(mapped, scalars) else found or plain or source
 
