@@ -95,7 +95,10 @@ _POW = (
     "    return po_${c}(1.0${l}, 0.0${l});",
     "if (a.x == 0 && a.y == 0 && b.x > 0)",
     "    return po_${c}(0.0${l}, 0.0${l});",
-    "return po_exp_${c}(po_mul_${c}(b, po_log_${c}(a)));",
+    "$complex power = po_log_${c}(a);",
+    "if (isinf(power.x) && isnan(power.y))",
+    "    power.y = 0;",
+    "return po_exp_${c}(po_mul_${c}(b, power));",
 )
 _SINH = (
     "if (z.y == 0)",

@@ -60,6 +60,7 @@ DTYPES = {
     "f32": DType.FLOAT32, "f64": DType.FLOAT64, "i8": DType.INT8, "i16": DType.INT16,
     "i32": DType.INT32, "i64": DType.INT64, "u8": DType.UINT8, "u16": DType.UINT16,
     "u32": DType.UINT32, "u64": DType.UINT64, "b": DType.BOOL, "c64": DType.COMPLEX64,
+    "c128": DType.COMPLEX128,
 }  # fmt: skip
 _KINDS = {
     "range": LoopKind.SEQUENTIAL, "block": LoopKind.BLOCK, "thread": LoopKind.THREAD,

@@ -245,6 +245,29 @@ with kernel(64):
                         q[i, j] = p[i, j]
 """
 
+COMPLEX = """
+with kernel(32):
+    for i0 in block(0, N, 32):
+        last: register[c128, 32, 1]
+        turned: shared[c64, 33]
+        for i in thread(i0, min(i0 + 32, N)):
+            turned[i - i0] = conj(z[i]) * a
+        barrier("turned: written above, read below")
+        for i in thread(i0, min(i0 + 32, N)):
+            last[i - i0, 0] = c128(turned[min(i + 1, N - 1) - i0])
+            t: c64 = turned[i - i0] - 2
+            t = t / z[i]
+            z[i] = t if t != a else -t
+            w[i] += last[i - i0, 0] * c128(t)
+            z[i] += c64(w[i])
+"""
+COMPLEX_MATHS = """
+with kernel(64):
+    for i in thread(0, min(N, 64)):
+        w[i] = (exp(z[i] / 50) + log(z[i])) * (sqrt(z[i]) + z[i] ** a)
+        w[i] += sinh(z[i] / 50) - sin(z[i]) / cosh(z[i] / 50) * cos(z[i])
+        z[i] = tanh(z[i]) + tan(z[i])
+"""
 CASES = {
     "matmul": Case(
         function(MATMUL, A="f32[N, K]", B="f32[K, M]", C="f32[N, M]", N="size", M="size", K="size"),
@@ -305,6 +328,17 @@ CASES = {
             WIDE, x="f32[N, M]", y="f32[N, M]", p="i64[N, M]", q="i64[N, M]", N="size", M="size",
         ),
         {"N": 9, "M": 37},
+    ),
+    "complex": Case(
+        function(COMPLEX, z="c64[N]", w="c128[N]", a="c64", N="size"), {"N": 32, "a": 1 - 2j}
+    ),
+    "complex_maths": Case(
+        function(COMPLEX_MATHS, z="c128[N]", w="c128[N]", a="c128", N="size"),
+        {"N": 30, "a": 0.5 - 1j}, exact=False,
+    ),
+    "complex_maths_single": Case(
+        function(COMPLEX_MATHS, z="c64[N]", w="c64[N]", a="c64", N="size"),
+        {"N": 30, "a": 0.5 - 1j}, exact=False,
     ),
     "ordered": Case(function(ORDERED, x="f64[N]", y="f64[N]", N="size"), {"N": 40}),
     "faults": Case(

@@ -48,6 +48,8 @@ def _numbers(rng: np.random.Generator, shape: tuple[int, ...], array: Array, cas
             if numbers.size > 70:
                 numbers.flat[::31] = np.nan
             return numbers
+        case Kind.COMPLEX:
+            return (rng.standard_normal(shape) + 1j * rng.random(shape)).astype(dtype.numpy)
         case _:
             least, most = (-100 if dtype.kind is Kind.SIGNED else 0), 100
             if case.large:
@@ -79,7 +81,7 @@ def check(name: str, device: Provider, source: DeviceSource) -> None:
         if case.exact:
             np.testing.assert_array_equal(arrays[array], right, err_msg=array)
         else:
-            rtol = 1e-12 if right.dtype == np.float64 else 2e-5
+            rtol = 1e-12 if right.dtype in (np.float64, np.complex128) else 2e-5
             np.testing.assert_allclose(arrays[array], right, rtol=rtol, err_msg=array)
 
 
