@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import bands, find_band, fresh_label, path_to, statements_of
+from polyopt.schedule.tree import bands, find_band, fresh_label
 from polyopt.strategy.contraction import order_steps
-from polyopt.strategy.gpu.mapped import is_mapped
+from polyopt.strategy.gpu.mapped import is_mapped, new_nests
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.roles import Roles, find_roles
 from polyopt.transforms import Grid, Pack, Threads, Tile
@@ -114,7 +114,7 @@ def _with_operands(schedule: Schedule, loop: str, operands: tuple[str, ...]) -> 
     for name in operands:
         packed = schedule.attempt(Pack(name, loop))
         if packed is not None:
-            dealt = [Threads((label,)) for label in _copies(packed, schedule)]
+            dealt = [Threads((label,)) for label in new_nests(packed, schedule)]
             schedule = packed.attempt(*dealt) or schedule
     return schedule
 
@@ -123,19 +123,7 @@ def _with_results(schedule: Schedule, loop: str, result: str, own: tuple[int, ..
     """Return `schedule` with the results kept apart, each by the thread that computes it."""
     packed = schedule.attempt(Pack(result, loop))
     steps: list[Transform] = []
-    for label in () if packed is None else _copies(packed, schedule):
+    for label in () if packed is None else new_nests(packed, schedule):
         steps += [Tile(label, own), Threads((f"{label}.tile",))]
     found = None if packed is None else packed.attempt(*steps)
     return found or schedule
-
-
-def _copies(schedule: Schedule, before: Schedule) -> list[str]:
-    """Return the labels of the outermost bands of the statements that `before` does not have."""
-    old = {statement.name for statement in before.scop.statements}
-    return [
-        band.label
-        for band in bands(schedule.tree)
-        if old.isdisjoint(
-            statements_of(schedule.scop, path_to(schedule.tree, schedule.scop, band.label)[1])
-        )
-    ]

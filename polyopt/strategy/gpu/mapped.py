@@ -19,6 +19,7 @@ from polyopt.schedule.tree import (
     Tree,
     bands,
     children,
+    path_to,
     statements_of,
 )
 
@@ -33,6 +34,18 @@ def is_mapped(tree: Tree) -> bool:
 def grid_of(loops: tuple[BandMember, ...]) -> tuple[BandMember, ...]:
     """Return those of the loops that run across blocks."""
     return tuple(member for member in loops if member.kind is LoopKind.BLOCK)
+
+
+def new_nests(schedule: Schedule, before: Schedule) -> list[str]:
+    """Return the labels of the bands of the statements alone that `before` does not have."""
+    old = {statement.name for statement in before.scop.statements}
+    return [
+        band.label
+        for band in bands(schedule.tree)
+        if old.isdisjoint(
+            statements_of(schedule.scop, path_to(schedule.tree, schedule.scop, band.label)[1])
+        )
+    ]
 
 
 def bands_around(schedule: Schedule, statement: str) -> list[Band]:

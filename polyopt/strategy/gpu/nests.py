@@ -12,6 +12,7 @@ from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.gpu.mapped import is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.sizes import block_sizes
+from polyopt.strategy.gpu.staging import stage_strided
 from polyopt.strategy.gpu.walks import fastest_last
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Cut, Grid, Skew, Threads, Tile
@@ -87,9 +88,12 @@ def _tiled(schedule: Schedule, label: str, count: int, device: GpuModel) -> Sche
         point = fresh_label(schedule.tree, f"{label}.point")
         sizes = block_sizes(schedule, label, loops, device)
         points = tuple(f"{point}[{p}]" for p in range(loops))
-        found = schedule.attempt(Tile(label, sizes), Grid((tile,)), Threads(points))
-        if found is not None:
-            return found
+        tiled = schedule.attempt(Tile(label, sizes), Threads(points))
+        if tiled is not None:
+            staged = stage_strided(tiled, tile, point, loops)
+            found = staged.attempt(Grid(tuple(f"{tile}[{p}]" for p in range(loops))))
+            if found is not None:
+                return found
     return None
 
 
