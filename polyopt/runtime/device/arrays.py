@@ -2,7 +2,7 @@
 
 In: objects with `__cuda_array_interface__` or DLPack (CuPy, PyTorch).  Out: `DeviceArray`, which
 has both, too.
-Refuses: an element type or device that kernels do not know (PO0216).
+Refuses: an element type, an address or a device that kernels cannot take (PO0216).
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def device_array_of(name: str, value: object) -> DeviceArray | None:
         return None
     facts = getattr(value, "__cuda_array_interface__", None)
     if isinstance(facts, dict):
-        return _from_interface(name, value, facts)
+        return _aligned(name, _from_interface(name, value, facts))
     where = getattr(value, "__dlpack_device__", None)
     if where is None or int(where()[0]) not in (CUDA, CUDA_MANAGED):
         return None
@@ -138,7 +138,7 @@ def device_array_of(name: str, value: object) -> DeviceArray | None:
     tensor = take(capsule)
     if tensor is None:
         raise _unknown(name, "an element type that kernels do not have")
-    return DeviceArray(
+    array = DeviceArray(
         tensor.pointer,
         tensor.shape,
         tensor.strides,
@@ -147,6 +147,18 @@ def device_array_of(name: str, value: object) -> DeviceArray | None:
         writable=True,
         owner=(capsule, value),
     )
+    return _aligned(name, array)
+
+
+def _aligned(name: str, array: DeviceArray) -> DeviceArray:
+    """Return `array`; kernels read a complex number at once, where NumPy reads its parts."""
+    if array.dtype.is_complex and array.nbytes and array.pointer % array.dtype.size:
+        raise ArgumentError(
+            "PO0216",
+            f"`{name}` is on a device at an address that is no multiple of {array.dtype.size}",
+            hint=f"copy it with its own library, for example `{name}.copy()`",
+        )
+    return array
 
 
 def _capsule(value: Any) -> object:  # noqa: ANN401 - any library's array

@@ -51,6 +51,13 @@ def test_views_and_read_only_arrays() -> None:
     assert array.__cuda_array_interface__["data"] == (64, True)
 
 
+def test_complex_numbers_are_aligned_as_a_whole() -> None:
+    assert device_array_of("z", _foreign(typestr="<c16")) is not None
+    with pytest.raises(ArgumentError, match="no multiple of 16") as caught:
+        device_array_of("z", _foreign(typestr="<c16", data=(4104, False)))
+    assert caught.value.code == "PO0216"
+
+
 @pytest.mark.parametrize("shape, strides", [((1, 6), (999, 4)), ((0, 6), (1, 1))])
 def test_strides_of_what_is_not_there_do_not_count(
     shape: tuple[int, ...], strides: tuple[int, ...]
