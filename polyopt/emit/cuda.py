@@ -1,7 +1,7 @@
 """Kernels as CUDA C++, without any include: nvcc and NVRTC compile it alike.
 
 In: a `LoopFunction` with kernels.  Out: `DeviceSource`.
-Refuses: functions of complex numbers (PO0404), loops over threads without a box (PO0405).
+Refuses: loops over threads without a constant box (PO0405).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernels as OpenCL C 1.2.
 
 In: a `LoopFunction` with kernels.  Out: `DeviceSource`.
-Refuses: functions of complex numbers (PO0404), loops over threads without a box (PO0405).
+Refuses: loops over threads without a constant box (PO0405).
 """
 
 from __future__ import annotations

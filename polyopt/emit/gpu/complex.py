@@ -1,7 +1,7 @@
 """Complex numbers in kernels: pairs of the language's vector types, and functions on them.
 
 In: expressions, a kernel's text.  Out: text; the definitions of the functions it calls.
-Refuses: functions of complex numbers that devices lack (PO0404).
+Refuses: functions that C lacks, too (PO0402).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from polyopt.emit.gpu.complex_functions import FUNCTIONS, Function
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.helpers import SUFFIX
 from polyopt.emit.literals import float_literal
-from polyopt.errors import EmitError
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -26,7 +25,6 @@ from polyopt.ir.expr import (
     MathFunc,
     Unary,
     UnaryOp,
-    show,
 )
 from polyopt.ir.types import DType
 
@@ -111,13 +109,7 @@ def _function(printer: ExprPrinter, call: Call) -> tuple[str, int]:
     operand = call.args[0].dtype
     if call.func in _FIELDS:
         return f"{printer.text(call.args[0], ATOM)}.{_FIELDS[call.func]}", ATOM
-    printer.dialect.call(call, operand, ("",) * len(call.args))  # refuses what C lacks, too
-    if call.func.value not in FUNCTIONS:
-        raise EmitError(
-            "PO0404",
-            f"kernels of a device have no `{call.func.value}` of complex numbers: {show(call)}",
-            hint='compile for the CPU with `target="c"`, or compute it of real and imaginary part',
-        )
+    printer.dialect.call(call, operand, ("",) * len(call.args))  # refuses what C lacks
     return _call(printer, call.func.value, operand, *call.args)
 
 

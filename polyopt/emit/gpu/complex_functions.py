@@ -146,7 +146,55 @@ _TANH = (
     "const $real below = s * s + cosine * cosine;",
     "return po_${c}(s * cosh${f}(z.x) / below, sine * cosine / below);",
 )
-_TURNED = "const $complex w = po_{}h_${{c}}(po_${{c}}(z.y, z.x));"
+_ASIN = (
+    "if (fabs${f}(z.x) > $far || fabs${f}(z.y) > $far) {",
+    "    const $real size = po_log_${c}(z).x + $log_two;",
+    "    return po_${c}(atan2${f}(z.x, fabs${f}(z.y)), copysign${f}(size, z.y));",
+    "}",
+    "if (z.x == 0)",
+    "    return po_${c}(z.x, asinh${f}(z.y));",
+    "const $complex s = po_sqrt_${c}(po_${c}(1 - z.x, -z.y));",
+    "const $complex t = po_sqrt_${c}(po_${c}(1 + z.x, z.y));",
+    "const $real im = asinh${f}(s.x * t.y - s.y * t.x);",
+    "return po_${c}(atan2${f}(z.x, s.x * t.x - s.y * t.y), im);",
+)
+_ACOS = (
+    "if (fabs${f}(z.x) > $far || fabs${f}(z.y) > $far) {",
+    "    const $real size = po_log_${c}(z).x + $log_two;",
+    "    return po_${c}(atan2${f}(fabs${f}(z.y), z.x), copysign${f}(size, -z.y));",
+    "}",
+    "if (z.x == 0)",
+    "    return po_${c}($quarter, -asinh${f}(z.y));",
+    "const $complex s = po_sqrt_${c}(po_${c}(1 - z.x, -z.y));",
+    "const $complex t = po_sqrt_${c}(po_${c}(1 + z.x, z.y));",
+    "const $real im = asinh${f}(t.x * s.y - t.y * s.x);",
+    "return po_${c}(2 * atan2${f}(s.x, t.x), im);",
+)
+_ACOSH = (
+    "const $complex w = po_acos_${c}(z);",
+    "return po_${c}(fabs${f}(w.y), isnan(z.y) ? w.x : copysign${f}(w.x, z.y));",
+)
+_ATANH = (
+    "if (z.x == 0)",
+    "    return po_${c}(z.x, atan${f}(z.y));",
+    "const $real re = fabs${f}(z.x), im = fabs${f}(z.y);",
+    "if (isinf(re) || isinf(im)) {",
+    "    const $real turn = isnan(z.y) ? z.y : copysign${f}($quarter, z.y);",
+    "    return po_${c}(copysign${f}(0.0${l}, z.x), turn);",
+    "}",
+    "if ((re > $far && !isnan(im)) || (im > $far && !isnan(re))) {",
+    "    const $real large = re < im ? im : re, x = z.x / large, y = z.y / large;",
+    "    return po_${c}(x / (x * x + y * y) / large, copysign${f}($quarter, z.y));",
+    "}",
+    "const $real turn = 0.5${l} * atan2${f}(2 * z.y, (1 - re) * (1 + re) - im * im);",
+    "if (re == 1) {",
+    "    const $real size = 0.5${l} * (log${f}(hypot${f}(2.0${l}, im)) - log${f}(im));",
+    "    return po_${c}(copysign${f}(size, z.x), turn);",
+    "}",
+    "const $real ratio = 4 * re / ((1 - re) * (1 - re) + im * im);",
+    "return po_${c}(copysign${f}(0.25${l} * log1p${f}(ratio), z.x), turn);",
+)
+_TURNED = "const $complex w = po_{}_${{c}}(po_${{c}}(z.y, z.x));"
 """Functions of circles are those of hyperbolas with parts exchanged."""
 _NUMBERS = (
     {
@@ -156,6 +204,9 @@ _NUMBERS = (
         "root": "1048576.0f",
         "log_scale": "27.725887f",
         "flat": "10.0f",
+        "far": "1e9f",
+        "log_two": "0.6931472f",
+        "quarter": "1.5707964f",
     },
     {
         "most": "1e307",
@@ -164,12 +215,19 @@ _NUMBERS = (
         "root": "1125899906842624.0",
         "log_scale": "69.31471805599453",
         "flat": "22.0",
+        "far": "1e18",
+        "log_two": "0.6931471805599453",
+        "quarter": "1.5707963267948966",
     },
 )
 
 
 def _numbered(*body: str) -> Function:
     return Function("$complex", "$complex z", body, _NUMBERS)
+
+
+def _turned(name: str) -> Function:
+    return _unary(_TURNED.format(name), "return po_${c}(w.y, w.x);")
 
 
 FUNCTIONS: Mapping[str, Function] = {
@@ -196,8 +254,14 @@ FUNCTIONS: Mapping[str, Function] = {
     "sinh": _unary(*_SINH),
     "cosh": _unary(*_COSH),
     "tanh": _numbered(*_TANH),
-    "sin": _unary(_TURNED.format("sin"), "return po_${c}(w.y, w.x);"),
+    "sin": _turned("sinh"),
     "cos": _unary("return po_cosh_${c}(po_${c}(-z.y, z.x));"),
-    "tan": _unary(_TURNED.format("tan"), "return po_${c}(w.y, w.x);"),
+    "tan": _turned("tanh"),
+    "asin": _numbered(*_ASIN),
+    "acos": _numbered(*_ACOS),
+    "atan": _turned("atanh"),
+    "asinh": _turned("asin"),
+    "acosh": _unary(*_ACOSH),
+    "atanh": _numbered(*_ATANH),
 }
 """By name; without one, a complex number of its parts."""

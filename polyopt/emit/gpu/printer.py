@@ -1,7 +1,7 @@
 """All kernels of a function as one self-contained text.
 
 In: a `LoopFunction` with kernels, a dialect.  Out: `DeviceSource`.
-Refuses: functions of complex numbers (PO0404), loops over threads without a box (PO0405).
+Refuses: loops over threads without a constant box (PO0405).
 """
 
 from __future__ import annotations

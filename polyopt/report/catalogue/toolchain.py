@@ -20,11 +20,6 @@ TOOLCHAIN: dict[str, Entry] = {
     "PO0403": Entry(
         "an operator is not defined on bool", "flags[i] << 1", "convert with `.astype(np.int64)`"
     ),
-    "PO0404": Entry(
-        "kernels of a device lack a function of complex numbers",
-        'np.arccos(z) of a complex array, under po.kernel(target="cuda")',
-        'use `target="c"`, or compute it of real and imaginary part',
-    ),
     "PO0405": Entry(
         "a loop over the threads of a block has no constant length",
         "threads(L1) where L1 runs over all rows of a matrix",

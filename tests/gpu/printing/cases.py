@@ -266,7 +266,8 @@ with kernel(64):
     for i in thread(0, min(N, 64)):
         w[i] = (exp(z[i] / 50) + log(z[i])) * (sqrt(z[i]) + z[i] ** a)
         w[i] += sinh(z[i] / 50) - sin(z[i]) / cosh(z[i] / 50) * cos(z[i])
-        z[i] = tanh(z[i]) + tan(z[i])
+        w[i] *= acosh(z[i]) + asin(z[i]) * acos(z[i])
+        z[i] = tanh(z[i]) + tan(z[i]) - asinh(z[i]) + atanh(z[i]) * atan(z[i])
 """
 CASES = {
     "matmul": Case(

@@ -43,6 +43,12 @@ def functions(z, out):
         out[7, i] = np.cos(z[i])
         out[8, i] = np.tan(z[i])
         out[9, i] = z[i] ** (1.5 - 0.5j)
+        out[10, i] = np.arcsin(z[i])
+        out[11, i] = np.arccos(z[i])
+        out[12, i] = np.arctan(z[i])
+        out[13, i] = np.arcsinh(z[i])
+        out[14, i] = np.arccosh(z[i])
+        out[15, i] = np.arctanh(z[i])
 
 
 def product(A, B):
@@ -93,7 +99,7 @@ def test_functions(dtype: Any, target: str, device: str | None) -> None:
     z = np.empty((parts.size, parts.size), dtype)
     z.real, z.imag = parts[:, None], parts
     z = z.ravel()
-    mine = np.zeros((10, z.size), dtype)
+    mine = np.zeros((16, z.size), dtype)
     theirs = mine.copy()
     kernel(functions, target, device)(z, mine)
     with np.errstate(all="ignore"):

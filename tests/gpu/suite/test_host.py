@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.errors import ArgumentError, EmitError, UsageError
+from polyopt.errors import ArgumentError, UsageError
 from tests.gpu.runtime.needs import opencl_or_skip
 
 RANDOM = np.random.default_rng(7)
@@ -57,10 +57,6 @@ def shifted(a, b):
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
             a[i, j] = b[i, j] + 1.0
-
-
-def angles(z):
-    return np.arccos(z)
 
 
 def kernel(function: Any) -> po.Kernel[Any]:
@@ -117,12 +113,6 @@ def test_a_warm_cache_needs_no_stages() -> None:
     assert again.source == first.source
     assert same(again(*values), chosen(*values))
     assert "cuda" in repr(again)
-
-
-def test_some_functions_of_complex_numbers_are_refused() -> None:
-    with pytest.raises(EmitError) as caught:
-        kernel(angles)(np.ones(3) + 1j)
-    assert caught.value.code == "PO0404"
 
 
 def test_options_that_are_none() -> None:
