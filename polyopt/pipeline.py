@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import repeat
 from typing import TypeAlias, TypeVar
 
@@ -129,11 +130,16 @@ def _compile(
         schedules = stage("schedule", lambda: tuple(map(_source, settled.scops)))
         lowered = stage("lower", lambda: bounded_lower(schedules, settled))
     forms = stage("optimize", lambda: _forms(lowered, options, target))
+    simple = Simple(settled, options)
+    if simple.is_wanted:
+        forms.append(Form("kernels without copies", simple.make))
     if options.schedule is None:
         forms.append(Form("an order of its own", lambda: _as_written(program, options)))
     proven = stage("certificate", lambda: first_proven(program, forms))
     if options.schedule is None and proven.position == len(forms) - 1:
         schedules = tuple(map(_source, program.scops))
+    elif simple.is_wanted and proven.position == len(forms) - 2:
+        schedules = simple.schedules
     source = stage("emit", lambda: _emitted(proven.loops, options.target))
     dropped = tuple(dict.fromkeys(budget.dropped))
     return Compilation(
@@ -150,6 +156,23 @@ def _forms(lowered: LoopFunction, options: Options, machine: Machine) -> list[Fo
     wanted = sequential(lowered) if options.threads == 1 else lowered
     loops = optimize_loops(wanted, machine, options.fp.value)
     return [Form("optimized loops", lambda: loops), Form("threads", lambda: plain_loops(wanted))]
+
+
+class Simple:
+    """The form of a device's kernels that is quick to prove: loops on grids, no array moved."""
+
+    def __init__(self, program: Program, options: Options) -> None:
+        self.program = program
+        self.is_wanted = options.schedule is None and options.target is not Target.C
+
+    @cached_property
+    def schedules(self) -> tuple[Schedule, ...]:
+        """A schedule for each static control part."""
+        return tuple(auto_schedule_gpu(scop, GpuModel(shared=0)) for scop in self.program.scops)
+
+    def make(self) -> LoopFunction:
+        """Return the loops."""
+        return _kernels(bounded_lower(self.schedules, self.program))
 
 
 def _emitted(loops: LoopFunction, target: Target) -> Emitted:

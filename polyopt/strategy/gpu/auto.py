@@ -63,7 +63,12 @@ def _candidate(start: Schedule, device: GpuModel, scalars: frozenset[str]) -> Sc
 
 
 def _mapped(start: Schedule, device: GpuModel) -> Schedule:
-    """Return `start` with products and sums in tiles, and all other nests mapped."""
+    """Return `start` with products and sums in tiles, and all other nests mapped.
+
+    Without shared memory no array is moved.
+    """
+    if not device.shared:
+        return _nests(start, device)
     tiles = "tiles of products"  # each has operations of its own
     summed = _within_budget(tiles, start, lambda s: map_contractions(s, device), None)
     dealt = _within_budget("sums", summed, lambda s: map_sums(s, device), None)

@@ -90,7 +90,7 @@ def _tiled(schedule: Schedule, label: str, count: int, device: GpuModel) -> Sche
         points = tuple(f"{point}[{p}]" for p in range(loops))
         tiled = schedule.attempt(Tile(label, sizes), Threads(points))
         if tiled is not None:
-            staged = stage_strided(tiled, tile, point, loops)
+            staged = stage_strided(tiled, tile, point, loops) if device.shared else tiled
             found = staged.attempt(Grid(tuple(f"{tile}[{p}]" for p in range(loops))))
             if found is not None:
                 return found

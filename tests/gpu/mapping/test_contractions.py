@@ -9,6 +9,7 @@ from polyopt.emit.regions import nodes
 from polyopt.ir.expr import show
 from polyopt.ir.loops import DeclareArray, Space
 from polyopt.schedule import Schedule
+from polyopt.schedule.data import DataStep
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.strategy.gpu.contraction import tile_sizes
 from polyopt.strategy.gpu.roles import Roles
@@ -55,3 +56,9 @@ def test_tiles_fit(shared_bytes):
     assert shared_bytes < 4096 or sizes.columns == 40
     assert sizes.rows >= 8
     assert (sizes.rows + sizes.columns) * sizes.depth * 4 <= shared_bytes
+
+
+@pytest.mark.parametrize("program", [*ALL, programs.total], ids=lambda f: f.__name__)
+def test_without_shared_memory_no_array_is_moved(program):
+    schedule = auto_schedule_gpu(programs.scop_of(program), GpuModel(shared=0))
+    assert not any(isinstance(step, DataStep) for step in schedule.trace)

@@ -1,0 +1,33 @@
+"""Kernels whose proof takes too long give way to kernels without copies, not to one thread."""
+
+from __future__ import annotations
+
+from polyopt import pipeline, proving
+from polyopt.errors import BudgetError
+from polyopt.frontend import build
+from polyopt.frontend.argtypes import ArrayType
+from polyopt.ir.loops import Kernel
+from polyopt.ir.source import Layout
+from polyopt.ir.types import DType
+from polyopt.targets import Options, Target, detect_machine
+from tests.gpu.mapping import programs
+
+
+def test_kernels_without_copies(monkeypatch):
+    certify = proving.certify
+
+    def slow(program, loops):
+        if any("pack" in step for step in loops.trace):
+            raise BudgetError("PO0703", "no time is left")
+        return certify(program, loops)
+
+    monkeypatch.setattr(proving, "certify", slow)
+    matrix = ArrayType(DType.FLOAT32, 2, Layout.C, (False, False))
+    program = build(programs.product, (matrix,) * 3)
+    found = pipeline.compile_program(program, Options(target=Target.CUDA), detect_machine())
+    assert [d.what for d in found.dropped] == ["kernels"]
+    assert found.certificate is not None
+    assert found.certificate.is_proven
+    assert "pack" not in found.schedule_text
+    assert "grid" in found.schedule_text
+    assert any(isinstance(n, Kernel) and n.threads > 1 for n in found.loops.body)
