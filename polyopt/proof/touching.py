@@ -48,12 +48,14 @@ class Touch:
     """An access of a block's threads.
 
     `place` is `{ [outside] -> [time, thread, subscripts] }`, where `outside` are the iterators of
-    the host and of the grid.  `around` are the conditions on data that hold there.
+    the host and of the grid.  `when` is the time, over iterators of the block.  `around` are the
+    conditions on data that hold there.
     """
 
     array: str
     is_written: bool
     place: isl.Map
+    when: tuple[Expr, ...]
     length: int
     around: tuple[Unsure, ...]
 
@@ -189,8 +191,9 @@ class Reader:
                 one = _widened(one, access.lanes)
             place = place.flat_range_product(one)
         place = place.intersect_domain(where.path.domain)
+        outer = self.outer(where, place)
         self.touches.append(
-            Touch(access.array, is_written, self.outer(where, place), self.length, where.around)
+            Touch(access.array, is_written, outer, where.time, self.length, where.around)
         )
 
     def check_own(self, access: Load | VectorLoad, index: tuple[Expr, ...], where: Where) -> None:

@@ -25,6 +25,7 @@ from polyopt.ir.expr import (
     linear,
     mul,
     normalize,
+    operands,
     sub,
     walk,
 )
@@ -68,8 +69,8 @@ def _boxed(loop: For, around: list[For]) -> tuple[For, tuple[Expr, ...]] | None:
     iters = {outer.iter: outer for outer in around}
     if not _uses((loop.lower, loop.upper), iters):
         return loop, ()
-    lower = _extreme(loop.lower, iters, least=True)
-    upper = _extreme(loop.upper, iters, least=False)
+    lower = _end(loop.lower, iters, least=True)
+    upper = _end(loop.upper, iters, least=False)
     if lower is None or upper is None or _uses((lower, upper), iters):
         return None
     if loop.step != 1 and not (_divides(loop.step, loop.lower) and _divides(loop.step, lower)):
@@ -94,6 +95,29 @@ def _divides(step: int, expr: Expr) -> bool:
         case _:
             value = linear(expr)
             return value.constant % step == 0 and all(n % step == 0 for _, n in value.terms)
+
+
+def _end(bound: Expr, iters: dict[str, For], *, least: bool) -> Expr | None:
+    """Return where the box begins or ends: by the operands of the bound that stay simple, if any.
+
+    The conditions of the blocks have all of them.
+    """
+    op = BinaryOp.MAX if least else BinaryOp.MIN
+    found = [_extreme(part, iters, least=least) for part in operands(bound, op)]
+    ends = [end for end in found if end is not None]
+    ends = [end for end in ends if not _has_choice(end)] or ends
+    if not ends:
+        return None
+    result = ends[0]
+    for end in ends[1:]:
+        if end != result:
+            result = Binary(op, result, end, DType.INT64)
+    return result
+
+
+def _has_choice(expr: Expr) -> bool:
+    ops = (BinaryOp.MIN, BinaryOp.MAX)
+    return any(isinstance(part, Binary) and part.op in ops for part in walk(expr))
 
 
 def _extreme(expr: Expr, iters: dict[str, For], *, least: bool) -> Expr | None:
