@@ -67,7 +67,7 @@ def is_device(node: Node) -> bool:
             return True
         case For(kind=LoopKind.PARALLEL):
             return not holds(node.body, *_MAPPED) and not _needs_host((node,))
-        case Declare() | Break():
+        case Declare() | DeclareArray() | Break():
             return False
         case If() if leaves_itself((node,)):
             return False

@@ -129,3 +129,16 @@ def kernels_of(function: Callable[..., Any], steps: str = "") -> LoopFunction:
     if steps:
         schedules = [schedules[0].apply(*parse_steps(steps))]
     return device_loops(lower(tuple(schedules), program))
+
+
+def searches(a: po.f64["N"], wanted: po.f64["Q"], found: po.i64["Q"]):
+    for i in range(wanted.shape[0]):
+        low = 0
+        high = a.shape[0]
+        while low < high:
+            middle = (low + high) // 2
+            if a[middle] < wanted[i]:
+                low = middle + 1
+            else:
+                high = middle
+        found[i] = low

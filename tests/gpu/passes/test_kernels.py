@@ -27,6 +27,7 @@ from tests.gpu.passes.programs import (
     product,
     program_of,
     script,
+    searches,
     steps_in_time,
     triangle,
 )
@@ -105,6 +106,12 @@ def test_scripts() -> None:
     assert While in inside
     assert not inside & {Fail, CallLibrary}
     assert Kernel in outside
+
+
+def test_variables_of_the_host_s_loops_are_memory() -> None:
+    fn = kernels_of(searches)
+    assert certify(program_of(searches), fn).faults == ()
+    assert {"low", "high", "middle"} <= {array.name for array in fn.arrays}
 
 
 def spaces(name: str) -> dict[str, Space]:
