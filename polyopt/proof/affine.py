@@ -8,7 +8,7 @@ Written apart from `polyopt.ir.affine`, on which the scheduler stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import islpy as isl
@@ -195,10 +195,67 @@ class Frame:
                 raise NotAffine(expr)
 
     def _compare(self, expr: Compare) -> isl.Set:
+        for plain in (self._undivided, self._in_parts):
+            found = plain(expr)
+            if found is not None:
+                return found
         try:
             return _SIDES[expr.op](self.aff(expr.left), self.aff(expr.right))
         except NotAffine:
             return _PIECES[expr.op](self.pw(expr.left), self.pw(expr.right))
+
+    def _undivided(self, expr: Compare) -> isl.Set | None:
+        """Return where an inequality with one quotient holds, without the quotient, if it is one.
+
+        `floor(e / d) >= m` is `e >= d * m` for whole numbers and `d > 0` (Graham, Knuth, Patashnik,
+        "Concrete Mathematics", 1994, section 3.2).  Bounds of tiles are such; isl takes long for
+        many quotients at once.
+        """
+        terms = [*_terms(expr.left, 1), *_terms(expr.right, -1)]
+        quotients = [(sign, term) for sign, term in terms if _is_quotient(term)]
+        if len(quotients) != 1 or expr.op not in _FLIPPED:
+            return None
+        ((sign, quotient),) = quotients
+        assert isinstance(quotient, Binary)
+        assert isinstance(quotient.right, Const)
+        rest = self.constant(0)
+        try:
+            for factor, term in terms:
+                if term is not quotient:
+                    value = self.aff(term)
+                    rest = rest.add(value) if factor > 0 else rest.sub(value)
+            dividend = self.aff(quotient.left)
+        except NotAffine:
+            return None
+        op = expr.op
+        if sign < 0:
+            op, rest = _FLIPPED[op], rest.neg()
+        # floor(dividend / by) + rest `op` 0
+        if op in (CompareOp.GT, CompareOp.LE):
+            rest = rest.sub(self.constant(1))
+        by = isl.Val(int(quotient.right.value.real))
+        scaled, zero = dividend.add(rest.scale_val(by)), self.constant(0)
+        is_above = op in (CompareOp.GE, CompareOp.GT)
+        return scaled.ge_set(zero) if is_above else scaled.lt_set(zero)
+
+    def _in_parts(self, expr: Compare) -> isl.Set | None:
+        """Return where an inequality of minima and maxima holds, if it is several of plain ones.
+
+        No minimum is less than a maximum if no operand of one is less than an operand of the other;
+        sums, quotients and multiples of them are minima and maxima of sums, quotients, multiples.
+        """
+        if expr.op not in _FLIPPED:
+            return None
+        is_above = expr.op in (CompareOp.GE, CompareOp.GT)
+        left = _operands_of(expr.left, not is_above)
+        right = _operands_of(expr.right, is_above)
+        if left is None or right is None or not 1 < len(left) * len(right) <= _MOST:
+            return None
+        result = self.universe
+        for one in left:
+            for two in right:
+                result = result.intersect(self._compare(Compare(expr.op, one, two)))
+        return result
 
     def at_least(self, name: str, bound: Expr) -> isl.Set:
         """Return where iterator `name` is not below `bound`; maxima become conditions."""
@@ -226,6 +283,72 @@ class Frame:
         return result.set_tuple_name(_OUT, name)
 
 
+_MOST = 100
+"""Plain inequalities that one with minima and maxima may be taken apart into."""
+
+
+def _operands_of(expr: Expr, is_most: bool) -> list[Expr] | None:
+    """Return plain values whose maximum, or minimum, `expr` is; None if it is neither or long."""
+    if expr.dtype is not DType.INT64:
+        return None
+    match expr:
+        case Binary(op=BinaryOp.MAX | BinaryOp.MIN):
+            if (expr.op is BinaryOp.MAX) is not is_most:
+                return None
+            left, right = _operands_of(expr.left, is_most), _operands_of(expr.right, is_most)
+            return None if left is None or right is None else [*left, *right]
+        case Binary(op=BinaryOp.ADD | BinaryOp.SUB):
+            is_plus = expr.op is BinaryOp.ADD
+            left = _operands_of(expr.left, is_most)
+            right = _operands_of(expr.right, is_most is is_plus)
+            if left is None or right is None or len(left) * len(right) > _MOST:
+                return None
+            return [replace(expr, left=one, right=two) for one in left for two in right]
+        case Unary(op=UnaryOp.NEG):
+            values = _operands_of(expr.operand, not is_most)
+            return None if values is None else [replace(expr, operand=one) for one in values]
+        case Binary(op=BinaryOp.MUL, left=Const(value=int(factor))):
+            values = _operands_of(expr.right, is_most is (factor >= 0))
+            return None if values is None else [replace(expr, right=one) for one in values]
+        case Binary(op=BinaryOp.MUL, right=Const(value=int(factor))):
+            values = _operands_of(expr.left, is_most is (factor >= 0))
+            return None if values is None else [replace(expr, left=one) for one in values]
+        case Binary(op=BinaryOp.FLOORDIV, right=Const(value=int(by))) if by != 0:
+            values = _operands_of(expr.left, is_most is (by > 0))
+            return None if values is None else [replace(expr, left=one) for one in values]
+        case _:
+            return [expr]
+
+
+def _terms(expr: Expr, sign: int) -> list[tuple[int, Expr]]:
+    """Return what `expr` is the sum of, each with its sign."""
+    if expr.dtype is DType.INT64:
+        match expr:
+            case Binary(op=BinaryOp.ADD):
+                return [*_terms(expr.left, sign), *_terms(expr.right, sign)]
+            case Binary(op=BinaryOp.SUB):
+                return [*_terms(expr.left, sign), *_terms(expr.right, -sign)]
+            case Unary(op=UnaryOp.NEG):
+                return _terms(expr.operand, -sign)
+            case _:
+                pass
+    return [(sign, expr)]
+
+
+def _is_quotient(expr: Expr) -> bool:
+    match expr:
+        case Binary(op=BinaryOp.FLOORDIV, dtype=DType.INT64, right=Const(value=int(by))):
+            return by > 0
+        case _:
+            return False
+
+
+_FLIPPED = {
+    CompareOp.GE: CompareOp.LE,
+    CompareOp.LE: CompareOp.GE,
+    CompareOp.GT: CompareOp.LT,
+    CompareOp.LT: CompareOp.GT,
+}
 _PW_BINARY: dict[BinaryOp, Callable[[isl.PwAff, isl.PwAff], isl.PwAff]] = {
     BinaryOp.MIN: lambda a, b: a.min(b),
     BinaryOp.MAX: lambda a, b: a.max(b),

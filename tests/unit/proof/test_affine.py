@@ -47,6 +47,10 @@ def rest(left: Expr, by: int) -> Expr:
     return op(BinaryOp.MOD, left, integer(by))
 
 
+def times(factor: int, right: Expr) -> Expr:
+    return op(BinaryOp.MUL, integer(factor), right)
+
+
 least, most = op(BinaryOp.MIN, i, j), op(BinaryOp.MAX, sub(n, i), j)
 VALUES = [
     add(op(BinaryOp.MUL, integer(3), i), sub(n, j)),
@@ -93,6 +97,14 @@ low = Compare(CompareOp.LE, i, integer(2))
 CONDITIONS = [
     *(Compare(kind, divided(i, -2), rest(j, 3)) for kind in CompareOp),
     *(Compare(kind, least, n) for kind in CompareOp),
+    *(Compare(kind, sub(divided(add(i, n), 3), j), sub(n, i)) for kind in CompareOp),
+    *(Compare(kind, add(i, n), sub(j, divided(sub(j, n), 4))) for kind in CompareOp),
+    *(Compare(kind, i, divided(most, -2)) for kind in CompareOp),
+    *(Compare(kind, i, add(j, times(-2, most))) for kind in CompareOp),
+    *(Compare(kind, i, Unary(UnaryOp.NEG, most, I64)) for kind in CompareOp),
+    *(Compare(kind, add(divided(most, 2), i), least) for kind in CompareOp),
+    *(Compare(kind, sub(n, times(-3, most)), sub(divided(least, 5), i)) for kind in CompareOp),
+    *(Compare(kind, i, sub(divided(times(-2, least), 3), divided(most, -2))) for kind in CompareOp),
     *(both(kind, low, Compare(CompareOp.NE, j, n)) for kind in (BinaryOp.AND, BinaryOp.OR)),
     both(BinaryOp.XOR, low, Compare(CompareOp.LT, j, integer(1))),
     Unary(UnaryOp.INVERT, low, BOOL),
