@@ -78,6 +78,7 @@ def kernel(function: Any, target: str, device: str | None) -> po.Kernel[Any]:
 def test_arithmetic(dtype: Any, target: str, device: str | None) -> None:
     a, b, c, out = (numbers(shape, dtype, k) for k, shape in enumerate((21, 21, 21, (7, 21))))
     a[3], a[4], b[6], c[5] = b[3], np.nan, 0, 0
+    a[7], a[8], b[9], b[10] = 1.5 - 2j, 1.5, a[9].real, 1j * a[10].imag
     flags, r = np.zeros((4, 21), np.bool_), np.linspace(0, 1, 21).astype(dtype(0).real.dtype)
     mine = [a, b, c, dtype(1.5 - 2j), out, flags, r]
     theirs = copy.deepcopy(mine)
