@@ -31,12 +31,10 @@ class Passing:
 
     def is_parted(self, meeting: Meeting, gaps: Iterable[Gap]) -> bool:
         """Tell whether every pair of a meeting has one of `gaps` between its times."""
-        left = meeting.pairs
+        around = isl.Set.from_basic_set(meeting.pairs.affine_hull().remove_divs())
         for gap in gaps:
-            if left.is_empty():
-                return True
-            left = left.subtract(self.passed(meeting, gap))
-        return bool(left.is_empty())
+            around = around.subtract(self.passed(meeting, gap).intersect(around))
+        return bool(meeting.pairs.intersect(around).is_empty())
 
     def passed(self, meeting: Meeting, gap: Gap) -> isl.Set:
         """Return the pairs of iterations, threads included, that `gap` lies between."""
