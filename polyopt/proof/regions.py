@@ -7,7 +7,7 @@ values that sizes found on the way may have.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -58,7 +58,14 @@ from polyopt.ir.scop import AccessKind, Array, Role, Scop
 from polyopt.ir.types import DType
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.exposure import after, nothing
-from polyopt.proof.nodes import all_nodes, bodies, with_bodies
+from polyopt.proof.nodes import (
+    all_nodes,
+    bodies,
+    own_expressions,
+    reads,
+    with_bodies,
+    written,
+)
 from polyopt.proof.paths import Path
 from polyopt.proof.values import is_same
 
@@ -181,7 +188,18 @@ class Regions:
                 break
             if tags:
                 count = number
+        while count < len(rest) and self._goes_on(rest[count], rest[:count]):
+            count += 1
         return rest[:count]
+
+    def _goes_on(self, node: Node, before: Sequence[Node]) -> bool:
+        """Tell whether a node without instances only moves or joins what those `before` it made."""
+        kinds = For | If | Assign | DeclareArray
+        if _tags(node) or not all(isinstance(n, kinds) for n in all_nodes((node,))):
+            return False
+        made = {name for name in written(tuple(before)) if not self._is_array(name)}
+        read = {name for n in all_nodes((node,)) for e in own_expressions(n) for name in reads(e)}
+        return not made.isdisjoint(read)
 
     def _plain(self, part: Part, node: Node) -> None:
         match part, node:
