@@ -42,7 +42,7 @@ PROGRAMS = 10
 LIMIT = 300
 """Seconds a chunk may take; then its programs run one by one, each with `ALONE` seconds."""
 
-ALONE = 60
+ALONE = 150
 
 
 @dataclass(slots=True)

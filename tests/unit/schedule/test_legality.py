@@ -213,7 +213,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize(("make", "step"), STEPS, ids=lambda v: str(v))
+@pytest.mark.parametrize(("make", "step"), STEPS, ids=lambda v: getattr(v, "__name__", str(v)))
 def test_verdicts_agree_with_enumeration(make, step):
     scop = make()
     tree = step.rewrite(source_tree(scop), scop)
