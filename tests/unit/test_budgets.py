@@ -54,7 +54,7 @@ def test_a_text_that_is_too_long_is_refused(monkeypatch):
     with pytest.raises(BudgetError) as refused:
         building.compile_stages(smooth, types(), Options())
     assert refused.value.code == "PO0706"
-    assert "characters of C, more than 100" in refused.value.message
+    assert "characters of code, more than 100" in refused.value.message
 
 
 @pytest.mark.toolchain
