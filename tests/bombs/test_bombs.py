@@ -14,6 +14,9 @@ from tests.bombs.trial import Outcome, run_all
 BUDGET, LIMIT, MEMORY = 1.0, 30.0, 1024
 
 
+pytestmark = pytest.mark.xdist_group("bombs")  # one process tries them all
+
+
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, Outcome]:
     """What becomes of every bomb, by name."""

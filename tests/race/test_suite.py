@@ -14,7 +14,8 @@ import pytest
 from polyopt.racecheck import Level
 from tests.race.suite import CASES, Case, Outcome, check_case, work_in
 
-pytestmark = pytest.mark.toolchain
+# one process works on all cases, whichever of them it runs
+pytestmark = [pytest.mark.toolchain, pytest.mark.xdist_group("race suite")]
 Outcomes = Mapping[Case, "Future[Outcome]"]
 
 
