@@ -19,7 +19,7 @@ from polyopt.emit.lower import lower
 from polyopt.emit.text import emit
 from polyopt.errors import BudgetError, PolyoptError, ScheduleError
 from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, optional, query
-from polyopt.ir.host import Emitted
+from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node, While
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Scop
@@ -30,6 +30,7 @@ from polyopt.schedule import Schedule, source_schedule
 from polyopt.schedule.postponed import written_order
 from polyopt.schedule.reductions import reassociated
 from polyopt.schedule.regions import settle_regions
+from polyopt.schedule.transfers import overwritten
 from polyopt.strategy import auto_schedule
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.targets import FpMode, Options, Target, seconds_to_compile
@@ -140,7 +141,7 @@ def _compile(
         schedules = tuple(map(_source, program.scops))
     elif simple.is_wanted and proven.position == len(forms) - 2:
         schedules = simple.schedules
-    source = stage("emit", lambda: _emitted(proven.loops, options.target))
+    source = stage("emit", lambda: _emitted(proven.loops, options.target, program))
     dropped = tuple(dict.fromkeys(budget.dropped))
     return Compilation(
         settled, schedules, proven.loops, source, timings, dropped, budget.costs, program,
@@ -175,7 +176,7 @@ class Simple:
         return _kernels(bounded_lower(self.schedules, self.program))
 
 
-def _emitted(loops: LoopFunction, target: Target) -> Emitted:
+def _emitted(loops: LoopFunction, target: Target, program: Program) -> Emitted:
     """Return the text; raises `BudgetError` PO0706 for one that no compiler ends with."""
     source = emit(loops, target.value)
     if len(source.text) > LONGEST:
@@ -184,6 +185,8 @@ def _emitted(loops: LoopFunction, target: Target) -> Emitted:
             f"`{loops.name}` would be {len(source.text)} characters of code, more than {LONGEST}",
             hint="unroll less, tile fewer times, or split the function",
         )
+    if isinstance(source, DeviceProgram):
+        return replace(source, overwritten=tuple(sorted(overwritten(program))))
     return source
 
 

@@ -132,7 +132,8 @@ class DeviceKernel:
                 arrays[name] = self._memory.take(array, given[name], bound.arrays[name])
             elif name in bound.arrays:
                 arrays[name] = self._memory.make(array, bound.arrays[name].shape)
-                arrays[name].put(bound.arrays[name])
+                if name not in self._program.overwritten:
+                    arrays[name].put(bound.arrays[name])
             else:
                 shape = [int(evaluate(extent, bound.sizes)) for extent in array.shape]
                 arrays[name] = self._memory.make(array, shape)

@@ -37,13 +37,15 @@ from polyopt.ir.source import DeviceSource, Signature, Source
 class DeviceProgram:
     """A function as its caller runs it: `body` on the host, its kernels on a device.
 
-    The kernels of `body` are names: their text is in `source`.  `arrays` as in `LoopFunction`.
+    The kernels of `body` are names: their text is in `source`.  `arrays` as in `LoopFunction`;
+    of the arguments `overwritten` no element is needed that the caller has put there.
     """
 
     source: DeviceSource
     signature: Signature
     arrays: tuple[Array, ...]
     body: Body
+    overwritten: tuple[str, ...] = ()
 
     @property
     def entry(self) -> str:

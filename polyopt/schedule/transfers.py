@@ -1,0 +1,48 @@
+"""Which arguments a device need not be given: all of their elements are written before any is read.
+
+In: a program.  Out: names of arrays.  Where the question takes too long, none.
+"""
+
+from __future__ import annotations
+
+from polyopt.ir.affine import index_box, param_names
+from polyopt.ir.budget import optional
+from polyopt.ir.program import Program
+from polyopt.ir.scop import Array, Role, Scop
+from polyopt.ir.source import ArrayArg
+from polyopt.schedule.liveness import Live, live
+
+BUDGET = 2_000_000  # isl operations
+
+
+def overwritten(program: Program) -> frozenset[str]:
+    """Return the arguments that hold nothing from before a call once it is over.
+
+    None of a program that may stop on the way: what had not been written must stay as it was.
+    """
+    if not program.is_static or program.signature.faults:
+        return frozenset()
+    scop = program.scop
+    whole = {
+        argument.array
+        for argument in program.signature.arguments
+        if isinstance(argument, ArrayArg) and argument.part is None and not argument.before
+    }
+    found: set[str] = set()
+    with optional("what need not be copied to the device", BUDGET, part=0.1):
+        for one in live(scop):
+            array = scop.array(one.array)
+            if (
+                array.role is Role.INOUT
+                and array.name in whole
+                and _is_overwritten(scop, array, one)
+            ):
+                found.add(array.name)
+    return frozenset(found)
+
+
+def _is_overwritten(scop: Scop, array: Array, found: Live) -> bool:
+    if not (found.certain and found.needed.is_empty()):
+        return False
+    box = index_box(array.name, array.shape, param_names(scop.context))
+    return bool(box.intersect_params(scop.context).is_subset(found.left))
