@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from polyopt.ir.source import NO_AXIS, Part, Start
-from polyopt.runtime.values import AnyArray
+from polyopt.runtime.values import AnyArray, array_at
 
 _WORK = 1 << 16  # candidates to try before two arrays count as sharing elements
 
@@ -53,25 +53,17 @@ def address(array: AnyArray) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-@dataclass(frozen=True, slots=True)
-class _Memory:
-    """Memory as NumPy takes it; `owner` keeps it."""
-
-    __array_interface__: dict[str, object]
-    owner: AnyArray
-
-
 def array_around(array: AnyArray, before: Sequence[int], shape: Sequence[int]) -> AnyArray:
     """Return the array of `shape` that begins `before` elements before `array`, by its strides."""
     shift = sum(count * step for count, step in zip(before, array.strides, strict=True))
-    facts = {
-        "data": (address(array) - shift, not array.flags.writeable),
-        "shape": tuple(shape),
-        "strides": array.strides,
-        "typestr": array.dtype.str,
-        "version": 3,
-    }
-    return np.asarray(_Memory(facts, array))
+    return array_at(
+        address(array) - shift,
+        array.dtype,
+        shape,
+        array.strides,
+        writable=array.flags.writeable,
+        owner=array,
+    )
 
 
 def overlaps_itself(strides: Sequence[int], shape: Sequence[int], itemsize: int) -> bool:

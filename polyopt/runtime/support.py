@@ -16,7 +16,7 @@ from polyopt.errors import BudgetError, InternalError, kernel_fault
 from polyopt.ir.library import call_library
 from polyopt.ir.source import Signature
 from polyopt.ir.types import DType
-from polyopt.runtime.values import AnyArray
+from polyopt.runtime.values import AnyArray, array_at
 
 NO_MEMORY = 1
 FIRST_FAULT = 2
@@ -74,23 +74,8 @@ class Support:
         return array
 
 
-@dataclass(frozen=True, slots=True)
-class _Memory:
-    """Memory of a kernel as NumPy takes it."""
-
-    __array_interface__: dict[str, object]
-
-
 def _array_at(address: int, dtype: DType, shape: tuple[int, ...]) -> AnyArray:
-    if 0 in shape:
-        return np.empty(shape, dtype.numpy)
-    facts = {
-        "data": (address, False),
-        "shape": shape,
-        "typestr": dtype.numpy.str,
-        "version": 3,
-    }
-    return np.asarray(_Memory(facts))
+    return np.empty(shape, dtype.numpy) if 0 in shape else array_at(address, dtype.numpy, shape)
 
 
 def _forget_frames(error: BaseException) -> None:

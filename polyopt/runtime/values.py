@@ -6,6 +6,8 @@ Refuses: what is no array (PO0206), element types without C counterpart (PO0202)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +17,34 @@ from polyopt.errors import ArgumentError, Loc
 from polyopt.ir.types import DType
 
 AnyArray: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """Memory as NumPy takes it; `owner` keeps it."""
+
+    __array_interface__: dict[str, object]
+    owner: object
+
+
+def array_at(
+    place: int,
+    dtype: np.dtype[Any],
+    shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    *,
+    writable: bool = True,
+    owner: object = None,
+) -> AnyArray:
+    """Return an array over memory at an address, which `owner` keeps; strides are in bytes."""
+    facts = {
+        "data": (place, not writable),
+        "shape": tuple(shape),
+        "strides": None if strides is None else tuple(strides),
+        "typestr": dtype.str,
+        "version": 3,
+    }
+    return np.asarray(_Memory(facts, owner))
 
 
 def array_of(value: object) -> AnyArray | None:

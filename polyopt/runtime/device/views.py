@@ -5,12 +5,12 @@ In: `DeviceArray`.  Out: `DeviceView`: its shape, strides, type and address; no 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polyopt.runtime.device.arrays import DeviceArray, device_array_of
+from polyopt.runtime.values import array_at
 
 
 class DeviceView(np.ndarray[Any, Any]):
@@ -24,21 +24,16 @@ class DeviceView(np.ndarray[Any, Any]):
     __str__ = __repr__
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    __array_interface__: dict[str, object]
-
-
 def view_of(array: DeviceArray) -> DeviceView:
     """Return a view with what is known of `array`."""
-    facts = {
-        "data": (array.pointer or 1 << 62, not array.writable),
-        "shape": array.shape,
-        "strides": array.strides,
-        "typestr": array.dtype.numpy.str,
-        "version": 3,
-    }
-    view = np.asarray(_Place(facts)).view(DeviceView)
+    known = array_at(
+        array.pointer or 1 << 62,
+        array.dtype.numpy,
+        array.shape,
+        array.strides,
+        writable=array.writable,
+    )
+    view = known.view(DeviceView)
     view.on_device = array
     return view
 
