@@ -7,8 +7,9 @@ orders.  One that could be left out is not placed; a warp waits where only its o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.gaps import Gap, Layout, layout_of
 from polyopt.emit.gpu.meetings import Meeting, meetings_of, walk_block
 from polyopt.emit.gpu.passing import Passing
@@ -33,35 +34,18 @@ MOST = 0.3  # of the time that is left
 
 def place_barriers(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with the barriers that its kernels need."""
-    return replace(fn, body=_host(fn.body, fn, ()))
+    return in_each_block(fn, _with_barriers)
 
 
-def _host(body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
-    result: list[Node] = []
-    for node in body:
-        if isinstance(node, Kernel):
-            result.append(_kernel(node, fn, around))
-            continue
-        loops = (*around, node) if isinstance(node, For) else around
-        result.append(with_nested(node, tuple(_host(part, fn, loops) for part in nested(node))))
-    return tuple(result)
-
-
-def _kernel(kernel: Kernel, fn: LoopFunction, around: tuple[For, ...]) -> Kernel:
-    if kernel.threads == 1:
-        return kernel
-    grid, body = block_of(kernel)
-    if _is_one_nest(body):
-        return kernel
+def _with_barriers(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
+    if kernel.threads == 1 or _is_one_nest(body):
+        return body
     layout = layout_of(body)
     barriers = _everywhere(layout)
     with optional(f"the fewest barriers of {kernel.name}", BUDGET, MOST):
-        walked = walk_block(kernel, body, fn, (*around, *grid))
+        walked = walk_block(kernel, body, fn, around)
         barriers = _Choice(layout, Passing(walked)).barriers(meetings_of(walked))
-    body = with_barriers(body, (), barriers)
-    for loop in reversed(grid):
-        body = (replace(loop, body=body),)
-    return replace(kernel, body=body)
+    return with_barriers(body, (), barriers)
 
 
 def _is_one_nest(body: Body) -> bool:
@@ -73,19 +57,6 @@ def _is_one_nest(body: Body) -> bool:
             return True
         case _:
             return False
-
-
-def block_of(kernel: Kernel) -> tuple[tuple[For, ...], Body]:
-    """Return the loops over the blocks of a kernel, and what a block runs."""
-    grid: list[For] = []
-    body = kernel.body
-    while len(body) == 1:
-        (node,) = body
-        if not isinstance(node, For) or node.kind is not LoopKind.BLOCK:
-            break
-        grid.append(node)
-        body = node.body
-    return tuple(grid), body
 
 
 def _everywhere(layout: Layout) -> dict[Gap, Barrier]:

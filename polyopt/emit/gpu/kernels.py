@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from polyopt.emit.gpu.apart import apart, holds
+from polyopt.emit.gpu.each_block import under_grid
 from polyopt.emit.gpu.grids import grid_of
 from polyopt.emit.gpu.memory import in_memory
 from polyopt.emit.gpu.nests import thread_nest
@@ -145,8 +146,7 @@ class _Cutter:
         threads = threads_of(body)
         if threads > 1:
             body = shared(body)
-        for loop in reversed(grid):
-            body = (replace(loop, body=body),)
+        body = under_grid(grid, body)
         return Kernel(self.kernel_name(), threads, body)
 
     def kernel_name(self) -> str:

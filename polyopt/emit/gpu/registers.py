@@ -13,7 +13,7 @@ from math import gcd, prod
 
 import islpy as isl
 
-from polyopt.emit.gpu.barriers import block_of
+from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.full import full_tiles
 from polyopt.emit.gpu.meetings import walk_block
 from polyopt.emit.gpu.nests import ThreadNest, rebuilt, thread_nest
@@ -57,29 +57,15 @@ _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
 def in_registers(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with arrays in registers that are no two threads'."""
-    return replace(fn, body=_host(fn.body, fn, ()))
+    return in_each_block(fn, _in_registers)
 
 
-def _host(body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
-    result: list[Node] = []
-    for node in body:
-        if isinstance(node, Kernel):
-            result.append(_kernel(node, fn, around))
-            continue
-        loops = (*around, node) if isinstance(node, For) else around
-        result.append(with_nested(node, tuple(_host(part, fn, loops) for part in nested(node))))
-    return tuple(result)
-
-
-def _kernel(kernel: Kernel, fn: LoopFunction, around: tuple[For, ...]) -> Kernel:
-    grid, body = block_of(kernel)
+def _in_registers(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
     for node in nodes(body):
         if isinstance(node, DeclareArray) and node.space is Space.SHARED:
             with optional(f"registers for {node.array.name}", BUDGET, MOST):
-                body = _kept(kernel, body, node.array, fn, (*around, *grid)) or body
-    for loop in reversed(grid):
-        body = (replace(loop, body=body),)
-    return replace(kernel, body=body)
+                body = _kept(kernel, body, node.array, fn, around) or body
+    return body
 
 
 def _kept(
