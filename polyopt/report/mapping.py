@@ -18,12 +18,8 @@ from polyopt.ir.scop import Access, Statement
 from polyopt.ir.source import Layout
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import (
-    Band,
     BandMember,
-    Filter,
-    Leaf,
-    Tree,
-    children,
+    leaves,
     statement_function,
     statements_of,
 )
@@ -41,26 +37,10 @@ _MAPPED = (LoopKind.BLOCK, LoopKind.THREAD)
 
 def explain_mapping(schedule: Schedule) -> tuple[str, ...]:
     """Return lines on every nest, in the order of the tree; none without a mapping."""
-    found = list(_nests(schedule.tree, schedule.scop.domain, ()))
+    found = list(leaves(schedule.tree, schedule.scop.domain))
     if not any(member.kind in _MAPPED for path, _ in found for member in path):
         return ()
     return tuple(line for path, domain in found for line in _nest(schedule, path, domain))
-
-
-def _nests(
-    tree: Tree, domain: isl.UnionSet, path: tuple[BandMember, ...]
-) -> Iterator[tuple[tuple[BandMember, ...], isl.UnionSet]]:
-    """Yield the loops around every leaf, with the instances that it runs."""
-    match tree:
-        case Leaf():
-            yield path, domain
-        case Filter():
-            yield from _nests(tree.child, domain.intersect(tree.domain), path)
-        case Band():
-            yield from _nests(tree.child, domain, (*path, *tree.members))
-        case _:
-            for part in children(tree):
-                yield from _nests(part, domain, path)
 
 
 def _nest(schedule: Schedule, path: tuple[BandMember, ...], domain: isl.UnionSet) -> Iterator[str]:

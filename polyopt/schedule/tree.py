@@ -353,6 +353,22 @@ def show_member(member: BandMember, scop: Scop, domain: isl.UnionSet) -> str:
     return ", ".join(f"{name}: {rule}" for name, rule in rules)
 
 
+def leaves(
+    tree: Tree, domain: isl.UnionSet, path: tuple[BandMember, ...] = ()
+) -> Iterator[tuple[tuple[BandMember, ...], isl.UnionSet]]:
+    """Yield for every leaf the loops around it and the instances that reach it."""
+    match tree:
+        case Leaf():
+            yield path, domain
+        case Filter():
+            yield from leaves(tree.child, domain.intersect(tree.domain), path)
+        case Band():
+            yield from leaves(tree.child, domain, (*path, *tree.members))
+        case _:
+            for part in children(tree):
+                yield from leaves(part, domain, path)
+
+
 def path_to(tree: Tree, scop: Scop, label: str) -> tuple[tuple[BandMember, ...], isl.UnionSet]:
     """Return the loops above the band and the instances that reach it."""
     found = _path(tree, scop.domain, label)

@@ -5,20 +5,8 @@ In: a schedule.  Out: a tuple that is greater for the better mapping.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import islpy as isl
-
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import (
-    Band,
-    BandMember,
-    Filter,
-    Leaf,
-    Tree,
-    children,
-    statements_of,
-)
+from polyopt.schedule.tree import leaves, statements_of
 from polyopt.strategy.gpu.mapped import MAPPED, grid_of
 from polyopt.transforms import Pack, Skew
 
@@ -51,19 +39,3 @@ def _own(schedule: Schedule) -> set[str]:
     """Return the source's statements that are in loops."""
     statements = schedule.scop.statements
     return {s.name for s in statements if s.iters and (s.origin is None or s.origin.statement)}
-
-
-def leaves(
-    tree: Tree, domain: isl.UnionSet, path: tuple[BandMember, ...] = ()
-) -> Iterator[tuple[tuple[BandMember, ...], isl.UnionSet]]:
-    """Yield for every leaf the loops around it and the instances that reach it."""
-    match tree:
-        case Leaf():
-            yield path, domain
-        case Filter():
-            yield from leaves(tree.child, domain.intersect(tree.domain), path)
-        case Band():
-            yield from leaves(tree.child, domain, (*path, *tree.members))
-        case _:
-            for part in children(tree):
-                yield from leaves(part, domain, path)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from polyopt.ir.loops import LoopKind
+from polyopt.schedule.tree import leaves
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.strategy.gpu.mapped import bands_around
-from polyopt.strategy.gpu.score import leaves
 from polyopt.transforms import Rfactor
 from tests.checks import assert_computes
 from tests.gpu.mapping import programs
