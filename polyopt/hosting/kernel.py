@@ -152,7 +152,7 @@ class DeviceKernel:
 
     def _noted(self) -> list[int]:
         mirrors = self._memory.mirrors
-        found = [np.flatnonzero(mirrors[name].get()) for name in self._faults if name in mirrors]
+        found = [np.flatnonzero(mirrors[name].host()) for name in self._faults if name in mirrors]
         return [int(number) for numbers in found for number in numbers]
 
 

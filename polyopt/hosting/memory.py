@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from polyopt.errors import ArgumentError
 from polyopt.ir.array import Array, Role
 from polyopt.ir.types import DType
-from polyopt.runtime.device.arrays import DeviceArray
+from polyopt.runtime.device.arrays import DeviceArray, dense_strides
 from polyopt.runtime.device.provider import AnyArray, Buffer, Provider
 from polyopt.runtime.sharing import address
 
@@ -36,47 +36,18 @@ class Mirror:
     is_given: bool = False
     known: AnyArray | None = None
 
-    @property
-    def is_dense(self) -> bool:
-        """Whether the elements lie in C order without gaps."""
-        dense = (prod(self.shape[d + 1 :]) for d in range(len(self.shape)))
-        return all(
-            n == 1 or given == wanted
-            for n, given, wanted in zip(self.shape, self.strides, dense, strict=True)
-        )
-
     def put(self, array: AnyArray) -> None:
         """Copy `array` to the device."""
         self.known = None
         if array.size:
             self.provider.upload(self.buffer, np.ascontiguousarray(array))
 
-    def get(self, into: AnyArray | None = None) -> AnyArray:
-        """Return all elements, in `into` if it is given; gaps between them are fetched, too."""
-        if into is None:
-            into = np.empty(self.shape, self.dtype.numpy)
-        if not self.is_dense:
-            return self._get_strided()
-        if into.flags.c_contiguous:
-            if into.size:
-                self.provider.download(self.buffer, into)
-            return into
-        into[...] = self.get()
-        return into
-
-    def _get_strided(self) -> AnyArray:
-        if min(self.strides) < 0 or self.buffer.nbytes == 0:
-            raise ArgumentError(
-                "PO0216",
-                "the host needs elements of an array on the device that runs backwards",
-                hint="pass a copy with rows in order",
-            )
-        reach = sum(s * (n - 1) for s, n in zip(self.strides, self.shape, strict=True)) + 1
-        memory = np.empty(max(0, reach), self.dtype.numpy)
-        self.provider.download(self.buffer, memory)
-        steps = tuple(s * memory.itemsize for s in self.strides)
-        array: AnyArray = np.lib.stride_tricks.as_strided(memory, self.shape, steps).copy()
-        return array
+    def get(self, into: AnyArray) -> None:
+        """Copy the elements, which lie in C order, into an array of the host."""
+        if not into.flags.c_contiguous:
+            into[...] = self.host()
+        elif into.size:
+            self.provider.download(self.buffer, into)
 
     def __getitem__(self, index: tuple[int, ...]) -> np.generic:
         return self.host()[index]  # type: ignore[no-any-return]  # a scalar: all subscripts given
@@ -87,8 +58,25 @@ class Mirror:
     def host(self) -> AnyArray:
         """Return the elements as they are now; not to be written."""
         if self.known is None:
-            self.known = self.get()
+            self.known = self._fetched()
         return self.known
+
+    def _fetched(self) -> AnyArray:
+        """Return a copy of the memory, gaps between the elements included."""
+        if 0 in self.shape:
+            return np.empty(self.shape, self.dtype.numpy)
+        reach = sum(s * (n - 1) for s, n in zip(self.strides, self.shape, strict=True)) + 1
+        if any(stride < 0 for stride in self.strides):
+            raise ArgumentError(
+                "PO0216",
+                "the host needs elements of an array on the device that runs backwards",
+                hint="pass a copy with rows in order",
+            )
+        memory = np.empty(reach, self.dtype.numpy)
+        self.provider.download(replace(self.buffer, nbytes=memory.nbytes), memory)
+        steps = tuple(stride * memory.itemsize for stride in self.strides)
+        array: AnyArray = np.lib.stride_tricks.as_strided(memory, self.shape, steps)
+        return array
 
 
 @dataclass(slots=True, eq=False)
@@ -103,7 +91,7 @@ class Memory:
         self.give_back(array.name)
         extents = tuple(max(0, extent) for extent in shape)
         buffer = self.provider.alloc(prod(extents) * array.dtype.size)
-        dense = tuple(prod(extents[d + 1 :]) for d in range(len(extents)))
+        dense = tuple(s // array.dtype.size for s in dense_strides(extents, array.dtype))
         mirror = Mirror(self.provider, buffer, array.dtype, extents, dense)
         self.mirrors[array.name] = mirror
         if array.role is Role.FAULT:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ import pytest
 
 import polyopt as po
 from polyopt.errors import ArgumentError, UsageError
+from polyopt.hosting import provider_for
+from polyopt.hosting.memory import Mirror
+from polyopt.ir.types import DType
 from tests.gpu.runtime.needs import opencl_or_skip
 
 RANDOM = np.random.default_rng(7)
@@ -166,3 +170,18 @@ def test_a_host_kernel_takes_no_array_of_a_device() -> None:
 def test_the_host_is_no_device() -> None:
     with pytest.raises(UsageError, match="target"):
         po.to_device(np.ones(3), "c")
+
+
+@pytest.mark.toolchain
+def test_elements_with_gaps_between_them_are_read() -> None:
+    there = po.to_device(np.arange(12.0), "cuda", "emulated")
+    provider = provider_for("cuda", "emulated")
+    buffer = replace(there.buffer, nbytes=48)  # what its own elements take
+    rows = Mirror(provider, buffer, DType.FLOAT64, (3, 2), (4, 2))
+    assert rows.host().tolist() == [[0.0, 2.0], [4.0, 6.0], [8.0, 10.0]]
+    assert rows[2, 1] == 10.0
+    nothing = Mirror(provider, buffer, DType.FLOAT64, (0, 2), (4, 2))
+    assert nothing.host().shape == (0, 2)
+    backwards = Mirror(provider, buffer, DType.FLOAT64, (3,), (-1,))
+    with pytest.raises(ArgumentError, match="backwards"):
+        backwards.host()
