@@ -7,7 +7,6 @@ small arrays declared in that loop instead of full arrays, and the names of thos
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import prod
 
 from typing_extensions import assert_never
 
@@ -42,8 +41,10 @@ from polyopt.ir.scop import Array
 from polyopt.ir.types import Kind
 
 MAX_ELEMENTS = 4096
-MAX_SHARED = 48 * 1024
-"""Bytes that the threads of a block share, on any device."""
+MAX_OF_BLOCK = 65536
+"""Elements of an array of a block: as many as its threads have registers."""
+MAX_PADDING = 64
+"""Elements that a layout adds to a dimension."""
 
 
 def localize(body: Body, arrays: tuple[Array, ...], homes: dict[str, str]) -> tuple[Body, set[str]]:
@@ -97,30 +98,17 @@ def _in_loop(body: Body, array: Array, home: str, around: tuple[For, ...]) -> Bo
 def _at_home(loops: tuple[For, ...], array: Array) -> Body | None:
     """Return the body of the last loop with the array declared; None where it has to be memory.
 
-    Threads of a block see one array, if there is room for it; code around kernels has no arrays.
+    Threads of a block see one array; code around kernels has no arrays.
     """
     home = loops[-1]
     kinds = [loop.kind for loop in loops]
     if LoopKind.THREAD in kinds:
         return _declare(home, array, Space.LOCAL)
     if LoopKind.BLOCK in kinds:
-        grid = loops[kinds.index(LoopKind.BLOCK)]
-        body = _declare(home, array, Space.SHARED)
-        return None if body is None or _shared(grid.body) + _shared(body[:1]) > MAX_SHARED else body
+        return _declare(home, array, Space.SHARED)
     if _has_kernels(home.body):
         return None
     return _declare(home, array, Space.LOCAL)
-
-
-def _shared(body: Body) -> int:
-    """Return the bytes of the arrays that are declared in a body for all threads of a block."""
-    total = 0
-    for node in body:
-        if isinstance(node, DeclareArray) and node.space is Space.SHARED:
-            extents = (part.value for part in node.array.shape if isinstance(part, Const))
-            total += prod(int(value.real) for value in extents) * node.array.dtype.size
-        total += sum(map(_shared, nested(node)))
-    return total
 
 
 def _has_kernels(body: Body) -> bool:
@@ -151,13 +139,14 @@ def _declare(loop: For, array: Array, space: Space) -> Body | None:
         ):
             continue
         dim = _box(position, [(load.index[position], ranges) for load, ranges in uses])
+        dim = dim or _declared(array, position)
         if dim is None:
             return None
-        kept.append(dim)
+        kept.append(_padded(dim, array))
     elements = 1
     for dim in kept:
         elements *= dim.extent
-    if elements > MAX_ELEMENTS:
+    if elements > (MAX_OF_BLOCK if space is Space.SHARED else MAX_ELEMENTS):
         return None
     if not kept and space is Space.LOCAL:
         return _scalar(loop.body, array)
@@ -172,6 +161,23 @@ def _declare(loop: For, array: Array, space: Space) -> Body | None:
         return None
 
     return (DeclareArray(local, space), *(map_node(node, rule) for node in loop.body))
+
+
+def _declared(array: Array, position: int) -> _Dim | None:
+    """Return a dimension as the array has it, if that is a number."""
+    extent = array.shape[position]
+    if not isinstance(extent, Const):
+        return None
+    return _Dim(position, integer(0), int(extent.value.real))
+
+
+def _padded(dim: _Dim, array: Array) -> _Dim:
+    """Return a dimension with what its layout adds behind it."""
+    declared = array.shape[dim.position]
+    if not isinstance(declared, Const) or dim.origin != integer(0):
+        return dim
+    added = int(declared.value.real) - dim.extent
+    return replace(dim, extent=dim.extent + added) if 0 < added <= MAX_PADDING else dim
 
 
 def _inner(index: Expr, ranges: dict[str, tuple[Expr, Expr]]) -> bool:

@@ -19,10 +19,13 @@ from polyopt.ir.expr import (
     Iter,
     add,
     integer,
+    linear,
     loads,
     normalize,
     operands,
     rewrite,
+    sub,
+    substitute,
     walk,
 )
 from polyopt.ir.loops import Body, For, If, LoopKind, Node
@@ -60,14 +63,16 @@ def full_tiles(body: Body) -> Body:
 
 
 def _collect(body: Body, inside: frozenset[str], found: dict[str, _Span]) -> None:
-    """Find the loops whose iterations no other loop of the thread decides."""
+    """Find the loops whose length no other loop of the thread decides, of a whole tile."""
     for node in body:
         inner = inside
         if isinstance(node, For):
             inner = inside | {node.iter}
             span = _span(node)
-            if span is not None and not _uses(node, inside) and node.iter not in found:
-                found[node.iter] = span
+            if span is not None and node.iter not in found:
+                span = _for_all(span, inside, found) if _uses(node, inside) else span
+                if span is not None:
+                    found[node.iter] = span
         for part in nested(node):
             _collect(part, inner, found)
 
@@ -75,6 +80,32 @@ def _collect(body: Body, inside: frozenset[str], found: dict[str, _Span]) -> Non
 def _uses(loop: For, iters: frozenset[str]) -> bool:
     bounds = (loop.lower, loop.upper)
     return any(isinstance(p, Iter) and p.name in iters for e in bounds for p in walk(e))
+
+
+def _for_all(span: _Span, inside: frozenset[str], found: dict[str, _Span]) -> _Span | None:
+    """Return a span with conditions for all iterations of the loops around it, or None."""
+    conditions = [_in_all(condition, inside, found) for condition in span.conditions]
+    if None in conditions:
+        return None
+    return replace(span, conditions=tuple(filter(None, conditions)))
+
+
+def _in_all(condition: Expr, inside: frozenset[str], found: dict[str, _Span]) -> Expr | None:
+    """Return when `left <= right` holds in all iterations of the loops `inside`; None: unknown."""
+    assert isinstance(condition, Compare)
+    left, right = condition.left, condition.right
+    for _ in range(len(inside) + 1):
+        gap = linear(sub(right, left)).terms
+        if not any(isinstance(p, Iter) and p.name in inside for atom, _ in gap for p in walk(atom)):
+            return Compare(CompareOp.LE, normalize(left), normalize(right))
+        ends = {}
+        for atom, factor in gap:
+            if isinstance(atom, Iter) and atom.name in found:
+                span = found[atom.name]
+                last = integer(span.extent - 1 if factor < 0 else 0)
+                ends[atom.name] = normalize(add(span.start, last))
+        left, right = substitute(left, ends), substitute(right, ends)
+    return None
 
 
 def _span(loop: For) -> _Span | None:
@@ -101,8 +132,10 @@ def _node(node: Node, found: dict[str, _Span], *, is_full: bool) -> Node:
     node = with_nested(node, inner)
     if not isinstance(node, For) or node.iter not in found:
         return node
-    span = found[node.iter]
-    if _span(node) != span or (not is_full and span.extent > MOST):
+    span, own = found[node.iter], _span(node)
+    if own is None or (own.start, own.extent) != (span.start, span.extent):
+        return node
+    if not is_full and span.extent > MOST:
         return node
     value = normalize(add(span.start, Iter(node.iter)))
 

@@ -7,7 +7,7 @@ Leaves: arrays of which a thread would have too many elements, or that threads s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import gcd, prod
 
@@ -136,15 +136,20 @@ class _Part:
     rest: Expr
     least: int
     most: int
-    factors: tuple[int, ...]
+    factors: tuple[tuple[int, int], ...]  # of iterators, each with the number of its values
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How a thread's elements are counted: from `least` in steps of `steps`, in each dimension."""
+    """How a thread's elements are counted: from `least`, in each dimension.
+
+    `weights` gives what one step of an iterator with a factor moves; what is constant moves in
+    steps of `steps`.
+    """
 
     least: tuple[int, ...]
     steps: tuple[int, ...]
+    weights: tuple[Mapping[int, int], ...]
     shape: tuple[int, ...]
 
 
@@ -183,7 +188,7 @@ def _part(dim: int, index: Expr, nest: ThreadNest, extents: dict[str, int]) -> _
             return None
         reach = factor * (extents[atom.name] - 1)
         least, most = least + min(reach, 0), most + max(reach, 0)
-        factors.append(factor)
+        factors.append((factor, extents[atom.name]))
     return _Part(dim, rest, least, most, tuple(factors))
 
 
@@ -197,26 +202,51 @@ def _rest(index: Expr, nest: ThreadNest) -> Expr:
 
 
 def _layout(parts: list[_Part]) -> _Layout:
-    least, steps, shape = [], [], []
+    least, steps, weights, shape = [], [], [], []
     for dim in range(max(part.dim for part in parts) + 1):
         here = [part for part in parts if part.dim == dim]
         low, high = min(part.least for part in here), max(part.most for part in here)
-        step = gcd(*(f for part in here for f in part.factors), *(p.least - low for p in here))
-        step = step or 1
+        factors = {factor for part in here for factor, _ in part.factors}
+        step = gcd(*factors, *(p.least - low for p in here)) or 1
+        count, own = (high - low) // step + 1, {factor: factor // step for factor in factors}
+        apart = _digits(here, low)
+        if apart is not None and prod(apart.values()) < count:
+            count, own = prod(apart.values()), {}
+            for factor in sorted(apart):
+                own[factor] = prod(n for smaller, n in apart.items() if smaller < factor)
         least.append(low)
         steps.append(step)
-        shape.append((high - low) // step + 1)
-    return _Layout(tuple(least), tuple(steps), tuple(shape))
+        weights.append(own)
+        shape.append(count)
+    return _Layout(tuple(least), tuple(steps), tuple(weights), tuple(shape))
+
+
+def _digits(parts: list[_Part], low: int) -> dict[int, int] | None:
+    """Return factors with the number of their values, if each value is one choice of these.
+
+    So are groups of neighbours that lie apart: 0 to 3 and 64 to 67 are digits of 1 and of 64.
+    """
+    if any(part.least != low for part in parts):
+        return None
+    counts: dict[int, int] = {}
+    for factor, count in (pair for part in parts for pair in part.factors):
+        counts[factor] = max(count, counts.get(factor, 1))
+    reach = 0
+    for factor in sorted(counts):
+        if factor <= reach:
+            return None
+        reach += factor * (counts[factor] - 1)
+    return counts
 
 
 def _place(index: tuple[Expr, ...], nest: ThreadNest, layout: _Layout) -> tuple[Expr, ...]:
     """Return the subscripts among a thread's own elements."""
     found = []
-    for part, least, step in zip(index, layout.least, layout.steps, strict=True):
-        value = linear(sub(_rest(part, nest), integer(least)))
-        total: Expr = integer(value.constant // step)
+    for dim, part in enumerate(index):
+        value = linear(sub(_rest(part, nest), integer(layout.least[dim])))
+        total: Expr = integer(value.constant // layout.steps[dim])
         for atom, factor in value.terms:
-            total = add(total, mul(integer(factor // step), atom))
+            total = add(total, mul(integer(layout.weights[dim][factor]), atom))
         found.append(normalize(total))
     return tuple(found)
 
