@@ -122,18 +122,29 @@ class Local:
         return Statement(name, iters, domain, (), target, value, None, text, origin=origin)
 
     def _rounded(self, domain: isl.Set, to_element: isl.Map) -> isl.Set:
-        """Return a set with simple loops: elements that nobody writes may be copied needlessly."""
-        if domain.n_basic_set() == 1:
-            return domain
+        """Return a set with simple loops: elements that nobody writes may be copied needlessly.
+
+        Of several reads, as of neighbours, the box around all is copied; of one, what it reads.
+        """
         scop = self.region.scop
+        if domain.n_basic_set() == 1 and len(self.read_at()) < 2:
+            return domain
         whole = index_box(self.source.name, self.source.shape, scop.params)
         hull = hull_box(domain, len(self.region.loops))
         hull = hull.intersect(to_element.intersect_range(whole).domain())
         added = hull.subtract(domain).apply(to_element)
         writes = (s.write for s in scop.statements if s.write.array == self.source.name)
+        if hull.n_basic_set() > domain.n_basic_set():
+            return domain
         if all(added.is_disjoint(write.relation.range()) for write in writes):
             return hull
         return domain
+
+    def read_at(self) -> set[tuple[Expr, ...]]:
+        """Return the different subscripts that the region's statements read the array at."""
+        statements = map(self.region.scop.statement, self.region.values)
+        reads = (read for statement in statements for read in statement.reads)
+        return {read.index for read in reads if read.array == self.source.name}
 
     def nest(self, statement: Statement) -> Nest:
         """Return the loops of a copy, called as the statement."""

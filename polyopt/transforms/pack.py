@@ -19,6 +19,8 @@ from polyopt.schedule.dataflow import values_from_before
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.accesses import find_array, touching
+from polyopt.transforms.footprint import Side
+from polyopt.transforms.layout import Dimension, LayOut, refuse_incomplete
 from polyopt.transforms.local import Local
 from polyopt.transforms.reference import loop
 from polyopt.transforms.region import enter, place
@@ -30,7 +32,9 @@ class Pack(DataStep):
     management of scratch-pad memory space", 2001).
 
     Elements that are read before the iteration writes them are copied in, elements that it writes
-    are copied out.  The copy is called `A_pack`, its nests `A_in` and `A_out`.
+    are copied out.  The copy is called `A_pack`, its nests `A_in` and `A_out`.  It is kept with
+    `dimensions` of the array as in `layout`: `pack(A, k_tile, 1, 0+4)` keeps a transpose whose rows
+    are padded by 4 elements.
 
     >>> from polyopt.schedule.demo import demo
     >>> from polyopt.transforms.tile import Tile
@@ -47,10 +51,13 @@ class Pack(DataStep):
 
     array: str
     loop: str
+    dimensions: tuple[Dimension, ...] = ()
 
     def renew(self, tree: Tree, scop: Scop) -> Renewal:
         """Return the changed program; raises `ScheduleError` PO0301, PO0302, PO0331, PO0332."""
         array = find_array(scop, self.array, str(self))
+        if self.dimensions:
+            refuse_incomplete(self.dimensions, array, str(self))
         ref = loop(tree, self.loop, str(self))
         region = enter(scop, tree, ref, touching(scop, self.array))
         if not region.values:
@@ -71,10 +78,27 @@ class Pack(DataStep):
             tuple(map(local.nest, after)),
         )
         copies = frozenset(s.name for s in (*before, *after))
+        laid = LayOut(local.array.name, _dimensions(self.dimensions, local))
+        if laid.dimensions:
+            new = laid.renew(placed, new).scop
         return Renewal(new, placed, region.same, copies)
 
+    def footprint(self, tree: Tree, scop: Scop) -> tuple[Side, ...]:
+        """Return the box that one iteration uses; raises as `renew` does."""
+        array = find_array(scop, self.array, str(self))
+        region = enter(scop, tree, loop(tree, self.loop, str(self)), touching(scop, self.array))
+        return Local.of(region, array, array.name, str(self)).sides
+
     def __str__(self) -> str:
-        return f"pack({self.array}, {self.loop})"
+        return f"pack({', '.join((self.array, self.loop, *map(str, self.dimensions)))})"
+
+
+def _dimensions(chosen: tuple[Dimension, ...], local: Local) -> tuple[Dimension, ...]:
+    """Return the dimensions of a local array: those of its loops, then what is `chosen`."""
+    loops = sum(not side.is_single for side in local.loops)
+    kept = [dim for dim, side in enumerate(local.sides) if not side.is_single]
+    own = [replace(d, old=loops + kept.index(d.old)) for d in chosen if d.old in kept]
+    return (*map(Dimension, range(loops)), *own) if own else ()
 
 
 def _needed(scop: Scop, array: str) -> tuple[isl.UnionSet, isl.UnionSet]:

@@ -12,9 +12,22 @@ from dataclasses import replace
 from math import prod
 
 from polyopt.emit.gpu.apart import apart, directly_inside, holds, in_order
-from polyopt.emit.gpu.nests import Unbounded, extent
+from polyopt.emit.gpu.nests import Unbounded, extent, spans
 from polyopt.emit.nodes import nested, with_nested
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Symbol, add, integer, loads, walk
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Expr,
+    Iter,
+    Symbol,
+    add,
+    integer,
+    loads,
+    operands,
+    walk,
+)
 from polyopt.ir.loops import (
     Body,
     Declare,
@@ -101,7 +114,7 @@ def _nest(outermost: For, taken: set[str]) -> Body:
             declared += before
             strip, loops[position] = stripped(loop, count, taken, LoopKind.SEQUENTIAL)
             strips.append(strip)
-    result: Body = (_rebuilt(loops, between, thread_body(body)),)
+    result: Body = (_rebuilt(*_from_origins(loops, between, thread_body(body))),)
     for strip in reversed(strips):
         result = (replace(strip, body=result),)
     return (*declared, *result)
@@ -142,6 +155,33 @@ def _rebuilt(loops: list[For], between: list[tuple[Expr, ...]], body: Body) -> N
             body = (If(condition, body),)
     (node,) = body
     return node
+
+
+def _from_origins(
+    loops: list[For], between: list[tuple[Expr, ...]], body: Body
+) -> tuple[list[For], list[tuple[Expr, ...]], Body]:
+    """Return the nest with loops that start where their box does, whatever else bounds them.
+
+    Threads that are before the first iteration have nothing to do: neighbours stay where rows of
+    memory are aligned.
+    """
+    moved: list[For] = []
+    after: list[tuple[Expr, ...]] = []
+    for loop in loops:
+        found = [] if loop.step != 1 or loads(loop.lower) else spans(loop)
+        origins = [(length, start) for start, length in found if start != loop.lower]
+        here: tuple[Expr, ...] = ()
+        if origins and not any(start == loop.lower for start, _ in found):
+            _, start = min(origins, key=lambda origin: origin[0])
+            rest = (end for end in operands(loop.lower, BinaryOp.MAX) if end != start)
+            here = tuple(Compare(CompareOp.GE, Iter(loop.iter), end) for end in rest)
+            loop = replace(loop, lower=start)
+        moved.append(loop)
+        after.append(here)
+    for condition in reversed(after[-1]):
+        body = (If(condition, body),)
+    joined = [(*own, *before) for own, before in zip([(), *after[:-1]], between, strict=True)]
+    return moved, joined, body
 
 
 def _uses(loop: For, iters: frozenset[str]) -> bool:

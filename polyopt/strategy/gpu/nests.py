@@ -6,13 +6,15 @@ block each; the loops around stay on the host, those inside stay in the thread.
 
 from __future__ import annotations
 
+from math import prod
+
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band, fresh_label
 from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.gpu.mapped import is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.sizes import block_sizes
-from polyopt.strategy.gpu.staging import stage_strided
+from polyopt.strategy.gpu.staging import stage_reused, stage_strided
 from polyopt.strategy.gpu.walks import fastest_last
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Cut, Grid, Skew, Threads, Tile
@@ -91,6 +93,8 @@ def _tiled(schedule: Schedule, label: str, count: int, device: GpuModel) -> Sche
         tiled = schedule.attempt(Tile(label, sizes), Threads(points))
         if tiled is not None:
             staged = stage_strided(tiled, tile, point, loops) if device.shared else tiled
+            if staged is tiled and device.shared:
+                staged = stage_reused(tiled, tile, loops, prod(sizes), device.shared)
             found = staged.attempt(Grid(tuple(f"{tile}[{p}]" for p in range(loops))))
             if found is not None:
                 return found

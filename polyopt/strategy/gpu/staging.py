@@ -1,4 +1,5 @@
-"""Stage reads through shared memory where neighbouring threads would stride through an array.
+"""Stage reads through shared memory: where neighbouring threads would stride through an array, or
+where a tile reads the same elements again and again.
 
 In: a nest in tiles.  Out: the array's part of a tile copied in first, by threads in the array's own
 order.  Refuses (returns the schedule as it is): loops inside the tile, whose parts may be large.
@@ -6,12 +7,19 @@ order.  Refuses (returns the schedule as it is): loops inside the tile, whose pa
 
 from __future__ import annotations
 
+from math import prod
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.expr import Const
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import bands, find_band, path_to, statements_of
 from polyopt.strategy.gpu.mapped import new_nests
 from polyopt.strategy.gpu.walks import steps_of
 from polyopt.strategy.strides import Step, accesses
 from polyopt.transforms import Pack, Threads
+
+REUSE = 4
+"""Reads of an element by a tile for which a copy in shared memory pays."""
 
 
 def stage_strided(schedule: Schedule, tile: str, point: str, count: int) -> Schedule:
@@ -20,11 +28,56 @@ def stage_strided(schedule: Schedule, tile: str, point: str, count: int) -> Sche
     if count < 2 or len(band.members) > count or any(True for _ in bands(band.child)):
         return schedule
     for array in _crossed(schedule, point, count):
-        packed = schedule.attempt(Pack(array, f"{tile}[{count - 1}]"))
-        copies = [] if packed is None else new_nests(packed, schedule)
-        if packed is not None and len(copies) == 1:
-            schedule = packed.attempt(Threads(tuple(copies))) or schedule
+        schedule = _copied(schedule, Pack(array, f"{tile}[{count - 1}]"))
     return schedule
+
+
+def stage_reused(schedule: Schedule, tile: str, count: int, points: int, room: int) -> Schedule:
+    """Return `schedule` with arrays copied in, halo and all, of which a tile reads every element
+    `REUSE` times or more; `points` are the iterations of a tile, `room` the bytes for copies.
+    """
+    _, domain = path_to(schedule.tree, schedule.scop, tile)
+    inside = [schedule.scop.statement(name) for name in statements_of(schedule.scop, domain)]
+    point = find_band(schedule.tree, tile).child
+    deep = (len(band.members) > count or any(bands(band.child)) for band in bands(point))
+    if count < 2 or any(deep):
+        return schedule
+    written = {statement.target.array for statement in inside}
+    reads: dict[str, int] = {}
+    for statement in inside:
+        for array, _ in {(read.array, read.index) for read in statement.reads if read.exact}:
+            reads[array] = reads.get(array, 0) + 1
+    loop = f"{tile}[{count - 1}]"
+    for array, number in sorted(reads.items()):
+        if array in written or number < REUSE:
+            continue
+        size = _elements(schedule, Pack(array, loop))
+        needed = size * schedule.scop.array(array).dtype.size
+        if not 0 < size * REUSE <= number * points or needed > room:
+            continue
+        staged = _copied(schedule, Pack(array, loop))
+        if staged is not schedule:
+            schedule, room = staged, room - needed
+    return schedule
+
+
+def _elements(schedule: Schedule, pack: Pack) -> int:
+    """Return how many elements a step would copy, 0 where no number says so."""
+    try:
+        sides = pack.footprint(schedule.tree, schedule.scop)
+    except ScheduleError:
+        return 0
+    extents = [side.extent.value for side in sides if isinstance(side.extent, Const)]
+    return prod(int(value.real) for value in extents) if len(extents) == len(sides) else 0
+
+
+def _copied(schedule: Schedule, pack: Pack) -> Schedule:
+    """Return `schedule` with one copy in, by all threads; as it is where that cannot be."""
+    packed = schedule.attempt(pack)
+    copies = [] if packed is None else new_nests(packed, schedule)
+    if packed is None or len(copies) != 1:
+        return schedule
+    return packed.attempt(Threads(tuple(copies))) or schedule
 
 
 def _crossed(schedule: Schedule, point: str, count: int) -> list[str]:
