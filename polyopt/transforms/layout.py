@@ -14,7 +14,7 @@ from typing_extensions import assert_never
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, add, integer, normalize
-from polyopt.ir.scop import Role, Scop
+from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.types import DType
 from polyopt.schedule.data import DataStep, Renewal
 from polyopt.schedule.tree import Tree
@@ -72,6 +72,31 @@ class Dimension:
         return f"{self.old}{self.part.value}{self.size if self.size else ''}"
 
 
+def refuse_incomplete(dimensions: tuple[Dimension, ...], array: Array, step: str) -> None:
+    """Raise `ScheduleError` PO0335 where a dimension of `array` is left out or named twice."""
+    if not _is_complete(dimensions, len(array.shape)):
+        raise ScheduleError(
+            "PO0335",
+            f"{step}: {array.name} has {len(array.shape)} dimensions, and each has to be kept once",
+            hint="name each dimension once, or as a tile and a point: 0/32 and 0%32",
+        )
+
+
+def _is_complete(dimensions: tuple[Dimension, ...], rank: int) -> bool:
+    if rank == 0 or any(d.old >= rank for d in dimensions):
+        return False
+    for old in range(rank):
+        parts = sorted((d.part.value, d.size) for d in dimensions if d.old == old)
+        match parts:
+            case [("" | "+", _)]:
+                continue
+            case [("%", point), ("/", tile)] if point == tile:
+                continue
+            case _:
+                return False
+    return True
+
+
 _DIMENSION = re.compile(r"([0-9]{1,2})\s*(?:([+/%])\s*([0-9]{1,9}))?")
 
 
@@ -103,13 +128,7 @@ class LayOut(DataStep):
     def renew(self, tree: Tree, scop: Scop) -> Renewal:
         """Return the changed program; raises `ScheduleError` PO0331, PO0335."""
         array = find_array(scop, self.array, str(self), (Role.TEMP,))
-        if not self._is_complete(len(array.shape)):
-            raise ScheduleError(
-                "PO0335",
-                f"{self}: {array.name} has {len(array.shape)} dimensions, "
-                "and each has to be kept once",
-                hint="name each dimension once, or as a tile and a point: 0/32 and 0%32",
-            )
+        refuse_incomplete(self.dimensions, array, str(self))
 
         def place(index: tuple[Expr, ...]) -> Load:
             found = tuple(d.index(index) for d in self.dimensions)
@@ -119,20 +138,6 @@ class LayOut(DataStep):
         shape = tuple(d.extent(array.shape) for d in self.dimensions)
         arrays = tuple(replace(a, shape=shape) if a is array else a for a in scop.arrays)
         return Renewal(replace(scop, arrays=arrays, statements=statements), tree)
-
-    def _is_complete(self, rank: int) -> bool:
-        if rank == 0 or any(d.old >= rank for d in self.dimensions):
-            return False
-        for old in range(rank):
-            parts = sorted((d.part.value, d.size) for d in self.dimensions if d.old == old)
-            match parts:
-                case [("" | "+", _)]:
-                    continue
-                case [("%", point), ("/", tile)] if point == tile:
-                    continue
-                case _:
-                    return False
-        return True
 
     def __str__(self) -> str:
         return f"layout({', '.join((self.array, *map(str, self.dimensions)))})"

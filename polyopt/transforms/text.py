@@ -24,7 +24,7 @@ from polyopt.transforms.expand import Expand
 from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.grid import Grid
 from polyopt.transforms.interchange import Interchange
-from polyopt.transforms.layout import LayOut, read_dimension
+from polyopt.transforms.layout import Dimension, LayOut, read_dimension
 from polyopt.transforms.pack import Pack
 from polyopt.transforms.parallelize import Parallelize
 from polyopt.transforms.peel import Peel
@@ -100,13 +100,22 @@ def _grid(a: Arguments) -> Grid:
 
 def _layout(a: Arguments) -> LayOut:
     a.at_least(2)
+    return LayOut(a.name(0), _dimensions(a, 1))
+
+
+def _pack(a: Arguments) -> Pack:
+    a.at_least(2)
+    return Pack(a.name(0), a.name(1), _dimensions(a, 2))
+
+
+def _dimensions(a: Arguments, start: int) -> tuple[Dimension, ...]:
     found = []
-    for word in a.call.words[1:]:
+    for word in a.call.words[start:]:
         dimension = read_dimension(word.text)
         if dimension is None:
             raise a.wrong(f"`{word.text}` is no dimension: 1, 0/32, 0%32 or 1+8", word)
         found.append(dimension)
-    return LayOut(a.name(0), tuple(found))
+    return tuple(found)
 
 
 def _reorder(a: Arguments) -> Reorder:
@@ -162,7 +171,7 @@ STEPS: dict[str, _Step] = {
     "grid": _Step("grid(i_tile, j_tile)", _grid),
     "interchange": _Step("interchange(i, j)", lambda a: Interchange(*a.names(2))),
     "layout": _Step("layout(T, 1, 0)", _layout),
-    "pack": _Step("pack(B, k_tile)", lambda a: Pack(*a.names(2))),
+    "pack": _Step("pack(B, k_tile)", _pack),
     "parallelize": _Step("parallelize(i)", lambda a: Parallelize(*a.names(1))),
     "peel": _Step("peel(L0)", lambda a: Peel(*a.names(1))),
     "privatise": _Step("privatise(T, i)", _expand),

@@ -9,18 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from polyopt.emit.gpu.nests import spans
-from polyopt.emit.nodes import map_body, nested, with_nested
+from polyopt.emit.nodes import expressions, map_body, nested, with_nested
+from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
     Compare,
     CompareOp,
+    Const,
     Expr,
     Iter,
+    Linear,
+    Load,
     add,
+    from_linear,
     integer,
     linear,
     loads,
+    mul,
     normalize,
     operands,
     rewrite,
@@ -46,20 +52,59 @@ class _Span:
     conditions: tuple[Expr, ...]
 
 
-def full_tiles(body: Body) -> Body:
-    """Return what a thread runs for `body`."""
+def full_tiles(body: Body, array: str) -> Body:
+    """Return what a thread runs for `body`; in partial tiles loops over `array` count from 0."""
     found: dict[str, _Span] = {}
     _collect(body, frozenset(), found)
     if not found:
         return body
-    conditions = list(dict.fromkeys(c for span in found.values() for c in span.conditions))
+    conditions = _needed([c for span in found.values() for c in span.conditions])
     whole = _spanned(body, found, is_full=True)
     if not conditions:
         return whole
     every = conditions[0]
     for condition in conditions[1:]:
         every = Binary(BinaryOp.AND, every, condition, DType.BOOL)
-    return (If(every, whole, _spanned(body, found, is_full=False)),)
+    own = {name: span for name, span in found.items() if name in _subscripts(body, array)}
+    return (If(every, whole, _spanned(body, own, is_full=False)),)
+
+
+def _subscripts(body: Body, array: str) -> set[str]:
+    """Return the iterators that the subscripts of `array` are over."""
+    loops = [node for node in nodes(body) if isinstance(node, For)]
+    loads = (p for n in nodes(body) for e in expressions(n) for p in walk(e))
+    used = [e for p in loads if isinstance(p, Load) and p.array == array for e in p.index]
+    names: set[str] = set()
+    while used:
+        fresh = {p.name for e in used for p in walk(e) if isinstance(p, Iter)} - names
+        names |= fresh
+        used = [e for loop in loops if loop.iter in fresh for e in (loop.lower, loop.upper)]
+    return names
+
+
+def _needed(conditions: list[Expr]) -> list[Expr]:
+    """Return conditions without those that others say: of sums that differ by a number."""
+    least: dict[Linear, tuple[int, Expr]] = {}
+    for condition in conditions:
+        assert isinstance(condition, Compare)
+        gap = _without_floor(condition.left, condition.right)
+        key = replace(gap, constant=0)
+        if key not in least or gap.constant < least[key][0]:
+            least[key] = (gap.constant, condition)
+    return [condition for _, condition in least.values()]
+
+
+def _without_floor(left: Expr, right: Expr) -> Linear:
+    """Return a sum that is at least 0 just where `left <= right`."""
+    gap = linear(sub(right, left))
+    for atom, factor in gap.terms:
+        match atom:
+            case Binary(op=BinaryOp.FLOORDIV, right=Const(value=int(by))) if factor == 1 < by:
+                rest = Linear(gap.constant, tuple(term for term in gap.terms if term[0] != atom))
+                return linear(add(atom.left, mul(integer(by), from_linear(rest))))
+            case _:
+                pass
+    return gap
 
 
 def _collect(body: Body, inside: frozenset[str], found: dict[str, _Span]) -> None:

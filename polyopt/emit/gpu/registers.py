@@ -98,7 +98,7 @@ def _tiled(body: Body, array: str) -> Body | None:
         match node:
             case For(kind=LoopKind.THREAD) if mentions(node, array):
                 nest = thread_nest(node)
-                result.append(rebuilt(nest, full_tiles(nest.body)))
+                result.append(rebuilt(nest, full_tiles(nest.body, array)))
             case For(kind=LoopKind.THREAD) | DeclareArray():
                 result.append(node)
             case _:
