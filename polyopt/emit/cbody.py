@@ -43,11 +43,13 @@ from polyopt.ir.expr import (
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
+    AwaitCopies,
     Barrier,
     Body,
     Break,
     CallLibrary,
     Comment,
+    CommitCopies,
     Declare,
     DeclareArray,
     Fail,
@@ -125,7 +127,7 @@ class BodyEmitter:
                 return [self._library(node)]
             case Comment():
                 return [cgen.Line(f"/* {plain(node.text)} */")]
-            case Kernel() | Barrier():
+            case Kernel() | Barrier() | CommitCopies() | AwaitCopies():
                 raise AssertionError("kernels of a device are no part of C")
             case _:
                 assert_never(node)
@@ -182,7 +184,7 @@ class BodyEmitter:
 
     def _type(self, node: Declare) -> str:
         if node.lanes == 1:
-            return node.dtype.ctype
+            return node.dtype.value_ctype
         return self.printer.helper(Helper(HelperKind.VECTOR, node.dtype, node.lanes))
 
     def _initial(self, node: Declare) -> str:
@@ -217,6 +219,8 @@ class BodyEmitter:
         return self._store(target, node.target, node.value)
 
     def _store(self, text: str, target: Load | Symbol, value: Expr) -> str:
+        if isinstance(target, Load) and target.dtype.is_half:
+            return f"{text} = {self.printer.stored(target.dtype, value)};"
         width = 1 if isinstance(target, Load) else target.lanes
         found = in_place(target, value)
         if found is None:
@@ -249,9 +253,9 @@ class BodyEmitter:
         match loop.kind:
             case LoopKind.VECTOR:
                 return [cgen.Pragma(simd_pragma(loop, self.printer)), nest]
-            case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.PARALLEL:
+            case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.PARALLEL | LoopKind.LANE:
                 return [nest]
-            case LoopKind.BLOCK | LoopKind.THREAD:
+            case LoopKind.BLOCK | LoopKind.THREAD | LoopKind.MATRIX:
                 raise AssertionError("loops over blocks and threads stand in kernels of a device")
             case _:
                 assert_never(loop.kind)
@@ -382,13 +386,14 @@ class BodyEmitter:
         )
         kinds = (CParamKind.SIZE, CParamKind.STRIDE, CParamKind.SCALAR)
         values = [p for p in self.frame.params if p.kind in kinds]
-        found = [(p.dtype.ctype, p.text) for p in values if p.text in used]
+        found = [(p.dtype.value_ctype, p.text) for p in values if p.text in used]
         known = {c for _, c in found}
         for local in free.locals:
             c = self._name(local.name)
             if c not in known:
                 width = Helper(HelperKind.VECTOR, local.dtype, local.lanes)
-                ctype = local.dtype.ctype if local.lanes == 1 else self.printer.helper(width)
+                alone = local.lanes == 1
+                ctype = local.dtype.value_ctype if alone else self.printer.helper(width)
                 found.append((ctype, c))
                 known.add(c)
         for iterator in free.iters:

@@ -6,6 +6,7 @@ Refuses: loops over threads without a constant box (PO0405).
 
 from __future__ import annotations
 
+from polyopt.emit.gpu.copies import CUDA_HELPERS
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.printer import emit_kernels
 from polyopt.ir.loops import LoopFunction, Scope
@@ -22,6 +23,8 @@ _TYPES = {
     DType.UINT16: "unsigned short",
     DType.UINT32: "unsigned int",
     DType.UINT64: "unsigned long long",
+    DType.FLOAT16: "unsigned short",
+    DType.BFLOAT16: "unsigned short",
     DType.FLOAT32: "float",
     DType.FLOAT64: "double",
     DType.COMPLEX64: "float2",
@@ -62,6 +65,7 @@ CUDA = DeviceDialect(
     many_blocks=False,
     unrolled=16,
     macros={
+        **CUDA_HELPERS,
         "INFINITY": (
             "#ifndef INFINITY",
             "#define INFINITY __int_as_float(0x7f800000)",
@@ -85,6 +89,8 @@ CUDA = DeviceDialect(
     rounding=("", ""),
     flags=(("--fmad=false",), ("--fmad=true",)),
     reserved=frozenset(_RESERVED.split()),
+    asynchronous=True,
+    shuffle="__shfl_down_sync(0xffffffffu, {value}, {by}, {width})",
 )
 
 

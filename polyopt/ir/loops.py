@@ -28,10 +28,24 @@ class LoopKind(Enum):
     UNROLL = "unroll"  # sequential, body repeated
     BLOCK = "block"  # across the blocks of a device's grid
     THREAD = "thread"  # across the threads of a block; what follows waits only at a `Barrier`
+    MATRIX = "matrix"  # of a tile of products that warps compute by matrix instructions; in order
+    LANE = "lane"  # a reduction that neighbouring threads make together; in order on a CPU
 
 
 CONCURRENT = frozenset((LoopKind.PARALLEL, LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD))
 """Kinds whose iterations may run at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Copies into shared arrays run `stages` - 1 iterations ahead, if `is_async` in the background.
+
+    Each such array has a part for every stage; an iteration uses the part of its number modulo
+    `stages`.
+    """
+
+    stages: int
+    is_async: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +54,13 @@ class For:
 
     `label` names the schedule band member it came from.  `reductions` are locals that each thread
     or lane accumulates on its own and combines by the operator at the end.  `lanes` > 1 asks for a
-    VECTOR loop as explicit vectors of that many elements.
+    VECTOR loop as explicit vectors of that many elements.  `pipeline` is what a step asks for, or
+    how the copies in the loop were arranged.
+
+    A THREAD loop with a reduction is the innermost of its nest, and all that it does is `target =
+    target op value` of one element for all of its iterations: neighbouring threads of a warp have a
+    value each, combine these pairwise, and the first one's thread updates the target.  `lanes` of a
+    THREAD loop are places for at least that many iterations: threads without one do nothing.
     """
 
     iter: str
@@ -52,6 +72,7 @@ class For:
     label: str = ""
     reductions: tuple[tuple[BinaryOp, Symbol], ...] = ()
     lanes: int = 1
+    pipeline: Pipeline | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +90,8 @@ class Assign:
 
     Statements without a Scop counterpart (copies, spills of accumulators) have `statement` "".
     A `VectorLoad` as target stores all lanes; lane `l` is instance `instance + l * steps`.
+    `is_async`: an element of a shared array gets one of the device's memory, at any time until the
+    thread has passed the `AwaitCopies` that covers it; nobody may touch either before.
     """
 
     target: Load | VectorLoad
@@ -76,6 +99,7 @@ class Assign:
     statement: str = ""
     instance: tuple[Expr, ...] = ()
     steps: tuple[int, ...] = ()
+    is_async: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +225,18 @@ class Barrier:
 
 
 @dataclass(frozen=True, slots=True)
+class CommitCopies:
+    """The asynchronous copies that a thread began since its last commit are its next group."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitCopies:
+    """A thread waits for all groups of its copies but the last `pending` ones."""
+
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
 class Comment:
     """A line for the reader of the emitted text: ASCII without comment delimiters."""
 
@@ -221,6 +257,8 @@ Node: TypeAlias = (
     | CallLibrary
     | Kernel
     | Barrier
+    | CommitCopies
+    | AwaitCopies
     | Comment
 )
 Body: TypeAlias = tuple[Node, ...]
@@ -255,6 +293,8 @@ def show_body(body: Body, depth: int = 0) -> list[str]:  # noqa: C901 - one case
         match node:
             case For():
                 kind = "" if node.kind is LoopKind.SEQUENTIAL else f"  # {node.kind.value}"
+                if node.pipeline is not None:
+                    kind += f"  # {node.pipeline.stages} stages"
                 step = "" if node.step == 1 else f", {node.step}"
                 bounds = f"{show(node.lower)}, {show(node.upper)}{step}"
                 lines.append(f"{pad}for {node.iter} in range({bounds}):{kind}")
@@ -266,7 +306,8 @@ def show_body(body: Body, depth: int = 0) -> list[str]:  # noqa: C901 - one case
                     lines.append(f"{pad}else:")
                     lines += show_body(node.otherwise, depth + 1)
             case Assign():
-                lines.append(f"{pad}{show(node.target)} = {show(node.value)}")
+                sign = "<-" if node.is_async else "="
+                lines.append(f"{pad}{show(node.target)} {sign} {show(node.value)}")
             case Declare() | SetLocal():
                 lines.append(f"{pad}{node.name} = {show(node.value)}")
             case DeclareArray():
@@ -292,6 +333,10 @@ def show_body(body: Body, depth: int = 0) -> list[str]:  # noqa: C901 - one case
                 lines += show_body(node.body, depth + 1)
             case Barrier():
                 lines.append(f"{pad}barrier({node.scope.value})  # {node.note}")
+            case CommitCopies():
+                lines.append(f"{pad}commit copies")
+            case AwaitCopies():
+                lines.append(f"{pad}await copies but {node.pending}")
             case Comment():
                 lines.append(f"{pad}# {node.text}")
             case _:

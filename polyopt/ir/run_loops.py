@@ -31,11 +31,13 @@ from polyopt.ir.loops import (
     CONCURRENT,
     AllocateArray,
     Assign,
+    AwaitCopies,
     Barrier,
     Body,
     Break,
     CallLibrary,
     Comment,
+    CommitCopies,
     Declare,
     DeclareArray,
     Fail,
@@ -192,7 +194,7 @@ def _compile(node: Node, setting: Setting) -> Action:  # noqa: C901 - one case p
             return setting.device.launcher(node)
         case Kernel():
             return compile_body(node.body, setting)
-        case Comment() | Barrier():
+        case Comment() | Barrier() | CommitCopies() | AwaitCopies():
             return lambda frame: None
         case _:
             assert_never(node)
@@ -380,18 +382,20 @@ def _run_free(
     shuffled = list(iterations)
     setting.shuffle.shuffle(shuffled)
     chunks = [shuffled[k::3] for k in range(3)] if node.reductions else [shuffled]
-    totals = {symbol.name: frame.symbols[symbol.name] for _, symbol in node.reductions}
+    combined = frozenset(symbol.name for _, symbol in node.reductions)
+    own = [(op, symbol) for op, symbol in node.reductions if symbol.name in frame.symbols]
+    totals = {symbol.name: frame.symbols[symbol.name] for _, symbol in own}
     names = frozenset([*frame.symbols, *frame.arrays])
-    watch = Watch(node, names - frozenset(totals) - setting.faults)
+    watch = Watch(node, names - combined - setting.faults)
     outer = frame.on_read, frame.on_write
     for chunk in chunks:
-        for op, symbol in node.reductions:
+        for op, symbol in own:
             frame.symbols[symbol.name] = _identity(op, symbol, totals[symbol.name])
         for iteration in chunk:
             frame.iters[node.iter] = iteration
             frame.on_read, frame.on_write = watch.hooks(frame, iteration, outer)
             body(frame)
-        for op, symbol in node.reductions:
+        for op, symbol in own:
             totals[symbol.name] = _COMBINE[op](totals[symbol.name], frame.symbols[symbol.name])
     frame.on_read, frame.on_write = outer
     frame.symbols.update(totals)

@@ -19,6 +19,7 @@ from polyopt.ir.loops import (
     DeclareArray,
     For,
     LoopFunction,
+    LoopKind,
     Node,
     SetLocal,
 )
@@ -135,7 +136,7 @@ def _body(body: Body, scope: _Scope) -> None:
         _check_set(node, scope)
         inner = scope = _declared(node, scope)
         if isinstance(node, For):
-            for _, symbol in node.reductions:
+            for _, symbol in node.reductions if node.kind is not LoopKind.THREAD else ():
                 _check(symbol, scope)
             inner = scope.with_iterator(node.iter)
         for below in bodies(node):

@@ -7,15 +7,29 @@ that are neither of a thread nor of a block.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from polyopt.ir.expr import Expr, Iter, Load, Symbol, VectorLoad, integer, walk
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Expr,
+    Iter,
+    Load,
+    Symbol,
+    VectorLoad,
+    integer,
+    loads,
+    walk,
+)
 from polyopt.ir.loops import (
     AllocateArray,
+    Assign,
+    AwaitCopies,
     Barrier,
     Body,
     Break,
     CallLibrary,
+    CommitCopies,
     Declare,
     DeclareArray,
     Fail,
@@ -29,14 +43,27 @@ from polyopt.ir.loops import (
     Space,
     While,
 )
+from polyopt.ir.types import Kind
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.nodes import all_nodes, bodies, with_bodies
-from polyopt.proof.threads import NoBox, thread_nest
+from polyopt.proof.nodes import all_nodes, bodies, with_bodies, written
+from polyopt.proof.threads import NoBox, ThreadNest, thread_nest
 
 GRID = 3
 """Loops over blocks that a grid has room for."""
 THREADS = 1024
 """Threads that a block may have."""
+WARP = 32
+"""Neighbouring threads that pass values on to one another."""
+COMBINING = (
+    BinaryOp.ADD,
+    BinaryOp.MUL,
+    BinaryOp.MIN,
+    BinaryOp.MAX,
+    BinaryOp.AND,
+    BinaryOp.OR,
+    BinaryOp.XOR,
+)
+"""Operations by which threads combine what they have."""
 
 
 class _Malformed(Exception):
@@ -54,14 +81,19 @@ def has_kernels(body: Body) -> bool:
 
 
 def without_kernels(body: Body) -> Body:
-    """Return what the kernels compute if nothing in them runs at the same time but loops' runs."""
+    """Return what the kernels compute if nothing in them runs at the same time but loops' runs.
+
+    Copies happen when they are begun.
+    """
     found: list[Node] = []
     for node in body:
         match node:
             case Kernel():
                 found += without_kernels(node.body)
-            case Barrier():
+            case Barrier() | CommitCopies() | AwaitCopies():
                 pass
+            case Assign():
+                found.append(replace(node, is_async=False))
             case DeclareArray():
                 found.append(DeclareArray(node.array))
             case _:
@@ -84,7 +116,7 @@ def _host(body: Body) -> None:
         match node:
             case Kernel():
                 _kernel(node)
-            case Barrier():
+            case Barrier() | CommitCopies() | AwaitCopies() | Assign(is_async=True):
                 raise _Malformed("the host", "it waits for threads of a block")
             case For(kind=LoopKind.BLOCK | LoopKind.THREAD):
                 raise _Malformed(f"loop {node.iter}", "it stands in no kernel")
@@ -113,7 +145,10 @@ def _kernel(kernel: Kernel) -> None:
     if len(iters) > GRID:
         raise _Malformed(kernel.name, f"its grid has {len(iters)} dimensions")
     declared = frozenset(n.name for n in all_nodes(kernel.body) if isinstance(n, Declare))
-    _Block(kernel, declared).body(body)
+    arrays = [n for n in all_nodes(kernel.body) if isinstance(n, DeclareArray)]
+    shared = frozenset(n.array.name for n in arrays if n.space is Space.SHARED)
+    changed = written(kernel.body) | frozenset(n.array.name for n in arrays)
+    _Block(kernel, declared, shared, changed).body(body)
 
 
 def _is_inside(part: Expr, iters: list[str]) -> bool:
@@ -123,10 +158,15 @@ def _is_inside(part: Expr, iters: list[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The walk over what all threads of a block run; `declared` are the kernel's locals."""
+    """The walk over what all threads of a block run; `declared` are the kernel's locals.
+
+    Asynchronous copies are into the arrays in `shared`, from any but those in `changed`.
+    """
 
     kernel: Kernel
     declared: frozenset[str]
+    shared: frozenset[str]
+    changed: frozenset[str]
 
     def body(self, body: Body) -> None:
         for node in body:
@@ -142,6 +182,8 @@ class _Block:
                     raise self.wrong(name, "a local of the host is set")
                 case While() | Break() if self.kernel.threads > 1:
                     raise self.wrong(type(node).__name__, "its iterations are not counted")
+                case Assign(is_async=True):
+                    self.copy(node)
                 case _:
                     self.host_only(node)
             for part in bodies(node):
@@ -163,7 +205,7 @@ class _Block:
             raise self.wrong(type(node).__name__, "it is for the host to do")
 
     def loop(self, loop: For) -> None:
-        if loop.kind not in (LoopKind.SEQUENTIAL, LoopKind.UNROLL):
+        if loop.kind not in (LoopKind.SEQUENTIAL, LoopKind.UNROLL, LoopKind.MATRIX):
             raise self.wrong(f"loop {loop.iter}", f"a {loop.kind.value} loop inside a block")
 
     def nest(self, outermost: For) -> None:
@@ -171,15 +213,51 @@ class _Block:
             nest = thread_nest(outermost)
         except NoBox as error:
             raise self.wrong(f"loop {error.loop.iter}", "its extent is no constant") from error
-        for loop in nest.loops:
+        for loop in nest.loops[:-1]:
             if loop.reductions:
                 raise self.wrong(f"loop {loop.iter}", "threads combine nothing")
+        if nest.loops[-1].reductions:
+            self.combination(nest)
         own = frozenset(n.name for n in all_nodes((outermost,)) if isinstance(n, Declare))
         for inner in nest.inside:
             for node in all_nodes((inner,)):
                 self.thread(node, own)
         if _leaves(nest.inside):
             raise self.wrong("break", "a thread may leave the block's loop")
+
+    def combination(self, nest: ThreadNest) -> None:
+        """Check that the threads of whole warps combine a value each into one element."""
+        loop, extent = nest.loops[-1], nest.extents[-1]
+        subject = f"loop {loop.iter}"
+        if self.kernel.threads % WARP or nest.size > self.kernel.threads:
+            raise self.wrong(subject, "threads that combine are not all there")
+        if loop.step != 1 or extent not in (2, 4, 8, 16, 32):
+            raise self.wrong(subject, "threads that combine are no part of a warp")
+        body = nest.inside
+        while len(body) == 1 and isinstance(body[0], If) and not body[0].otherwise:
+            if loads(body[0].condition):
+                raise self.wrong(subject, "data tells which threads combine")
+            body = body[0].then
+        match body:
+            case (
+                Assign(
+                    target=Load() as target,
+                    value=Binary(op=op, left=left, right=value),
+                    is_async=False,
+                ),
+            ):
+                names = {p.name for e in target.index for p in walk(e) if isinstance(p, Iter)}
+                is_update = left == target and target.dtype is left.dtype is value.dtype
+                own = [part.array for part in loads(value)]
+                combined = loop.reductions == ((op, Symbol(target.array, target.dtype)),)
+                if not (is_update and combined) or loop.iter in names or target.array in own:
+                    raise self.wrong(subject, "threads do more than combine into one element")
+                if op not in COMBINING or target.dtype.size not in (4, 8):
+                    raise self.wrong(subject, "threads cannot pass such values on")
+                if target.dtype.kind is Kind.COMPLEX or any(loads(part) for part in target.index):
+                    raise self.wrong(subject, "threads cannot pass such values on")
+            case _:
+                raise self.wrong(subject, "threads do more than combine into one element")
 
     def thread(self, node: Node, own: frozenset[str]) -> None:
         """Check a node that one thread runs; `own` are locals that it alone has."""
@@ -190,10 +268,27 @@ class _Block:
                 raise self.wrong(name, "threads set a local of the block")
             case DeclareArray(space=Space.SHARED | Space.REGISTER):
                 raise self.wrong(node.array.name, "a thread declares what the block has")
-            case Barrier():
+            case Barrier() | CommitCopies() | AwaitCopies():
                 raise self.wrong("barrier", "a thread waits that others may not reach")
+            case Assign(is_async=True):
+                self.copy(node)
             case _:
                 self.host_only(node)
+
+    def copy(self, node: Assign) -> None:
+        """Check that an asynchronous copy is from what nobody changes to what a block shares."""
+        name = node.target.array
+        match node:
+            case Assign(target=Load() as target, value=Load() as source):
+                lanes = True
+            case Assign(target=VectorLoad() as target, value=VectorLoad() as source):
+                lanes = target.lanes == source.lanes
+            case _:
+                raise self.wrong(name, "an asynchronous copy computes something")
+        if target.dtype is not source.dtype or not lanes:
+            raise self.wrong(name, "an asynchronous copy converts what it copies")
+        if name not in self.shared or source.array in self.changed:
+            raise self.wrong(name, "an asynchronous copy is not from constant to shared memory")
 
     def wrong(self, subject: str, reason: str) -> _Malformed:
         return _Malformed(f"{subject} of {self.kernel.name}", reason)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, rewrite
-from polyopt.ir.loops import Body, Declare, DeclareArray, For, Node, SetLocal
+from polyopt.ir.loops import Body, Declare, DeclareArray, For, LoopKind, Node, SetLocal
 from polyopt.proof.nodes import Rule, bodies, changed, with_bodies
 
 
@@ -67,7 +67,17 @@ def _rehoused(node: Node, old: str, fresh: str) -> Node:
             return replace(part, array=fresh, index=index)
         return None
 
-    return changed(node, rule)
+    return _combining(changed(node, rule), old, fresh)
+
+
+def _combining(node: Node, old: str, fresh: str) -> Node:
+    """Return `node` where threads that combine into array `old` do so into `fresh`."""
+    if isinstance(node, For) and node.kind is LoopKind.THREAD:
+        own = ((op, replace(s, name=fresh) if s.name == old else s) for op, s in node.reductions)
+        node = replace(node, reductions=tuple(own))
+    return with_bodies(
+        node, tuple(tuple(_combining(n, old, fresh) for n in part) for part in bodies(node))
+    )
 
 
 def _renamed_loop(loop: For, fresh: str) -> For:

@@ -3,7 +3,8 @@
 In: the outermost loop of a nest.  Out: its loops, their constant extents, the number of an
 iteration, counted row by row.  Refuses (`NoBox`): loops of no constant extent.
 An extent is the least constant difference of an operand of the upper bound's minimum and the lower
-bound, or an operand of its maximum.  Nothing that decides it is read from an array.
+bound, or an operand of its maximum; `lanes` places at least where these are more than one.  Nothing
+that decides it is read from an array.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from polyopt.ir.expr import (
     mul,
     operands,
     sub,
+    substitute,
 )
 from polyopt.ir.loops import Body, For, If, LoopKind
 from polyopt.ir.types import DType
@@ -60,6 +62,17 @@ class ThreadNest:
             result = add(mul(integer(extent), result), place)
         return result
 
+    @property
+    def combined(self) -> str | None:
+        """The array that neighbouring threads combine into, if they do."""
+        reductions = self.loops[-1].reductions
+        return reductions[0][1].name if reductions else None
+
+    def first(self) -> Expr:
+        """Return the number of the first of the iterations that combine."""
+        last = self.loops[-1]
+        return substitute(self.number(), {last.iter: last.lower})
+
 
 def thread_nest(outermost: For) -> ThreadNest:
     """Return the nest that starts at a THREAD loop; raises `NoBox`."""
@@ -91,7 +104,7 @@ def _extent(loop: For) -> int:
     ]
     if not found:
         raise NoBox(loop)
-    return max(0, -(-min(found) // loop.step))
+    return max(0 if loop.lanes == 1 else loop.lanes, -(-min(found) // loop.step))
 
 
 def _constant(expr: Expr) -> Iterator[int]:

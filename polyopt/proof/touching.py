@@ -25,8 +25,10 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.loops import (
     Assign,
+    AwaitCopies,
     Barrier,
     Body,
+    CommitCopies,
     For,
     If,
     Kernel,
@@ -58,6 +60,7 @@ class Touch:
     when: tuple[Expr, ...]
     length: int
     around: tuple[Unsure, ...]
+    is_async: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,17 +80,27 @@ class Meeting:
     around: tuple[Unsure, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """A commit of copies, or a wait for all groups but `pending`: `{ [outside] -> [time] }`."""
+
+    pending: int | None
+    times: isl.Map
+
+
 @dataclass(frozen=True)
 class Where:
     """The place of a node: `time` is what the block has counted, `thread` who runs it.
 
-    `thread` None stands for every thread.
+    `thread` None stands for every thread.  `combined`: what neighbouring threads combine into is
+    reached by the first of them.
     """
 
     path: Path
     time: tuple[Expr, ...]
     thread: Expr | None = None
     around: tuple[Unsure, ...] = ()
+    combined: tuple[str, Expr] | None = None
 
 
 @dataclass(eq=False)
@@ -103,6 +116,7 @@ class Reader:
     touches: list[Touch] = field(default_factory=list)
     meetings: list[Meeting] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
 
     def body(self, body: Body, where: Where) -> None:
         for position, node in enumerate(body):
@@ -121,10 +135,15 @@ class Reader:
             case Barrier():
                 times = self.times(where).intersect_domain(where.path.domain)
                 self.meetings.append(Meeting(node.scope, self.outer(where, times), where.around))
+            case CommitCopies() | AwaitCopies():
+                times = self.times(where).intersect_domain(where.path.domain)
+                pending = node.pending if isinstance(node, AwaitCopies) else None
+                if not where.around:  # what data decides on may not happen
+                    self.turns.append(Turn(pending, self.outer(where, times)))
             case Assign():
                 one = where if where.thread is not None else replace(where, thread=integer(0))
                 self.own_reads(node, one)
-                self.access(node.target, one, is_written=True)
+                self.access(node.target, one, is_written=True, is_async=node.is_async)
             case _:
                 self.own_reads(node, where)
                 self.inside(node, where)
@@ -157,6 +176,8 @@ class Reader:
             path = path.into(node, 0)
             body = node.body if isinstance(node, For) else node.then
         inside = replace(where, path=path, time=self.started(where), thread=number)
+        if nest.combined is not None:
+            inside = replace(inside, combined=(nest.combined, nest.first()))
         self.body(nest.inside, inside)
 
     def started(self, where: Where) -> tuple[Expr, ...]:
@@ -176,9 +197,18 @@ class Reader:
             if isinstance(part, Load | VectorLoad):
                 self.access(part, where, is_written=False)
 
-    def access(self, access: Load | VectorLoad, where: Where, *, is_written: bool) -> None:
+    def access(
+        self,
+        access: Load | VectorLoad,
+        where: Where,
+        *,
+        is_written: bool,
+        is_async: bool = False,
+    ) -> None:
         if access.array not in self.seen and access.array not in self.own:
             return
+        if where.combined is not None and access.array == where.combined[0]:
+            where = replace(where, thread=where.combined[1])
         index: tuple[Expr, ...] = tuple(self.plain(part) for part in access.index)
         if access.array in self.own:
             self.check_own(access, index, where)
@@ -193,7 +223,7 @@ class Reader:
         place = place.intersect_domain(where.path.domain)
         outer = self.outer(where, place)
         self.touches.append(
-            Touch(access.array, is_written, outer, where.time, self.length, where.around)
+            Touch(access.array, is_written, outer, where.time, self.length, where.around, is_async)
         )
 
     def check_own(self, access: Load | VectorLoad, index: tuple[Expr, ...], where: Where) -> None:

@@ -179,6 +179,10 @@ def _coincident(schedule: Schedule, band: Band, position: int, member: BandMembe
             return f"across blocks of the grid: {fact}"
         case LoopKind.THREAD:
             return f"across threads of a block: {fact}"
+        case LoopKind.MATRIX:
+            return f"by matrix instructions of warps: {fact}"
+        case LoopKind.LANE:
+            return f"across neighbouring threads that combine: {fact}"
         case LoopKind.SEQUENTIAL:
             outer = _parallel_outside(schedule, band, position)
             why = f"`{outer}` outside it already is" if outer else "it was left in order"

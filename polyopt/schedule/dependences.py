@@ -84,6 +84,11 @@ class Dependences:
         return self._union(d for d in self.memory if d.reduction)
 
     @cached_property
+    def joins(self) -> isl.UnionMap:
+        """Pairs of `ordering` that join partial results: a step split a reduction in any order."""
+        return self._union(d for d in self.memory if not d.reduction and _is_join(self.scop, d))
+
+    @cached_property
     def all(self) -> isl.UnionMap:
         """Every pair that must not run at the same time."""
         return self._union(self.memory)
@@ -214,6 +219,18 @@ def _between(source: Statement, target: Statement, before: isl.Map) -> list[Depe
                         )
                     )
     return found
+
+
+def _is_join(scop: Scop, dependence: Dependence) -> bool:
+    """Tell whether both accesses are the accumulator of one join that a step made."""
+    if dependence.source != dependence.target:
+        return False
+    statement = scop.statement(dependence.source)
+    cell = statement.target
+    own = [a for a in statement.reads if a.array == cell.array]
+    is_copy = statement.origin is not None and not statement.origin.statement
+    is_update = statement.reduction is not None and [a.index for a in own] == [cell.index]
+    return is_copy and is_update and dependence.array == cell.array
 
 
 def _is_reduction(source: Statement, target: Statement, first: Access, second: Access) -> bool:

@@ -7,7 +7,7 @@ pairs it reverses are violations, pairs it leaves equal go on to the next level.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, unique
 
 import islpy as isl
@@ -155,17 +155,19 @@ def _check_member(
     if not backwards.is_empty():
         return Violation(Fault.REVERSED, backwards, member.name, level), pending
     match member.kind:
-        case LoopKind.SEQUENTIAL | LoopKind.UNROLL:
+        case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.MATRIX:
             return None, pending.equal(member)
         case LoopKind.PARALLEL | LoopKind.BLOCK | LoopKind.THREAD:
             carried = pending.separated(member)
         case LoopKind.VECTOR:
             carried = pending.separated(member, free=False)
+        case LoopKind.LANE:
+            carried = pending.separated(member, free=False).subtract(pending.joins)
         case _:
             assert_never(member.kind)
     if not carried.is_empty():
         return Violation(Fault.CONCURRENT, carried, member.name, level), pending
-    if member.kind is not LoopKind.VECTOR:
+    if member.kind not in (LoopKind.VECTOR, LoopKind.LANE):
         return None, pending  # it leaves all of them equal
     return None, pending.equal(member)
 
@@ -329,7 +331,7 @@ def _mark_filter(part: Filter, pending: Pending, marked: Tree | None) -> Filter:
 def _mark_below(band: Band, pending: Pending, same: Band) -> Band:
     """Return `band` with the facts of a band of the same loops, and what is below it marked."""
     members = tuple(
-        BandMember(member.schedule, member.name, known.coincident, member.kind)
+        replace(member, coincident=known.coincident)
         for member, known in zip(band.members, same.members, strict=True)
     )
     child = band.child
@@ -352,6 +354,6 @@ def _mark_band(band: Band, pending: Pending) -> Band:
             if at_entry.tiles is tiles:  # it was learnt of all pairs
                 pending = pending.knowing(at_entry.grown)
         coincident = bool(pending.separated(member).is_empty())
-        members.append(BandMember(member.schedule, member.name, coincident, member.kind))
+        members.append(replace(member, coincident=coincident))
         pending = pending if coincident else pending.equal(member)
     return Band(band.label, tuple(members), _mark(band.child, pending, None), permutable)

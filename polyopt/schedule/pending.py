@@ -34,6 +34,14 @@ class Pending:
     tiles: tuple[isl.MultiUnionPwAff, ...] = ()
     grown: tuple[Part, ...] = ()
     even: tuple[Part, ...] = ()
+    dependences: Dependences | None = None
+
+    @property
+    def joins(self) -> isl.UnionMap:
+        """Pairs of `ordering` that join partial results of a reduction whose order is open."""
+        if self.dependences is None:
+            return self.ordering.empty(self.ordering.get_space())
+        return self.dependences.joins
 
     @cached_property
     def settled(self) -> Pending:
@@ -136,7 +144,7 @@ class Pending:
 @lru_cache(maxsize=2)
 def pending_of(dependences: Dependences) -> Pending:
     """Return all pairs of a Scop."""
-    return Pending(dependences.ordering, dependences.free)
+    return Pending(dependences.ordering, dependences.free, dependences=dependences)
 
 
 def _is_among(part: Part, known: tuple[Part, ...]) -> bool:

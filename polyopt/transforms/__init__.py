@@ -2,6 +2,7 @@
 
 from polyopt.transforms.affine import Affine, Fusion
 from polyopt.transforms.amount import Amount, amount
+from polyopt.transforms.combine import Combine
 from polyopt.transforms.contract import Contract
 from polyopt.transforms.cut import Cut
 from polyopt.transforms.deal import Deal
@@ -15,6 +16,7 @@ from polyopt.transforms.layout import Dimension, LayOut, read_dimension
 from polyopt.transforms.pack import Pack
 from polyopt.transforms.parallelize import Parallelize
 from polyopt.transforms.peel import Peel
+from polyopt.transforms.pipeline import Pipeline
 from polyopt.transforms.recompute import Recompute
 from polyopt.transforms.reorder import Reorder
 from polyopt.transforms.reverse import Reverse
@@ -32,6 +34,7 @@ from polyopt.transforms.text import (
     parse_steps,
     show_schedules,
 )
+from polyopt.transforms.tensorize import Tensorize
 from polyopt.transforms.threads import Threads
 from polyopt.transforms.tile import Tile
 from polyopt.transforms.unroll import Unroll
@@ -40,6 +43,7 @@ from polyopt.transforms.vectorize import Vectorize
 __all__ = [
     "Affine",
     "Amount",
+    "Combine",
     "Contract",
     "Cut",
     "Deal",
@@ -55,6 +59,7 @@ __all__ = [
     "Pack",
     "Parallelize",
     "Peel",
+    "Pipeline",
     "Recompute",
     "Reorder",
     "Reverse",
@@ -65,6 +70,7 @@ __all__ = [
     "Skew",
     "Split",
     "Strip",
+    "Tensorize",
     "Threads",
     "Tile",
     "Unroll",

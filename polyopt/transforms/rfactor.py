@@ -15,11 +15,11 @@ import islpy as isl
 from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.ir.affine import coalesced, index_map, set_space
 from polyopt.ir.expr import Binary, Const, Iter, Load, show
+from polyopt.ir.identity import identity, is_exact
 from polyopt.ir.scop import Origin, Reduction, Scop, Statement
 from polyopt.schedule.data import DataStep, Renewal, ValueWitness
 from polyopt.schedule.tree import LoopRef, Tree
 from polyopt.schedule.witness import smallest_pair
-from polyopt.transforms.identity import identity, is_exact
 from polyopt.transforms.local import Local, loop_names
 from polyopt.transforms.reference import loop
 from polyopt.transforms.region import (
@@ -90,7 +90,8 @@ class Rfactor(DataStep):
         start = identity(op, dtype)
         if start is None:
             raise self._refused(f"`{op.value}` of {dtype} cannot be split", statement)
-        if not (statement.reduction.reassociable or is_exact(op, dtype)):
+        is_join = statement.origin is not None and not statement.origin.statement
+        if not (statement.reduction.reassociable or is_exact(op, dtype) or is_join):
             raise self._refused(
                 f"the source fixes the order of `{op.value}` of {dtype}, and it can be seen in the "
                 "last bits",
@@ -205,6 +206,17 @@ def _combination(local: Local, name: str, reduction: Statement, wish: str) -> St
     return replace(made, target=target, value=value, text=text, reduction=rule)
 
 
+def _simple(domain: isl.Set, position: int) -> isl.Set:
+    """Return a domain with the same iterations around loop `position`, without its divisions.
+
+    A partial result of an iteration that has no terms stays at the identity.
+    """
+    dim = isl.dim_type.set
+    around = domain.project_out(dim, position, 1).insert_dims(dim, position, 1)
+    around = around.set_tuple_name(domain.get_tuple_name())
+    return coalesced(domain.remove_divs().intersect(around))
+
+
 def _element(local: Local, name: str, wish: str, last: str) -> Statement:
     """Return a statement over the loops and the box: partial result = element of the target.
 
@@ -225,6 +237,8 @@ def _element(local: Local, name: str, wish: str, last: str) -> Statement:
         .reset_tuple_id(isl.dim_type.out)
     )
     domain = coalesced(place_of.intersect_range(whole.range()).domain())
+    if any(part.dim(isl.dim_type.div) for part in domain.get_basic_sets()):
+        domain = _simple(domain, len(outer))
     target = Load(local.source.name, index, local.source.dtype)
     cell = local.cell(here, index)
     origin = Origin("")

@@ -15,6 +15,7 @@ from polyopt.schedule.sizes import show_steps
 from polyopt.schedulefile import NOWHERE, Call, Let, nearest, read_items
 from polyopt.transforms.affine import Affine, Fusion
 from polyopt.transforms.arguments import Arguments
+from polyopt.transforms.combine import Combine
 from polyopt.transforms.contract import Contract
 from polyopt.transforms.cut import Cut
 from polyopt.transforms.deal import Deal
@@ -28,6 +29,7 @@ from polyopt.transforms.layout import Dimension, LayOut, read_dimension
 from polyopt.transforms.pack import Pack
 from polyopt.transforms.parallelize import Parallelize
 from polyopt.transforms.peel import Peel
+from polyopt.transforms.pipeline import Pipeline
 from polyopt.transforms.recompute import Recompute
 from polyopt.transforms.reorder import Reorder
 from polyopt.transforms.reverse import Reverse
@@ -38,6 +40,7 @@ from polyopt.transforms.sink import Sink
 from polyopt.transforms.skew import Skew
 from polyopt.transforms.split import Split
 from polyopt.transforms.strip import Strip
+from polyopt.transforms.tensorize import Tensorize
 from polyopt.transforms.threads import Threads
 from polyopt.transforms.tile import Tile
 from polyopt.transforms.unroll import Unroll
@@ -118,6 +121,14 @@ def _dimensions(a: Arguments, start: int) -> tuple[Dimension, ...]:
     return tuple(found)
 
 
+def _pipeline(a: Arguments) -> Pipeline:
+    a.count(2, 3)
+    is_plain = len(a.call.words) == 3 and a.name(2) == "plain"
+    if len(a.call.words) == 3 and not is_plain:
+        raise a.wrong("the last word is not `plain`", a.call.words[2])
+    return Pipeline(a.name(0), a.number(1), is_plain)
+
+
 def _reorder(a: Arguments) -> Reorder:
     a.at_least(2)
     return Reorder(a.name(0), a.numbers(1))
@@ -149,6 +160,11 @@ def _strip(a: Arguments) -> Strip:
     return Strip(a.name(0), a.size(1))
 
 
+def _tensorize(a: Arguments) -> Tensorize:
+    a.count(3)
+    return Tensorize(a.name(0), a.size(1), a.size(2))
+
+
 def _threads(a: Arguments) -> Threads:
     a.at_least(1)
     return Threads(a.every_name())
@@ -161,6 +177,7 @@ def _tile(a: Arguments) -> Tile:
 
 STEPS: dict[str, _Step] = {
     "affine": _Step("affine(max)", _affine),
+    "combine": _Step("combine(i)", lambda a: Combine(*a.names(1))),
     "contract": _Step("contract(T, 2, 0)", _contract),
     "cut": _Step("cut(L0, 1)", _cut),
     "deal": _Step("deal(i, 32)", _deal),
@@ -174,6 +191,7 @@ STEPS: dict[str, _Step] = {
     "pack": _Step("pack(B, k_tile)", _pack),
     "parallelize": _Step("parallelize(i)", lambda a: Parallelize(*a.names(1))),
     "peel": _Step("peel(L0)", lambda a: Peel(*a.names(1))),
+    "pipeline": _Step("pipeline(k_tile, 2)", _pipeline),
     "privatise": _Step("privatise(T, i)", _expand),
     "recompute": _Step("recompute(T, i_tile)", lambda a: Recompute(*a.names(2))),
     "reorder": _Step("reorder(L0, 1, 0)", _reorder),
@@ -185,6 +203,7 @@ STEPS: dict[str, _Step] = {
     "skew": _Step("skew(i, t, 1)", _skew),
     "split": _Step("split(i, N - 1)", _split),
     "strip": _Step("strip(i, 32)", _strip),
+    "tensorize": _Step("tensorize(L0.point, 64, 32)", _tensorize),
     "threads": _Step("threads(i, j)", _threads),
     "tile": _Step("tile(L0, 32, 32)", _tile),
     "unroll": _Step("unroll(i)", lambda a: Unroll(*a.names(1))),

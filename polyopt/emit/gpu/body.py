@@ -17,6 +17,8 @@ from polyopt.emit.banner import plain
 from polyopt.emit.blocks import Branch, Nest, words
 from polyopt.emit.compound import in_place
 from polyopt.emit.exits import Block
+from polyopt.emit.gpu.combination import Combination
+from polyopt.emit.gpu.copies import copy_text, turn_text
 from polyopt.emit.gpu.dealing import Value, dealt_nest, iterator_value
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Place
 from polyopt.emit.gpu.limits import all_of, ranges_inside, tests_below
@@ -46,11 +48,13 @@ from polyopt.ir.expr import (
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
+    AwaitCopies,
     Barrier,
     Body,
     Break,
     CallLibrary,
     Comment,
+    CommitCopies,
     Declare,
     DeclareArray,
     Fail,
@@ -134,6 +138,14 @@ class KernelEmitter:
             case If():
                 condition = self.printer.text(node.condition)
                 return [Branch(condition, self.body(node.then), self.body(node.otherwise))]
+            case Assign(target=Load() as target, value=Load() as source) if node.is_async:
+                at_once = self._store(self._element(target), target, source)
+                later = copy_text(self.printer, self.own.dialect, target, source)
+                return [cgen.Line(later or at_once)]
+            case CommitCopies() | AwaitCopies():
+                pending = node.pending if isinstance(node, AwaitCopies) else None
+                turn = turn_text(self.own.dialect, pending)
+                return [cgen.Line(turn)] if turn else []
             case Assign(target=Load() as target):
                 return [cgen.Line(self._store(self._element(target), target, node.value))]
             case Declare():
@@ -161,6 +173,10 @@ class KernelEmitter:
             case _:
                 assert_never(node)
 
+    def update(self, target: Load, value: Expr) -> str:
+        """Return the text of an assignment to an element."""
+        return self._store(self._element(target), target, value)
+
     def _name(self, name: str) -> str:
         return self.printer.names.get(name, name)
 
@@ -168,6 +184,8 @@ class KernelEmitter:
         return self.printer.element(target.array, target.index)
 
     def _store(self, text: str, target: Load | Symbol, value: Expr) -> str:
+        if isinstance(target, Load) and target.dtype.is_half:
+            return f"{text} = {self.printer.stored(target.dtype, value)};"
         found = None if self._is_flag(target) else in_place(target, value)
         if found is None or self.printer.wraps(value):
             return f"{text} = {self.printer.text(value)};"
@@ -200,7 +218,7 @@ class KernelEmitter:
             shape = array.shape[1:] if node.space is Space.REGISTER else array.shape
             extents = "".join(f"[{self.printer.text(extent)}]" for extent in shape)
             start = "" if shape else f" = {self.printer.text(zero(array))}"
-            kind = self.printer.dialect.type_name(array.dtype)
+            kind = self.printer.dialect.declared(array.dtype)
             lines.append(cgen.Line(f"{kind} {name}{extents}{start};"))
         places = {**self.printer.places, array.name: Place(array, name, node.space)}
         return replace(self, printer=replace(self.printer, places=places)), lines
@@ -222,6 +240,10 @@ class KernelEmitter:
         dealt = dealt_nest(nest, self.threads, self.own, self.printer, self.scope)
         scope = self.scope | dealt.names
         inner = replace(self, printer=dealt.printer, in_thread=True, scope=scope)
+        if nest.combined is not None:
+            together = Combination(nest, dealt, self.own, self.threads, scope, inner.update)
+            alone = inner.guarded(dealt.values, (), together.lines())
+            return Printed((), [Block([*_declarations(alone.constants), *alone.lines])])
         printed = inner.guarded(dealt.values, dealt.guards, inner.body(nest.body))
         if dealt.head is None:
             return printed

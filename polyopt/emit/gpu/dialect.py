@@ -27,7 +27,9 @@ class DeviceDialect:
     and z may be as large as x.  Short loops of up to `unrolled` iterations are unrolled.  `vectors`
     names types of so many elements, which must be aligned in memory where `aligns`.  `macros` are
     defined where their name is used, a line of `prelude` stands where its word is; `rounding` and
-    `flags` are for products rounded apart, and fused.
+    `flags` are for products rounded apart, and fused.  `asynchronous`: copies may land later.
+    `shuffle` is the `value` of the thread that is `by` further in a group of `width`, if there is a
+    way without memory.
     """
 
     language: str
@@ -62,14 +64,24 @@ class DeviceDialect:
     flags: tuple[tuple[str, ...], tuple[str, ...]]
     reserved: frozenset[str]
     own_exponentials: bool = False
+    asynchronous: bool = False
+    shuffle: str = ""
 
     def type_name(self, dtype: DType) -> str:
         """Return the type of a value."""
-        return self.types[dtype]
+        return self.types[DType.FLOAT32 if dtype.is_half else dtype]
 
     def storage(self, dtype: DType) -> str:
-        """Return the type of an array's element or a parameter."""
+        """Return the type of an array's element."""
         return self.flag if dtype is DType.BOOL else self.types[dtype]
+
+    def passed(self, dtype: DType) -> str:
+        """Return the type of a number that is a parameter."""
+        return self.type_name(dtype) if dtype.is_half else self.storage(dtype)
+
+    def declared(self, dtype: DType) -> str:
+        """Return the type of an element of an array that a thread has."""
+        return self.storage(dtype) if dtype.is_half else self.type_name(dtype)
 
     @property
     def index(self) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from polyopt.emit.gpu.apart import apart, holds
+from polyopt.emit.gpu.combining import WARP, combines, combining, fitting, spread
 from polyopt.emit.gpu.each_block import under_grid
 from polyopt.emit.gpu.grids import grid_of
 from polyopt.emit.gpu.memory import in_memory
@@ -55,7 +56,7 @@ _HOST = (Fail, AllocateArray, CallLibrary)
 def cut_kernels(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with all that sets elements of arrays in kernels."""
     taken = {array.name for array in fn.arrays} | set(fn.params) | declared_names(fn.body)
-    body, scalars = in_memory(fn.body, is_device)
+    body, scalars = in_memory(combining(fn.body), is_device)
     cutter = _Cutter(fn.name, taken)
     body = cutter.host(body)
     return replace(fn, body=body, arrays=(*fn.arrays, *scalars, *cutter.arrays))
@@ -144,6 +145,9 @@ class _Cutter:
     def kernel(self, grid: tuple[For, ...], body: Body) -> Kernel:
         """Return a kernel over the blocks of `grid`."""
         threads = threads_of(body)
+        if combines(body):
+            threads = -(-threads // WARP) * WARP
+            body = spread(fitting(body, threads), threads, self.taken)
         if threads > 1:
             body = shared(body)
         body = under_grid(grid, body)

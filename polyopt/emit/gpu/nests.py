@@ -3,7 +3,8 @@
 In: the outermost loop.  Out: the loops, their constant extents, the number of an iteration.
 Refuses (`Unbounded`): loops without a constant extent.
 The extent of a loop is the least constant that the difference of an operand of the upper bound's
-minimum and the lower bound, or an operand of its maximum, is; rounded up by the step.
+minimum and the lower bound, or an operand of its maximum, is; rounded up by the step.  It has at
+least `lanes` places where these are more than one.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from polyopt.ir.expr import (
     normalize,
     operands,
     sub,
+    substitute,
 )
 from polyopt.ir.loops import Body, For, If, LoopKind
 from polyopt.ir.types import DType
@@ -61,6 +63,18 @@ class ThreadNest:
                 place = Binary(BinaryOp.FLOORDIV, place, integer(loop.step), DType.INT64)
             result = add(mul(integer(extent), result), place)
         return normalize(result)
+
+    @property
+    def combined(self) -> str | None:
+        """The array that neighbouring threads combine into, if they do."""
+        reductions = self.loops[-1].reductions
+        return reductions[0][1].name if reductions else None
+
+    @property
+    def first(self) -> Expr:
+        """The number of the first of the iterations that combine."""
+        last = self.loops[-1]
+        return normalize(substitute(self.number, {last.iter: last.lower}))
 
 
 def thread_nest(loop: For) -> ThreadNest:
@@ -104,7 +118,7 @@ def extent(loop: For) -> int:
     found = [distance for _, distance in spans(loop)]
     if not found or loads(loop.lower) or loads(loop.upper):
         raise Unbounded(loop.iter)
-    return max(0, -(-min(found) // loop.step))
+    return max(0 if loop.lanes == 1 else loop.lanes, -(-min(found) // loop.step))
 
 
 def spans(loop: For) -> list[tuple[Expr, int]]:

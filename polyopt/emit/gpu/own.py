@@ -12,6 +12,7 @@ from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.names import c_identifier
 from polyopt.ir.array import Array
 from polyopt.ir.expr import evaluate
+from polyopt.ir.types import DType
 
 _LETTERS = "xyzw"
 WIDE = 16
@@ -30,6 +31,7 @@ class Own:
     inner: set[str] = field(default_factory=set)
     shared: dict[tuple[str, str], str] = field(default_factory=dict)
     shared_bytes: int = 0
+    passed: dict[DType, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.thread = self.fresh("t" if "t" not in self.taken else "thread")

@@ -46,11 +46,13 @@ from polyopt.ir.loops import (
     Node,
     Space,
 )
+from polyopt.ir.matrix import has_matrix
 from polyopt.ir.types import DType
 
 MOST_BYTES = 512
 """Registers of a thread that one array may take."""
 BUDGET = 10_000_000  # isl operations for one array
+_COUNTED = (LoopKind.UNROLL, LoopKind.MATRIX)
 MOST = 0.2  # of the time that is left
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
@@ -98,7 +100,11 @@ def _tiled(body: Body, array: str) -> Body | None:
         match node:
             case For(kind=LoopKind.THREAD) if mentions(node, array):
                 nest = thread_nest(node)
-                result.append(rebuilt(nest, full_tiles(nest.body, array)))
+                if nest.combined == array:  # the first of several threads has its elements
+                    return None
+                whole = has_matrix(nest.body)
+                inside = nest.body if whole else full_tiles(nest.body, array)
+                result.append(rebuilt(nest, inside))
             case For(kind=LoopKind.THREAD) | DeclareArray():
                 result.append(node)
             case _:
@@ -169,7 +175,7 @@ def _parts_in(
         inside = extents
         if isinstance(node, For):
             inside = {name: n for name, n in extents.items() if name != node.iter}
-            if node.kind is LoopKind.UNROLL and node.lower == integer(0):
+            if node.kind in _COUNTED and node.lower == integer(0):
                 count = linear(node.upper)
                 if not count.terms:
                     inside = {**inside, node.iter: count.constant}
@@ -194,9 +200,8 @@ def _part(dim: int, index: Expr, nest: ThreadNest, extents: dict[str, int]) -> _
 
 def _rest(index: Expr, nest: ThreadNest) -> Expr:
     """Return a subscript minus its multiples of the places in the nest."""
-    factors = dict(linear(index).terms)
-    for loop in nest.loops:
-        factor = factors.get(Iter(loop.iter), 0)
+    for loop in reversed(nest.loops):  # inner ones may count from outer ones
+        factor = dict(linear(index).terms).get(Iter(loop.iter), 0)
         index = sub(index, mul(integer(factor), sub(Iter(loop.iter), loop.lower)))
     return normalize(index)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from polyopt.emit.gpu.nests import thread_nest
+from polyopt.emit.gpu.pipelines import landed
 from polyopt.emit.nodes import expressions, nested
 from polyopt.ir.affine import NotAffine, condition_set, pw_aff, set_space
 from polyopt.ir.expr import (
@@ -34,7 +35,17 @@ from polyopt.ir.expr import (
     sub,
     walk,
 )
-from polyopt.ir.loops import Assign, Barrier, Body, For, If, LoopKind, Node
+from polyopt.ir.loops import (
+    Assign,
+    AwaitCopies,
+    Barrier,
+    Body,
+    CommitCopies,
+    For,
+    If,
+    LoopKind,
+    Node,
+)
 from polyopt.ir.types import DType
 
 _IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
@@ -68,7 +79,8 @@ class Touch:
 class Place:
     """Where a walk stands: loops and conditions around; those with `homes` run by all threads.
 
-    `unsure` are the bodies around that run as data tells, with the number of loops around each.
+    `combined`: what neighbouring threads combine into is reached by the first of them.  `unsure`
+    are the bodies around that run as data tells, with the number of loops around each.
     """
 
     spot: Spot
@@ -76,6 +88,7 @@ class Place:
     homes: tuple[Spot, ...] = ()
     conditions: tuple[Expr, ...] = ()
     thread: Expr | None = None
+    combined: tuple[str, Expr] | None = None
     unsure: tuple[tuple[Spot, int], ...] = ()
 
     @property
@@ -115,7 +128,7 @@ class Walk:
                 self.nest(node, place)
             case Assign():
                 self.assign(node, replace(place, thread=integer(0)))
-            case Barrier():
+            case Barrier() | CommitCopies() | AwaitCopies():
                 pass
             case _:
                 self.own(node, place)
@@ -127,6 +140,19 @@ class Walk:
                         unsure = (*unsure, (spot, len(place.homes)))
                     inner = self.into(node, number, place)
                     self.body(part, replace(inner, homes=homes, spot=spot, unsure=unsure))
+                    if isinstance(node, For):
+                        for position, copy in landed(node):
+                            here = replace(inner, homes=homes, unsure=unsure)
+                            self.landing(copy, replace(here, spot=(*spot, position)))
+
+    def landing(self, node: Node, place: Place) -> None:
+        """Walk over copies that land where a block has waited for them, at `place`."""
+        if isinstance(node, For) and node.kind is LoopKind.THREAD:
+            self.nest(node, place)
+            return
+        for number, part in enumerate(nested(node)):
+            for inner in part:
+                self.landing(inner, self.into(node, number, place))
 
     def nest(self, outermost: For, place: Place) -> None:
         """Walk over code that the threads run on their own."""
@@ -136,7 +162,10 @@ class Walk:
             number = Binary(BinaryOp.MOD, number, integer(self.threads), DType.INT64)
         loops = (*place.loops, *nest.loops)
         conditions = (*place.conditions, *(condition for _, condition in nest.conditions))
-        self.inside(nest.body, replace(place, loops=loops, conditions=conditions, thread=number))
+        inner = replace(place, loops=loops, conditions=conditions, thread=number)
+        if nest.combined is not None:
+            inner = replace(inner, combined=(nest.combined, nest.first))
+        self.inside(nest.body, inner)
 
     def inside(self, body: Body, place: Place) -> None:
         for node in body:
@@ -179,6 +208,8 @@ class Walk:
     def access(self, access: Load | VectorLoad, place: Place, *, is_written: bool) -> None:
         if access.array not in self.arrays:
             return
+        if place.combined is not None and access.array == place.combined[0]:
+            place = replace(place, thread=place.combined[1])
         around = place.around
         key = (place.spot, around, access, is_written)
         if key in self.seen:

@@ -7,12 +7,13 @@ import pytest
 
 from polyopt.errors import IllegalSchedule
 from polyopt.ir.expr import BinaryOp
+from polyopt.ir.identity import identity, is_exact
 from polyopt.ir.types import DType, Kind
 from polyopt.schedule import source_schedule
 from polyopt.transforms import Interchange, Parallelize, Rfactor, Tile
-from polyopt.transforms.identity import identity, is_exact
 from tests import scops
 from tests.checks import assert_computes, assert_round_trip, story
+from tests.dtypes import DTYPES
 from tests.reading import read
 from tests.unit.transforms import data_programs
 from tests.unit.transforms.refusing import refused
@@ -46,7 +47,7 @@ def test_only_part_of_the_instances_is_inside():
     assert_computes(scop, Tile("L0", (2, 3)), Rfactor("S0", "i_tile"), Parallelize("i_tile"))
 
 
-@pytest.mark.parametrize("dtype", list(DType))
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     "op", [o for o in BinaryOp if o.value in ("+", "*", "min", "max", "&", "|", "^")]
 )

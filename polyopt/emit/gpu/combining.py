@@ -1,0 +1,182 @@
+"""Reductions that neighbouring threads make together: loops of kind LANE in kernels.
+
+In: lowered loops.  Out: a LANE loop as the innermost THREAD loop of a nest, with its reduction,
+where it is one assignment to one element by the threads of a warp; all others run in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from polyopt.emit.gpu.apart import in_order
+from polyopt.emit.gpu.nests import Unbounded, extent, thread_nest
+from polyopt.emit.nodes import expressions, nested, with_nested
+from polyopt.emit.regions import nodes, written_arrays
+from polyopt.ir.expr import Binary, BinaryOp, Iter, Load, Symbol, integer, loads, walk
+from polyopt.ir.identity import identity
+from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
+from polyopt.ir.types import Kind
+
+WARP = 32
+"""Threads that pass values on to one another."""
+PASSED = (4, 8)
+"""Bytes of what a thread may pass on."""
+
+
+def combining(body: Body) -> Body:
+    """Return `body` with LANE loops across threads that combine, or in order."""
+    return tuple(_combining(node) for node in body)
+
+
+def _combining(node: Node) -> Node:
+    node = with_nested(node, tuple(combining(part) for part in nested(node)))
+    if not isinstance(node, For) or node.kind is not LoopKind.LANE:
+        return node
+    update = update_of(node.body)
+    if update is None or not _has_lanes(node) or _depends(update, node.iter):
+        return replace(node, kind=LoopKind.SEQUENTIAL)
+    target, op = update
+    local = Symbol(target.array, target.dtype)
+    return replace(node, kind=LoopKind.THREAD, reductions=((op, local),))
+
+
+def _has_lanes(loop: For) -> bool:
+    try:
+        size = extent(loop)
+    except Unbounded:
+        return False
+    return loop.step == 1 and 1 < size <= WARP and size & (size - 1) == 0
+
+
+def _depends(update: tuple[Load, BinaryOp], name: str) -> bool:
+    target, _ = update
+    return any(
+        isinstance(part, Iter) and part.name == name for e in target.index for part in walk(e)
+    )
+
+
+def update_of(body: Body) -> tuple[Load, BinaryOp] | None:
+    """Return target and operator where `body` is `target = target op value`, or None.
+
+    Conditions around it are no data's.
+    """
+    match body:
+        case (If(condition=condition, then=then, otherwise=()),) if not loads(condition):
+            return update_of(then)
+        case (Assign(target=Load() as target, value=Binary(op=op, left=left, right=right)),):
+            kept = left == target and target.dtype is left.dtype is right.dtype
+            is_own = any(load.array == target.array for load in loads(right))
+            fits = target.dtype.size in PASSED and target.dtype.kind is not Kind.COMPLEX
+            if kept and fits and not is_own and identity(op, target.dtype) is not None:
+                return target, op
+            return None
+        case _:
+            return None
+
+
+def fitting(body: Body, threads: int) -> Body:
+    """Return a block's code with reductions in order that have more places than threads."""
+    result: list[Node] = []
+    for node in body:
+        if isinstance(node, For) and node.kind is LoopKind.THREAD:
+            nest = thread_nest(node)
+            too_large = bool(nest.loops[-1].reductions) and nest.size > threads
+            result.append(_with_order(node) if too_large else node)
+        else:
+            inner = tuple(fitting(part, threads) for part in nested(node))
+            result.append(with_nested(node, inner))
+    return tuple(result)
+
+
+def _with_order(node: Node) -> Node:
+    """Return a nest with its combining loop in order."""
+    if isinstance(node, For) and node.reductions:
+        return in_order((node,), LoopKind.THREAD)[0]
+    return with_nested(node, tuple(tuple(map(_with_order, part)) for part in nested(node)))
+
+
+def combines(body: Body) -> bool:
+    """Tell whether threads combine something in a block's code."""
+    for node in body:
+        if isinstance(node, For) and node.kind is LoopKind.THREAD and node.reductions:
+            return True
+        if any(map(combines, nested(node))):
+            return True
+    return False
+
+
+# -- the threads of what is combined
+
+
+def spread(body: Body, threads: int, taken: set[str]) -> Body:
+    """Return a block's code where the thread that combines also runs what comes before and after.
+
+    A nest over the results of a reduction gets the places of the reduction's threads, of which the
+    first one runs it: no other thread needs to wait for it.
+    """
+    return _Spread(threads, taken, _widths(body)).body(body)
+
+
+def _widths(body: Body) -> dict[str, int]:
+    """Return how many threads combine each element of an array."""
+    found: dict[str, int] = {}
+    for node in body:
+        if isinstance(node, For) and node.kind is LoopKind.THREAD:
+            nest = thread_nest(node)
+            last = nest.loops[-1]
+            if last.reductions:
+                found[last.reductions[0][1].name] = nest.extents[-1]
+        else:
+            for part in nested(node):
+                found |= _widths(part)
+    return found
+
+
+class _Spread:
+    def __init__(self, threads: int, taken: set[str], widths: dict[str, int]) -> None:
+        self.threads = threads
+        self.taken = taken
+        self.widths = widths
+
+    def body(self, body: Body) -> Body:
+        return tuple(self.node(node) for node in body)
+
+    def node(self, node: Node) -> Node:
+        if not isinstance(node, For) or node.kind is not LoopKind.THREAD:
+            return with_nested(node, tuple(self.body(part) for part in nested(node)))
+        nest = thread_nest(node)
+        if nest.loops[-1].reductions:
+            return node
+        touched = _touched(nest.body)
+        widths = {self.widths[name] for name in touched if name in self.widths}
+        if len(widths) != 1 or nest.size * max(widths) > self.threads:
+            return node
+        (width,) = widths
+        for name in written_arrays(nest.body):
+            self.widths.setdefault(name, width)
+        first = self._fresh()
+        return _inside(node, len(nest.loops), first, width)
+
+    def _fresh(self) -> str:
+        name, number = "first", 2
+        while name in self.taken:
+            name, number = f"first{number}", number + 1
+        self.taken.add(name)
+        return name
+
+
+def _inside(node: Node, depth: int, name: str, width: int) -> Node:
+    """Return a nest of `depth` loops with `width` places for each iteration; the first one runs."""
+    if isinstance(node, For) and node.kind is LoopKind.THREAD:
+        if depth == 1:
+            inner = For(name, integer(0), integer(1), 1, LoopKind.THREAD, node.body, lanes=width)
+            return replace(node, body=(inner,))
+        depth -= 1
+    return with_nested(
+        node, tuple(tuple(_inside(n, depth, name, width) for n in p) for p in nested(node))
+    )
+
+
+def _touched(body: Body) -> set[str]:
+    read = {load.array for n in nodes(body) for e in expressions(n) for load in loads(e)}
+    return read | written_arrays(body)

@@ -1,0 +1,46 @@
+"""Combine: let neighbouring threads of a device add up what each of them has.
+
+In: a loop.  Out: the same tree with the loop marked; the judge decides whether the mark is sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Scop
+from polyopt.schedule.repair import Refused, Repair
+from polyopt.schedule.tree import Tree
+from polyopt.transforms.mending_parallel import marked_instead
+from polyopt.transforms.reference import change_loop, loop
+
+
+@dataclass(frozen=True, slots=True)
+class Combine:
+    """Run a loop's iterations by neighbouring threads of a warp, which combine pairwise.
+
+    The loop must carry no dependence but those of a reduction whose order is open.  With 2, 4, 8,
+    16 or 32 iterations of one assignment the threads of a warp pass their values on; any other loop
+    runs in order.
+
+    >>> from polyopt.schedule.demo import demo
+    >>> print(demo().apply(Combine("j")))
+    for i = i:  [L0[0]]  # carries no dependence, permutable band
+      for j = j:  [L0[1]]  # lane
+        S0: A1[i, j] = A0[i, j]
+    """
+
+    loop: str
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the tree with the loop marked; raises `ScheduleError` PO0301 to PO0303."""
+        return change_loop(tree, self.loop, str(self), lambda m: replace(m, kind=LoopKind.LANE))
+
+    def repairs(self, refused: Refused) -> Iterator[Repair]:
+        """Yield what might be legal instead, cheapest first."""
+        found = loop(refused.tree, self.loop, str(self))
+        yield from marked_instead(refused, found, Combine)
+
+    def __str__(self) -> str:
+        return f"combine({self.loop})"
