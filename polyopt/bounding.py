@@ -30,7 +30,7 @@ from polyopt.numerics.results import result_arrays
 from polyopt.pipeline import bounded_lower, sequential
 from polyopt.runtime import build as builder
 from polyopt.runtime.check import check_call
-from polyopt.runtime.library import load_extension, load_foreign
+from polyopt.runtime.library import has_no_buffers, load_extension, load_foreign
 from polyopt.runtime.store import open_store
 from polyopt.runtime.toolchain import find_compiler
 from polyopt.schedule import source_schedule
@@ -99,7 +99,7 @@ def _compiled(function: LoopFunction, compiler: str | None) -> Iterator[Callable
     source = emit_c(function)
     store = open_store()
     found = find_compiler(store, compiler)
-    foreign = builder.python_headers() is None
+    foreign = builder.python_headers() is None or has_no_buffers(source)
     wrapper = None if foreign else wrapper_source(source)
     texts = builder.Texts(source.entry, source.text, wrapper, source.openmp, source.contract)
     key = builder.library_key(texts, found)

@@ -22,7 +22,7 @@ from polyopt.ir.source import Source
 from polyopt.machine import Machine
 from polyopt.runtime import build as builder
 from polyopt.runtime.fingerprint import fingerprint, versions
-from polyopt.runtime.library import Loaded, load_extension, load_foreign
+from polyopt.runtime.library import Loaded, has_no_buffers, load_extension, load_foreign
 from polyopt.runtime.notices import BudgetWarning, notice
 from polyopt.runtime.records import RecordError, from_json, to_json
 from polyopt.runtime.store import Entry, Store, open_store
@@ -81,12 +81,14 @@ def build_kernel(
     if known is not None and isinstance(known.source, Source):
         path = builder.find_library(store, known.library)
         if path is not None:
-            loaded = _load(path, known.source, weak, foreign, threads)
+            apart = foreign or has_no_buffers(known.source)
+            loaded = _load(path, known.source, weak, apart, threads)
             timings = {"cache": time.perf_counter() - start}
             return Built(known.source, loaded, known.schedule, None, timings, known.artefact)
     stages = _staged(function, types, options, machine, store, key)
     source = stages.source
     assert isinstance(source, Source)
+    foreign = foreign or has_no_buffers(source)
     texts = _texts(source, foreign)
     left = seconds_to_compile(options) - (time.perf_counter() - start)
     begun = time.perf_counter()

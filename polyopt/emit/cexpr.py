@@ -13,6 +13,7 @@ from typing_extensions import assert_never
 
 from polyopt.emit.dialect import C11, Dialect
 from polyopt.emit.exponentials import COVERED
+from polyopt.emit.halves import is_half_operation, is_rounded, widened
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.views import View
@@ -100,6 +101,15 @@ class ExprPrinter:
         text, level = self._print(expr)
         return f"({text})" if level < outer else text
 
+    def stored(self, dtype: DType, value: Expr) -> str:
+        """Return the text of `value` as an element of an array of `dtype` has it."""
+        if not dtype.is_half:
+            return self.text(value)
+        if isinstance(value, Load):
+            return self.element(value.array, value.index)
+        name = self.helper(Helper(HelperKind.NARROW, dtype))
+        return f"{name}({self._unrounded(value) if is_rounded(value) else self.text(value)})"
+
     def helper(self, helper: Helper) -> str:
         """Return the name of `helper` and note that it is used."""
         if helper.kind in (HelperKind.MUL, HelperKind.DIV):
@@ -140,6 +150,8 @@ class ExprPrinter:
         return tuple(self.text(i, PRODUCT) for i in index)
 
     def _print(self, expr: Expr) -> tuple[str, int]:  # noqa: C901 - one case per node
+        if is_half_operation(expr):
+            return self._half(expr)
         match expr:
             case Const():
                 text = self.dialect.literal(expr)
@@ -170,6 +182,35 @@ class ExprPrinter:
                 return self._cast(expr)
             case _:
                 assert_never(expr)
+
+    def _half(self, expr: Expr) -> tuple[str, int]:
+        """Print a value of 16 bits: a `float` that they hold."""
+        if isinstance(expr, Load):
+            name = self.helper(Helper(HelperKind.WIDEN, expr.dtype))
+            return f"{name}({self.element(expr.array, expr.index)})", ATOM
+        if is_rounded(expr):
+            name = self.helper(Helper(HelperKind.ROUND, expr.dtype))
+            return f"{name}({self._unrounded(expr)})", ATOM
+        if isinstance(expr, Binary):  # a minimum or maximum
+            name = self.helper(Helper(_HELPER_OF[expr.op], expr.dtype))
+            return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
+        assert isinstance(expr, Const | Unary | Call | Cast)
+        if isinstance(expr, Cast) and expr.dtype in (DType.FLOAT32, expr.operand.dtype):
+            return self._print(expr.operand)
+        if isinstance(expr, Cast):
+            return self._cast(expr)
+        return self._print(widened(expr))
+
+    def _unrounded(self, expr: Expr) -> str:
+        assert isinstance(expr, Binary | Call | Cast)
+        if isinstance(expr, Call) and expr.func is MathFunc.NEXTAFTER:
+            raise _no_neighbour(expr)
+        wide = widened(expr)
+        is_wider = isinstance(wide, Cast) and wide.operand.dtype is DType.FLOAT64
+        if is_wider and expr.dtype is DType.FLOAT16:  # rounded twice, it is another number
+            assert isinstance(wide, Cast)
+            return f"{self.helper(Helper(HelperKind.ODD))}({self.text(wide.operand)})"
+        return self.text(wide)
 
     def _unary(self, expr: Unary) -> tuple[str, int]:
         dtype = expr.operand.dtype
@@ -395,6 +436,14 @@ def _no_order(expr: Expr) -> EmitError:
         "PO0401",
         f"complex numbers have no order in C: {show(expr)}",
         hint="compare the real parts or the magnitudes: `np.real(a) < np.real(b)`",
+    )
+
+
+def _no_neighbour(expr: Call) -> EmitError:
+    return EmitError(
+        "PO0402",
+        f"`{expr.func.value}` has no C function for {expr.dtype}: {show(expr)}",
+        hint="convert the operands with .astype(np.float32) first",
     )
 
 

@@ -44,7 +44,7 @@ class C11Dialect:
 
     def type_name(self, dtype: DType) -> str:
         """Return the type of a value."""
-        return dtype.ctype
+        return dtype.value_ctype
 
     def literal(self, const: Const, *, wide: bool = False) -> str:
         """Return a constant's text."""

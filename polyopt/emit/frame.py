@@ -65,7 +65,7 @@ class Frame:
             case CParamKind.LIBRARY:
                 return library_type(param.text)
             case CParamKind.SIZE | CParamKind.STRIDE | CParamKind.SCALAR:
-                return f"{param.dtype.ctype} {param.text}"
+                return f"{param.dtype.value_ctype} {param.text}"
             case _:
                 assert_never(param.kind)
 
@@ -81,7 +81,8 @@ class Frame:
                 case CParamKind.LIBRARY:
                     found.append(library_type(param.text.removeprefix("po_")))
                 case CParamKind.SIZE | CParamKind.STRIDE | CParamKind.SCALAR:
-                    found.append(f"{ctype} {param.text}")
+                    value = param.dtype.value_ctype.replace(" complex", " _Complex")
+                    found.append(f"{value} {param.text}")
                 case _:
                     assert_never(param.kind)
         return found

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, unique
 
-from polyopt.emit import exponentials
+from polyopt.emit import exponentials, halves
 from polyopt.ir.types import DType, Kind
 
 SUFFIX = {
@@ -22,6 +22,8 @@ SUFFIX = {
     DType.UINT16: "u16",
     DType.UINT32: "u32",
     DType.UINT64: "u64",
+    DType.FLOAT16: "f16",
+    DType.BFLOAT16: "bf16",
     DType.FLOAT32: "f32",
     DType.FLOAT64: "f64",
     DType.COMPLEX64: "c64",
@@ -34,6 +36,10 @@ SUFFIX = {
 class HelperKind(Enum):
     """What a helper computes."""
 
+    WIDEN = "widen"
+    NARROW = "narrow"
+    ROUND = "round"
+    ODD = "odd"
     MIN = "min"
     MAX = "max"
     FLOORDIV = "floordiv"
@@ -116,12 +122,14 @@ def _function(result: str, helper: Helper, args: str, body: list[str]) -> list[s
 
 
 def _binary(helper: Helper, body: list[str]) -> list[str]:
-    t = helper.dtype.ctype
+    t = helper.dtype.value_ctype
     return _function(t, helper, f"{t} a, {t} b", body)
 
 
 def _min(helper: Helper) -> list[str]:
     sign = "<" if helper.kind is HelperKind.MIN else ">"
+    if helper.dtype is DType.FLOAT16:
+        sign += "="  # of two zeros NumPy takes the first one here
     if helper.dtype.is_float:
         return _binary(helper, [f"return a {sign} b || a != a ? a : b;"])
     return _binary(helper, [f"return a {sign} b ? a : b;"])
@@ -130,6 +138,22 @@ def _min(helper: Helper) -> list[str]:
 def _exp(helper: Helper) -> list[str]:
     t = helper.dtype.ctype
     return _function(t, helper, f"{t} x", exponentials.exp_body(helper.dtype))
+
+
+def _widen(helper: Helper) -> list[str]:
+    return _function("float", helper, "uint16_t x", halves.widen_body(helper.dtype))
+
+
+def _narrow(helper: Helper) -> list[str]:
+    return _function("uint16_t", helper, "float x", halves.narrow_body(helper.dtype))
+
+
+def _round(helper: Helper) -> list[str]:
+    return _function("float", helper, "float x", halves.round_body(helper.dtype))
+
+
+def _odd(helper: Helper) -> list[str]:
+    return _function("float", helper, "double x", halves.odd_body())
 
 
 def _cube(helper: Helper) -> list[str]:
@@ -524,6 +548,10 @@ def _float_suffix(dtype: DType) -> str:
 
 
 _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
+    HelperKind.WIDEN: _widen,
+    HelperKind.NARROW: _narrow,
+    HelperKind.ROUND: _round,
+    HelperKind.ODD: _odd,
     HelperKind.MIN: _min,
     HelperKind.MAX: _min,
     HelperKind.FLOORDIV: _floordiv,

@@ -75,9 +75,9 @@ def float_literal(value: float, dtype: DType) -> str:
     """Return a float constant: the shortest decimal text that reads back as the same number."""
     if math.isnan(value):
         return "NAN"
-    if dtype is DType.FLOAT32:
+    if dtype is DType.FLOAT32 or dtype.is_half:
         with np.errstate(over="ignore"):
-            value32 = np.float32(value)
+            value32 = np.float32(dtype.numpy.type(value))
         if np.isinf(value32):
             return "INFINITY" if value32 > 0 else "-INFINITY"
         return f"{_decimal(str(value32))}f"

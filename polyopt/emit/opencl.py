@@ -23,6 +23,8 @@ _TYPES = {
     DType.UINT16: "ushort",
     DType.UINT32: "uint",
     DType.UINT64: "ulong",
+    DType.FLOAT16: "ushort",
+    DType.BFLOAT16: "ushort",
     DType.FLOAT32: "float",
     DType.FLOAT64: "double",
     DType.COMPLEX64: "float2",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from typing_extensions import assert_never
 
+from polyopt.emit.helpers import Helper, HelperKind, definition
 from polyopt.emit.wrapper_library import library_text
 from polyopt.emit.wrapper_support import HEAD, OPENMP, REGISTER, SERIAL, STATE, SUPPORT, TAIL
 from polyopt.errors import EmitError
@@ -46,6 +47,9 @@ SYMBOL_PREFIX = "po_"
 """What the build puts before the entry's name, which may be one of Python's or of the wrapper's."""
 
 _LAYOUT = {Layout.C: "LAYOUT_C", Layout.ROWS: "LAYOUT_ROWS", Layout.STRIDED: "LAYOUT_STRIDED"}
+HALF = Helper(HelperKind.WIDEN, DType.FLOAT16)
+"""Numbers of 16 bits are passed as `float`."""
+
 _PLAIN = {
     DType.BOOL: "_Bool",
     DType.COMPLEX64: "float _Complex",
@@ -66,6 +70,7 @@ def wrapper_source(source: Source) -> str:
         f"enum {{ DTYPES = {len(signature.outputs)}, CONSTANTS = {constants} }};",
         f"enum {{ NUMBERS = {numbers} }};",
         STATE,
+        *(definition(HALF) if any(p.dtype is DType.FLOAT16 for p in source.params) else ()),
         *([library_text(signature)] if signature.library else []),
         _prototype(source),
         "",
@@ -110,6 +115,11 @@ def plain_ctype(dtype: DType) -> str:
     return _PLAIN.get(dtype, dtype.ctype)
 
 
+def plain_value(dtype: DType) -> str:
+    """Return the C type of a number that is passed by value."""
+    return _PLAIN.get(dtype, dtype.value_ctype)
+
+
 def alignment(dtype: DType) -> int:
     """Return the alignment of the C type: a complex number is aligned as its parts are."""
     return dtype.size // 2 if dtype.is_complex else dtype.size
@@ -128,7 +138,7 @@ def _declare(param: CParam) -> str:
         case CParamKind.SIZE | CParamKind.STRIDE:
             return "int64_t"
         case CParamKind.SCALAR:
-            return plain_ctype(param.dtype)
+            return plain_value(param.dtype)
         case CParamKind.LIBRARY:
             return "int (*)(int, void *const *, const int64_t *)"
         case _:
@@ -374,7 +384,8 @@ def _pass(param: CParam, plan: _Plan, signature: Signature) -> str:
             size = _element_size(signature, param.name)
             return f"v[{plan.buffers[param.name]}].strides[{param.dim}] / {size}"
         case CParamKind.SCALAR:
-            return plan.symbols[param.name]
+            symbol = plan.symbols[param.name]
+            return f"{HALF.name}({symbol})" if param.dtype is DType.FLOAT16 else symbol
         case CParamKind.LIBRARY:
             return "library"
         case _:

@@ -50,7 +50,7 @@ static inline char family(const char *format)
     case '?': return 'b';
     case 'b': case 'h': case 'i': case 'l': case 'q': case 'n': return 'i';
     case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N': return 'u';
-    case 'f': case 'd': return 'f';
+    case 'e': case 'f': case 'd': return 'f';
     default: return 0;
     }
 }

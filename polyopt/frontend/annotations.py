@@ -47,6 +47,8 @@ SHORT_NAMES = {
     DType.UINT16: "u16",
     DType.UINT32: "u32",
     DType.UINT64: "u64",
+    DType.FLOAT16: "f16",
+    DType.BFLOAT16: "bf16",
     DType.FLOAT32: "f32",
     DType.FLOAT64: "f64",
     DType.COMPLEX64: "c64",
@@ -62,6 +64,8 @@ u8 = Annotation(DType.UINT8)
 u16 = Annotation(DType.UINT16)
 u32 = Annotation(DType.UINT32)
 u64 = Annotation(DType.UINT64)
+f16 = Annotation(DType.FLOAT16)
+bf16 = Annotation(DType.BFLOAT16)
 f32 = Annotation(DType.FLOAT32)
 f64 = Annotation(DType.FLOAT64)
 c64 = Annotation(DType.COMPLEX64)

@@ -81,7 +81,7 @@ _HINTS: dict[str, str] = {
     "PO0140": "check the shapes of the operands",
     "PO0141": "check the ranks of the operands",
     "PO0142": "use one element, or np.any, np.all or np.sum of the array",
-    "PO0143": "use bool, 8 to 64 bit integers, float32, float64, complex64 or complex128",
+    "PO0143": "use bool, 8 to 64 bit integers, float16 to float64, complex64 or complex128",
     "PO0144": "convert with `.astype` or take `.real`",
     "PO0145": "use a wider element type",
     "PO0146": "convert the operands first",

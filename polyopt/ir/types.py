@@ -5,9 +5,13 @@ In: nothing.  Out: `DType`, a closed enum.
 
 from __future__ import annotations
 
+import importlib
 from enum import Enum, unique
+from functools import cache
 
 import numpy as np
+
+from polyopt.errors import UsageError
 
 
 @unique
@@ -34,6 +38,8 @@ class DType(Enum):
     UINT16 = "uint16"
     UINT32 = "uint32"
     UINT64 = "uint64"
+    FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
     FLOAT32 = "float32"
     FLOAT64 = "float64"
     COMPLEX64 = "complex64"
@@ -41,23 +47,28 @@ class DType(Enum):
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """NumPy's dtype object."""
-        return np.dtype(self.value)
+        """NumPy's dtype object; that of BFLOAT16 is of the package `ml_dtypes`."""
+        return _bfloat16() if self is DType.BFLOAT16 else np.dtype(self.value)
 
     @property
     def size(self) -> int:
         """Bytes of one element."""
-        return int(self.numpy.itemsize)
+        return 2 if self is DType.BFLOAT16 else int(self.numpy.itemsize)
 
     @property
     def kind(self) -> Kind:
         """The family of numbers."""
-        return Kind(self.numpy.kind)
+        return Kind.FLOAT if self is DType.BFLOAT16 else Kind(self.numpy.kind)
 
     @property
     def ctype(self) -> str:
-        """Name of the type in C11 (`stdint.h`, `stdbool.h`, `complex.h`)."""
+        """Name of an element's type in C11 (`stdint.h`, `stdbool.h`, `complex.h`)."""
         return _CTYPES[self]
+
+    @property
+    def value_ctype(self) -> str:
+        """Name of a variable's type in C11: halves are stored as bits and computed as `float`."""
+        return "float" if self.is_half else self.ctype
 
     @property
     def is_integer(self) -> bool:
@@ -66,8 +77,17 @@ class DType(Enum):
 
     @property
     def is_float(self) -> bool:
-        """float32 or float64."""
+        """float16, bfloat16, float32 or float64."""
         return self.kind is Kind.FLOAT
+
+    @property
+    def is_half(self) -> bool:
+        """float16 or bfloat16: each operation is one of float32, rounded to 16 bits.
+
+        That is the rounding of the exact result for `+ - * /` and the square root, since float32
+        has more than twice their digits (Figueroa, "When is double rounding innocuous?", 1995).
+        """
+        return self in (DType.FLOAT16, DType.BFLOAT16)
 
     @property
     def is_complex(self) -> bool:
@@ -88,6 +108,8 @@ _CTYPES = {
     DType.UINT16: "uint16_t",
     DType.UINT32: "uint32_t",
     DType.UINT64: "uint64_t",
+    DType.FLOAT16: "uint16_t",
+    DType.BFLOAT16: "uint16_t",
     DType.FLOAT32: "float",
     DType.FLOAT64: "double",
     DType.COMPLEX64: "float complex",
@@ -95,9 +117,21 @@ _CTYPES = {
 }
 
 
+@cache
+def _bfloat16() -> np.dtype[np.generic]:
+    try:
+        return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+    except ImportError as error:
+        raise UsageError(
+            "PO0226",
+            "bfloat16 is a type of the package ml_dtypes, which is not installed",
+            hint='install it: pip install "polyopt[halffloat]"',
+        ) from error
+
+
 def dtype_of(value: object) -> DType:
     """Return the `DType` of a NumPy dtype, scalar type or dtype name.
 
-    Raises `KeyError`-free `ValueError` for types polyopt does not know (object, structured, half).
+    Raises `KeyError`-free `ValueError` for types polyopt does not know (object, structured).
     """
     return DType(np.dtype(value).name)  # type: ignore[call-overload]

@@ -203,13 +203,24 @@ def _number(argument: ScalarArg, value: object) -> object:
     return dtype.numpy.type(value)
 
 
+_DIGITS = {
+    DType.FLOAT16: 11,
+    DType.BFLOAT16: 8,
+    DType.FLOAT32: 24,
+    DType.FLOAT64: 53,
+    DType.COMPLEX64: 24,
+    DType.COMPLEX128: 53,
+}
+"""How many binary digits of an integer a type has."""
+
+
 def _takes(dtype: DType, value: object) -> bool:
     """Tell whether `dtype` holds `value` without loss; Python's floats fit every float type."""
     if isinstance(value, bool | np.bool_) or dtype is DType.BOOL:
         return dtype is DType.BOOL and isinstance(value, bool | np.bool_)
     if isinstance(value, int | np.integer):
         if not dtype.is_integer:
-            return abs(int(value)) <= 1 << (24 if dtype.size // (1 + dtype.is_complex) == 4 else 53)
+            return abs(int(value)) <= 1 << _DIGITS[dtype]
         low, high = integer_range(dtype)
         return low <= int(value) <= high
     if type(value) is float:

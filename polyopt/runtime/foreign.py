@@ -43,6 +43,8 @@ _CTYPES: dict[DType, type[Any]] = {
     DType.UINT16: ctypes.c_uint16,
     DType.UINT32: ctypes.c_uint32,
     DType.UINT64: ctypes.c_uint64,
+    DType.FLOAT16: ctypes.c_float,
+    DType.BFLOAT16: ctypes.c_float,
     DType.FLOAT32: ctypes.c_float,
     DType.FLOAT64: ctypes.c_double,
     DType.COMPLEX64: _Complex64,

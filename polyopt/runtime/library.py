@@ -18,6 +18,7 @@ import numpy as np
 
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import ConstArg, Signature, Source
+from polyopt.ir.types import DType
 from polyopt.runtime.foreign import ForeignKernel
 from polyopt.runtime.support import Support
 from polyopt.runtime.threads import threads_at_load
@@ -69,6 +70,12 @@ def load_extension(
     return Loaded(
         module.call, module.dispatch, module.call_apart, module.is_forked, module.set_threads
     )
+
+
+def has_no_buffers(source: Source) -> bool:
+    """Tell whether arrays are of a type that NumPy gives no buffers of, as wrappers take them."""
+    kinds = [param.dtype for param in source.params]
+    return DType.BFLOAT16 in (*kinds, *(output.dtype for output in source.signature.outputs))
 
 
 def load_foreign(path: Path, source: Source, threads: int) -> Loaded:

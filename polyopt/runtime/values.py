@@ -44,7 +44,8 @@ def array_at(
         "typestr": dtype.str,
         "version": 3,
     }
-    return np.asarray(_Memory(facts, owner))
+    array = np.asarray(_Memory(facts, owner))
+    return array if array.dtype == dtype else array.view(dtype)  # bfloat16 has no such name
 
 
 def array_of(value: object) -> AnyArray | None:

@@ -76,7 +76,7 @@ def element_type(result: object) -> tuple[np.dtype[np.generic], bool]:
 def known(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     """Return a supported dtype; refuse others."""
     if dtype.name not in DType._value2member_map_ or not dtype.isnative:
-        hint = "use bool, 8 to 64 bit integers, float32, float64, complex64 or complex128"
+        hint = "use bool, 8 to 64 bit integers, float16 to float64, complex64 or complex128"
         refuse("PO0143", f"lazy arrays of {dtype} are not supported", hint=hint)
     return dtype
 

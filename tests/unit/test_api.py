@@ -320,7 +320,7 @@ def test_shapes_that_do_not_fit(frontend):
         (object(), "PO0206"),
         (np.zeros(5, object), "PO0202"),
         (np.zeros(5, ">f8"), "PO0202"),
-        (np.zeros(5, np.float16), "PO0202"),
+        (np.zeros(5, "m8[s]"), "PO0202"),
         (np.zeros(5, [("a", "f8"), ("b", "f8")]), "PO0202"),
         (np.zeros(5, "M8[s]"), "PO0202"),
         (np.zeros(5, "U3"), "PO0202"),

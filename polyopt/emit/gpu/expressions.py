@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from polyopt.emit.cexpr import AND, ATOM, BIT_AND, BIT_OR, SHIFT, UNARY, ExprPrinter
 from polyopt.emit.gpu.complex import complex_text
 from polyopt.emit.gpu.reach import may_overflow
+from polyopt.emit.halves import is_half_operation
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.ir.array import Array
 from polyopt.ir.expr import (
@@ -202,6 +203,8 @@ class KernelPrinter(ExprPrinter):
                 return False
 
     def _print(self, expr: Expr) -> tuple[str, int]:
+        if is_half_operation(expr):
+            return self._half(expr)
         of_complex = complex_text(self, expr)
         if of_complex is not None:
             return of_complex

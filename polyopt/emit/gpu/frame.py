@@ -45,7 +45,7 @@ def _declaration(param: KernelParam, dialect: DeviceDialect) -> str:
         case KernelParamKind.FAULTS:
             return dialect.flags_parameter(param.text)
         case KernelParamKind.STRIDE | KernelParamKind.VALUE:
-            return f"{dialect.storage(param.dtype)} {param.text}"
+            return f"{dialect.passed(param.dtype)} {param.text}"
 
 
 def make_frame(

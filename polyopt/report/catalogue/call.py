@@ -84,7 +84,7 @@ CALL: dict[str, Entry] = {
     ),
     "PO0216": Entry(
         "an array on a device is of a kind that kernels do not take, or cannot be fetched here",
-        "kernel(x) for a CuPy array of float16",
+        "kernel(x) for a CuPy array with a mask",
         "convert or copy it with the library that made it",
     ),
     "PO0221": Entry(
@@ -111,6 +111,11 @@ CALL: dict[str, Entry] = {
         "an argument's value decides the code and was not given",
         "kernel.compile(po.f64[:, :], int), where the integer is an axis",
         "pass an example value or `po.ConstType(value)`",
+    ),
+    "PO0226": Entry(
+        "a value of type bfloat16 without the package that NumPy's type is from",
+        'kernel.compile(po.bf16["N"]), where ml_dtypes is not installed',
+        'pip install "polyopt[halffloat]"',
     ),
     "PO0231": Entry(
         "a subscript found while the kernel ran is outside its array (an IndexError)",

@@ -157,8 +157,8 @@ FRONTEND: dict[str, Entry] = {
     ),
     "PO0143": Entry(
         "an element type outside the supported set",
-        "a.astype(np.float16)",
-        "use bool, int8 to int64, uint8 to uint64, float32, float64, complex64 or complex128",
+        "a.astype(np.longdouble)",
+        "use bool, int8 to int64, uint8 to uint64, float16 to float64, complex64 or complex128",
     ),
     "PO0144": Entry(
         "the result cannot be cast to the element type of the target",

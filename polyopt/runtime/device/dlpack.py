@@ -16,6 +16,7 @@ from polyopt.ir.types import DType, Kind
 
 CPU, CUDA, CUDA_MANAGED = 1, 2, 13
 _NAME = b"dltensor"
+_BFLOAT = 4
 _CODES = {Kind.SIGNED: 0, Kind.UNSIGNED: 1, Kind.FLOAT: 2, Kind.COMPLEX: 5, Kind.BOOL: 6}
 
 
@@ -75,13 +76,9 @@ def take(capsule: object) -> Tensor | None:
     """Return what `capsule` holds; the memory stays as long as the caller keeps the capsule."""
     address = _pointer(capsule, _NAME)
     found: Any = _Managed.from_address(address).tensor
-    code = next((kind for kind, number in _CODES.items() if number == found.code), None)
-    if code is None or found.lanes != 1:
-        return None
     size = found.bits // 8
-    try:
-        dtype = DType(np.dtype("?" if code is Kind.BOOL else f"{code.value}{size}").name)
-    except (TypeError, ValueError):
+    dtype = _dtype(found.code, size)
+    if dtype is None or found.lanes != 1:
         return None
     shape = tuple(found.shape[d] for d in range(found.ndim))
     if found.strides:
@@ -90,6 +87,18 @@ def take(capsule: object) -> Tensor | None:
         strides = _dense(shape, size)
     pointer = (found.data or 0) + found.byte_offset
     return Tensor(pointer, shape, strides, dtype, found.device_type, found.device_id)
+
+
+def _dtype(code: int, size: int) -> DType | None:
+    if (code, size) == (_BFLOAT, 2):
+        return DType.BFLOAT16
+    kind = next((kind for kind, number in _CODES.items() if number == code), None)
+    if kind is None:
+        return None
+    try:
+        return DType(np.dtype("?" if kind is Kind.BOOL else f"{kind.value}{size}").name)
+    except (TypeError, ValueError):
+        return None
 
 
 def _dense(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
@@ -109,9 +118,9 @@ class _Given:
         self.owner = owner
         self.shape = (ctypes.c_int64 * rank)(*tensor.shape)
         self.strides = (ctypes.c_int64 * rank)(*(stride // size for stride in tensor.strides))
-        bits = 8 * size
+        code = _BFLOAT if tensor.dtype is DType.BFLOAT16 else _CODES[tensor.dtype.kind]
         record = _Tensor(
-            tensor.pointer, tensor.kind, tensor.device, rank, _CODES[tensor.dtype.kind], bits, 1,
+            tensor.pointer, tensor.kind, tensor.device, rank, code, 8 * size, 1,
             self.shape, self.strides, 0,
         )  # fmt: skip
         deleter = ctypes.cast(_DELETER, ctypes.c_void_p).value

@@ -230,5 +230,7 @@ def check_fits(buffer: Buffer, array: AnyArray) -> None:
 
 
 def as_argument(value: np.generic) -> np.generic:
-    """Return a number as kernels take it: truth values are bytes."""
-    return np.uint8(value) if isinstance(value, np.bool_) else value
+    """Return a number as kernels take it: truth values are bytes, halves are `float`."""
+    if isinstance(value, np.bool_):
+        return np.uint8(value)
+    return np.float32(value) if value.dtype.name in ("float16", "bfloat16") else value

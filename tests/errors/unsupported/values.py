@@ -122,11 +122,11 @@ def chained_comparison__instead(A):
     return (0 < A) & (A < 1)
 
 
-def half_precision(A):
-    return A.astype(np.float16)
+def wide_complex(A):
+    return A.astype(np.clongdouble)
 
 
-def half_precision__instead(A):
+def wide_complex__instead(A):
     return A.astype(np.float32)
 
 

@@ -31,6 +31,7 @@ from polyopt.ir.loops import Assign
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType, Kind
+from tests.dtypes import DTYPES, comparable
 from tests.unit.emit.kernels import array, at, call, function, loop
 
 F64, F32, I64, BOOL = DType.FLOAT64, DType.FLOAT32, DType.INT64, DType.BOOL
@@ -153,7 +154,8 @@ def special(dtype: DType) -> np.ndarray:
                 3.0,
                 1e30,
             ]
-            return np.concatenate([edge, rng.standard_normal(8) * 10]).astype(dtype.numpy)
+            with np.errstate(over="ignore"):
+                return np.concatenate([edge, rng.standard_normal(8) * 10]).astype(dtype.numpy)
         case Kind.COMPLEX:
             parts = [0.0, -0.0, 1.0, -2.5, 1e200, 3.0]
             values = [complex(p, q) for p in parts for q in parts]
@@ -185,7 +187,7 @@ def run_binary(dtype: DType, exprs: dict[str, tuple[Expr, DType]]) -> tuple[dict
     return call(fn, values, {"N": left.size}), (left, right)
 
 
-NUMBERS = [d for d in DType if d is not BOOL]
+NUMBERS = [d for d in DTYPES if d is not BOOL]
 REALS = [d for d in NUMBERS if not d.is_complex]
 INTEGERS = [d for d in NUMBERS if d.is_integer]
 
@@ -230,6 +232,7 @@ def test_arithmetic_is_numpys(dtype):
 
 def assert_bits(got: np.ndarray, want: np.ndarray, what: str) -> None:
     """Compare values and the signs of zeros; any NaN equals any NaN."""
+    got, want = comparable(got), comparable(want)
     np.testing.assert_array_equal(got, want, err_msg=what)
     if got.dtype.kind in "fc":
         for part in (np.real, np.imag):
@@ -283,15 +286,15 @@ def test_complex_arithmetic_is_numpys(dtype):
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("source", list(DType), ids=str)
+@pytest.mark.parametrize("source", DTYPES, ids=str)
 def test_casts_are_numpys(source):
     a = at("a", "i", dtype=source)
-    targets = [d for d in DType if not (source.is_complex and not d.is_complex)]
+    targets = [d for d in DTYPES if not (source.is_complex and not d.is_complex)]
     exprs = {f"t_{d.value}": (Cast(a, d), d) for d in targets}
     left, right = pairs(source)
     if source.is_float:  # conversions that overflow an integer are undefined
-        left = np.nan_to_num(left, nan=2.0, posinf=100.0, neginf=0.0)
-        left = np.abs(left) % 100
+        known = np.nan_to_num(left.astype(np.float64), nan=2.0, posinf=100.0, neginf=0.0)
+        left = (np.abs(known) % 100).astype(source.numpy)
     arrays = [array("a", "N", dtype=source)]
     arrays += [array(name, "N", dtype=d) for name, (_, d) in exprs.items()]
     body = [Assign(at(n, "i", dtype=d), e) for n, (e, d) in exprs.items()]
@@ -301,7 +304,8 @@ def test_casts_are_numpys(source):
     with np.errstate(all="ignore"):
         for target in targets:
             want = left.astype(target.numpy)
-            np.testing.assert_array_equal(got[f"t_{target.value}"], want, err_msg=str(target))
+            ours = comparable(got[f"t_{target.value}"])
+            np.testing.assert_array_equal(ours, comparable(want), err_msg=str(target))
     del right
 
 

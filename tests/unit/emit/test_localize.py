@@ -18,6 +18,7 @@ from polyopt.schedule import source_schedule
 from polyopt.transforms import Distribute, Fuse, Parallelize, Tile, Vectorize
 from tests import scops
 from tests.checks import sizes_of
+from tests.dtypes import DTYPES
 from tests.oracle import random_arrays
 from tests.oracle.program import as_program
 from tests.reading import read
@@ -171,7 +172,7 @@ def test_a_scalar_first_written_below_a_loop_is_declared_before_it():
     assert show_body(outer.body)[0] == "T = 0.0"
 
 
-@pytest.mark.parametrize("dtype", list(DType))
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_the_zero_of_every_type(dtype):
     home = Array("T", dtype, (ex("N"),), Role.TEMP)
     use = Assign(at("T", "i", dtype=dtype), at("A", "k", dtype=dtype), "S0")

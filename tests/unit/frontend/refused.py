@@ -172,9 +172,9 @@ def truth_of_array(A):
         A[0] = 1
 
 
-def half_precision(A):
-    """PO0143: np.float16"""
-    return A.astype(np.float16)
+def long_precision(A):
+    """PO0143: np.longdouble"""
+    return A.astype(np.longdouble)
 
 
 def complex_into_real(A):

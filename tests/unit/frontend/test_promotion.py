@@ -12,7 +12,7 @@ import pytest
 from polyopt.ir.types import DType
 from tests.unit.frontend.harness import agree
 
-KINDS = [dtype.value for dtype in DType]
+KINDS = [dtype.value for dtype in DType if dtype is not DType.BFLOAT16]
 OPERATIONS = [
     "a + b", "a - b", "a * b", "a / b", "a // b", "a % b", "a ** abs(b)", "a & b", "a | b",
     "a ^ b", "a << b", "a >> b", "a < b", "a <= b", "a == b", "a != b", "np.maximum(a, b)",

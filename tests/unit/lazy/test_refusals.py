@@ -44,7 +44,7 @@ CASES: dict[str, tuple[str, Refused]] = {
     "store": ("PO0140", lambda x, a: x.__setitem__(slice(2), np.ones(3))),
     "number product": ("PO0141", lambda x, a: a @ 2),
     "einsum": ("PO0141", lambda x, a: np.einsum("ij,jk", a)),
-    "float16": ("PO0143", lambda x, a: x.astype(np.float16)),
+    "longdouble": ("PO0143", lambda x, a: x.astype(np.longdouble)),
     "object": ("PO0143", lambda x, a: x + np.array([None])),
     "complex store": ("PO0144", lambda x, a: x.__setitem__(0, 1j)),
     "narrowing": ("PO0144", lambda x, a: x.__iadd__(1j)),

@@ -139,6 +139,10 @@ int entry(const double *A, double *B, double *R, double *s, int64_t N, double k)
     return make(text, params, signature)
 
 
+ONES = {DType.FLOAT16: "0x3c00", DType.BFLOAT16: "0x3f80"}
+"""The bits of 1 where elements are kept as bits."""
+
+
 def one_array(
     dtype: DType, layout: Layout = Layout.C, written: bool = True, rank: int = 1
 ) -> Source:
@@ -150,7 +154,8 @@ def one_array(
     )  # fmt: skip
     declared = "".join(f", int64_t n{d}" for d in range(rank))
     total = " * ".join(f"n{d}" for d in range(rank)) or "1"
-    body = f"for (int64_t i = 0; i < {total}; i++) A[i] = 1;"
+    one = ONES.get(dtype, "1")
+    body = f"for (int64_t i = 0; i < {total}; i++) A[i] = {one};"
     text = f"""
 int entry({dtype.ctype} *A{declared}) {{
     {body if layout is Layout.C and written else ""}
@@ -168,8 +173,10 @@ def one_number(dtype: DType, is_param: bool = False) -> Source:
         (OutputArray("r", dtype, ()),), (Result(ResultKind.SCALAR, "r"),), False, (),
     )  # fmt: skip
     params = (pointer("r", dtype, True), size("x") if is_param else scalar("x", dtype))
-    kind = "int64_t" if is_param else dtype.ctype
-    return make(f"int entry({dtype.ctype} *r, {kind} x) {{ *r = x; return 0; }}", params, signature)
+    kind = "int64_t" if is_param else dtype.value_ctype
+    value = f"x == 1 ? {ONES[dtype]} : 0" if dtype.is_half else "x"
+    text = f"int entry({dtype.ctype} *r, {kind} x) {{ *r = {value}; return 0; }}"
+    return make(text, params, signature)
 
 
 def checked() -> Source:

@@ -4,4 +4,4 @@ TYPES = "f64[:]"
 
 
 def f(a):
-    return a.astype(np.float16)
+    return a.astype(np.longdouble)
