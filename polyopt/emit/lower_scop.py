@@ -104,7 +104,9 @@ class _Lowering:
         lower, upper = simplified(step.lower, names), simplified(step.upper, names)
         body = self.body(step.body, names | {step.iterator: Iter(iterator)})
         label = f"{band.label}[{position}]"
-        return For(iterator, lower, upper, step.step, member.kind, body, label)
+        return For(
+            iterator, lower, upper, step.step, member.kind, body, label, pipeline=member.pipeline
+        )
 
     def call(self, step: AstCall, names: dict[str, Expr]) -> Body:
         statement = self.scop.statement(step.name)

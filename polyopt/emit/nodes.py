@@ -14,11 +14,13 @@ from polyopt.ir.expr import Expr, Load, Symbol, VectorLoad, rewrite
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
+    AwaitCopies,
     Barrier,
     Body,
     Break,
     CallLibrary,
     Comment,
+    CommitCopies,
     Declare,
     DeclareArray,
     Fail,
@@ -49,7 +51,7 @@ def expressions(node: Node) -> tuple[Expr, ...]:
             return node.array.shape
         case DeclareArray() | CallLibrary() | Comment() | Break() | Fail():
             return ()
-        case Kernel() | Barrier():
+        case Kernel() | Barrier() | CommitCopies() | AwaitCopies():
             return ()
         case _:
             assert_never(node)
@@ -66,6 +68,8 @@ def nested(node: Node) -> tuple[Body, ...]:
             return ()
         case Break() | Fail() | AllocateArray() | CallLibrary() | Barrier():
             return ()
+        case CommitCopies() | AwaitCopies():
+            return ()
         case _:
             assert_never(node)
 
@@ -80,6 +84,8 @@ def with_nested(node: Node, bodies: tuple[Body, ...]) -> Node:
         case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
             return node
         case Break() | Fail() | AllocateArray() | CallLibrary() | Barrier():
+            return node
+        case CommitCopies() | AwaitCopies():
             return node
         case _:
             assert_never(node)
@@ -118,6 +124,8 @@ def map_node(node: Node, rule: Rule) -> Node:
             outputs = tuple(_reshaped(array, rule) for array in node.outputs)
             return replace(node, inputs=inputs, outputs=outputs)
         case DeclareArray() | Comment() | Break() | Fail() | Kernel() | Barrier():
+            return node
+        case CommitCopies() | AwaitCopies():
             return node
         case _:
             assert_never(node)

@@ -14,11 +14,13 @@ from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
+    AwaitCopies,
     Barrier,
     Body,
     Break,
     CallLibrary,
     Comment,
+    CommitCopies,
     Declare,
     DeclareArray,
     Fail,
@@ -65,6 +67,8 @@ def nodes(body: Body) -> Iterator[Node]:
                 yield from nodes(node.otherwise)
             case Assign() | Declare() | SetLocal() | DeclareArray() | Comment() | Barrier():
                 pass
+            case CommitCopies() | AwaitCopies():
+                pass
             case Break() | Fail() | AllocateArray() | CallLibrary():
                 pass
             case _:
@@ -86,7 +90,7 @@ def expressions(node: Node) -> tuple[Expr, ...]:
             return node.array.shape
         case CallLibrary():
             return tuple(e for array in (*node.inputs, *node.outputs) for e in array.shape)
-        case Comment() | Break() | Fail() | Kernel() | Barrier():
+        case Comment() | Break() | Fail() | Kernel() | Barrier() | CommitCopies() | AwaitCopies():
             return ()
         case _:
             assert_never(node)
@@ -157,6 +161,8 @@ def declared_names(body: Body) -> frozenset[str]:
             case DeclareArray():
                 found.add(node.array.name)
             case If() | While() | Assign() | SetLocal() | Comment() | Kernel() | Barrier():
+                pass
+            case CommitCopies() | AwaitCopies():
                 pass
             case Break() | Fail() | AllocateArray() | CallLibrary():
                 pass

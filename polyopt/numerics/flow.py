@@ -27,11 +27,13 @@ from polyopt.ir.expr import (
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
+    AwaitCopies,
     Barrier,
     Body,
     Break,
     CallLibrary,
     Comment,
+    CommitCopies,
     Declare,
     DeclareArray,
     Fail,
@@ -213,6 +215,8 @@ class _Collector:
                 case Kernel():
                     self.body(node.body, deciding)
                 case DeclareArray() | AllocateArray() | Break() | Fail() | Comment() | Barrier():
+                    pass
+                case CommitCopies() | AwaitCopies():
                     pass
                 case _:
                     assert_never(node)

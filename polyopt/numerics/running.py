@@ -30,11 +30,13 @@ from polyopt.ir.expr import (
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
+    AwaitCopies,
     Barrier,
     Body,
     Break,
     CallLibrary,
     Comment,
+    CommitCopies,
     Declare,
     DeclareArray,
     Fail,
@@ -223,7 +225,7 @@ class _Extender:
                 return self.library(node)
             case Kernel():
                 return (replace(node, body=self.body(node.body)),)
-            case Break() | Fail() | Comment() | Barrier():
+            case Break() | Fail() | Comment() | Barrier() | CommitCopies() | AwaitCopies():
                 return (node,)
             case Assign():
                 raise AssertionError("vectors are made by passes")

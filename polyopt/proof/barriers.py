@@ -16,6 +16,7 @@ import islpy as isl
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Iter, linear, sub, walk
 from polyopt.ir.loops import (
+    Assign,
     Body,
     DeclareArray,
     For,
@@ -23,13 +24,15 @@ from polyopt.ir.loops import (
     Kernel,
     LoopFunction,
     LoopKind,
+    Node,
     Scope,
     Space,
 )
 from polyopt.ir.scop import Role
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.copies import Unlanded, landings
 from polyopt.proof.kernels import locals_of
-from polyopt.proof.nodes import bodies, written
+from polyopt.proof.nodes import all_nodes, bodies, written
 from polyopt.proof.paths import Path, with_paths
 from polyopt.proof.touching import Meeting, Reader, Touch, Where
 
@@ -55,7 +58,7 @@ def _fault(kernel: Kernel, path: Path, faults: frozenset[str]) -> str | None:
     while len(body) == 1 and isinstance(body[0], For) and body[0].kind is LoopKind.BLOCK:
         grid += 1
         body = body[0].body
-    if _deals_once(body):
+    if _deals_once(body) and not any(_is_async(node) for node in all_nodes(body)):
         return None
     hosts = len(path.loops)
     declared = [n for n, _ in with_paths(kernel.body, path) if isinstance(n, DeclareArray)]
@@ -71,6 +74,10 @@ def _fault(kernel: Kernel, path: Path, faults: frozenset[str]) -> str | None:
     reader.body(kernel.body, Where(path, ()))
     if reader.strays:
         return f"a thread reaches another thread's part of {reader.strays[0]}"
+    try:
+        reader.touches += tuple(landings(reader))
+    except Unlanded as error:
+        return error.reason
     if kernel.threads == 1:
         return None
     between = _Between(reader)
@@ -93,6 +100,10 @@ def _deals_once(body: Body) -> bool:
     if isinstance(node, If) and not node.otherwise:
         return _deals_once(node.then)
     return isinstance(node, For) and node.kind is LoopKind.THREAD
+
+
+def _is_async(node: Node) -> bool:
+    return isinstance(node, Assign) and node.is_async
 
 
 def _depth(body: Body) -> int:

@@ -33,6 +33,7 @@ from polyopt.proof.naming import unhidden
 from polyopt.proof.order import Pairs, conflicts, find_conflict
 from polyopt.proof.paths import Path
 from polyopt.proof.reading import Nest, Run, Unreadable, read
+from polyopt.proof.pipelines import without_pipelines
 from polyopt.proof.regions import Mismatch, Regions, without_stops
 from polyopt.proof.registers import without_registers
 from polyopt.proof.rolling import rolled
@@ -77,7 +78,8 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     bounds = check_bounds(function, given, path.params, path.context)
     yield from bounds
     yield check_widths(function, bound)
-    plain = joined(without_strips(without_stops(function.body, faults)), path)
+    plain = without_pipelines(without_stops(function.body, faults))
+    plain = joined(without_strips(plain), path)
     plain = without_registers(plain, path, frozenset(bound))
     trusted = frozenset(c.subject for c in bounds if c.verdict is Verdict.TRUSTED)
     undone = replace(function, body=plain)

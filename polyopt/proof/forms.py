@@ -32,6 +32,7 @@ from polyopt.ir.loops import (
     CONCURRENT,
     AllocateArray,
     Assign,
+    AwaitCopies,
     Barrier,
     Body,
     CallLibrary,
@@ -104,6 +105,8 @@ def _node(node: Node) -> None:
             _comment(node.text)
         case Barrier():
             _comment(node.note)
+        case AwaitCopies() if node.pending < 0:
+            raise _Malformed("a wait for copies", "it leaves fewer than none")
         case _:
             pass
 

@@ -16,7 +16,7 @@ import islpy as isl
 from typing_extensions import assert_never
 
 from polyopt.errors import ScheduleError
-from polyopt.ir.loops import LoopKind
+from polyopt.ir.loops import LoopKind, Pipeline
 from polyopt.ir.scop import Scop
 from polyopt.schedule.monotone import Part, parts_of
 from polyopt.schedulefile import nearest
@@ -33,6 +33,7 @@ class BandMember:
     name: str
     coincident: bool = False
     kind: LoopKind = LoopKind.SEQUENTIAL
+    pipeline: Pipeline | None = None
 
     @cached_property
     def function(self) -> isl.MultiUnionPwAff:
@@ -310,6 +311,8 @@ def _show(tree: Tree, scop: Scop, domain: isl.UnionSet, indent: int) -> list[str
             lines = []
             for position, member in enumerate(tree.members):
                 facts = [] if member.kind is LoopKind.SEQUENTIAL else [member.kind.value]
+                if member.pipeline is not None:
+                    facts.append(f"pipeline of {member.pipeline.stages} stages")
                 if member.coincident and member.kind is LoopKind.SEQUENTIAL:
                     facts.append("carries no dependence")
                 if position == 0 and tree.permutable and len(tree.members) > 1:

@@ -31,11 +31,13 @@ from polyopt.ir.expr import (
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
+    AwaitCopies,
     Barrier,
     Body,
     Break,
     CallLibrary,
     Comment,
+    CommitCopies,
     Declare,
     DeclareArray,
     Fail,
@@ -79,6 +81,8 @@ def _node(node: Node, ranges: Ranges, names: Names) -> Body:
         case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
             return (node,)
         case Break() | Fail() | AllocateArray() | CallLibrary() | Barrier():
+            return (node,)
+        case CommitCopies() | AwaitCopies():
             return (node,)
         case Kernel():
             return (replace(node, body=_body(node.body, ranges, names)),)

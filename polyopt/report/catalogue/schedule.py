@@ -164,4 +164,9 @@ SCHEDULE: dict[str, Entry] = {
         "threads(i), then grid(j) inside loop i",
         "map the loops of a nest to the grid in one step, those inside to threads in one step",
     ),
+    "PO0341": Entry(
+        "a loop cannot be a pipeline",
+        "pipeline(k_tile, 2) where nothing is packed at k_tile",
+        "pack what the loop reads, deal the copies to threads, use `grid`, then `pipeline`",
+    ),
 }

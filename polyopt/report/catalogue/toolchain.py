@@ -25,6 +25,16 @@ TOOLCHAIN: dict[str, Entry] = {
         "threads(L1) where L1 runs over all rows of a matrix",
         "tile the loop first, and put its point loop on the threads",
     ),
+    "PO0408": Entry(
+        "the loops that a pipeline was asked for do not begin with copies",
+        "pipeline(k_tile, 2) where the array that is packed has no place in shared memory",
+        "pack what the loop reads in tiles that are small, and deal the copies to threads",
+    ),
+    "PO0409": Entry(
+        "the stages of a pipeline take more shared memory than a block has",
+        "pipeline(k_tile, 8) of tiles of 64 rows and 64 columns",
+        "ask for fewer stages, or tile the loop smaller",
+    ),
     "PO0420": Entry("a size is not an integer expression over sizes", "internal", _REPORT),
     "PO0501": Entry(
         "no C compiler is installed, or not the one asked for",

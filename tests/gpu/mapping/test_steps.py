@@ -6,9 +6,10 @@ import pytest
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
+from polyopt.ir.loops import Pipeline as Stages
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands, find_band
-from polyopt.transforms import Grid, Strip, Threads, Tile, parse_steps
+from polyopt.transforms import Grid, Pipeline, Strip, Threads, Tile, parse_steps
 from tests import scops
 from tests.checks import assert_computes, assert_illegal, assert_round_trip
 
@@ -68,3 +69,39 @@ def test_strips_of_blocks_are_blocks_and_strips_of_threads_run_in_turn() -> None
     kinds = [m.kind for m in find_band(strips.tree, "L0").members]
     block, thread, in_order = LoopKind.BLOCK, LoopKind.THREAD, LoopKind.SEQUENTIAL
     assert kinds == [block, in_order, in_order, thread, in_order]
+
+
+PACKED = "tile(L0, 4, 4, 4); pack(A, k_tile); threads(A_in)"
+
+
+def test_a_pipeline_marks_its_loop() -> None:
+    schedule = source_schedule(scops.gemm()).apply(*parse_steps(f"{PACKED}; grid(i_tile)"))
+    marked = schedule.apply(Pipeline("k_tile", 3))
+    (member,) = [m for band in bands(marked.tree) for m in band.members if m.pipeline is not None]
+    assert (member.name, member.pipeline) == ("k_tile", Stages(3, is_async=True))
+    assert_round_trip(Pipeline("k_tile", 2), Pipeline("k_tile", 8, is_plain=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        (f"{PACKED}; pipeline(k_tile, 2)", "PO0341", "not inside a block"),
+        (f"{PACKED}; grid(i_tile); pipeline(k_tile, 1)", "PO0341", "1 stages"),
+        (f"{PACKED}; grid(i_tile); pipeline(k_tile, 9)", "PO0341", "9 stages"),
+        (f"{PACKED}; grid(i_tile); pipeline(j_tile, 2)", "PO0341", "does not begin with copies"),
+        (f"{PACKED}; grid(i_tile); pipeline(A_in[0], 2)", "PO0341", "together"),
+        ("tile(L0, 4, 4, 4); grid(i_tile); pipeline(k_tile, 2)", "PO0341", "with copies"),
+        (
+            "tile(L0, 4, 4, 4); pack(C, k_tile); grid(i_tile); pipeline(k_tile, 2)",
+            "PO0341",
+            "copies",
+        ),
+        (f"{PACKED}; grid(i_tile); pipeline(L0.tile, 2)", "PO0303", "3 loops"),
+        (f"{PACKED}; grid(i_tile); pipeline(k_tile, 2, fast)", "PO0323", "plain"),
+    ],
+)
+def test_refused_pipelines(text: str, code: str, words: str) -> None:
+    with pytest.raises(ScheduleError) as refused:
+        source_schedule(scops.gemm()).apply(*parse_steps(text))
+    assert refused.value.code == code
+    assert words in refused.value.message

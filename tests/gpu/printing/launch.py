@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyopt.ir.expr import evaluate
-from polyopt.ir.loops import Body, For, Kernel, LoopFunction
+from polyopt.ir.loops import Body, For, If, Kernel, LoopFunction
 from polyopt.ir.source import DeviceSource, KernelParam, KernelParamKind
 from polyopt.runtime.device.provider import Buffer, KernelArgument, Module, Provider
 
@@ -50,6 +50,9 @@ def _run(
                 for value in range(evaluate(node.lower, env), evaluate(node.upper, env), node.step):
                     inner = {**env, node.iter: value}
                     _run(device, module, source, node.body, arrays, buffers, inner)
+            case If():
+                chosen = node.then if evaluate(node.condition, env) else node.otherwise
+                _run(device, module, source, chosen, arrays, buffers, env)
             case Kernel():
                 entry = source.entry(node.name)
                 x, y, z = (evaluate(extent, env) for extent in entry.grid)
