@@ -293,10 +293,12 @@ def time_map(domain: isl.Set, time: Sequence[Expr], length: int) -> isl.Map:
     """Return `{ instance -> [time, 0, …] }` of `length` dimensions for a domain."""
     padded = [*time, *[integer(0)] * (length - len(time))]
     space = domain.get_space()
-    result = isl.Map.from_domain(domain)
+    values = isl.PwAffList.alloc(isl.DEFAULT_CONTEXT, length)
     for part in padded:
-        result = result.flat_range_product(isl.Map.from_pw_aff(pw_aff(part, space)))
-    return result.intersect_domain(domain)
+        values = values.add(pw_aff(part, space))
+    line = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(padded)).align_params(space)
+    whole = isl.MultiPwAff.from_pw_aff_list(space.map_from_domain_and_range(line), values)
+    return isl.Map.from_multi_pw_aff(whole).intersect_domain(domain)
 
 
 def param_names(value: isl.Set | isl.Map) -> list[str]:

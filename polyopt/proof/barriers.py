@@ -146,7 +146,7 @@ class _Between:
 
     def is_parted(self, pairs: isl.Map, first: Touch, second: Touch) -> bool:
         """Tell whether every pair has a barrier between its times that joins both threads."""
-        if pairs.is_empty():
+        if pairs.is_empty() or self.has_one_for_all(pairs, first, second):
             return True
         left = pairs.intersect(self.unparted(Scope.BLOCK, pairs, first, second))
         if left.is_empty():
@@ -158,14 +158,23 @@ class _Between:
             return False
         return bool(left.intersect(self.unparted(Scope.WARP, left, first, second)).is_empty())
 
-    def unparted(self, scope: Scope, pairs: isl.Map, first: Touch, second: Touch) -> isl.Map:
-        """Return what holds `pairs` but those with a barrier of `scope` between."""
-        found = isl.Map.from_basic_map(pairs.affine_hull().remove_divs())
+    def has_one_for_all(self, pairs: isl.Map, first: Touch, second: Touch) -> bool:
+        """Tell whether one barrier of the block is between the times of all pairs."""
+        return any(pairs.is_subset(parted) for parted in self.parted(Scope.BLOCK, first, second))
+
+    def parted(self, scope: Scope, first: Touch, second: Touch) -> Iterator[isl.Map]:
+        """Yield what each barrier of `scope` parts that both accesses reach."""
         for number, meeting in enumerate(self.reader.meetings):
             if meeting.scope is scope and _counts(meeting, first, second):
                 if number not in self.known:
                     self.known[number] = _parted(meeting, self.reader.length)
-                found = found.subtract(self.known[number].intersect(found))
+                yield self.known[number]
+
+    def unparted(self, scope: Scope, pairs: isl.Map, first: Touch, second: Touch) -> isl.Map:
+        """Return what holds `pairs` but those with a barrier of `scope` between."""
+        found = isl.Map.from_basic_map(pairs.affine_hull().remove_divs())
+        for parted in self.parted(scope, first, second):
+            found = found.subtract(parted.intersect(found))
         return found
 
 

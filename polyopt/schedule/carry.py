@@ -50,17 +50,18 @@ def carried_dependences(
 ) -> Dependences:
     """Return the dependences of `new`: those of `old` but on the arrays `changed`.
 
-    `instances` maps the instances of each statement to those of the old Scop.
+    `instances` maps the instances of statements to those of the old Scop; the other statements are
+    what they were.
     """
     fresh = ordered_pairs(new, new.statements, changed)
-    kept = _carried(old, changed, instances)
+    kept = _carried(old, new, changed, instances)
     return Dependences(new, (*kept, *fresh))
 
 
 def _carried(
-    old: Dependences, changed: frozenset[str], instances: Mapping[str, isl.Map]
+    old: Dependences, new: Scop, changed: frozenset[str], instances: Mapping[str, isl.Map]
 ) -> Iterator[Dependence]:
-    stands: dict[str, list[str]] = {}
+    stands = {s.name: [s.name] for s in new.statements if s.name not in instances}
     for name, to_old in instances.items():
         stands.setdefault(to_old.get_tuple_name(isl.dim_type.out), []).append(name)
     for d in old.memory:
@@ -68,8 +69,11 @@ def _carried(
             continue
         for source in stands.get(d.source, ()):
             for target in stands.get(d.target, ()):
-                pairs = instances[source].apply_range(d.relation)
-                relation = pairs.apply_range(instances[target].reverse())
+                relation = d.relation
+                if source in instances:
+                    relation = instances[source].apply_range(relation)
+                if target in instances:
+                    relation = relation.apply_range(instances[target].reverse())
                 if not relation.is_empty():
                     yield Dependence(
                         d.kind, d.array, source, target, relation, d.reduction, d.exact

@@ -19,6 +19,7 @@ from polyopt.ir.scop import Origin, Scop, Statement
 from polyopt.schedule.carry import carried_dependences, changed_arrays
 from polyopt.schedule.dataflow import Difference, first_difference, instances_of
 from polyopt.schedule.dependences import Dependences
+from polyopt.schedule.legality import unaffected
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import Tree
 from polyopt.schedule.witness import smallest_pair
@@ -80,10 +81,11 @@ class ValueWitness:
     params: tuple[tuple[str, int], ...]
 
 
-def renewed(step: DataStep, tree: Tree, known: Dependences) -> tuple[Dependences, Tree]:
+def renewed(step: DataStep, tree: Tree, known: Dependences) -> tuple[Dependences, Tree, Tree]:
     """Return the new Scop, in the order of its tree, with its dependences, and the tree.
 
-    `known` are the dependences of the Scop that `tree` runs; the new tree is still to be judged.
+    `known` are the dependences of the Scop that `tree` runs.  The new tree is still to be judged,
+    but for what it shares with the last that is returned, where no dependence has changed.
     Raises `IllegalSchedule` PO0316, `ScheduleError`, `BudgetError`.
     """
     with query("a step that moves data", BUDGET):
@@ -92,12 +94,28 @@ def renewed(step: DataStep, tree: Tree, known: Dependences) -> tuple[Dependences
         new = rebased(made.scop, made.tree)
         old = rebased(known.scop, tree)
         changed = changed_arrays(old, new, made.same, made.copies | made.again)
+        touched = _touched(known.scop, new, changed, made)
         compared = changed - made.apart
-        difference = first_difference(old, new, made.same, made.copies, compared)
+        difference = first_difference(old, new, made.same, made.copies, compared, touched)
         if difference is not None:
             raise _refusal(step, old, new, difference)
-        instances = instances_of(old, new, made.same, made.copies | made.again)
-        return carried_dependences(known, new, changed, instances), made.tree
+        instances = instances_of(old, new, made.same, made.copies | made.again, touched)
+        dependences = carried_dependences(known, new, changed, instances)
+        return dependences, made.tree, unaffected(tree, touched)
+
+
+def _touched(old: Scop, new: Scop, arrays: frozenset[str], made: Renewal) -> frozenset[str]:
+    """Return the statements whose dependences may be others than before."""
+    if old.params != new.params or not old.context.plain_is_equal(new.context):
+        return frozenset(s.name for s in (*old.statements, *new.statements))
+    known = {s.name: s for s in old.statements}
+    found = {*made.same, *made.copies, *made.again}
+    for statement in (*old.statements, *new.statements):
+        was = known.get(statement.name)
+        touched = {access.array for access in (statement.write, *statement.reads)}
+        if was is None or was.domain is not statement.domain or not touched.isdisjoint(arrays):
+            found.add(statement.name)
+    return frozenset(found)
 
 
 def _refusal(step: DataStep, old: Scop, new: Scop, difference: Difference) -> IllegalSchedule:

@@ -8,7 +8,7 @@ of array and scalar references", 1991).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -61,17 +61,19 @@ def first_difference(
     same: Mapping[str, Origin],
     copies: frozenset[str],
     compared: frozenset[str],
+    touched: frozenset[str],
 ) -> Difference | None:
     """Return a read of `new` that gets another value than in `old`, or None.
 
     `same` says what the statements of `new` that are not in `old` stand for; `copies` are those
-    that only move values.  Values of the arrays in `compared` are compared.
+    that only move values.  Values of the arrays in `compared` are compared: only statements in
+    `touched` access them.
     """
-    before, after = Flow(old), Flow(new)
-    instances = instances_of(old, new, same, copies)
+    before, after = Flow(old, touched), Flow(new, touched)
+    instances = instances_of(old, new, same, copies, touched)
     through = after.copies(copies)
     for statement in new.statements:
-        if statement.name in copies:
+        if statement.name in copies or statement.name not in touched:
             continue
         own = old.statement(_origin(statement, same).statement)
         _assert_same_rule(own, statement, _origin(statement, same))
@@ -145,15 +147,21 @@ def within(scop: Scop, access: Access) -> isl.Map:
 
 
 class Flow:
-    """The sources of a Scop's reads, computed as they are asked for."""
+    """The sources of a Scop's reads, computed as they are asked for.
 
-    def __init__(self, scop: Scop) -> None:
+    `names` are the statements that count: all that access what is asked about.
+    """
+
+    def __init__(self, scop: Scop, names: Collection[str] | None = None) -> None:
         self.scop = scop
-        self.order = _after(scop.order.intersect_params(scop.context), 0)
+        order = scop.order if names is None else scop.order_of(names)
+        self.order = _after(order.intersect_params(scop.context), 0)
         empty = isl.UnionMap.empty(scop.context.get_space())
         self.musts: dict[str, isl.UnionMap] = {}
         self.mays: dict[str, isl.UnionMap] = {}
         for statement in scop.statements:
+            if names is not None and statement.name not in names:
+                continue
             write = statement.write
             kinds = self.musts if write.kind is AccessKind.MUST_WRITE else self.mays
             inside = isl.UnionMap.from_map(within(scop, write))
@@ -297,12 +305,16 @@ def _pulled(sources: Sources, to_old: isl.UnionMap) -> Sources:
 
 
 def instances_of(
-    old: Scop, new: Scop, same: Mapping[str, Origin], copies: frozenset[str]
+    old: Scop,
+    new: Scop,
+    same: Mapping[str, Origin],
+    copies: frozenset[str],
+    names: Collection[str],
 ) -> dict[str, isl.Map]:
-    """Return for each statement of `new` that computes: its instance -> that of `old`."""
+    """Return for each of `names` in `new` that computes: its instance -> that of `old`."""
     found = {}
     for statement in new.statements:
-        if statement.name in copies:
+        if statement.name in copies or statement.name not in names:
             continue
         origin = _origin(statement, same)
         domain = statement.domain.intersect_params(new.context)

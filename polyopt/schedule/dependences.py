@@ -147,8 +147,9 @@ def ordered_pairs(
     scop: Scop, statements: Sequence[Statement], arrays: frozenset[str]
 ) -> Iterator[Dependence]:
     """Yield the dependences of some of the statements on some of the arrays."""
-    order = scop.order
     arrays -= unordered(scop)
+    statements = [s for s in statements if _touches(s, arrays)]
+    order = scop.order_of({s.name for s in statements})
     times = {s.name: _times(order, s).intersect_params(scop.context) for s in statements}
     for source in statements:
         for target in statements:
@@ -163,6 +164,10 @@ def ordered_pairs(
 def unordered(scop: Scop) -> frozenset[str]:
     """Return the arrays whose writes all write the same and that nobody reads."""
     return frozenset(array.name for array in scop.arrays if array.role is Role.FAULT)
+
+
+def _touches(statement: Statement, arrays: frozenset[str]) -> bool:
+    return any(a.array in arrays for a in (statement.write, *statement.reads))
 
 
 def _may_conflict(source: Statement, target: Statement, arrays: frozenset[str]) -> bool:

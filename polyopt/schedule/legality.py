@@ -7,6 +7,7 @@ pairs it reverses are violations, pairs it leaves equal go on to the next level.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum, unique
 
@@ -17,7 +18,16 @@ from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.pending import Pending, pending_of
-from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, Tree, bands
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Leaf,
+    Sequence,
+    Tree,
+    bands,
+    tuple_names,
+)
 
 
 @unique
@@ -55,6 +65,23 @@ def check_legal(
     """
     pending = pending_of(dependences)
     return _covers(scop.domain, tree, proven) or _check(tree, pending, proven, 0)
+
+
+def unaffected(tree: Tree, changed: Collection[str]) -> Tree:
+    """Return what of a legal tree stays proven when the pairs of the `changed` statements differ.
+
+    These are the parts of sequences, under no loop, that hold none of the statements.
+    """
+    match tree:
+        case Filter():
+            return Filter(tree.domain, unaffected(tree.child, changed))
+        case Sequence():
+            names = frozenset(changed)
+            return Sequence(tuple(p for p in tree.parts if names.isdisjoint(tuple_names(p.domain))))
+        case Band() | Leaf():
+            return Leaf()
+        case _:
+            assert_never(tree)
 
 
 def _covers(domain: isl.UnionSet, tree: Tree, proven: Tree | None) -> Violation | None:
@@ -228,13 +255,6 @@ def _is_forward(tree: Sequence, pairs: isl.UnionMap) -> bool:
 
     pairs.foreach_map(look)
     return all(found)
-
-
-def tuple_names(domain: isl.UnionSet) -> list[str]:
-    """Return the names of the statements in `domain`."""
-    names: list[str] = []
-    domain.foreach_set(lambda one: names.append(one.get_tuple_name()))
-    return names
 
 
 def carried_pairs(dependences: Dependences, tree: Tree, label: str, position: int) -> isl.UnionMap:

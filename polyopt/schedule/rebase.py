@@ -7,14 +7,28 @@ in which the loops run now.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from collections.abc import Sequence as Values
+from dataclasses import dataclass, replace
 
 import islpy as isl
+from typing_extensions import assert_never
 
 from polyopt.ir.expr import Const, Expr, Iter, integer
 from polyopt.ir.isl_ast import affine_expr
 from polyopt.ir.scop import Scop, Statement
-from polyopt.schedule.tree import Tree, time_map
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Leaf,
+    Sequence,
+    Tree,
+    depth,
+    time_map,
+)
+
+_IN, _OUT, _DIV = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.div
 
 
 def rebased(scop: Scop, tree: Tree) -> Scop:
@@ -22,10 +36,8 @@ def rebased(scop: Scop, tree: Tree) -> Scop:
 
     Instances that the tree leaves unordered follow the text and their iterators.
     """
-    times = time_map(tree, scop).intersect_params(scop.context)
-    orders = [_time(statement, times, scop.params) for statement in scop.statements]
+    orders, is_total = _times(scop, tree)
     levels = [level for level in range(max(map(len, orders), default=0)) if _tells(orders, level)]
-    is_total = bool(times.is_injective())
     statements = []
     for position, (statement, order) in enumerate(zip(scop.statements, orders, strict=True)):
         told = tuple(order[level] for level in levels) if order else ()
@@ -36,13 +48,145 @@ def rebased(scop: Scop, tree: Tree) -> Scop:
     return replace(scop, statements=tuple(statements))
 
 
-def _time(statement: Statement, times: isl.UnionMap, params: tuple[str, ...]) -> tuple[Expr, ...]:
-    """Return the statement's time vector; empty where none of its instances runs."""
-    own = times.intersect_domain(isl.UnionSet.from_set(statement.domain))
-    if own.is_empty():
+def _tells(orders: list[tuple[Expr, ...]], level: int) -> bool:
+    """Tell whether a level is not one constant for all statements."""
+    values = {order[level] for order in orders if order}
+    return len(values) > 1 or not all(isinstance(value, Const) for value in values)
+
+
+def _times(scop: Scop, tree: Tree) -> tuple[list[tuple[Expr, ...]], bool]:
+    """Return the statements' times, () for one that never runs, and whether no two are equal."""
+    places: dict[str, list[_Place]] = {s.name: [] for s in scop.statements}
+    every = _Runs({s.name: s.domain.intersect_params(scop.context) for s in scop.statements})
+    is_total = True
+    for place in _leaves(tree, every, ()):
+        running = place.runs.running()
+        is_total = is_total and len(running) <= 1
+        for name in running:
+            places[name].append(place)
+    length = max(1, depth(tree))
+    times = []
+    for statement in scop.statements:
+        found = places[statement.name]
+        if len(found) <= 1:
+            time, own = _read(statement, found, length, scop.params) if found else ((), True)
+            is_total = is_total and own
+            times.append(time)
+            continue
+        whole = time_map(tree, replace(scop, statements=(statement,)))
+        whole = whole.intersect_params(scop.context)
+        is_total = is_total and bool(whole.is_injective())
+        times.append(_time(isl.Map.from_union_map(whole), statement, scop.params))
+    return times, is_total
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """The instances of each statement at a place of a tree."""
+
+    parts: dict[str, isl.Set]
+
+    def within(self, domain: isl.UnionSet) -> _Runs:
+        """Return those in `domain`."""
+        chosen: dict[str, isl.Set] = {}
+        domain.foreach_set(lambda part: chosen.update({part.get_tuple_name(): part}))
+        return _Runs({n: p.intersect(chosen[n]) for n, p in self.parts.items() if n in chosen})
+
+    def running(self) -> tuple[str, ...]:
+        """Return the statements of which there are some."""
+        return tuple(name for name, part in self.parts.items() if not part.is_empty())
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A leaf: what runs there, and what it is told apart by: positions and loops."""
+
+    runs: _Runs
+    levels: tuple[int | BandMember, ...]
+
+
+def _leaves(tree: Tree, runs: _Runs, levels: tuple[int | BandMember, ...]) -> Iterator[_Place]:
+    match tree:
+        case Leaf():
+            yield _Place(runs, levels)
+        case Filter():
+            yield from _leaves(tree.child, runs.within(tree.domain), levels)
+        case Sequence():
+            for position, part in enumerate(tree.parts):
+                yield from _leaves(part, runs, (*levels, position))
+        case Band():
+            yield from _leaves(tree.child, runs, (*levels, *tree.members))
+        case _:
+            assert_never(tree)
+
+
+def _read(
+    statement: Statement, places: Values[_Place], length: int, params: tuple[str, ...]
+) -> tuple[tuple[Expr, ...], bool]:
+    """Return the time of a statement at one place, and whether its instances' times differ."""
+    (place,) = places
+    domain = place.runs.parts[statement.name]
+    time: list[Expr] = []
+    told: list[isl.PwAff] = []
+    for level in place.levels:
+        if isinstance(level, int):
+            time.append(integer(level))
+            continue
+        value = _own(level, statement.name)
+        if value.n_piece() > 1:
+            value = value.intersect_domain(domain).coalesce()
+        told.append(value)
+        time.append(_level(value, statement, params))
+    time += [integer(0)] * (length - len(time))
+    return tuple(time), _tells_apart(told, domain)
+
+
+def _own(loop: BandMember, statement: str) -> isl.PwAff:
+    """Return a loop's value for the instances of a statement."""
+    found: list[isl.PwAff] = []
+    loop.schedule.foreach_pw_aff(found.append)
+    return next(
+        v for v in found if v.get_domain_space().get_tuple_name(isl.dim_type.set) == statement
+    )
+
+
+def _tells_apart(values: list[isl.PwAff], domain: isl.Set) -> bool:
+    """Tell whether no two instances of `domain` have the same `values`."""
+    left = set(range(domain.dim(isl.dim_type.set)))
+    found = True
+    while left and found:
+        found = False
+        for value in values:
+            moved = _depends_on(value) & left
+            if len(moved) == 1 and _is_linear(value):
+                left -= moved
+                found = True
+    if not left:
+        return True
+    times = isl.Map.from_domain(domain)
+    for value in values:
+        times = times.flat_range_product(isl.Map.from_pw_aff(value).intersect_domain(domain))
+    return bool(times.is_injective())
+
+
+def _depends_on(value: isl.PwAff) -> set[int]:
+    count = value.dim(_IN)
+    return {n for n in range(count) if value.involves_dims(_IN, n, 1)}
+
+
+def _is_linear(value: isl.PwAff) -> bool:
+    """Tell whether a function is one sum, without floors."""
+    pieces: list[isl.Aff] = []
+    value.foreach_piece(lambda _, aff: pieces.append(aff))
+    return len(pieces) == 1 and pieces[0].dim(_DIV) == 0
+
+
+def _time(times: isl.Map, statement: Statement, params: tuple[str, ...]) -> tuple[Expr, ...]:
+    """Return a statement's time vector; empty where none of its instances runs."""
+    if times.is_empty():
         return ()
-    time = isl.PwMultiAff.from_map(isl.Map.from_union_map(own))
-    levels = range(time.dim(isl.dim_type.out))
+    time = isl.PwMultiAff.from_map(times)
+    levels = range(time.dim(_OUT))
     return tuple(_level(time.get_pw_aff(n), statement, params) for n in levels)
 
 
@@ -52,9 +196,3 @@ def _level(value: isl.PwAff, statement: Statement, params: tuple[str, ...]) -> E
         if constant.is_int():
             return integer(int(constant.to_python()))
     return affine_expr(value, statement.iters, params)
-
-
-def _tells(orders: list[tuple[Expr, ...]], level: int) -> bool:
-    """Tell whether a level is not one constant for all statements."""
-    values = {order[level] for order in orders if order}
-    return len(values) > 1 or not all(isinstance(value, Const) for value in values)

@@ -107,13 +107,14 @@ class Schedule:
 
     def renew(self, step: DataStep) -> Schedule:
         """Return the schedule after a step that changes data; raises as `apply` does."""
-        dependences, tree = renewed(step, self.tree, self.dependences)
+        dependences, tree, proven = renewed(step, self.tree, self.dependences)
         scop = dependences.scop
-        violation = check_legal(scop, dependences, tree)
+        violation = check_legal(scop, dependences, tree, proven)
         if violation is not None:
             refused = Refused(self, (), scop, dependences, tree, violation)
             raise refusal(refused, step, scop, dependences, tree)
-        return Schedule(scop, dependences, mark_facts(dependences, tree), (*self.trace, step), self)
+        marked = mark_facts(dependences, tree, proven)
+        return Schedule(scop, dependences, marked, (*self.trace, step), self)
 
     @property
     def steps(self) -> tuple[Transform, ...]:

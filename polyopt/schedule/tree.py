@@ -229,6 +229,13 @@ def depth(tree: Tree) -> int:
             assert_never(tree)
 
 
+def tuple_names(domain: isl.UnionSet) -> list[str]:
+    """Return the names of the statements in `domain`."""
+    names: list[str] = []
+    domain.foreach_set(lambda one: names.append(one.get_tuple_name()))
+    return names
+
+
 def member_map(member: BandMember, domain: isl.UnionSet) -> isl.UnionMap:
     """Return `{ instance -> [value] }` of a loop for the instances in `domain`."""
     return isl.UnionMap.from_union_pw_aff(member.schedule).intersect_domain(domain)

@@ -28,6 +28,8 @@ from polyopt.schedule.tree import (
     fresh_label,
     path_to,
     statement_function,
+    tuple_names,
+    with_children,
 )
 
 
@@ -233,7 +235,8 @@ def _extended(
 def _moved(tree: Tree, scop: Scop, members: tuple[BandMember, ...], moves: list[_Entry]) -> Tree:
     """Return the tree over the instances as they are called now."""
     levels = {id(member): level for level, member in enumerate(members)}
-    return _Moving(_parts(scop, moves), levels, moves).walk(tree)
+    names = frozenset(name for move in moves for name in (move.old.name, move.name))
+    return _Moving(_parts(scop, moves), levels, moves, names).walk(tree)
 
 
 def _parts(scop: Scop, moves: list[_Entry]) -> isl.UnionPwMultiAff:
@@ -252,11 +255,15 @@ def _parts(scop: Scop, moves: list[_Entry]) -> isl.UnionPwMultiAff:
 
 @dataclass(frozen=True, eq=False)
 class _Moving:
-    """Rebuilds a tree over renamed instances; `levels` numbers the loops around the moved ones."""
+    """Rebuilds a tree over renamed instances; `levels` numbers the loops around the moved ones.
+
+    What has nothing to do with the statements in `names` stays the object that it is.
+    """
 
     parts: isl.UnionPwMultiAff
     levels: Mapping[int, int]
     moves: list[_Entry]
+    names: frozenset[str]
 
     def walk(self, node: Tree) -> Tree:
         """Return the subtree, rebuilt."""
@@ -265,21 +272,27 @@ class _Moving:
                 return node
             case Band():
                 members = tuple(map(self._member, node.members))
-                return replace(node, members=members, child=self.walk(node.child))
+                if any(new is not old for new, old in zip(members, node.members, strict=True)):
+                    node = replace(node, members=members)
+                return with_children(node, (self.walk(node.child),))
             case Filter():
                 return self._filter(node)
             case Sequence():
-                return Sequence(tuple(map(self._filter, node.parts)))
+                return with_children(node, tuple(map(self._filter, node.parts)))
             case _:
                 assert_never(node)
 
     def _filter(self, part: Filter) -> Filter:
-        domain = coalesced(part.domain.preimage_union_pw_multi_aff(self.parts))
-        return Filter(domain, self.walk(part.child))
+        child = self.walk(part.child)
+        if self.names.isdisjoint(tuple_names(part.domain)):
+            return part if child is part.child else Filter(part.domain, child)
+        return Filter(coalesced(part.domain.preimage_union_pw_multi_aff(self.parts)), child)
 
     def _member(self, member: BandMember) -> BandMember:
-        schedule = member.schedule.pullback_union_pw_multi_aff(self.parts)
         level = self.levels.get(id(member))
+        if level is None and self.names.isdisjoint(tuple_names(member.schedule.domain())):
+            return member
+        schedule = member.schedule.pullback_union_pw_multi_aff(self.parts)
         if level is not None:
             for move in self.moves:
                 schedule = _set_value(schedule, move.statement, move.values[level])
@@ -390,19 +403,19 @@ def _flat(tree: Tree) -> Tree:
     match tree:
         case Leaf():
             return tree
-        case Band():
-            return replace(tree, child=_flat(tree.child))
-        case Filter():
-            return Filter(tree.domain, _flat(tree.child))
+        case Band() | Filter():
+            return with_children(tree, (_flat(tree.child),))
         case Sequence():
+            flat = with_children(tree, tuple(map(_flat, tree.parts)))
             parts: list[Filter] = []
-            for part in tree.parts:
-                child = _flat(part.child)
-                if isinstance(child, Sequence):
-                    parts += (Filter(p.domain.intersect(part.domain), p.child) for p in child.parts)
+            for part in children(flat):
+                assert isinstance(part, Filter)
+                if isinstance(part.child, Sequence):
+                    inner = part.child.parts
+                    parts += (Filter(p.domain.intersect(part.domain), p.child) for p in inner)
                 else:
-                    parts.append(Filter(part.domain, child))
-            return Sequence(tuple(parts))
+                    parts.append(part)
+            return flat if len(parts) == len(tree.parts) else Sequence(tuple(parts))
         case _:
             assert_never(tree)
 
