@@ -1,16 +1,19 @@
 """The grid of a kernel: how many blocks, and which iterations one of them has.
 
 In: BLOCK loops.  Out: the grid's extents for the host; declarations and loops around the body.
-The innermost loop is x.  Blocks that work on tiles side by side start side by side.
+The innermost loop is x.  Blocks that work on tiles side by side start side by side.  Blocks with
+shared memory run one iteration each: where y or z may have no room for them, all are along x.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import cgen
 
 from polyopt.emit.blocks import Nest, words
+from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter
 from polyopt.emit.gpu.frame import KernelFrame
 from polyopt.emit.gpu.limits import all_of, ranges_inside, tests_below
@@ -19,7 +22,7 @@ from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import nodes
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, add, integer, mul, normalize, sub
-from polyopt.ir.loops import Barrier, Body, For, Kernel, LoopKind
+from polyopt.ir.loops import Barrier, Body, DeclareArray, For, Kernel, LoopKind, Space
 from polyopt.ir.types import DType
 
 MOST_ROWS = 65535
@@ -64,15 +67,20 @@ def make_grid(kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, own: O
     dialect = own.dialect
     numbers = [f"({dialect.index}){block}" for block in dialect.blocks]
     order: tuple[str, ...] = ()
-    if len(loops) > 1 and _shares_tiles(body):
-        order, numbers[:2] = _in_groups(own, printer)
+    counts = [_extent(loop, printer.ranges) for loop in loops]
+    is_line = _has_shared(body) and any(_is_long(c, printer, dialect) for c in counts[1:])
+    if is_line:
+        order, numbers = _along_x(counts, own, printer, grouped=_shares_tiles(body))
+    elif len(loops) > 1 and _shares_tiles(body):
+        columns, rows = (f"({dialect.index}){count}" for count in dialect.block_counts[:2])
+        kind = dialect.index
+        order, numbers[:2] = _in_groups(numbers[:2], columns, rows, own, printer, kind)
     extents: list[Expr] = []
     constants: list[str] = []
     heads: list[str] = []
     for axis, loop in enumerate(loops):
-        extent = _extent(loop, printer.ranges)
-        most = printer.ranges.most(extent)
-        is_strided = axis > 0 and not dialect.many_blocks and (most is None or most > MOST_ROWS)
+        extent = counts[axis]
+        is_strided = axis > 0 and not is_line and _is_long(extent, printer, dialect)
         if is_strided:
             extent = Binary(BinaryOp.MIN, extent, integer(MOST_ROWS), DType.INT64)
         extents.append(extent)
@@ -93,6 +101,8 @@ def make_grid(kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, own: O
         printer = replace(printer, ranges=ranges_inside(printer.ranges, loop)).knowing(tests)
         if is_int:
             printer = replace(printer, ints=printer.ints | {loop.iter})
+    if is_line:
+        extents = [reduce(mul, counts)]
     x, y, z, *_ = [*extents, integer(1), integer(1), integer(1)]
     return Grid((x, y, z), order, tuple(constants), tuple(heads), printer, body)
 
@@ -107,17 +117,61 @@ def _shares_tiles(body: Body) -> bool:
     )
 
 
-def _in_groups(own: Own, printer: KernelPrinter) -> tuple[tuple[str, ...], list[str]]:
+def _has_shared(body: Body) -> bool:
+    return any(isinstance(n, DeclareArray) and n.space is Space.SHARED for n in nodes(body))
+
+
+def _is_long(extent: Expr, printer: KernelPrinter, dialect: DeviceDialect) -> bool:
+    """Tell whether y or z may have no room for so many blocks."""
+    most = printer.ranges.most(extent)
+    return not dialect.many_blocks and (most is None or most > MOST_ROWS)
+
+
+def _along_x(
+    counts: list[Expr], own: Own, printer: KernelPrinter, *, grouped: bool
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return lines that give blocks numbered along x their place in a box, and x, y and z.
+
+    All of these fit an `int`, as the number of blocks along x does.
+    """
+    number, columns = own.fresh("block"), own.fresh("columns")
+    order = [
+        f"const int {number} = (int){own.dialect.blocks[0]};",
+        f"const int {columns} = (int)({printer.text(counts[0])});",
+    ]
+    numbers: list[str] = []
+    rows = own.fresh("all_rows")
+    if len(counts) > 2 or grouped:
+        order.append(f"const int {rows} = (int)({printer.text(counts[1])});")
+    if len(counts) > 2:
+        bz, left = own.fresh("bz"), own.fresh("flat")
+        order.append(f"const int {bz} = {number} / ({columns} * {rows});")
+        order.append(f"const int {left} = {number} % ({columns} * {rows});")
+        number, numbers = left, [bz]
+    x, y = f"{number} % {columns}", f"{number} / {columns}"
+    if grouped:
+        lines, first = _in_groups([x, y], columns, rows, own, printer, "int")
+    else:
+        first = [own.fresh("bx"), own.fresh("by")]
+        lines = (f"const int {first[0]} = {x};", f"const int {first[1]} = {y};")
+    wide = [f"({own.dialect.index}){name}" for name in (*first, *numbers)]
+    return (*order, *lines), wide
+
+
+def _in_groups(
+    place: list[str], columns: str, all_rows: str, own: Own, printer: KernelPrinter, kind: str
+) -> tuple[tuple[str, ...], list[str]]:
     """Return lines that number the blocks down the columns of a few rows, and x and y."""
-    kind = own.dialect.index
-    x, y = (f"({kind}){block}" for block in own.dialect.blocks[:2])
-    columns, all_rows = (f"({kind}){count}" for count in own.dialect.block_counts[:2])
+    x, y = place
     least = printer.helper(Helper(HelperKind.MIN))
     first, rows, number = own.fresh("first"), own.fresh("rows"), own.fresh("number")
     bx, by = own.fresh("bx"), own.fresh("by")
+    height = f"{least}({all_rows} - {first}, {GROUP})"
+    if kind != own.dialect.index:
+        height = f"({kind}){height}"
     return (
         f"const {kind} {first} = {y} / {GROUP} * {GROUP};",
-        f"const {kind} {rows} = {least}({all_rows} - {first}, {GROUP});",
+        f"const {kind} {rows} = {height};",
         f"const {kind} {number} = ({y} - {first}) * {columns} + {x};",
         f"const {kind} {by} = {first} + {number} % {rows};",
         f"const {kind} {bx} = {number} / {rows};",

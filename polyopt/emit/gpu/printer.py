@@ -19,6 +19,7 @@ from polyopt.emit.gpu.complex import complex_definitions
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.frame import KernelFrame, make_frame
+from polyopt.emit.gpu.halves import with_shortcut
 from polyopt.emit.gpu.own import Own
 from polyopt.emit.helpers import Helper, definition
 from polyopt.emit.nodes import nested
@@ -29,12 +30,10 @@ from polyopt.ir.expr import Load, walk
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
-    Barrier,
     Body,
     DeclareArray,
     Kernel,
     LoopFunction,
-    Scope,
 )
 from polyopt.ir.source import DeviceSource, KernelEntry, SizeOf
 
@@ -75,8 +74,6 @@ def _kernel(
     alone = kernel.threads == 1
     emitter = KernelEmitter(grid.printer, own, kernel.threads, alone, _orders(kernel))
     lines = emitter.body(grid.body)
-    if grid.heads and own.shared:
-        lines += emitter.node(Barrier(Scope.BLOCK, "the next block's copies follow"))
     lines = grid.around(lines)
     lines = [*_head(own, lines), *lines]
     function = Function(f"{dialect.kernel_name}{frame.entry}", frame.declarations(dialect), lines)
@@ -112,7 +109,10 @@ def _orders(kernel: Kernel) -> bool:
 
 def _file(fn: LoopFunction, used: Mapping[Helper, None], code: str, dialect: DeviceDialect) -> str:
     support = "\n\n".join(
-        "\n".join(dialect.respelled(line) for line in definition(helper))
+        "\n".join(
+            dialect.respelled(line)
+            for line in with_shortcut(helper, definition(helper), dialect.shortcuts)
+        )
         for helper in sorted(used, key=lambda h: h.order)
     )
     support = "\n\n".join(filter(None, (support, complex_definitions(code, dialect))))

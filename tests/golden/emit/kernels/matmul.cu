@@ -21,75 +21,75 @@ demo_0(const float *__restrict__ A, const float *__restrict__ B, float *__restri
     const int t = (int)threadIdx.x;
     const int ty = t / 8, tx = t % 8;
     const int ty16 = t / 16, tx16 = t % 16;
-    const long long first = (long long)blockIdx.y / 8 * 8;
-    const long long rows = po_min((long long)gridDim.y - first, 8);
-    const long long number = ((long long)blockIdx.y - first) * (long long)gridDim.x
-            + (long long)blockIdx.x;
-    const long long by = first + number % rows;
-    const long long bx = number / rows;
-    const long long j0 = 16 * bx;
-    for (long long i0 = 16 * by; i0 < N; i0 += 16 * (long long)gridDim.y) {
-        float acc[2][2];
+    const int block = (int)blockIdx.x;
+    const int columns = (int)((M + 15) / 16);
+    const int all_rows = (int)((N + 15) / 16);
+    const int first = block / columns / 8 * 8;
+    const int rows = (int)po_min(all_rows - first, 8);
+    const int number = (block / columns - first) * columns + block % columns;
+    const int by = first + number % rows;
+    const int bx = number / rows;
+    const long long i0 = 16 * (long long)by;
+    const long long j0 = 16 * (long long)bx;
+    float acc[2][2];
+    #pragma unroll
+    for (int ii = 0; ii < 2; ii++) {
         #pragma unroll
-        for (int ii = 0; ii < 2; ii++) {
-            #pragma unroll
-            for (int jj = 0; jj < 2; jj++) {
-                acc[ii][jj] = 0.0f;
+        for (int jj = 0; jj < 2; jj++) {
+            acc[ii][jj] = 0.0f;
+        }
+    }
+    for (long long k0 = 0; k0 < K; k0 += 8) {
+        #pragma unroll
+        for (int r = 0; r < 16; r += 8) {
+            const long long i = i0 + ty + r, k = k0 + tx;
+            if (i < N && k < K) {
+                As[ty + r][tx] = A[i * K + k];
             }
         }
-        for (long long k0 = 0; k0 < K; k0 += 8) {
-            #pragma unroll
-            for (int r = 0; r < 16; r += 8) {
-                const long long i = i0 + ty + r, k = k0 + tx;
-                if (i < N && k < K) {
-                    As[ty + r][tx] = A[i * K + k];
-                }
+        #pragma unroll
+        for (int r = 0; r < 8; r += 4) {
+            const long long k = k0 + ty16 + r, j = j0 + tx16;
+            if (k < K && j < M) {
+                Bs[ty16 + r][tx16] = B[k * M + j];
             }
-            #pragma unroll
-            for (int r = 0; r < 8; r += 4) {
-                const long long k = k0 + ty16 + r, j = j0 + tx16;
-                if (k < K && j < M) {
-                    Bs[ty16 + r][tx16] = B[k * M + j];
-                }
-            }
-            __syncthreads();  /* As, Bs: written above, read below */
-            const long long ti = i0 + 2 * ty, tj = j0 + 2 * tx;
-            const int kk_end = (int)po_min(8, K - k0);
-            for (int kk = 0; kk < kk_end; kk++) {
-                #pragma unroll
-                for (int ii = 0; ii < 2; ii++) {
-                    const long long i = ti + ii;
-                    if (i < N) {
-                        #pragma unroll
-                        for (int jj = 0; jj < 2; jj++) {
-                            const long long j = tj + jj;
-                            if (j < M) {
-                                acc[ii][jj] += As[2 * ty + ii][kk] * Bs[kk][2 * tx + jj];
-                            }
-                        }
-                    }
-                }
-            }
-            __syncthreads();  /* As, Bs: read above, written below */
         }
+        __syncthreads();  /* As, Bs: written above, read below */
         const long long ti = i0 + 2 * ty, tj = j0 + 2 * tx;
-        #pragma unroll
-        for (int ii = 0; ii < 2; ii++) {
-            const long long i = ti + ii;
-            if (i < N) {
-                if (tj + 1 < M && po_aligned(&C[i * M + tj], 8)) {
-                    *(float2 *)&C[i * M + tj] = make_float2(acc[ii][0], acc[ii][1]);
-                } else {
+        const int kk_end = (int)po_min(8, K - k0);
+        for (int kk = 0; kk < kk_end; kk++) {
+            #pragma unroll
+            for (int ii = 0; ii < 2; ii++) {
+                const long long i = ti + ii;
+                if (i < N) {
                     #pragma unroll
                     for (int jj = 0; jj < 2; jj++) {
                         const long long j = tj + jj;
                         if (j < M) {
-                            C[i * M + j] = acc[ii][jj];
+                            acc[ii][jj] += As[2 * ty + ii][kk] * Bs[kk][2 * tx + jj];
                         }
                     }
                 }
             }
         }
-        __syncthreads();  /* the next block's copies follow */
+        __syncthreads();  /* As, Bs: read above, written below */
+    }
+    const long long ti = i0 + 2 * ty, tj = j0 + 2 * tx;
+    #pragma unroll
+    for (int ii = 0; ii < 2; ii++) {
+        const long long i = ti + ii;
+        if (i < N) {
+            if (tj + 1 < M && po_aligned(&C[i * M + tj], 8)) {
+                *(float2 *)&C[i * M + tj] = make_float2(acc[ii][0], acc[ii][1]);
+            } else {
+                #pragma unroll
+                for (int jj = 0; jj < 2; jj++) {
+                    const long long j = tj + jj;
+                    if (j < M) {
+                        C[i * M + j] = acc[ii][jj];
+                    }
+                }
+            }
+        }
     }
 }

@@ -8,22 +8,24 @@ demo_0(const double *__restrict__ u, double *__restrict__ v, long long N, long l
     __shared__ __align__(16) double s[10][18];
     const int t = (int)threadIdx.x;
     const int ty = t / 16, tx = t % 16;
-    const long long j0 = 1 + 16 * (long long)blockIdx.x;
-    for (long long i0 = 1 + 8 * (long long)blockIdx.y; i0 < N - 1; i0 += 8 * (long long)gridDim.y) {
-        for (int e = t; e < 180; e += 128) {
-            const int ey = e / 18, ex = e % 18;
-            const long long i = i0 + ey - 1, j = j0 + ex - 1;
-            if (i < N && j < M) {
-                s[ey][ex] = u[i * M + j];
-            }
+    const int block = (int)blockIdx.x;
+    const int columns = (int)((M + 13) / 16);
+    const int bx = block % columns;
+    const int by = block / columns;
+    const long long i0 = 1 + 8 * (long long)by;
+    const long long j0 = 1 + 16 * (long long)bx;
+    for (int e = t; e < 180; e += 128) {
+        const int ey = e / 18, ex = e % 18;
+        const long long i = i0 + ey - 1, j = j0 + ex - 1;
+        if (i < N && j < M) {
+            s[ey][ex] = u[i * M + j];
         }
-        __syncthreads();  /* s: written above, read below */
-        const long long i = i0 + ty, j = j0 + tx;
-        if (i < N - 1 && j < M - 1) {
-            v[i * M + j] = 0.25 * (s[ty][tx + 1] + s[ty + 2][tx + 1] + s[ty + 1][tx]
-                    + s[ty + 1][tx + 2]);
-        }
-        __syncthreads();  /* the next block's copies follow */
+    }
+    __syncthreads();  /* s: written above, read below */
+    const long long i = i0 + ty, j = j0 + tx;
+    if (i < N - 1 && j < M - 1) {
+        v[i * M + j] = 0.25 * (s[ty][tx + 1] + s[ty + 2][tx + 1] + s[ty + 1][tx]
+                + s[ty + 1][tx + 2]);
     }
 }
 

@@ -14,60 +14,62 @@ demo_0(const float *__restrict__ x, float *__restrict__ y, double *__restrict__ 
     __shared__ __align__(16) float s[8][32];
     const int t = (int)threadIdx.x;
     const int ty = t / 8, tx = t % 8;
-    const long long j0 = 32 * (long long)blockIdx.x;
-    for (long long i0 = 8 * (long long)blockIdx.y; i0 < N; i0 += 8 * (long long)gridDim.y) {
-        float turned[4];
-        const long long i = i0 + ty, jt = j0 + 4 * tx;
-        if (i < N && jt < M) {
-            if (jt + 3 < M && po_aligned(&x[i * M + jt], 16)) {
-                *(float4 *)&s[ty][4 * tx] = *(const float4 *)&x[i * M + jt];
-            } else {
-                #pragma unroll
-                for (int jj = 0; jj < 4; jj++) {
-                    const long long j = jt + jj;
-                    if (j < M) {
-                        s[ty][4 * tx + jj] = x[i * M + j];
-                    }
-                }
-            }
-        }
-        __syncthreads();  /* s: written above, read below */
-        if (i < N && jt < M) {
+    const int block = (int)blockIdx.x;
+    const int columns = (int)((M + 31) / 32);
+    const int bx = block % columns;
+    const int by = block / columns;
+    const long long i0 = 8 * (long long)by;
+    const long long j0 = 32 * (long long)bx;
+    float turned[4];
+    const long long i = i0 + ty, jt = j0 + 4 * tx;
+    if (i < N && jt < M) {
+        if (jt + 3 < M && po_aligned(&x[i * M + jt], 16)) {
+            *(float4 *)&s[ty][4 * tx] = *(const float4 *)&x[i * M + jt];
+        } else {
             #pragma unroll
             for (int jj = 0; jj < 4; jj++) {
                 const long long j = jt + jj;
                 if (j < M) {
-                    turned[jj] = s[ty][4 * tx + jj];
+                    s[ty][4 * tx + jj] = x[i * M + j];
                 }
             }
         }
-        if (i < N && jt < M) {
-            if (jt + 3 < M && po_aligned(&y[i * M + jt], 16)) {
-                *(float4 *)&y[i * M + jt] = make_float4(turned[0], turned[1], turned[2], turned[3]);
-            } else {
-                #pragma unroll
-                for (int jj = 0; jj < 4; jj++) {
-                    const long long j = jt + jj;
-                    if (j < M) {
-                        y[i * M + j] = turned[jj];
-                    }
+    }
+    __syncthreads();  /* s: written above, read below */
+    if (i < N && jt < M) {
+        #pragma unroll
+        for (int jj = 0; jj < 4; jj++) {
+            const long long j = jt + jj;
+            if (j < M) {
+                turned[jj] = s[ty][4 * tx + jj];
+            }
+        }
+    }
+    if (i < N && jt < M) {
+        if (jt + 3 < M && po_aligned(&y[i * M + jt], 16)) {
+            *(float4 *)&y[i * M + jt] = make_float4(turned[0], turned[1], turned[2], turned[3]);
+        } else {
+            #pragma unroll
+            for (int jj = 0; jj < 4; jj++) {
+                const long long j = jt + jj;
+                if (j < M) {
+                    y[i * M + j] = turned[jj];
                 }
             }
         }
-        if (i < N && jt < M) {
-            if (jt + 3 < M && po_aligned(&q[i * M + jt], 16) && po_aligned(&p[i * M + jt], 16)) {
-                *(double2 *)&q[i * M + jt] = *(const double2 *)&p[i * M + jt];
-                *(double2 *)&q[i * M + jt + 2] = *(const double2 *)&p[i * M + jt + 2];
-            } else {
-                #pragma unroll
-                for (int jj = 0; jj < 4; jj++) {
-                    const long long j = jt + jj;
-                    if (j < M) {
-                        q[i * M + j] = p[i * M + j];
-                    }
+    }
+    if (i < N && jt < M) {
+        if (jt + 3 < M && po_aligned(&q[i * M + jt], 16) && po_aligned(&p[i * M + jt], 16)) {
+            *(double2 *)&q[i * M + jt] = *(const double2 *)&p[i * M + jt];
+            *(double2 *)&q[i * M + jt + 2] = *(const double2 *)&p[i * M + jt + 2];
+        } else {
+            #pragma unroll
+            for (int jj = 0; jj < 4; jj++) {
+                const long long j = jt + jj;
+                if (j < M) {
+                    q[i * M + j] = p[i * M + j];
                 }
             }
         }
-        __syncthreads();  /* the next block's copies follow */
     }
 }

@@ -1,0 +1,126 @@
+"""Is every barrier of a kernel needed, and is its loss seen?
+
+In: a form of a workload.  Out: for each barrier of the loops whether the proof of synchronisation
+refuses the loops without it, and for each barrier of the text how the emulator sees its loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from polyopt.emulator import DeviceFault, Order, Rules
+from polyopt.ir.host import DeviceProgram
+from polyopt.pipeline import Compilation
+from polyopt.proof.barriers import check_synchronisation
+from polyopt.proof.certificate import Verdict
+from polyopt.proof.certify import bound_names, context_of
+from polyopt.proof.paths import Path
+from tests.gpu.standing.forms import Form, sizes_of
+from tests.gpu.standing.losing import LosingDevice, Lost, TextBarrier, each_loss
+from workloads.workload import Workload
+
+LADDER = (13, 37, 70, 133)
+"""First of the sizes at which a loss is looked for; the next are a little larger."""
+FLOPS = 3e6
+RULES = (Rules(), Rules(order=Order.FORWARD), Rules(order=Order.BACKWARD))
+
+
+@dataclass
+class Report:
+    """What was found of a form.
+
+    `proof` has kernel, note and whether the loss is refused, for each barrier of the loops;
+    `faults` are what was found with all barriers.
+    """
+
+    form: str
+    proof: list[tuple[str, str, bool]] = field(default_factory=list)
+    text: list[TextBarrier] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def missed(self) -> list[str]:
+        """Every loss that was not seen, in words."""
+        return [
+            *self.faults,
+            *(f"proof: {kernel}: {note}" for kernel, note, seen in self.proof if not seen),
+            *(f"emulator: {b.place}" for b in self.text if not b.found),
+        ]
+
+
+def ladder(workload: Workload) -> list[dict[str, int]]:
+    """Return sizes from small to large, as far as the emulator gets."""
+    first, *others = (sizes_of(workload, number) for number in LADDER)
+    return [first, *(sizes for sizes in others if workload.flops(sizes) <= FLOPS)]
+
+
+def ask_proof(form: Form, report: Report) -> None:
+    """Ask the proof about the loops without each barrier; it must accept those with all."""
+    stages = form.compiled()
+    path = _path(stages)
+    for claim in check_synchronisation(stages.loops, path):
+        if claim.verdict is not Verdict.PROVEN:
+            report.faults.append(f"the proof refuses {claim.subject}: {claim.reason}")
+    for lost in each_loss(stages.loops):
+        report.proof.append((lost.kernel, lost.note, _is_refused(lost, path)))
+
+
+def _path(stages: Compilation) -> Path:
+    program = stages.written or stages.program
+    params = (*stages.loops.params, *bound_names(program))
+    return Path(params, context_of(program))
+
+
+def _is_refused(lost: Lost, path: Path) -> bool:
+    """Tell whether the kernel that lost a barrier is the one that is refused."""
+    claims = check_synchronisation(lost.loops, path)
+    return any(c.subject == lost.kernel and c.verdict is not Verdict.PROVEN for c in claims)
+
+
+def ask_emulator(form: Form, report: Report) -> None:
+    """Run the text without each barrier, at larger sizes and in other orders until it is seen."""
+    source = form.compiled().source
+    assert isinstance(source, DeviceProgram)
+    if "__sync" not in source.text:
+        return
+    for rules in RULES:
+        device = LosingDevice(rules)
+        kernel = form.on(device)
+        if not report.text:
+            report.text = device.barriers
+        for sizes in ladder(form.workload):
+            left = [barrier for barrier in report.text if not barrier.found]
+            if not left:
+                return
+            device.lose(-1)
+            if (said := _call(form, kernel, sizes)) is not None:
+                report.faults.append(f"with all barriers at {sizes}: {said}")
+                return
+            for barrier in left:
+                device.lose(barrier.number)
+                said = _call(form, kernel, sizes)
+                if said is not None and "race" in said:
+                    barrier.found = f"{sizes}: {said}"
+
+
+def _call(form: Form, kernel: Any, sizes: dict[str, int]) -> str | None:
+    """Return what the emulator says of a call, or None."""
+    arguments = form.workload.make(sizes, seed=3)
+    try:
+        with np.errstate(all="ignore"):
+            kernel(**arguments)
+    except DeviceFault as error:
+        races = [finding for finding in error.findings if finding.kind.is_race]
+        return (races or list(error.findings))[0].describe()
+    return None
+
+
+def judge(form: Form) -> Report:
+    """Return what both say of every barrier of a form."""
+    report = Report(str(form))
+    ask_proof(form, report)
+    ask_emulator(form, report)
+    return report

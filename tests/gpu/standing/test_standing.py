@@ -1,0 +1,73 @@
+"""What holds of all kernels, on a sample; `python -m tests.gpu.standing` goes through all."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from polyopt.ir.loops import Kernel
+from polyopt.proof.nodes import all_nodes
+from tests.gpu.passes.test_barriers import count_barriers
+from tests.gpu.runtime.needs import needs_nvcc
+from tests.gpu.standing import barriers, compilers, mapping
+from tests.gpu.standing.forms import Form, forms
+from tests.gpu.standing.losing import each_loss
+from workloads import registry
+
+QUICK = (
+    "2mm", "adamw", "atax", "bicg", "covariance", "cross-entropy", "doitgen", "fdtd-2d", "gemm",
+    "gesummv", "heat-3d", "jacobi-2d", "mvt", "syrk", "syr2k", "symm", "trisolv",
+)  # fmt: skip
+"""Workloads that are compiled for a device within two seconds."""
+
+SAMPLE = Random(5).sample([str(form) for form in forms(QUICK)], 4)
+
+
+def form_of(name: str) -> Form:
+    workload, _, form = name.rpartition("-")
+    return Form(registry.get(workload), form)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("name", ["gemm-numpy", *SAMPLE])
+def test_every_barrier_is_needed_and_its_loss_seen(name: str) -> None:
+    form = form_of(name)
+    report = barriers.judge(form)
+    assert report.missed == []
+    count = count_barriers(form.compiled().loops.body)
+    assert len(report.proof) == count
+    assert len(report.text) >= count
+    if name == "gemm-numpy":
+        assert count >= 2
+
+
+def test_a_loss_is_one_barrier_of_one_kernel() -> None:
+    loops = form_of("gemm-numpy").compiled().loops
+    losses = list(each_loss(loops))
+    for lost in losses:
+        assert count_barriers(lost.loops.body) == len(losses) - 1
+        before, after = (
+            {n.name: n for n in all_nodes(fn.body) if isinstance(n, Kernel)}
+            for fn in (loops, lost.loops)
+        )
+        assert [name for name in before if before[name] != after[name]] == [lost.kernel]
+
+
+@pytest.mark.parametrize("name", ["gemm-loops", "atax-loops", "jacobi-2d-numpy", "heat-3d-loops"])
+def test_parallel_loops_are_mapped(name: str) -> None:
+    assert mapping.judge(form_of(name)) == []
+
+
+def test_one_thread_for_a_parallel_loop_is_told() -> None:
+    stages = form_of("atax-loops").compiled()
+    (schedule,) = stages.schedules
+    told = list(mapping.alone(stages.loops.body))
+    assert told == []
+    assert dict(mapping.parallel(schedule.history()[0]))
+
+
+@needs_nvcc
+@pytest.mark.parametrize("name", ["gemm-numpy"])
+def test_compilers_take_the_text(name: str) -> None:
+    assert compilers.judge(form_of(name)) == []
