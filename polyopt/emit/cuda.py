@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from polyopt.emit.gpu.copies import CUDA_HELPERS
 from polyopt.emit.gpu.dialect import DeviceDialect
+from polyopt.emit.gpu.halves import CUDA_SHORTCUTS
 from polyopt.emit.gpu.printer import emit_kernels
 from polyopt.ir.loops import LoopFunction, Scope
 from polyopt.ir.source import DeviceSource
@@ -90,6 +91,7 @@ CUDA = DeviceDialect(
     flags=(("--fmad=false",), ("--fmad=true",)),
     reserved=frozenset(_RESERVED.split()),
     asynchronous=True,
+    shortcuts=CUDA_SHORTCUTS,
     shuffle="__shfl_down_sync(0xffffffffu, {value}, {by}, {width})",
 )
 

@@ -7,6 +7,7 @@ Refuses: loops over threads without a constant box (PO0405).
 from __future__ import annotations
 
 from polyopt.emit.gpu.dialect import DeviceDialect
+from polyopt.emit.gpu.halves import OPENCL_SHORTCUTS
 from polyopt.emit.gpu.printer import emit_kernels
 from polyopt.ir.expr import MathFunc
 from polyopt.ir.loops import LoopFunction, Scope
@@ -83,6 +84,7 @@ OPENCL = DeviceDialect(
     prelude=(("double", _DOUBLE), ("double2", _DOUBLE)),
     rounding=("#pragma OPENCL FP_CONTRACT OFF", "#pragma OPENCL FP_CONTRACT ON"),
     flags=(("-cl-std=CL1.2",), ("-cl-std=CL1.2",)),
+    shortcuts=OPENCL_SHORTCUTS,
     reserved=frozenset(_RESERVED.split())
     | frozenset(f"{base}{lanes}" for base in _SCALARS.split() for lanes in (2, 3, 4, 8, 16)),
 )

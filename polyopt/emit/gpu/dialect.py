@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from polyopt.emit.cmath import call_text
+from polyopt.emit.gpu.halves import Shortcuts
 from polyopt.emit.literals import literal
 from polyopt.ir.expr import Call, Const, MathFunc
 from polyopt.ir.loops import Scope
@@ -28,6 +29,7 @@ class DeviceDialect:
     names types of so many elements, which must be aligned in memory where `aligns`.  `macros` are
     defined where their name is used, a line of `prelude` stands where its word is; `rounding` and
     `flags` are for products rounded apart, and fused.  `asynchronous`: copies may land later.
+    `shortcuts` are a device's instructions for what helpers do.
     `shuffle` is the `value` of the thread that is `by` further in a group of `width`, if there is a
     way without memory.
     """
@@ -65,6 +67,7 @@ class DeviceDialect:
     reserved: frozenset[str]
     own_exponentials: bool = False
     asynchronous: bool = False
+    shortcuts: Shortcuts = field(default_factory=dict)
     shuffle: str = ""
 
     def type_name(self, dtype: DType) -> str:
