@@ -21,7 +21,7 @@ from polyopt.emit.gpu.combination import Combination
 from polyopt.emit.gpu.copies import copy_text, turn_text
 from polyopt.emit.gpu.dealing import Value, dealt_nest, iterator_value
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Place
-from polyopt.emit.gpu.limits import all_of, ranges_inside, tests_below
+from polyopt.emit.gpu.limits import all_of, ranges_inside, tests_below, told_plainly
 from polyopt.emit.gpu.nests import Unbounded, spans, thread_nest
 from polyopt.emit.gpu.own import Own
 from polyopt.emit.gpu.wide import wide_copy
@@ -136,7 +136,7 @@ class KernelEmitter:
             case For():
                 return _joined(self.loop(node), {})
             case If():
-                condition = self.printer.text(node.condition)
+                condition = self.printer.text(told_plainly(node.condition))
                 return [Branch(condition, self.body(node.then), self.body(node.otherwise))]
             case Assign(target=Load() as target, value=Load() as source) if node.is_async:
                 at_once = self._store(self._element(target), target, source)

@@ -33,6 +33,20 @@ def tests_below(value: Expr, limit: Expr) -> tuple[Expr, ...]:
     return tuple(_test(value, part) for part in operands(limit, BinaryOp.MIN))
 
 
+def told_plainly(condition: Expr) -> Expr:
+    """Return a condition without the quotient that a number is compared with."""
+    match condition:
+        case Compare(op=CompareOp.LT, left=left, right=right) if _is_quotient(right):
+            return all_of(tests_below(left, right))
+        case _:
+            return condition
+
+
+def _is_quotient(limit: Expr) -> bool:
+    atoms = [atom for atom, _ in linear(limit).terms] if limit.dtype is DType.INT64 else []
+    return any(isinstance(atom, Binary) and atom.op is BinaryOp.FLOORDIV for atom in atoms)
+
+
 def all_of(tests: tuple[Expr, ...]) -> Expr:
     """Return one condition."""
     result, *rest = [part for test in tests for part in operands(test, BinaryOp.AND)]

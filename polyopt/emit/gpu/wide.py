@@ -8,8 +8,9 @@ Subscripts of shared arrays are aligned by proof, those of the device's memory b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from polyopt.emit.gpu.copies import SIZES, copy_text
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.own import WIDE
@@ -105,6 +106,13 @@ class _Copy:
             )
         ]
 
+    def begin(self, target: Load, source: Load, number: int) -> str:
+        """Return the statement that begins an asynchronous copy."""
+        to, place = (replace(side, index=self.at(side, number)) for side in (target, source))
+        begun = copy_text(self.printer, self.dialect, to, place, self.lanes)
+        assert begun is not None
+        return begun
+
     def is_aligned(self, load: Load) -> list[str]:
         """Return the test that an element of the device's memory is aligned."""
         place = self.printer.places[load.array]
@@ -125,13 +133,13 @@ def wide_copy(
 ) -> Wide | None:
     """Return the copy that `loop` is, `trips` long under `tests`; `name` is free for a local."""
     match loop.body:
-        case (Assign(target=Load() as target, value=Load() as source),):
-            pass
+        case (Assign(target=Load() as target, value=Load() as source) as assign,):
+            is_async = assign.is_async and dialect.asynchronous
         case _:
             return None
     lanes = WIDE // source.dtype.size
     lanes = lanes if trips % lanes == 0 else trips
-    if lanes not in (2, 4) or trips > 2 * lanes or source.dtype not in dialect.vectors:
+    if trips > 2 * lanes or not _is_vector(source.dtype, lanes, dialect, is_async=is_async):
         return None
     copy = _Copy(loop, trips, lanes, count, printer, dialect)
     if target.array == source.array or not all(map(copy.is_contiguous, (target, source))):
@@ -149,8 +157,18 @@ def wide_copy(
     lines = []
     for number in range(0, trips, lanes):
         own = name if number == 0 else f"{name}{number}"
-        lines += copy.store(target, number, copy.load(source, number), own)
+        if is_async:
+            lines.append(copy.begin(target, source, number))
+        else:
+            lines += copy.store(target, number, copy.load(source, number), own)
     return Wide(" && ".join(conditions) or None, tuple(lines))
+
+
+def _is_vector(dtype: DType, lanes: int, dialect: DeviceDialect, *, is_async: bool) -> bool:
+    """Tell whether a device copies so many neighbours at once."""
+    if is_async:
+        return lanes > 1 and lanes * dtype.size in SIZES
+    return lanes in (2, 4) and dtype in dialect.vectors
 
 
 def _value(loop: For, number: int) -> Expr:

@@ -101,6 +101,16 @@ def test_the_text_says_how_copies_run() -> None:
     assert "cp_async" not in emit_opencl(pipelined(4)).text
 
 
+def test_neighbours_are_copied_at_once() -> None:
+    steps = PLAIN.replace("threads(A_in)", "tile(A_in, 1, 4); threads(A_in.tile)")
+    fn = kernels_of(product, f"{steps}; pipeline({LOOP}, 2)")
+    text = emit_cuda(fn).text
+    assert "po_cp_async16(&A_pack[(k_tile + 1) % 2]" in text
+    assert "po_cp_async4(&A_pack[(k_tile + 1) % 2]" in text
+    for sizes in [(9, 12, 10), (9, 13, 10), (9, 3, 8)]:
+        assert wrong(fn, sizes) == ""
+
+
 @needs_nvcc
 def test_nvcc_takes_it_for_every_architecture() -> None:
     source = emit_cuda(pipelined(3))
