@@ -1,44 +1,56 @@
 """Contractions on a device: tiles of operands in shared memory, tiles of results in registers.
 
 In: a nest that adds products into an array of fewer dimensions.  Out: one block for each tile of
-the result; operands copied in by all threads, results kept by the thread that computes them.
+the result; operands copied in by all threads, results kept by the thread that computes them, with
+what starts and ends them.
 The scheme is Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra", 2008.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyopt.ir.budget import optional
-from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import bands, find_band, fresh_label
+from polyopt.ir.scop import Role
+from polyopt.schedule.contraction import contraction_loops
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import bands, find_band, fresh_label, path_to, statements_of
 from polyopt.strategy.contraction import order_steps
-from polyopt.strategy.gpu.mapped import is_mapped, new_nests
+from polyopt.strategy.fusion import adjacent
+from polyopt.strategy.gpu.dealt import Side, deal_points, sides_of
+from polyopt.strategy.gpu.mapped import bands_around, is_mapped, new_nests
 from polyopt.strategy.gpu.model import GpuModel
+from polyopt.strategy.gpu.neighbours import Pattern, neighbour, patterns
+from polyopt.strategy.gpu.operands import copy_operands
 from polyopt.strategy.gpu.roles import Roles, find_roles
-from polyopt.transforms import Grid, Pack, Threads, Tile
+from polyopt.strategy.gpu.tiles import TileSizes, tile_sizes
+from polyopt.transforms import Fuse, Grid, Pack, Tile
 
 BUDGET = 10_000_000  # isl operations for one contraction
 GRID = 3
 """Dimensions of a grid."""
-DEPTH = 16
-"""Terms of a sum that are copied at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class TileSizes:
-    """A block computes `rows` x `columns` results, `own_rows` x `own_columns` of them a thread."""
+class _Tiled:
+    """A contraction in tiles: `joint` is the band over the tiles of its `count` result loops.
 
-    rows: int
-    columns: int
-    depth: int
-    own_rows: int
-    own_columns: int
+    `points` are the bands over the points of its nests, the contraction's own first; `arrays` says
+    which subscripts the loops move of what the nests write.
+    """
+
+    schedule: Schedule
+    joint: str
+    count: int
+    points: tuple[str, ...]
+    arrays: dict[str, Pattern]
 
 
 def map_contractions(schedule: Schedule, device: GpuModel) -> Schedule:
     """Return `schedule` with all its contractions mapped."""
     for label in [band.label for band in bands(schedule.tree)]:
+        if label not in [band.label for band in bands(schedule.tree)]:
+            continue  # it starts or ends the results of another one
         if not is_mapped(find_band(schedule.tree, label)):
             with optional("a tile of products", BUDGET):
                 roles = find_roles(schedule, label)
@@ -47,83 +59,108 @@ def map_contractions(schedule: Schedule, device: GpuModel) -> Schedule:
     return schedule
 
 
-def tile_sizes(schedule: Schedule, roles: Roles, device: GpuModel) -> TileSizes:
-    """Return sizes for which copies and results fit: a square of threads, a tile for each."""
-    size = schedule.scop.array(roles.result).dtype.size
-    own = side = 1
-    while (2 * own) ** 2 * size <= device.registers:
-        own *= 2
-    while (2 * side) ** 2 <= min(device.block, device.threads):
-        side *= 2
-    depth = min(DEPTH, roles.sizes[roles.depth[-1]] or DEPTH)
-    while 2 * own * side * depth * size > device.shared and own * side * depth > 1:
-        if depth > 1 and depth * 4 > DEPTH:
-            depth //= 2
-        elif side > 1:
-            side //= 2
-        elif depth > 1:
-            depth //= 2
-        else:
-            own //= 2
-    rows, columns = (
-        min(own * side, roles.sizes[p] or own * side) for p in (roles.row, roles.column)
-    )
-    return TileSizes(rows, columns, depth, min(own, rows), min(own, columns))
-
-
 def _mapped(schedule: Schedule, label: str, roles: Roles, device: GpuModel) -> Schedule | None:
     """Return `schedule` with the contraction in tiles, or None where the judge refuses."""
     sizes = tile_sizes(schedule, roles, device)
-    result = (*roles.batch[-1:], roles.row, roles.column, *roles.batch[:-1])
-    order = (*result, *roles.depth)
-    size_of = {roles.row: sizes.rows, roles.column: sizes.columns, roles.depth[-1]: sizes.depth}
-    band = find_band(schedule.tree, label)
-    tile = fresh_label(schedule.tree, f"{label}.tile")
-    point = fresh_label(schedule.tree, f"{label}.point")
-    tiled = schedule.attempt(
-        *order_steps(label, band, order), Tile(label, tuple(size_of.get(p, 1) for p in order))
-    )
-    threaded = None if tiled is None else _threaded(tiled, point, order.index(roles.row), sizes)
-    if threaded is None:
+    tiled = _tiled(schedule, label, roles, sizes)
+    if tiled is None:
         return None
-    found = _with_operands(threaded, f"{tile}[{len(order) - 1}]", roles.operands)
-    own = (sizes.own_rows, sizes.own_columns)
-    own = own[::-1] if roles.turned else own
-    found = _with_results(found, f"{tile}[{len(result) - 1}]", roles.result, own)
-    blocks = tuple(f"{tile}[{p}]" for p in range(min(len(result), GRID)))
+    for before in (True, False):
+        while (joined := _joined(tiled, before, roles, sizes)) is not None:
+            tiled = joined
+    result = _result(roles)
+    rows, columns = sides_of(sizes)
+    sides = ((result.index(roles.row), rows), (result.index(roles.column), columns))
+    found: Schedule | None = tiled.schedule
+    for point in tiled.points:
+        found = found and deal_points(found, point, sides)
+    if found is None:
+        return None
+    path = [band.label for band in bands_around(found, _statement(schedule, label))]
+    depth = path[path.index(tiled.points[0]) - 1]
+    loop = f"{depth}[{len(find_band(found.tree, depth).members) - 1}]"
+    moved, _ = patterns(schedule, label, (roles.row, roles.column, roles.depth[-1]))
+    found = copy_operands(found, loop, roles, moved, sizes)
+    found = _with_results(found, tiled, roles, (rows, columns))
+    blocks = tuple(f"{tiled.joint}[{p}]" for p in range(min(tiled.count, GRID)))
     return found.attempt(Grid(blocks))
 
 
-def _threaded(schedule: Schedule, point: str, row: int, sizes: TileSizes) -> Schedule | None:
-    """Return `schedule` with a tile of points for each thread, whose results are innermost."""
-    band = find_band(schedule.tree, point)
-    count = len(band.members)
-    others = [p for p in range(count) if p not in (row, row + 1)]
-    first = order_steps(point, band, (row, row + 1, *others))
-    tile = fresh_label(schedule.tree, f"{point}.tile")
-    own = fresh_label(schedule.tree, f"{point}.point")
-    tiled = schedule.attempt(*first, Tile(point, (sizes.own_rows, sizes.own_columns)))
-    if tiled is None:
+def _result(roles: Roles) -> tuple[int, ...]:
+    """Return the loops of the result, outermost first."""
+    return (*roles.batch[-1:], roles.row, roles.column, *roles.batch[:-1])
+
+
+def _sizes(roles: Roles, sizes: TileSizes) -> dict[int, int]:
+    return {roles.row: sizes.rows, roles.column: sizes.columns, roles.depth[-1]: sizes.depth}
+
+
+def _statement(schedule: Schedule, label: str) -> str:
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    (name,) = statements_of(schedule.scop, domain)
+    return name
+
+
+def _tiled(schedule: Schedule, label: str, roles: Roles, sizes: TileSizes) -> _Tiled | None:
+    """Return the contraction in tiles, alone."""
+    result = _result(roles)
+    order = (*result, *roles.depth)
+    size_of = _sizes(roles, sizes)
+    band = find_band(schedule.tree, label)
+    tile = fresh_label(schedule.tree, f"{label}.tile")
+    point = fresh_label(schedule.tree, f"{label}.point")
+    _, written = patterns(schedule, label, result)
+    tiled = schedule.attempt(
+        *order_steps(label, band, order), Tile(label, tuple(size_of.get(p, 1) for p in order))
+    )
+    return tiled and _Tiled(tiled, tile, len(result), (point,), written)
+
+
+def _joined(tiled: _Tiled, before: bool, roles: Roles, sizes: TileSizes) -> _Tiled | None:
+    """Return the tiles with the nest before or after them joined to each, if it fits."""
+    schedule = tiled.schedule
+    pairs = adjacent(schedule.tree)
+    labels = [one for one, two in pairs if two == tiled.joint] if before else []
+    labels += [] if before else [two for one, two in pairs if one == tiled.joint]
+    near = neighbour(schedule, labels[0], tiled.arrays) if labels else None
+    if near is None:
         return None
-    last = order_steps(own, find_band(tiled.tree, own), (*range(2, count), 0, 1))
-    return tiled.attempt(*last, Threads((tile,)))
+    tile = fresh_label(schedule.tree, f"{near.label}.tile")
+    point = fresh_label(schedule.tree, f"{near.label}.point")
+    size_of = _sizes(roles, sizes)
+    pair = (tile, tiled.joint) if before else (tiled.joint, tile)
+    joined = schedule.attempt(
+        *order_steps(near.label, find_band(schedule.tree, near.label), near.order),
+        Tile(near.label, tuple(size_of.get(p, 1) for p in _result(roles))),
+        Fuse(*pair, tiled.count),
+    )
+    if joined is None or not _runs_apart(joined, pair[0]):
+        return None
+    arrays = {**near.arrays, **tiled.arrays}
+    return replace(
+        tiled, schedule=joined, joint=pair[0], points=(*tiled.points, point), arrays=arrays
+    )
 
 
-def _with_operands(schedule: Schedule, loop: str, operands: tuple[str, ...]) -> Schedule:
-    """Return `schedule` with the operands copied in before each tile, by all threads."""
-    for name in operands:
-        packed = schedule.attempt(Pack(name, loop))
-        if packed is not None:
-            dealt = [Threads((label,)) for label in new_nests(packed, schedule)]
-            schedule = packed.attempt(*dealt) or schedule
-    return schedule
+def _runs_apart(schedule: Schedule, label: str) -> bool:
+    """Tell whether the loops of a band may all run across blocks."""
+    return all(member.coincident for member in find_band(schedule.tree, label).members)
 
 
-def _with_results(schedule: Schedule, loop: str, result: str, own: tuple[int, ...]) -> Schedule:
-    """Return `schedule` with the results kept apart, each by the thread that computes it."""
-    packed = schedule.attempt(Pack(result, loop))
-    steps: list[Transform] = []
+def _with_results(
+    schedule: Schedule, tiled: _Tiled, roles: Roles, sides: tuple[Side, Side]
+) -> Schedule:
+    """Return `schedule` with the results kept apart, each by the thread that computes it.
+
+    Results that nothing else needs are kept so by themselves.
+    """
+    if schedule.scop.array(roles.result).role is Role.TEMP:
+        homes = contraction_loops(schedule.scop, schedule.tree)
+        if homes.get(roles.result, "").startswith(f"{tiled.joint}["):
+            return schedule
+    packed = schedule.attempt(Pack(roles.result, f"{tiled.joint}[{tiled.count - 1}]"))
+    found = packed
+    numbered = tuple(enumerate(sides[::-1] if roles.turned else sides))
     for label in () if packed is None else new_nests(packed, schedule):
-        steps += [Tile(label, own), Threads((f"{label}.tile",))]
-    found = None if packed is None else packed.attempt(*steps)
+        found = found and deal_points(found, label, numbered[::-1] if roles.turned else numbered)
     return found or schedule

@@ -14,11 +14,12 @@ class GpuModel:
 
     `threads` is the most a block may have, `block` how many it should have, `shared` the bytes
     that a block's threads share, `registers` the bytes of results that a thread keeps, `warp` how
-    many neighbours access memory together.
+    many neighbours access memory together, `processors` how many blocks run at the same time.
     """
 
     threads: int = 1024
     block: int = 256
     shared: int = 48 * 1024
-    registers: int = 128
+    registers: int = 256
     warp: int = 32
+    processors: int = 64

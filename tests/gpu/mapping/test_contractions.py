@@ -11,13 +11,14 @@ from polyopt.ir.loops import DeclareArray, Space
 from polyopt.schedule import Schedule
 from polyopt.schedule.data import DataStep
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
-from polyopt.strategy.gpu.contraction import tile_sizes
 from polyopt.strategy.gpu.roles import Roles
+from polyopt.strategy.gpu.tiles import tile_sizes
 from tests.checks import assert_computes
 from tests.gpu.mapping import programs
 from tests.oracle.program import as_program
 
 SMALL = GpuModel(block=4, warp=2, registers=32, shared=512)
+TILES = {"A_pack": "16x132", "B_pack": "16x128", "C_pack": "128x128"}
 ALL = [programs.product, programs.turned, programs.batches, programs.gram, programs.images]
 
 
@@ -30,12 +31,12 @@ def shared(schedule: Schedule) -> dict[str, str]:
 
 def test_operands_and_results_are_shared():
     schedule = auto_schedule_gpu(programs.scop_of(programs.product), GpuModel())
-    assert shared(schedule) == {"A_pack": "64x16", "B_pack": "16x64", "C_pack": "64x64"}
+    assert shared(schedule) == TILES
 
 
 def test_a_batch_is_a_dimension_of_the_grid():
     schedule = auto_schedule_gpu(programs.scop_of(programs.batches), GpuModel())
-    assert shared(schedule) == {"A_pack": "64x16", "B_pack": "16x64", "C_pack": "64x64"}
+    assert shared(schedule) == TILES
     assert "grid(L1.tile[0], L1.tile[1], L1.tile[2])" in schedule.text
 
 

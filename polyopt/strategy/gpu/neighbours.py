@@ -1,0 +1,86 @@
+"""Nests before and after a contraction that touch its results: what starts and ends each of them.
+
+In: a contraction's band.  Out: neighbours with a loop for each loop of the result, in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from polyopt.ir.expr import Iter, linear
+from polyopt.ir.scop import Access, Statement
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import Leaf, find_band, path_to, statements_of
+from polyopt.strategy.gpu.mapped import is_mapped
+from polyopt.strategy.strides import accesses, directions
+
+Pattern = tuple[int | None, ...]
+"""For each loop of the result, the subscript of an array that it alone moves, by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A nest called `label`; `order` are its loops in the order of the result's.
+
+    `arrays` are what it writes, each with the subscripts that the loops move.
+    """
+
+    label: str
+    order: tuple[int, ...]
+    arrays: Mapping[str, Pattern]
+
+
+def patterns(
+    schedule: Schedule, label: str, loops: tuple[int, ...]
+) -> tuple[dict[str, set[Pattern]], dict[str, Pattern]]:
+    """Return which subscripts of arrays the loops of a band move: of all touched, of written."""
+    path, domain = path_to(schedule.tree, schedule.scop, label)
+    members = (*path, *find_band(schedule.tree, label).members)
+    touched: dict[str, set[Pattern]] = {}
+    written: dict[str, Pattern] = {}
+    for name in statements_of(schedule.scop, domain):
+        statement = schedule.scop.statement(name)
+        ways = directions(members, schedule.scop, statement)[len(path) :]
+        for access in accesses(statement):
+            found = tuple(_moved(access, statement, ways[p]) for p in loops)
+            touched.setdefault(access.array, set()).add(found)
+            if access is statement.write:
+                written[access.array] = found
+    return touched, written
+
+
+def _moved(access: Access, statement: Statement, way: tuple[object, ...] | None) -> int | None:
+    change = dict(zip(statement.iters, way or (), strict=False))
+    moves = []
+    for number, index in enumerate(access.index):
+        terms = linear(index).terms
+        step = sum(change.get(a.name, 0) * c for a, c in terms if isinstance(a, Iter))
+        if step:
+            moves.append((number, step))
+    return moves[0][0] if len(moves) == 1 and moves[0][1] == 1 else None
+
+
+def neighbour(schedule: Schedule, label: str, arrays: Mapping[str, Pattern]) -> Neighbour | None:
+    """Return the nest `label`, if all it touches of `arrays` is what a result's iteration does."""
+    band = find_band(schedule.tree, label)
+    if is_mapped(band) or not isinstance(band.child, Leaf):
+        return None
+    if not all(member.coincident for member in band.members):
+        return None
+    loops = tuple(range(len(band.members)))
+    touched, written = patterns(schedule, label, loops)
+    shared = [name for name in touched if name in arrays]
+    orders = {
+        tuple(found.index(part) if part in found else None for part in arrays[name])
+        for name in shared
+        for found in touched[name]
+    }
+    if len(orders) != 1:
+        return None
+    (order,) = orders
+    known = tuple(position for position in order if position is not None)
+    if len(known) != len(order) or sorted(known) != list(loops):
+        return None
+    moved = {name: tuple(found[position] for position in known) for name, found in written.items()}
+    return Neighbour(label, known, moved)

@@ -1,0 +1,128 @@
+"""Operands of a contraction in shared memory: who copies what, and how the copies lie there.
+
+In: tiles of a contraction.  Out: copies by all threads, neighbouring elements of memory by one
+thread at once; the dimension that threads read side by side last, rows padded by what leaves the
+fewest bank conflicts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from polyopt.ir.array import Array
+from polyopt.ir.source import Layout
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import find_band
+from polyopt.strategy.gpu.banks import of_warps
+from polyopt.strategy.gpu.mapped import new_nests
+from polyopt.strategy.gpu.neighbours import Pattern
+from polyopt.strategy.gpu.roles import Roles
+from polyopt.strategy.gpu.tiles import WIDE, TileSizes
+from polyopt.transforms import Dimension, Pack, Strip, Threads
+from polyopt.transforms.layout import Part
+
+PADS = 4
+"""Amounts of padding that are tried, of so many times what a thread reads at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """A tile of an operand: `own` and `deep` are the subscripts that results and terms move."""
+
+    array: Array
+    own: int
+    deep: int
+    size: int  # along `own`
+    depth: int
+
+    @property
+    def wide(self) -> int:
+        """Elements that a thread reads at once."""
+        return WIDE // self.array.dtype.size
+
+    @property
+    def is_turned(self) -> bool:
+        """Neighbours in memory are terms of one result."""
+        return self.deep > self.own
+
+
+def copy_operands(
+    schedule: Schedule,
+    loop: str,
+    roles: Roles,
+    moved: dict[str, set[Pattern]],
+    sizes: TileSizes,
+) -> Schedule:
+    """Return `schedule` with the operands copied in before each tile, by all threads.
+
+    `moved` has the subscripts that row, column and terms move of each array.
+    """
+    threads = prod(-(-a // b) for a, b in ((sizes.rows, sizes.own_rows),
+                                           (sizes.columns, sizes.own_columns)))  # fmt: skip
+    for name in roles.operands:
+        operand = _operand(schedule.scop.array(name), moved[name], sizes)
+        wanted = () if operand is None else _dimensions(operand, threads)
+        packed = schedule.attempt(Pack(name, loop, wanted)) or schedule.attempt(Pack(name, loop))
+        if packed is not None:
+            found: Schedule | None = packed
+            for label in new_nests(packed, schedule):
+                found = found and _dealt(found, label, operand)
+            schedule = found or schedule
+    return schedule
+
+
+def _operand(array: Array, moved: set[Pattern], sizes: TileSizes) -> _Operand | None:
+    """Return an operand that each result and each term move along one dimension of its own."""
+    if len(moved) != 1:
+        return None
+    row, column, deep = next(iter(moved))
+    own, size = (row, sizes.rows) if column is None else (column, sizes.columns)
+    if own is None or deep is None or own == deep or (row is not None and column is not None):
+        return None
+    return _Operand(array, own, deep, size, sizes.depth)
+
+
+def _dimensions(operand: _Operand, threads: int) -> tuple[Dimension, ...]:
+    """Return how the copy lies: as in memory, or turned and padded."""
+    if not operand.is_turned:
+        return ()
+    rank = len(operand.array.shape)
+    others = [Dimension(d) for d in range(rank) if d not in (operand.own, operand.deep)]
+    pad = _padding(operand, threads)
+    own = Dimension(operand.own, Part.PADDED, pad) if pad else Dimension(operand.own)
+    return (*others, Dimension(operand.deep), own)
+
+
+def _padding(operand: _Operand, threads: int) -> int:
+    """Return the padding of rows that leaves the fewest conflicts where copies are stored."""
+    size, wide = operand.array.dtype.size, operand.wide
+    count = max(1, operand.depth // wide)
+
+    def conflicts(pad: int) -> int:
+        def place(thread: int) -> int:
+            return size * (thread % count * wide * (operand.size + pad) + thread // count)
+
+        return of_warps(place, size, threads)
+
+    return min((wide * n for n in range(PADS)), key=lambda pad: (conflicts(pad), pad))
+
+
+def _dealt(schedule: Schedule, label: str, operand: _Operand | None) -> Schedule | None:
+    """Return `schedule` with a copy dealt out to threads, each some neighbours in memory."""
+    count = len(find_band(schedule.tree, label).members)
+    if operand is not None and _is_wide(operand):
+        loops = tuple(f"{label}[{n}]" for n in range(count))
+        found = schedule.attempt(Strip(loops[-1], operand.wide), Threads(loops))
+        if found is not None:
+            return found
+    return schedule.attempt(Threads((label,)))
+
+
+def _is_wide(operand: _Operand) -> bool:
+    """Tell whether several neighbours can be copied at once."""
+    last = len(operand.array.shape) - 1
+    extent = operand.depth if operand.deep == last else operand.size
+    is_last = last in (operand.own, operand.deep)
+    in_rows = operand.array.layout in (Layout.C, Layout.ROWS)
+    return is_last and in_rows and operand.wide > 1 and extent % operand.wide == 0
