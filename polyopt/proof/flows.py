@@ -62,7 +62,18 @@ class Flow:
 
 
 def flow_of(space: isl.Space, events: Iterable[Event]) -> Flow:
-    """Return which writes reach which reads."""
+    """Return which writes reach which reads; arrays have nothing to do with one another."""
+    groups: dict[str, list[Event]] = {}
+    for event in events:
+        groups.setdefault(event.array, []).append(event)
+    entries = sums = isl.UnionMap.empty(space)
+    for group in groups.values():
+        flow = _flow_of_array(space, group)
+        entries, sums = entries.union(flow.entries), sums.union(flow.sums)
+    return Flow(entries, sums)
+
+
+def _flow_of_array(space: isl.Space, events: list[Event]) -> Flow:
     unions = {effect: isl.UnionMap.empty(space) for effect in Effect}
     times = isl.UnionMap.empty(space)
     for event in events:
