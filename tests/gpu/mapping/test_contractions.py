@@ -37,7 +37,7 @@ def test_operands_and_results_are_shared():
 def test_a_batch_is_a_dimension_of_the_grid():
     schedule = auto_schedule_gpu(programs.scop_of(programs.batches), GpuModel())
     assert shared(schedule) == TILES
-    assert "grid(L1.tile[0], L1.tile[1], L1.tile[2])" in schedule.text
+    assert "grid(L0.tile[0], L0.tile[1], L0.tile[2])" in schedule.text
 
 
 @pytest.mark.parametrize("program", ALL, ids=lambda f: f.__name__)
