@@ -28,7 +28,7 @@ from polyopt.proof import Certificate
 from polyopt.proving import Form, first_proven, plain_loops
 from polyopt.schedule import Schedule, source_schedule
 from polyopt.schedule.postponed import written_order
-from polyopt.schedule.reductions import reassociated
+from polyopt.schedule.reductions import reassociated, rounding
 from polyopt.schedule.regions import settle_regions
 from polyopt.schedule.transfers import overwritten
 from polyopt.strategy import auto_schedule
@@ -212,8 +212,12 @@ def _settled(program: Program) -> Program:
 
 
 def with_mode(program: Program, options: Options) -> Program:
-    """Return `program` with the order of its reductions open, if the mode does not keep it."""
-    return program if options.fp is FpMode.STRICT else reassociated(program)
+    """Return `program` with what the mode leaves open: the order of sums, their terms' roundings."""
+    if options.fp is FpMode.STRICT:
+        return program
+    program = reassociated(program)
+    rounds = options.fp is FpMode.FAST and options.target is not Target.C
+    return rounding(program) if rounds else program
 
 
 def bounded_lower(schedules: Sequence[Schedule], program: Program) -> LoopFunction:

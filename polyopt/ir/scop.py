@@ -49,10 +49,12 @@ class Reduction:
     """The statement is `target = target op rest`, `target` being the left operand of its value.
 
     `reassociable`: the source leaves the order of the operations open (`np.sum`, `@`).
+    `rounds`: FLOAT32 factors of its terms may be rounded to tf32 (11 bits) before they are used.
     """
 
     op: BinaryOp
     reassociable: bool
+    rounds: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ class ClaimKind(Enum):
     STORAGE = "storage"  # a value moved to other storage is the source's value when it is read
     CONCURRENCY = "concurrency"  # nothing conflicts between parallel iterations or lanes
     SYNCHRONISATION = "synchronisation"  # threads that share an element are kept in order
+    MATRIX = "matrix"  # matrix instructions compute what the loops in their place do
     BOUNDS = "bounds"  # accesses lie inside their arrays
     WIDTH = "width"  # index arithmetic fits its C type
     CONTROL = "control"  # the control around static parts is the source's

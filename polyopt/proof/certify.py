@@ -29,11 +29,12 @@ from polyopt.proof.forms import check_forms
 from polyopt.proof.instances import Placed, check_instances, place
 from polyopt.proof.kernels import check_kernels, has_kernels, without_kernels
 from polyopt.proof.lanes import one_lane
+from polyopt.proof.matrix import as_touched, check_matrices
 from polyopt.proof.naming import unhidden
 from polyopt.proof.order import Pairs, conflicts, find_conflict
 from polyopt.proof.paths import Path
-from polyopt.proof.reading import Nest, Run, Unreadable, read
 from polyopt.proof.pipelines import without_pipelines
+from polyopt.proof.reading import Nest, Run, Unreadable, read
 from polyopt.proof.regions import Mismatch, Regions, without_stops
 from polyopt.proof.registers import without_registers
 from polyopt.proof.rolling import rolled
@@ -72,7 +73,12 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
         yield kernels
     if kernels.verdict is not Verdict.PROVEN:
         return
-    yield from check_synchronisation(function, path)
+    matrices = tuple(check_matrices(program, function, path))
+    yield from matrices
+    if any(claim.verdict is not Verdict.PROVEN for claim in matrices):
+        return
+    touched = replace(function, body=as_touched(function.body)) if matrices else function
+    yield from check_synchronisation(touched, path)
     function = replace(function, body=without_kernels(function.body))
     given = {array.name: array for array in program.arrays}
     bounds = check_bounds(function, given, path.params, path.context)

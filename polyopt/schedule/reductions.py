@@ -7,7 +7,7 @@ extremum kept beside it; under any condition that does not read what is accumula
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum, unique
 
@@ -23,6 +23,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.program import Part, Parts, Program, Repeat
 from polyopt.ir.scop import Reduction, Role, Scop, Statement
+from polyopt.ir.types import DType
 
 FOLDING = frozenset(
     {
@@ -174,20 +175,41 @@ def _reads(expr: Expr | None, array: str) -> bool:
 
 def reassociated(program: Program) -> Program:
     """Return `program` with the order of all its updates open, as `fp="reassociate"` asks."""
-    return replace(program, parts=_parts(program.parts))
+    return replace(program, parts=_parts(program.parts, opened))
 
 
-def _parts(parts: Parts) -> Parts:
+def rounding(program: Program) -> Program:
+    """Return `program` with factors of sums of products free to be tf32, as `fp="fast"` asks."""
+    return replace(program, parts=_parts(program.parts, _rounding))
+
+
+def _parts(parts: Parts, change: Callable[[Scop], Scop]) -> Parts:
     def renewed(part: Part) -> Part:
         match part:
             case Scop():
-                return opened(part)
+                return change(part)
             case Repeat():
-                return replace(part, body=_parts(part.body))
+                return replace(part, body=_parts(part.body, change))
             case _:
                 return part
 
     return tuple(map(renewed, parts))
+
+
+def _rounding(scop: Scop) -> Scop:
+    def renewed(statement: Statement) -> Statement:
+        match statement:
+            case Statement(
+                reduction=Reduction() as reduction,
+                value=Binary(
+                    op=BinaryOp.ADD, dtype=DType.FLOAT32, right=Binary(op=BinaryOp.MUL)
+                ),
+            ):
+                return replace(statement, reduction=replace(reduction, rounds=True))
+            case _:
+                return statement
+
+    return replace(scop, statements=tuple(map(renewed, scop.statements)))
 
 
 def opened(scop: Scop) -> Scop:
@@ -196,7 +218,12 @@ def opened(scop: Scop) -> Scop:
     def renewed(statement: Statement) -> Statement:
         if statement.reduction is None or statement.reduction.reassociable:
             return statement
-        return replace(statement, reduction=Reduction(statement.reduction.op, True))
+        if statement.target.dtype.is_half and statement.reduction.op in (
+            BinaryOp.ADD,
+            BinaryOp.MUL,
+        ):
+            return statement  # partial results are numbers of 32 bits: the others' are rounded
+        return replace(statement, reduction=replace(statement.reduction, reassociable=True))
 
     statements = tuple(map(renewed, scop.statements))
     if all(new is old for new, old in zip(statements, scop.statements, strict=True)):

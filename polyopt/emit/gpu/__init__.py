@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from polyopt.emit.gpu.barriers import place_barriers
 from polyopt.emit.gpu.kernels import cut_kernels
+from polyopt.emit.gpu.matrix import in_matrices, of_registers
 from polyopt.emit.gpu.pipelines import in_stages
 from polyopt.emit.gpu.registers import in_registers
 from polyopt.emit.gpu.room import in_room
@@ -15,4 +16,5 @@ __all__ = ["device_loops"]
 
 def device_loops(fn: LoopFunction) -> LoopFunction:
     """Return lowered loops as kernels and the host's code around them, barriers placed."""
-    return place_barriers(in_stages(in_room(in_registers(cut_kernels(stop_at_faults(fn))))))
+    kernels = in_matrices(cut_kernels(stop_at_faults(fn)))
+    return place_barriers(in_stages(in_room(of_registers(in_registers(kernels)))))

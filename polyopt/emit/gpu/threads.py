@@ -65,7 +65,8 @@ def _node(node: Node, taken: set[str]) -> Body:
 
 
 def _ordered(loop: For) -> For:
-    kind = LoopKind.UNROLL if loop.kind is LoopKind.UNROLL else LoopKind.SEQUENTIAL
+    kept = (LoopKind.UNROLL, LoopKind.MATRIX)
+    kind = loop.kind if loop.kind in kept else LoopKind.SEQUENTIAL
     return replace(loop, kind=kind, reductions=(), lanes=1)
 
 

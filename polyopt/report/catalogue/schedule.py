@@ -164,9 +164,21 @@ SCHEDULE: dict[str, Entry] = {
         "threads(i), then grid(j) inside loop i",
         "map the loops of a nest to the grid in one step, those inside to threads in one step",
     ),
+    "PO0340": Entry(
+        "a tile of products cannot run on matrix instructions",
+        "tensorize(L0.point, 12, 8), or of float32 arrays without fp='fast'",
+        "give multiples of 16 rows and 8 columns; use float16 or bfloat16 arrays, or fp='fast'",
+    ),
     "PO0341": Entry(
         "a loop cannot be a pipeline",
         "pipeline(k_tile, 2) where nothing is packed at k_tile",
         "pack what the loop reads, deal the copies to threads, use `grid`, then `pipeline`",
+    ),
+    "PO0344": Entry(
+        "time steps cannot run together in one tile: what a tile needs of its neighbours is not "
+        "at constant distances, or is computed in the same time step",
+        "overlap(t, 4, 32, 32) on a[i, j] = a[i - 1, j] + a[i, j - 1], in place",
+        "run the time steps one after the other, or `skew` the loops and `tile` them; "
+        "give one size for each dimension of what the statements write",
     ),
 }

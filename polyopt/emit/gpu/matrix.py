@@ -1,0 +1,318 @@
+"""Tiles of products for matrix instructions: whole boxes, their operands filled with zeros.
+
+In: blocks with MATRIX loops inside nests across threads.  Out: these nests counted from 0, with one
+condition that says which products there are; copies into the operands that set what is outside of
+the array to zero.  Nests of another form run as ordinary loops; `dropped` has the reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from polyopt.emit.gpu.each_block import in_each_block
+from polyopt.emit.gpu.nests import spans
+from polyopt.emit.gpu.threads import outermost_nests
+from polyopt.emit.nodes import map_node, nested, with_nested
+from polyopt.emit.regions import nodes
+from polyopt.errors import BudgetError
+from polyopt.ir.array import Array
+from polyopt.ir.budget import note_dropped
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Iter,
+    Linear,
+    add,
+    from_linear,
+    integer,
+    linear,
+    loads,
+    mul,
+    normalize,
+    operands,
+    rewrite,
+    sub,
+    substitute,
+)
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    DeclareArray,
+    For,
+    If,
+    Kernel,
+    LoopFunction,
+    LoopKind,
+    Node,
+    Space,
+)
+from polyopt.ir.matrix import MatrixTile, NoTile, matrix_tile, reach, trips
+from polyopt.ir.types import DType
+
+
+def in_matrices(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with tiles of products in the form that matrix instructions need."""
+    return in_each_block(fn, _block)
+
+
+def of_registers(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with tiles of products whose results are not in registers as ordinary loops."""
+    return in_each_block(fn, _of_registers)
+
+
+def _of_registers(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
+    try:
+        for nest in outermost_nests(body):
+            if has_matrix_loops((nest,)):
+                tile = matrix_tile(nest, kernel.threads)
+                if tile.target.array not in _arrays(body, Space.REGISTER):
+                    raise NoTile(f"{tile.target.array} is not kept in registers")
+    except NoTile as error:
+        return _dropped(kernel, body, error)
+    return body
+
+
+def _dropped(kernel: Kernel, body: Body, error: NoTile) -> Body:
+    note_dropped("matrix instructions", BudgetError("PO0702", f"{kernel.name}: {error}"))
+    return without_matrix(body)
+
+
+def _arrays(body: Body, space: Space) -> dict[str, Array]:
+    declared = (node for node in nodes(body) if isinstance(node, DeclareArray))
+    return {node.array.name: node.array for node in declared if node.space is space}
+
+
+def _block(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
+    if not has_matrix_loops(body):
+        return body
+    try:
+        return _with_tiles(kernel, body)
+    except NoTile as error:
+        return _dropped(kernel, body, error)
+
+
+def has_matrix_loops(body: Body) -> bool:
+    """Tell whether a MATRIX loop is anywhere in `body`."""
+    return any(isinstance(n, For) and n.kind is LoopKind.MATRIX for n in nodes(body))
+
+
+def without_matrix(body: Body) -> Body:
+    """Return `body` with its MATRIX loops as ordinary ones."""
+    result: list[Node] = []
+    for node in body:
+        inner = with_nested(node, tuple(without_matrix(part) for part in nested(node)))
+        if isinstance(inner, For) and inner.kind is LoopKind.MATRIX:
+            inner = replace(inner, kind=LoopKind.SEQUENTIAL)
+        result.append(inner)
+    return tuple(result)
+
+
+def _with_tiles(kernel: Kernel, body: Body) -> Body:
+    """Return a block's code with its tiles in form; raises `NoTile`."""
+    tiles: list[MatrixTile] = []
+    body = _formed(body, kernel.threads, tiles)
+    shared = _arrays(body, Space.SHARED)
+    for tile in tiles:
+        for operand in (tile.left, tile.right):
+            load = operand.load
+            if load.array not in shared:
+                raise NoTile(f"{load.array} is no array that the threads of a block share")
+            for part, extent in zip(load.index, shared[load.array].shape, strict=True):
+                found = reach(tile, part)
+                if found is not None and not _is_inside(found, extent):
+                    raise NoTile(f"a whole tile goes beyond {load.array}")
+    names = {o.load.array for tile in tiles for o in (tile.left, tile.right)}
+    filled = _filled(body, frozenset(names))
+    return filled
+
+
+def _is_inside(found: tuple[int, int], extent: Expr) -> bool:
+    return isinstance(extent, Const) and found[0] >= 0 and found[1] < int(extent.value.real)
+
+
+def _formed(body: Body, threads: int, tiles: list[MatrixTile]) -> Body:
+    result: list[Node] = []
+    for node in body:
+        if isinstance(node, For) and node.kind is LoopKind.THREAD:
+            if has_matrix_loops((node,)):
+                nest = boxed(node)
+                if nest is None or len(nest.body) != 1:
+                    raise NoTile("its loops have no constant lengths, or more than one body")
+                node = nest.rebuilt(nest.body)
+                tiles.append(matrix_tile(node, threads, in_registers=False))
+            result.append(node)
+            continue
+        parts = tuple(_formed(part, threads, tiles) for part in nested(node))
+        result.append(with_nested(node, parts))
+    return tuple(result)
+
+
+def _filled(body: Body, names: frozenset[str]) -> Body:
+    """Return `body` with copies into the arrays `names` that write all of their boxes."""
+    result: list[Node] = []
+    for node in body:
+        if isinstance(node, For) and node.kind is LoopKind.THREAD:
+            written = {n.target.array for n in nodes((node,)) if isinstance(n, Assign)}
+            result.append(_fill(node) if written and written <= names else node)
+            continue
+        parts = tuple(_filled(part, names) for part in nested(node))
+        result.append(with_nested(node, parts))
+    return tuple(result)
+
+
+def _fill(loop: For) -> For:
+    nest = boxed(loop)
+    if nest is None or nest.condition is None or len(nest.body) != 1:
+        return loop
+    (copy,) = nest.body
+    if not isinstance(copy, Assign) or loads(nest.condition):
+        return loop
+    zero = Const(0.0, copy.target.dtype)
+    return nest.rebuilt((If(nest.condition, (copy,), (Assign(copy.target, zero),)),), guarded=True)
+
+
+# -- boxes
+
+
+@dataclass
+class Box:
+    """Loops counted from 0, each directly inside the one before; `condition`: what there is of it."""
+
+    loops: list[For] = field(default_factory=list)
+    conditions: list[Expr] = field(default_factory=list)
+    body: Body = ()
+
+    @property
+    def condition(self) -> Expr | None:
+        """All conditions as one, if there are some."""
+        found: Expr | None = None
+        for test in _needed(tuple(map(_undivided, self.conditions)), self.loops):
+            both = None if found is None else Binary(BinaryOp.AND, found, test, DType.BOOL)
+            found = both or test
+        return found
+
+    def rebuilt(self, body: Body, *, guarded: bool = False) -> For:
+        """Return the loops around `body`, under the condition unless it is `guarded` already."""
+        condition = self.condition
+        if condition is not None and not guarded:
+            body = (If(condition, body),)
+        for loop in reversed(self.loops):
+            body = (replace(loop, body=body),)
+        (nest,) = body
+        assert isinstance(nest, For)
+        return nest
+
+
+def boxed(outermost: For) -> Box | None:
+    """Return a nest as a box of constant extents; None where its loops are none."""
+    box = Box()
+    values: dict[str, Expr] = {}
+    node: Node = outermost
+    while True:
+        match node:
+            case For(step=1):
+                if not _add_loop(box, node, values):
+                    return None
+                body = node.body
+            case If(otherwise=()):
+                box.conditions += [
+                    moved(part, values) for part in operands(node.condition, BinaryOp.AND)
+                ]
+                body = node.then
+            case _:
+                return None
+        if len(body) != 1 or not isinstance(body[0], For | If):
+            break
+        node = body[0]
+    if any(isinstance(inner, For | If) for inner in body):
+        return None
+    box.body = tuple(map_node(inner, lambda part: _renewed(part, values)) for inner in body)
+    return box
+
+
+def _add_loop(box: Box, loop: For, values: dict[str, Expr]) -> bool:
+    """Add a loop, whose iterator is a sum of its own from 0 and its start."""
+    choices = [(length, start) for start, length in spans(loop) if length > 0]
+    if not choices or loads(loop.lower) or loads(loop.upper):
+        return False
+    extent, start = min(choices, key=lambda choice: choice[0])
+    end = normalize(add(start, integer(extent)))
+    place = Iter(loop.iter)
+    lowers = [e for e in operands(loop.lower, BinaryOp.MAX) if normalize(e) != normalize(start)]
+    uppers = [e for e in operands(loop.upper, BinaryOp.MIN) if normalize(e) != end]
+    values[loop.iter] = normalize(add(moved(start, values), place))
+    box.conditions += [moved(Compare(CompareOp.GE, place, e), values) for e in lowers]
+    box.conditions += [moved(Compare(CompareOp.LT, place, e), values) for e in uppers]
+    box.loops.append(replace(loop, lower=integer(0), upper=integer(extent), body=()))
+    return True
+
+
+def moved(expr: Expr, values: dict[str, Expr]) -> Expr:
+    """Return `expr` with iterators replaced, sums collected."""
+    return rewrite(expr, lambda part: _renewed(part, values))
+
+
+def _renewed(part: Expr, values: dict[str, Expr]) -> Expr | None:
+    match part:
+        case Iter():
+            return values.get(part.name)
+        case Binary(op=BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL, dtype=DType.INT64):
+            return None if loads(part) else normalize(substitute(part, values))
+        case _:
+            return None
+
+
+# -- conditions
+
+
+def _undivided(test: Expr) -> Expr:
+    """Return `a < b // c + d` as a comparison without a quotient."""
+    match test:
+        case Compare(op=CompareOp.LT, left=left, right=right) if left.dtype is DType.INT64:
+            pass
+        case _:
+            return test
+    gap = linear(sub(right, left))
+    for atom, factor in gap.terms:
+        match atom:
+            case Binary(op=BinaryOp.FLOORDIV, left=over, right=Const(value=int(by))) if (
+                factor == 1 and by > 0
+            ):
+                rest = Linear(gap.constant, tuple(t for t in gap.terms if t[0] != atom))
+                most = add(integer(by - 1), mul(integer(-by), from_linear(rest)))
+                return _undivided(Compare(CompareOp.LT, normalize(most), normalize(over)))
+            case _:
+                pass
+    return test
+
+
+def _needed(tests: tuple[Expr, ...], loops: list[For]) -> list[Expr]:
+    """Return the conditions that no other one implies in the box of `loops`."""
+    kept = list(dict.fromkeys(tests))
+    for test in tuple(kept):
+        others = [other for other in kept if other != test]
+        if any(_implies(other, test, loops) for other in others):
+            kept = others
+    return kept
+
+
+def _implies(one: Expr, two: Expr, loops: list[For]) -> bool:
+    match one, two:
+        case (
+            Compare(op=CompareOp.LT, left=left, right=right),
+            Compare(op=CompareOp.LT, left=first, right=second),
+        ) if left.dtype is DType.INT64 and first.dtype is DType.INT64:
+            more = linear(sub(sub(second, first), sub(right, left)))
+        case _:
+            return False
+    extents = {loop.iter: trips(loop) for loop in loops}
+    least = more.constant
+    for atom, factor in more.terms:
+        if not isinstance(atom, Iter) or atom.name not in extents:
+            return False
+        least += min(0, factor * (extents[atom.name] - 1))
+    return least >= 0

@@ -1,0 +1,315 @@
+"""Do matrix instructions compute what the loops in their place do?
+
+In: kernels with MATRIX loops, the program.  Out: one claim for each such kernel.
+The instructions multiply whole tiles.  What they add beyond the loops is a product of two zeros,
+which copies set and nothing else did since, or goes to results that nothing reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import islpy as isl
+
+from polyopt.ir.affine import coalesced
+from polyopt.ir.expr import Const, Expr, Load, linear
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    DeclareArray,
+    For,
+    Kernel,
+    LoopFunction,
+    LoopKind,
+    Node,
+    Space,
+)
+from polyopt.ir.matrix import MatrixTile, NoTile, Operand, matrix_tile, skipped, touched
+from polyopt.ir.program import Program
+from polyopt.ir.types import DType
+from polyopt.proof.affine import NotAffine
+from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.kernels import locals_of
+from polyopt.proof.nodes import all_nodes, bodies, with_bodies
+from polyopt.proof.paths import Path, with_paths
+from polyopt.proof.touching import Reader, Touch, Where
+
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+LANE_NAMES = ("$row", "$column")
+
+
+class _Wrong(Exception):
+    """The instructions may compute something else; the text says what."""
+
+
+def check_matrices(program: Program, function: LoopFunction, path: Path) -> Iterator[Claim]:
+    """Yield whether the matrix instructions of each kernel compute what its loops do."""
+    for node, place in with_paths(function.body, path):
+        if not isinstance(node, Kernel) or not _has_matrix(node.body):
+            continue
+        try:
+            _check(program, function, node, place)
+        except (_Wrong, NoTile) as error:
+            yield Claim(ClaimKind.MATRIX, node.name, Verdict.REFUTED, "", str(error))
+        else:
+            yield Claim(ClaimKind.MATRIX, node.name, Verdict.PROVEN, "")
+
+
+def as_touched(body: Body) -> Body:
+    """Return `body` with loops that touch what its matrix instructions do, in place of these."""
+    result: list[Node] = []
+    for node in body:
+        if isinstance(node, Kernel):
+            tiles = _tiles(node)
+            nests = {id(nest): touched(tile, LANE_NAMES) for nest, tile in tiles}
+            result.append(replace(node, body=_replaced(node.body, nests)))
+        else:
+            result.append(with_bodies(node, tuple(as_touched(part) for part in bodies(node))))
+    return tuple(result)
+
+
+def _has_matrix(body: Body) -> bool:
+    return any(isinstance(n, For) and n.kind is LoopKind.MATRIX for n in all_nodes(body))
+
+
+def _tiles(kernel: Kernel) -> list[tuple[For, MatrixTile]]:
+    """Return the nests with matrix instructions; raises `NoTile`."""
+    return [(nest, matrix_tile(nest, kernel.threads)) for nest in _nests(kernel.body)]
+
+
+def _nests(body: Body) -> Iterator[For]:
+    for node in body:
+        match node:
+            case For(kind=LoopKind.THREAD):
+                if _has_matrix((node,)):
+                    yield node
+            case For(kind=LoopKind.MATRIX):
+                raise NoTile("it stands outside of loops across threads")
+            case _:
+                for part in bodies(node):
+                    yield from _nests(part)
+
+
+def _replaced(body: Body, nests: dict[int, For]) -> Body:
+    result: list[Node] = []
+    for node in body:
+        if id(node) in nests:
+            result.append(nests[id(node)])
+        else:
+            parts = tuple(_replaced(part, nests) for part in bodies(node))
+            result.append(with_bodies(node, parts))
+    return tuple(result)
+
+
+def _check(program: Program, function: LoopFunction, kernel: Kernel, path: Path) -> None:
+    homes = {n.array.name: n for n in all_nodes(kernel.body) if isinstance(n, DeclareArray)}
+    tiles = _tiles(kernel)
+    for _, tile in tiles:
+        _check_allowed(program, function, tile)
+        target = homes.get(tile.target.array)
+        if target is None or target.space is not Space.REGISTER:
+            raise _Wrong(f"{tile.target.array} is not kept in registers")
+        for operand in (tile.left, tile.right):
+            home = homes.get(operand.load.array)
+            if home is None or home.space is not Space.SHARED:
+                raise _Wrong(f"{operand.load.array} is not shared by the threads of a block")
+    _check_inside(kernel, path, tiles, homes)
+    _check_skipped(kernel, path, tiles)
+
+
+def _check_allowed(program: Program, function: LoopFunction, tile: MatrixTile) -> None:
+    """Check that the source leaves open what the instructions do to a sum."""
+    name = tile.assign.statement
+    if name not in function.reassociable:
+        raise _Wrong(f"the order of {name or 'a sum'} is not open")
+    if tile.dtype is DType.FLOAT32:
+        found = [s for scop in program.scops for s in scop.statements if s.name == name]
+        if not all(s.reduction is not None and s.reduction.rounds for s in found):
+            raise _Wrong(f"the factors of {name} may not be rounded")
+
+
+# -- what is read
+
+
+@dataclass(eq=False)
+class _Watcher(Reader):
+    """Notes which writes set an element to zero, whatever the data."""
+
+    zeros: set[int] = field(default_factory=set)
+
+    def node(self, node: Node, where: Where) -> None:
+        before = len(self.touches)
+        Reader.node(self, node, where)
+        if isinstance(node, Assign) and self.is_zero(node, where):
+            self.zeros |= {id(touch) for touch in self.touches[before:] if touch.is_written}
+
+    def is_zero(self, node: Assign, where: Where) -> bool:
+        if where.path.data or not isinstance(node.target, Load):
+            return False
+        try:
+            for part in node.target.index:
+                where.path.frame.pw(self.plain(part))
+        except NotAffine:
+            return False
+        return isinstance(node.value, Const) and node.value.value == 0
+
+
+def _watched(kernel: Kernel, path: Path, body: Body, arrays: frozenset[str]) -> _Watcher:
+    """Return what threads do to `arrays` where a kernel has `body`."""
+    grid, inside = 0, body
+    while len(inside) == 1 and isinstance(inside[0], For) and inside[0].kind is LoopKind.BLOCK:
+        grid += 1
+        inside = inside[0].body
+    outside = len(path.loops) + grid
+    changed = replace(kernel, body=body)
+    watcher = _Watcher(
+        changed, outside, arrays, frozenset(), locals_of(body), 2 * _depth(inside) + 1
+    )
+    watcher.body(body, Where(path, ()))
+    return watcher
+
+
+def _depth(body: Body) -> int:
+    """Return how many numbers beside positions a time in `body` has."""
+    found = [0]
+    for node in body:
+        if not (isinstance(node, For) and node.kind is LoopKind.THREAD):
+            found += [1 + _depth(part) for part in bodies(node)]
+    return max(found)
+
+
+def _check_inside(
+    kernel: Kernel,
+    path: Path,
+    tiles: list[tuple[For, MatrixTile]],
+    homes: dict[str, DeclareArray],
+) -> None:
+    """Check that whole tiles lie inside the arrays of their factors."""
+    nests = {id(nest): touched(tile, LANE_NAMES) for nest, tile in tiles}
+    names = frozenset(o.load.array for _, tile in tiles for o in (tile.left, tile.right))
+    watcher = _watched(kernel, path, _replaced(kernel.body, nests), names)
+    for touch in watcher.touches:
+        if touch.is_written:
+            continue
+        reached = touch.place.project_out(_OUT, 0, touch.length + 1).range()
+        for dim, extent in enumerate(homes[touch.array].array.shape):
+            assert isinstance(extent, Const)
+            least = reached.upper_bound_val(isl.dim_type.set, dim, isl.Val(-1))
+            most = reached.lower_bound_val(isl.dim_type.set, dim, isl.Val(int(extent.value.real)))
+            if not (least.is_empty() and most.is_empty()):
+                raise _Wrong(f"a whole tile goes beyond {touch.array}")
+
+
+# -- what is added beyond the loops
+
+
+def _check_skipped(kernel: Kernel, path: Path, tiles: list[tuple[For, MatrixTile]]) -> None:
+    """Check that products which the loops do not add are zero, or go to results nobody reads."""
+    probes = [Load(f"$tile{number}", (), DType.FLOAT32) for number in range(len(tiles))]
+    nests = {
+        id(nest): skipped(tile, replace(probe, index=_places(tile)))
+        for (nest, tile), probe in zip(tiles, probes, strict=True)
+    }
+    names = {p.array for p in probes} | {tile.target.array for _, tile in tiles}
+    names |= {o.load.array for _, tile in tiles for o in (tile.left, tile.right)}
+    watcher = _watched(kernel, path, _replaced(kernel.body, nests), frozenset(names))
+    for (_, tile), probe in zip(tiles, probes, strict=True):
+        for touch in watcher.touches:
+            if touch.array == probe.array:
+                _check_added(tile, touch, watcher)
+
+
+def _places(tile: MatrixTile) -> tuple[Expr, ...]:
+    return (*tile.target.index, *tile.left.load.index, *tile.right.load.index)
+
+
+def _check_added(tile: MatrixTile, touch: Touch, watcher: _Watcher) -> None:
+    """Check the products of `touch`, `{ [outside] -> [time, thread, places] }`."""
+    skip = touch.length + 1
+    used = len(tile.target.index)
+    sizes = [len(tile.left.load.index), len(tile.right.load.index)]
+    seen = [
+        t.place.project_out(_OUT, 0, skip)
+        for t in watcher.touches
+        if t.array == tile.target.array and not t.is_written
+    ]
+    if not seen:
+        return
+    read = seen[0]
+    for one in seen[1:]:
+        read = read.union(one)
+    read = read.insert_dims(_OUT, used, sum(sizes)).insert_dims(_OUT, 0, skip)
+    added = touch.place.intersect(coalesced(read))
+    if added.is_empty():
+        return
+    added = added.project_out(_OUT, touch.length, 1 + used)
+    start = touch.length
+    for operand, first in ((tile.left, start), (tile.right, start + sizes[0])):
+        own = added
+        after = start + sum(sizes) - first - len(operand.load.index)
+        own = own.project_out(_OUT, first + len(operand.load.index), after)
+        own = own.project_out(_OUT, start, first - start)
+        if not _is_zero(operand, own, touch, watcher):
+            raise _Wrong(f"{operand.load.array} is not zero outside of what was copied")
+
+
+def _is_zero(operand: Operand, reads: isl.Map, at: Touch, watcher: _Watcher) -> bool:
+    """Tell whether each of `reads`, `{ [outside] -> [time, place] }`, finds a zero.
+
+    It was set in the same iteration of all loops around, and nothing else was since.
+    """
+    writes = [t for t in watcher.touches if t.array == operand.load.array and t.is_written]
+    others = [t for t in writes if id(t) not in watcher.zeros]
+    left = reads
+    for fill in (t for t in writes if id(t) in watcher.zeros):
+        start = _common(fill.when, at.when)
+        if not _is_earlier(fill.when, at.when, start):
+            continue
+        if any(_may_lie_between(other.when, fill.when, at.when, start) for other in others):
+            continue
+        zero = _since(fill, start)
+        for other in others:
+            if other.when == fill.when:
+                zero = zero.subtract(_since(other, start))
+        left = left.subtract(zero.insert_dims(_OUT, start, at.length - start))
+    return bool(left.is_empty())
+
+
+def _since(touch: Touch, start: int) -> isl.Map:
+    """Return `{ [outside] -> [first numbers of the time, place] }`."""
+    return touch.place.project_out(_OUT, start, touch.length + 1 - start)
+
+
+def _common(one: tuple[Expr, ...], two: tuple[Expr, ...]) -> int:
+    """Return how many numbers two times begin with alike."""
+    count = 0
+    while count < min(len(one), len(two)) and one[count] == two[count]:
+        count += 1
+    return count
+
+
+def _is_earlier(one: tuple[Expr, ...], two: tuple[Expr, ...], at: int) -> bool:
+    """Tell whether `one` is before `two` by the number in which they differ first."""
+    distance = _distance(one, two, at)
+    return distance is not None and distance > 0
+
+
+def _distance(one: tuple[Expr, ...], two: tuple[Expr, ...], at: int) -> int | None:
+    if at >= len(one) or at >= len(two):
+        return None
+    first, second = linear(one[at]), linear(two[at])
+    return None if first.terms or second.terms else second.constant - first.constant
+
+
+def _may_lie_between(
+    when: tuple[Expr, ...], first: tuple[Expr, ...], last: tuple[Expr, ...], start: int
+) -> bool:
+    """Tell whether `when` may be after `first` and before `last`, which differ from `start` on."""
+    if when == first:
+        return False
+    shared = _common(when, last)
+    if shared < start:
+        return _distance(when, last, shared) is None
+    to_first, to_last = _distance(first, when, start), _distance(when, last, start)
+    return to_first is None or to_last is None or (to_first >= 0 and to_last >= 0)

@@ -1,0 +1,322 @@
+"""Row programs on a device: what is computed of one row, by one block or by one warp.
+
+In: neighbouring nests over the same rows, one of which sums over each row.  Out: one nest whose
+rows are blocks, or warps where rows are short; along a row neighbouring threads have neighbouring
+elements, partial results are combined by warps and then by the block.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from polyopt.ir.budget import optional
+from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.tree import (
+    Band,
+    Leaf,
+    bands,
+    find_band,
+    fresh_label,
+    path_to,
+    statements_of,
+)
+from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.fusion import share_data
+from polyopt.strategy.gpu.mapped import bands_around, is_mapped
+from polyopt.strategy.gpu.model import GpuModel
+from polyopt.strategy.gpu.roles import find_roles
+from polyopt.strategy.gpu.sizes import constant_extent
+from polyopt.strategy.gpu.sums import find_sums
+from polyopt.strategy.gpu.walks import fastest_last
+from polyopt.strategy.tiling import outer_bands
+from polyopt.transforms import (
+    Combine,
+    Cut,
+    Deal,
+    Distribute,
+    Fuse,
+    Grid,
+    Rfactor,
+    Strip,
+    Threads,
+    Tile,
+)
+
+BUDGET = 20_000_000  # isl operations for one group of rows
+GRID = 3
+"""Dimensions of a grid."""
+SHORT = 256
+"""Elements of a row that a warp has on its own."""
+THREADS = 128
+"""Threads of a block for rows of unknown length."""
+OWN = 4
+"""Elements that a thread has at least, where rows are long enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A nest of a row program: its loops in order, rows first.
+
+    `lane` is the loop for neighbouring threads; None: there is nothing but the row.  `sums` is the
+    statement that sums over it.
+    """
+
+    label: str
+    order: tuple[int, ...]
+    statements: tuple[str, ...]
+    lane: int | None
+    sums: str | None
+    extent: int | None
+
+
+def map_rows(schedule: Schedule, device: GpuModel) -> Schedule:
+    """Return `schedule` with its row programs mapped, each to one kernel."""
+    done: set[str] = set()
+    while (label := _next(schedule, done)) is not None:
+        done.add(label)
+        with optional("rows in one kernel", BUDGET):
+            schedule = _mapped(schedule, label, device) or schedule
+    return schedule
+
+
+def _next(schedule: Schedule, done: set[str]) -> str | None:
+    """Return the label of a nest that sums over rows, and was not looked at yet."""
+    for band in bands(schedule.tree):
+        if band.label not in done and not is_mapped(band):
+            found = _sum_part(schedule, band.label)
+            if found is not None:
+                return band.label
+    return None
+
+
+def _sum_part(schedule: Schedule, label: str) -> Part | None:
+    found = find_sums(schedule, label)
+    if found is None or not found.results or found.by_result or len(found.results) > GRID:
+        return None
+    if find_roles(schedule, label) is not None:
+        return None
+    rest = tuple(p for p in found.terms if p != found.lane)
+    order = (*found.results, found.lane, *rest)
+    extent = _extent(schedule, label, found.lane)
+    return Part(label, order, (found.statement,), len(found.results), found.statement, extent)
+
+
+def _extent(schedule: Schedule, label: str, position: int) -> int | None:
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    return constant_extent(find_band(schedule.tree, label).members[position], domain)
+
+
+def _part(schedule: Schedule, label: str, rows: int) -> Part | None:
+    """Return how a nest is part of a program over `rows` loops, or None."""
+    band = find_band(schedule.tree, label)
+    if is_mapped(band) or len(band.members) < rows or not isinstance(band.child, Leaf):
+        return None
+    if not all(member.coincident for member in band.members[:rows]):
+        return None
+    found = _sum_part(schedule, label)
+    if found is not None:
+        return found if found.lane == rows and found.order[:rows] == tuple(range(rows)) else None
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    statements = tuple(statements_of(schedule.scop, domain))
+    count = len(band.members)
+    if count == rows:
+        return Part(label, tuple(range(rows)), statements, None, None, None)
+    free = [p for p in range(count) if band.members[p].coincident]
+    best = fastest_last(schedule, label, free)[-1]
+    if best < rows or not all(band.members[p].coincident for p in range(count)):
+        return None
+    rest = tuple(p for p in range(rows, count) if p != best)
+    order = (*range(rows), best, *rest)
+    return Part(label, order, statements, rows, None, _extent(schedule, label, best))
+
+
+def _mapped(schedule: Schedule, label: str, device: GpuModel) -> Schedule | None:
+    first = _sum_part(schedule, label)
+    if first is None or first.lane is None:
+        return None
+    rows = first.lane
+    parts = _group(schedule, first, rows)
+    for group in (parts, [first])[: 2 if len(parts) > 1 else 1]:
+        with suppress(_Refused):
+            return _program(schedule, group, rows, device)
+    return None
+
+
+def _program(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel) -> Schedule:
+    """Return `schedule` with one kernel for the parts; raises `_Refused`."""
+    extents = [part.extent for part in parts if part.lane is not None]
+    known = [extent for extent in extents if extent is not None]
+    longest = max(known) if len(known) == len(extents) else None
+    if longest is not None and longest <= SHORT and min(device.block, device.threads) > device.warp:
+        return _warps(schedule, parts, rows, device)
+    return _blocks(schedule, parts, rows, _threads(longest, device), device)
+
+
+def _threads(longest: int | None, device: GpuModel) -> int:
+    """Return how many threads a row gets."""
+    most = min(device.block, device.threads)
+    if longest is None:
+        return min(THREADS, most)
+    threads = device.warp
+    while 2 * threads <= most and 2 * OWN * threads <= longest:
+        threads *= 2
+    return threads
+
+
+def _group(schedule: Schedule, first: Part, rows: int) -> list[Part]:
+    """Return the nests around a sum that make one program of its rows, in order."""
+    siblings = _siblings(schedule, first.label)
+    here = siblings.index(first.label)
+    after = _related(schedule, [first], siblings[here + 1 :], rows)
+    before = _related(schedule, [first, *after], siblings[:here][::-1], rows)
+    parts = [*before[::-1], first, *after]
+    return _fusible(schedule, parts, first, rows)
+
+
+def _siblings(schedule: Schedule, label: str) -> list[str]:
+    """Return the labels of the bands in the sequence that a band is in."""
+    around = [b for b in bands(schedule.tree) if any(i.label == label for i in bands(b.child))]
+    return outer_bands(around[-1].child if around else schedule.tree)
+
+
+def _related(schedule: Schedule, parts: list[Part], labels: list[str], rows: int) -> list[Part]:
+    """Return the nests from the first of `labels` on that can be parts, as far as data is shared.
+
+    One that shares nothing yet may be between.
+    """
+    found: list[Part] = []
+    waiting: list[Part] = []
+    for label in labels:
+        part = _part(schedule, label, rows)
+        if part is None:
+            break
+        waiting.append(part)
+        if any(share_data(schedule, other.label, label) for other in (*parts, *found)):
+            found += waiting
+            waiting = []
+    return found
+
+
+def _fusible(schedule: Schedule, parts: list[Part], first: Part, rows: int) -> list[Part]:
+    """Return those of the parts, with `first`, whose rows can be joined."""
+    while len(parts) > 1:
+        here = parts.index(first)
+        bad = _first_bad(schedule, parts, rows)
+        if bad is None:
+            return parts
+        parts = parts[:bad] if bad > here else parts[here:] if bad == here else parts[bad:]
+    return parts
+
+
+def _first_bad(schedule: Schedule, parts: list[Part], rows: int) -> int | None:
+    """Return the position of the first part that cannot be joined with those before."""
+    joint = schedule
+    for position in range(1, len(parts)):
+        fused = joint.attempt(Fuse(parts[0].label, parts[position].label, rows))
+        if fused is None:
+            return position
+        members = find_band(fused.tree, parts[0].label).members[:rows]
+        if not all(member.coincident for member in members):
+            return position
+        joint = fused
+    return None
+
+
+def _warps(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel) -> Schedule:
+    """Return `schedule` with a warp for each row; raises `_Refused`."""
+    joins = []
+    for part in parts:
+        schedule = _dealt(schedule, part, rows, device.warp)
+        if part.sums is not None:
+            joins.append(schedule.scop.statements[-1].name)
+    schedule = _joined(schedule, parts, rows)
+    label = parts[0].label
+    tile = fresh_label(schedule.tree, f"{label}.tile")
+    point = fresh_label(schedule.tree, f"{label}.point")
+    own = max(1, min(device.block, device.threads) // device.warp)
+    schedule = _taken(schedule, Tile(label, (*[1] * (rows - 1), own)), Distribute(point))
+    for inner in outer_bands(find_band(schedule.tree, tile).child):
+        _, domain = path_to(schedule.tree, schedule.scop, inner)
+        names = statements_of(schedule.scop, domain)
+        combines = any(name in joins for name in names)
+        count = len(find_band(schedule.tree, inner).members)
+        across = rows if combines else min(count, rows + 1)
+        steps: list[Transform] = [Threads(tuple(f"{inner}[{p}]" for p in range(across)))]
+        steps += [Combine(f"{inner}[{rows}]")] if combines else []
+        schedule = _taken(schedule, *steps)
+    return _taken(schedule, _grid(tile, rows))
+
+
+def _blocks(
+    schedule: Schedule, parts: list[Part], rows: int, threads: int, device: GpuModel
+) -> Schedule:
+    """Return `schedule` with a block of `threads` threads for each row; raises `_Refused`."""
+    joins = []
+    for part in parts:
+        schedule = _dealt(schedule, part, rows, threads)
+        if part.sums is not None:
+            joins.append(schedule.scop.statements[-1].name)
+            if threads > device.warp:
+                band = bands_around(schedule, joins[-1])[-1].label
+                by_warps = Strip(f"{band}[0]", device.warp), Rfactor(joins[-1], f"{band}[0]")
+                schedule = _taken(schedule, *by_warps)
+                joins.append(schedule.scop.statements[-1].name)
+    schedule = _joined(schedule, parts, rows)
+    label = parts[0].label
+    for part in parts:
+        if part.lane is not None:
+            lane = _inside(schedule, label, part.statements[0])[0]
+            schedule = _taken(schedule, Threads((f"{lane.label}[0]",)))
+    for join in joins:
+        loops = [
+            f"{band.label}[{p}]"
+            for band in _inside(schedule, label, join)
+            for p in range(len(band.members))
+        ]
+        steps = [*(Threads((loop,)) for loop in loops[:-1]), Combine(loops[-1])]
+        schedule = _taken(schedule, *steps)
+    return _taken(schedule, _grid(label, rows))
+
+
+def _inside(schedule: Schedule, label: str, statement: str) -> list[Band]:
+    """Return the bands around a statement that are inside the band `label`."""
+    around = bands_around(schedule, statement)
+    here = [band.label for band in around].index(label)
+    return around[here + 1 :]
+
+
+def _grid(label: str, rows: int) -> Grid:
+    return Grid(tuple(f"{label}[{position}]" for position in range(rows)))
+
+
+def _dealt(schedule: Schedule, part: Part, rows: int, threads: int) -> Schedule:
+    """Return `schedule` with a nest's rows dealt to threads, a sum in parts; raises `_Refused`."""
+    band = find_band(schedule.tree, part.label)
+    steps = order_steps(part.label, band, part.order)
+    if part.lane is not None:
+        steps.append(Deal(f"{part.label}[{rows}]", threads))
+    if part.sums is not None:
+        steps.append(Rfactor(part.sums, f"{part.label}[{rows}]"))
+    return _taken(schedule, *steps) if steps else schedule
+
+
+def _joined(schedule: Schedule, parts: list[Part], rows: int) -> Schedule:
+    """Return `schedule` with the parts in one nest over rows; raises `_Refused`."""
+    label = parts[0].label
+    if len(parts) == 1:
+        inner = len(find_band(schedule.tree, label).members) > rows
+        return _taken(schedule, Cut(label, rows)) if inner else schedule
+    steps = [Fuse(label, part.label, rows) for part in parts[1:]]
+    return _taken(schedule, *steps)
+
+
+def _taken(schedule: Schedule, *steps: Transform) -> Schedule:
+    found = schedule.attempt(*steps)
+    if found is None:
+        raise _Refused
+    return found
+
+
+class _Refused(Exception):
+    """A step is not legal, or does not fit."""
