@@ -79,7 +79,9 @@ def expressions(node: Node) -> tuple[Expr, ...]:
     """Return the expressions directly in `node`, the target of an assignment included."""
     match node:
         case For():
-            return (node.lower, node.upper, *(symbol for _, symbol in node.reductions))
+            # threads combine into an array
+            own = () if node.kind is LoopKind.THREAD else node.reductions
+            return (node.lower, node.upper, *(symbol for _, symbol in own))
         case If() | While():
             return (node.condition,)
         case Assign():

@@ -108,24 +108,25 @@ def combines(body: Body) -> bool:
 # -- the threads of what is combined
 
 
-def spread(body: Body, threads: int, taken: set[str]) -> Body:
+def spread(body: Body, taken: set[str]) -> Body:
     """Return a block's code where the thread that combines also runs what comes before and after.
 
     A nest over the results of a reduction gets the places of the reduction's threads, of which the
     first one runs it: no other thread needs to wait for it.
     """
-    return _Spread(threads, taken, _widths(body)).body(body)
+    return _Spread(taken, _widths(body)).body(body)
 
 
-def _widths(body: Body) -> dict[str, int]:
-    """Return how many threads combine each element of an array."""
-    found: dict[str, int] = {}
+def _widths(body: Body) -> dict[str, tuple[int, int]]:
+    """Return how many elements of an array threads combine at once, and how many threads each."""
+    found: dict[str, tuple[int, int]] = {}
     for node in body:
         if isinstance(node, For) and node.kind is LoopKind.THREAD:
             nest = thread_nest(node)
             last = nest.loops[-1]
             if last.reductions:
-                found[last.reductions[0][1].name] = nest.extents[-1]
+                width = nest.extents[-1]
+                found[last.reductions[0][1].name] = nest.size // width, width
         else:
             for part in nested(node):
                 found |= _widths(part)
@@ -133,8 +134,7 @@ def _widths(body: Body) -> dict[str, int]:
 
 
 class _Spread:
-    def __init__(self, threads: int, taken: set[str], widths: dict[str, int]) -> None:
-        self.threads = threads
+    def __init__(self, taken: set[str], widths: dict[str, tuple[int, int]]) -> None:
         self.taken = taken
         self.widths = widths
 
@@ -148,14 +148,13 @@ class _Spread:
         if nest.loops[-1].reductions:
             return node
         touched = _touched(nest.body)
-        widths = {self.widths[name] for name in touched if name in self.widths}
-        if len(widths) != 1 or nest.size * max(widths) > self.threads:
+        found = {self.widths[name] for name in touched if name in self.widths}
+        if len(found) != 1 or nest.size != min(found)[0]:
             return node
-        (width,) = widths
+        size = min(found)
         for name in written_arrays(nest.body):
-            self.widths.setdefault(name, width)
-        first = self._fresh()
-        return _inside(node, len(nest.loops), first, width)
+            self.widths.setdefault(name, size)
+        return _inside(node, len(nest.loops), self._fresh(), size[1])
 
     def _fresh(self) -> str:
         name, number = "first", 2

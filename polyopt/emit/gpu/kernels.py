@@ -147,7 +147,7 @@ class _Cutter:
         threads = threads_of(body)
         if combines(body):
             threads = -(-threads // WARP) * WARP
-            body = spread(fitting(body, threads), threads, self.taken)
+            body = spread(fitting(body, threads), self.taken)
         if threads > 1:
             body = shared(body)
         body = under_grid(grid, body)

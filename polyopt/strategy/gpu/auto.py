@@ -16,6 +16,8 @@ from polyopt.strategy.gpu.contraction import map_contractions
 from polyopt.strategy.gpu.fusion import fuse_whole
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.nests import map_nests
+from polyopt.strategy.gpu.pipelines import pipeline_copies
+from polyopt.strategy.gpu.rows import map_rows
 from polyopt.strategy.gpu.score import is_best, score
 from polyopt.strategy.gpu.sums import map_sums
 from polyopt.transforms import Affine, Fusion
@@ -71,8 +73,10 @@ def _mapped(start: Schedule, device: GpuModel) -> Schedule:
         return _nests(start, device)
     tiles = "tiles of products"  # each has operations of its own
     summed = _within_budget(tiles, start, lambda s: map_contractions(s, device), None)
-    dealt = _within_budget("sums", summed, lambda s: map_sums(s, device), None)
-    return _nests(dealt, device)
+    rows = _within_budget("rows", summed, lambda s: map_rows(s, device), None)
+    dealt = _within_budget("sums", rows, lambda s: map_sums(s, device), None)
+    mapped = _nests(dealt, device)
+    return _within_budget("pipelines", mapped, lambda s: pipeline_copies(s, device))
 
 
 def _nests(start: Schedule, device: GpuModel) -> Schedule:

@@ -104,7 +104,8 @@ def _sum_part(schedule: Schedule, label: str) -> Part | None:
 
 def _extent(schedule: Schedule, label: str, position: int) -> int | None:
     _, domain = path_to(schedule.tree, schedule.scop, label)
-    return constant_extent(find_band(schedule.tree, label).members[position], domain)
+    known = domain.intersect_params(schedule.scop.context)
+    return constant_extent(find_band(schedule.tree, label).members[position], known)
 
 
 def _part(schedule: Schedule, label: str, rows: int) -> Part | None:
