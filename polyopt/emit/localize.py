@@ -15,6 +15,8 @@ from polyopt.emit.regions import whole_arrays
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
+    Compare,
+    CompareOp,
     Const,
     Expr,
     Iter,
@@ -32,6 +34,7 @@ from polyopt.ir.loops import (
     Declare,
     DeclareArray,
     For,
+    If,
     LoopKind,
     Node,
     SetLocal,
@@ -131,10 +134,11 @@ class _Dim:
 
 def _declare(loop: For, array: Array, space: Space) -> Body | None:
     uses = [(load, ranges) for node in loop.body for load, ranges in _uses(node, array.name, {})]
+    known = _equalities(loop.body, array.name, {})
     kept: list[_Dim] = []
     for position in range(len(array.shape)):
         indices = [load.index[position] for load, _ in uses]
-        if all(index == indices[0] for index in indices) and not any(
+        if _is_one(indices, known) and not any(
             _inner(index, ranges) for index, (_, ranges) in zip(indices, uses, strict=True)
         ):
             continue
@@ -178,6 +182,46 @@ def _padded(dim: _Dim, array: Array) -> _Dim:
         return dim
     added = int(declared.value.real) - dim.extent
     return replace(dim, extent=dim.extent + added) if 0 < added <= MAX_PADDING else dim
+
+
+_Known = dict[str, Expr]
+"""What conditions around a place say that iterators are."""
+
+
+def _equalities(body: Body, array: str, known: _Known) -> list[_Known]:
+    """Return what is known at each access, in the order of `_uses`."""
+    found: list[_Known] = []
+    for node in body:
+        found += [
+            known
+            for expr in expressions(node)
+            for part in walk(expr)
+            if isinstance(part, Load | VectorLoad) and part.array == array
+        ]
+        for number, inner in enumerate(nested(node)):
+            holds = isinstance(node, If) and number == 0
+            more = _told(node.condition) if isinstance(node, If) and holds else {}
+            found += _equalities(inner, array, known | more)
+    return found
+
+
+def _told(condition: Expr) -> _Known:
+    match condition:
+        case Binary(op=BinaryOp.AND):
+            return _told(condition.left) | _told(condition.right)
+        case Compare(op=CompareOp.EQ, left=Iter(name=name)):
+            return {name: condition.right}
+        case _:
+            return {}
+
+
+def _is_one(indices: list[Expr], known: list[_Known]) -> bool:
+    """Tell whether subscripts are the same value, by what is known at each of them."""
+    common = next((index for index in indices if isinstance(index, Iter)), indices[0])
+    return all(
+        index == common or (isinstance(common, Iter) and here.get(common.name) == index)
+        for index, here in zip(indices, known, strict=True)
+    )
 
 
 def _inner(index: Expr, ranges: dict[str, tuple[Expr, Expr]]) -> bool:

@@ -26,6 +26,7 @@ from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.grid import Grid
 from polyopt.transforms.interchange import Interchange
 from polyopt.transforms.layout import Dimension, LayOut, read_dimension
+from polyopt.transforms.overlap import Overlap
 from polyopt.transforms.pack import Pack
 from polyopt.transforms.parallelize import Parallelize
 from polyopt.transforms.peel import Peel
@@ -129,6 +130,11 @@ def _pipeline(a: Arguments) -> Pipeline:
     return Pipeline(a.name(0), a.number(1), is_plain)
 
 
+def _overlap(a: Arguments) -> Overlap:
+    a.at_least(3)
+    return Overlap(a.name(0), a.size(1), a.sizes(2))
+
+
 def _reorder(a: Arguments) -> Reorder:
     a.at_least(2)
     return Reorder(a.name(0), a.numbers(1))
@@ -188,6 +194,7 @@ STEPS: dict[str, _Step] = {
     "grid": _Step("grid(i_tile, j_tile)", _grid),
     "interchange": _Step("interchange(i, j)", lambda a: Interchange(*a.names(2))),
     "layout": _Step("layout(T, 1, 0)", _layout),
+    "overlap": _Step("overlap(t, 2, 32, 32)", _overlap),
     "pack": _Step("pack(B, k_tile)", _pack),
     "parallelize": _Step("parallelize(i)", lambda a: Parallelize(*a.names(1))),
     "peel": _Step("peel(L0)", lambda a: Peel(*a.names(1))),

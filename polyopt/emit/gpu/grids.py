@@ -51,10 +51,10 @@ def grid_of(outermost: For) -> Grid:
     body = outermost.body
     while len(loops) < MOST and (found := directly_inside(body, LoopKind.BLOCK)) is not None:
         between, loop = found
-        boxed = _boxed(loop, loops)
-        if boxed is None:
+        found_box = boxed(loop, loops)
+        if found_box is None:
             break
-        box, own = boxed
+        box, own = found_box
         conditions += [*between, *own]
         loops.append(replace(box, body=()))
         body = loop.body
@@ -64,7 +64,7 @@ def grid_of(outermost: For) -> Grid:
     return Grid(tuple(loops), body)
 
 
-def _boxed(loop: For, around: list[For]) -> tuple[For, tuple[Expr, ...]] | None:
+def boxed(loop: For, around: list[For]) -> tuple[For, tuple[Expr, ...]] | None:
     """Return the loop with bounds that none of `around` decides, and when it runs; or None."""
     iters = {outer.iter: outer for outer in around}
     if not _uses((loop.lower, loop.upper), iters):
@@ -75,11 +75,18 @@ def _boxed(loop: For, around: list[For]) -> tuple[For, tuple[Expr, ...]] | None:
         return None
     if loop.step != 1 and not (_divides(loop.step, loop.lower) and _divides(loop.step, lower)):
         return None
-    guards: list[Expr] = []
-    if lower != loop.lower:
-        guards.append(Compare(CompareOp.GE, Iter(loop.iter), loop.lower))
-    if upper != loop.upper:
-        guards.append(Compare(CompareOp.LT, Iter(loop.iter), loop.upper))
+    known = {*operands(lower, BinaryOp.MAX), *operands(upper, BinaryOp.MIN)}
+    here = Iter(loop.iter)
+    guards: list[Expr] = [
+        Compare(CompareOp.GE, here, end)
+        for end in operands(loop.lower, BinaryOp.MAX)
+        if end not in known
+    ]
+    guards += [
+        Compare(CompareOp.LT, here, end)
+        for end in operands(loop.upper, BinaryOp.MIN)
+        if end not in known
+    ]
     return replace(loop, lower=lower, upper=upper), tuple(guards)
 
 

@@ -13,6 +13,7 @@ from math import prod
 
 from polyopt.emit.gpu.apart import apart, directly_inside, holds, in_order
 from polyopt.emit.gpu.nests import Unbounded, extent, spans
+from polyopt.emit.gpu.steady import steady
 from polyopt.emit.nodes import nested, with_nested
 from polyopt.ir.expr import (
     Binary,
@@ -46,21 +47,25 @@ WARP = 32
 """Neighbouring iterations for a loop inside another without an extent."""
 
 
-def block_body(body: Body, taken: set[str]) -> Body:
-    """Return what the threads of a block run for `body`; new names are added to `taken`."""
-    return tuple(part for node in body for part in _node(node, taken))
+def block_body(body: Body, taken: set[str], around: tuple[For, ...] = ()) -> Body:
+    """Return what the threads of a block run for `body`; new names are added to `taken`.
+
+    `around` are loops that the block runs in order.
+    """
+    return tuple(part for node in body for part in _node(node, taken, around))
 
 
-def _node(node: Node, taken: set[str]) -> Body:
+def _node(node: Node, taken: set[str], around: tuple[For, ...]) -> Body:
     match node:
         case For(kind=LoopKind.THREAD):
-            return tuple(part for loop in apart(node) for part in _nest(loop, taken))
+            return tuple(part for loop in apart(node) for part in _nest(loop, taken, around))
         case For(kind=LoopKind.PARALLEL) if not holds(node.body, LoopKind.THREAD):
-            return _node(replace(node, kind=LoopKind.THREAD, reductions=()), taken)
+            return _node(replace(node, kind=LoopKind.THREAD, reductions=()), taken, around)
         case For():
-            return (replace(_ordered(node), body=block_body(node.body, taken)),)
+            inside = block_body(node.body, taken, (*around, node))
+            return (replace(_ordered(node), body=inside),)
         case _:
-            inner = tuple(block_body(part, taken) for part in nested(node))
+            inner = tuple(block_body(part, taken, around) for part in nested(node))
             return (with_nested(node, inner),)
 
 
@@ -96,9 +101,9 @@ def shared(body: Body) -> Body:
 # -- boxes
 
 
-def _nest(outermost: For, taken: set[str]) -> Body:
+def _nest(outermost: For, taken: set[str], around: tuple[For, ...]) -> Body:
     """Return a nest of THREAD loops as one with a constant box, in strips where it needs them."""
-    loops, between, body = _chain(outermost)
+    loops, between, body = _held(*_chain(outermost), around)
     for position, loop in enumerate(loops):
         outer = frozenset(around.iter for around in loops[:position])
         if _extent(loop) is None and _uses(loop, outer):
@@ -158,6 +163,16 @@ def _rebuilt(loops: list[For], between: list[tuple[Expr, ...]], body: Body) -> N
     return node
 
 
+def _held(
+    loops: list[For], between: list[tuple[Expr, ...]], body: Body, around: tuple[For, ...]
+) -> tuple[list[For], list[tuple[Expr, ...]], Body]:
+    """Return the nest with constant boxes where bounds only move with loops `around`."""
+    found = [None if _extent(loop) is not None else steady(loop, around) for loop in loops]
+    held = [one[0] if one is not None else loop for one, loop in zip(found, loops, strict=True)]
+    after = [one[1] if one is not None else () for one in found]
+    return _under(held, between, body, after)
+
+
 def _from_origins(
     loops: list[For], between: list[tuple[Expr, ...]], body: Body
 ) -> tuple[list[For], list[tuple[Expr, ...]], Body]:
@@ -179,10 +194,23 @@ def _from_origins(
             loop = replace(loop, lower=start)
         moved.append(loop)
         after.append(here)
-    for condition in reversed(after[-1]):
-        body = (If(condition, body),)
+    return _under(moved, between, body, after)
+
+
+def _under(
+    loops: list[For],
+    between: list[tuple[Expr, ...]],
+    body: Body,
+    after: list[tuple[Expr, ...]],
+) -> tuple[list[For], list[tuple[Expr, ...]], Body]:
+    """Return a nest with the conditions `after` each of its loops."""
+    if after[-1]:
+        every = after[-1][0]
+        for condition in after[-1][1:]:
+            every = Binary(BinaryOp.AND, every, condition, DType.BOOL)
+        body = (If(every, body),)
     joined = [(*own, *before) for own, before in zip([(), *after[:-1]], between, strict=True)]
-    return moved, joined, body
+    return loops, joined, body
 
 
 def _uses(loop: For, iters: frozenset[str]) -> bool:

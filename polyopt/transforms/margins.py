@@ -1,0 +1,117 @@
+"""How far around a tile its neighbours' work is done again when several time steps run in one tile.
+
+In: statements in the order of a time step, elements they write and read at constant distances.
+Out: for each statement and side how many elements further, by time steps that are left.
+Refuses (`NoMargin`): distances that are no constants, work that is needed without end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from polyopt.ir.expr import Expr, linear, sub
+from polyopt.ir.scop import Statement
+
+STEEPEST = 8
+"""Elements that a tile may grow by, on one side, for each time step."""
+
+
+class NoMargin(Exception):
+    """No tile and its surroundings have all that they need; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """Elements around a tile: `least` when no time step is left, `slope` more for each that is."""
+
+    least: int
+    slope: int
+
+    def at(self, left: int) -> int:
+        """Return how many elements there are when `left` time steps are left."""
+        return self.least + self.slope * left
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The margins of a statement's instances in one dimension, below a tile and above it."""
+
+    below: Margin
+    above: Margin
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """A statement reads at `distance` what `producer` writes, in this time step or before."""
+
+    reader: int
+    producer: int
+    distance: int
+    same_step: bool
+
+
+def reaches(statements: Sequence[Statement], rank: int) -> dict[str, tuple[Reach, ...]]:
+    """Return the margins of each statement in each of the `rank` dimensions of what it writes.
+
+    Statements stand in the order of a time step; raises `NoMargin`.
+    """
+    for statement in statements:
+        own = [distances(statement, statement.target.array, dim) for dim in range(rank)]
+        if any(map(any, own)):
+            raise NoMargin(f"{statement.name} needs what it computes itself in the same time step")
+    found: dict[str, list[Reach]] = {statement.name: [] for statement in statements}
+    for dim in range(rank):
+        needs = _needs(statements, dim)
+        below = _margins([(n, max(0, -n.distance)) for n in needs], len(statements))
+        above = _margins([(n, max(0, n.distance)) for n in needs], len(statements))
+        for statement, low, high in zip(statements, below, above, strict=True):
+            found[statement.name].append(Reach(low, high))
+    return {name: tuple(own) for name, own in found.items()}
+
+
+def distances(statement: Statement, array: str, dim: int) -> list[int]:
+    """Return how far from what it writes a statement reads an array; raises `NoMargin`."""
+    own = statement.target.index[dim]
+    found = []
+    for read in statement.reads:
+        if read.array == array:
+            if len(read.index) != len(statement.target.index) or not read.exact:
+                raise NoMargin(f"{statement.name} does not read {array} at a constant distance")
+            found.append(_distance(read.index[dim], own, f"{statement.name} reads {array}"))
+    return found
+
+
+def _distance(one: Expr, other: Expr, what: str) -> int:
+    value = linear(sub(one, other))
+    if value.terms:
+        raise NoMargin(f"{what} at no constant distance from what it writes")
+    return value.constant
+
+
+def _needs(statements: Sequence[Statement], dim: int) -> list[_Need]:
+    writers: Mapping[str, list[int]] = {}
+    writers = {s.target.array: [] for s in statements}
+    for number, statement in enumerate(statements):
+        writers[statement.target.array].append(number)
+    found = []
+    for reader, statement in enumerate(statements):
+        for array, producers in writers.items():
+            for distance in distances(statement, array, dim):
+                found += [_Need(reader, p, distance, p < reader) for p in producers]
+    return found
+
+
+def _margins(needs: list[tuple[_Need, int]], count: int) -> list[Margin]:
+    """Return the smallest margins for which every producer has what its readers need."""
+    for slope in range(STEEPEST + 1):
+        least = [0] * count
+        for _ in range(count + 1):
+            grown = list(least)
+            for need, further in needs:
+                wanted = least[need.reader] + further - (0 if need.same_step else slope)
+                grown[need.producer] = max(grown[need.producer], wanted)
+            if grown == least:
+                return [Margin(value, slope) for value in least]
+            least = grown
+    raise NoMargin("what a tile needs of its neighbours grows too fast, or within one time step")

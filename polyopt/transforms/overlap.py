@@ -1,0 +1,68 @@
+"""Overlap: several time steps of a stencil in one tile, which computes again what it needs of its
+neighbours.
+
+In: a loop over time steps, how many of them, the sizes of tiles.  Out: two nests of tiles that take
+turns: each copies a tile and its surroundings in, runs the time steps on the copy, copies the tile
+out, the first one into a second array, the other one back.
+Refuses (PO0344): statements that read at no constant distance, or what they compute themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.expr import Iter
+from polyopt.ir.scop import Origin, Scop
+from polyopt.schedule.data import DataStep, Renewal
+from polyopt.schedule.sizes import Size, value_of
+from polyopt.schedule.tree import Tree
+from polyopt.transforms.margins import NoMargin
+from polyopt.transforms.overlapping import Plan
+from polyopt.transforms.reference import loop
+from polyopt.transforms.region import enter
+from polyopt.transforms.turns import placed
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap(DataStep):
+    """Run `steps` iterations of `loop` in one tile of `sizes` elements (Krishnamoorthy et al.,
+    "Effective automatic parallelization of stencil computations", 2007).
+
+    What a tile needs of its neighbours it computes again, on a copy of its own.
+    """
+
+    loop: str
+    steps: Size
+    sizes: tuple[Size, ...]
+
+    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+        """Return the changed program.
+
+        Raises `ScheduleError` PO0301, PO0302, PO0303, PO0332, PO0344.
+        """
+        steps, sizes = value_of(self.steps), tuple(map(value_of, self.sizes))
+        if min((steps, *sizes)) < 1 or not sizes:
+            raise ScheduleError("PO0303", f"{self}: every size has to be at least 1")
+        ref = loop(tree, self.loop, str(self))
+        region = enter(scop, tree, ref, [statement.name for statement in scop.statements])
+        try:
+            plan = Plan.of(region, steps, sizes)
+            made, whole = plan.turns(str(self))
+        except NoMargin as error:
+            hint = "run the time steps one after the other; or `skew` the loops and `tile` them"
+            raise ScheduleError("PO0344", f"{self}: {error}", hint=hint) from error
+        new, placed_tree = placed(region, made, whole)
+        copies = {s.name for turn in made.turns for s in (*turn.before, *turn.after)}
+        copies |= {statement.name for statement in made.first}
+        same = {n: o for n, o in region.same.items() if n not in region.values}
+        again: set[str] = set()
+        for turn in made.turns:
+            for statement, old in zip(turn.steps, made.olds, strict=True):
+                own = Origin(old.name, tuple(map(Iter, old.iters)))
+                same[statement.name] = region.same.get(old.name, own)
+                again.add(statement.name)
+        return Renewal(new, placed_tree, same, frozenset(copies), again=frozenset(again))
+
+    def __str__(self) -> str:
+        return f"overlap({', '.join(map(str, (self.loop, self.steps, *self.sizes)))})"

@@ -1,0 +1,236 @@
+"""Two nests of tiles that take turns in place of one loop over time steps.
+
+In: a region, the statements of each turn.  Out: the Scop and its tree: a loop over pairs of turns,
+in each turn a nest of tiles: copies in, the time steps, copies out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import islpy as isl
+from typing_extensions import assert_never
+
+from polyopt.ir.affine import index_map, pw_aff
+from polyopt.ir.expr import Expr, Iter
+from polyopt.ir.scop import Scop, Statement
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Filter,
+    Leaf,
+    Sequence,
+    Tree,
+    fresh_label,
+)
+from polyopt.transforms.region import Nest, Region, loop_nest
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """One turn, called `name` in labels; `steps` are the statements of the region, in order."""
+
+    name: str
+    before: tuple[Statement, ...]
+    steps: tuple[Statement, ...]
+    after: tuple[Statement, ...]
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """All of them, in the order of the text."""
+        return (*self.before, *self.steps, *self.after)
+
+
+@dataclass(frozen=True, eq=False)
+class Turns:
+    """What stands in place of a region: `first` runs once, then the turns, again and again.
+
+    `values` are the loops of a turn's tiles for each of its statements: loops around the region's,
+    pairs of turns, tiles; `olds` the statements that those of `steps` stand for.
+    """
+
+    first: tuple[Statement, ...]
+    turns: tuple[Turn, ...]
+    olds: tuple[Statement, ...]
+    values: Mapping[str, tuple[Expr, ...]]
+    tiles: tuple[str, ...]
+    outer: int
+
+
+def placed(region: Region, made: Turns, scop: Scop) -> tuple[Scop, Tree]:
+    """Return `scop` with the region's statements replaced, and its tree."""
+    gone = {statement.name for statement in made.olds}
+    statements: list[Statement] = []
+    done = False
+    for statement in region.scop.statements:
+        if statement.name not in gone:
+            statements.append(statement)
+        elif not done:
+            done = True
+            statements += made.first
+            statements += (s for turn in made.turns for s in turn.statements)
+    new = replace(scop, statements=tuple(statements))
+    tree = _Rebuilding(region, made).walk(region.tree, 0)
+    assert tree is not None
+    return new, tree
+
+
+@dataclass(frozen=True, eq=False)
+class _Rebuilding:
+    """Rebuilds the tree of a region on the way to its loop."""
+
+    region: Region
+    made: Turns
+
+    @property
+    def every(self) -> tuple[Statement, ...]:
+        return (*self.made.first, *(s for turn in self.made.turns for s in turn.statements))
+
+    def walk(self, tree: Tree, level: int) -> Tree | None:
+        """Return the tree, `level` loops below the root; None where the loop is not inside."""
+        match tree:
+            case Leaf():
+                return None
+            case Filter():
+                return self.filter(tree, level)
+            case Sequence():
+                for position, part in enumerate(tree.parts):
+                    opened = self.filter(part, level)
+                    if opened is not None:
+                        parts = (*tree.parts[:position], opened, *tree.parts[position + 1 :])
+                        return Sequence(parts)
+                return None
+            case Band():
+                if tree.label == self.region.label:
+                    return self.at(tree, level)
+                below = self.walk(tree.child, level + len(tree.members))
+                if below is None:
+                    return None
+                members = tuple(self.outer(m, level + n) for n, m in enumerate(tree.members))
+                return replace(tree, members=members, child=below)
+            case _:
+                assert_never(tree)
+
+    def filter(self, part: Filter, level: int) -> Filter | None:
+        below = self.walk(part.child, level)
+        if below is None:
+            return None
+        return Filter(_without(part.domain, self.made.olds).union(_domain(self.every)), below)
+
+    def outer(self, member: BandMember, level: int) -> BandMember:
+        """Return a loop around the region's with the value it has for the new statements."""
+        schedule = member.schedule
+        for statement in self.made.olds:
+            universe = isl.UnionSet.from_set(isl.Set.universe(statement.domain.get_space()))
+            schedule = schedule.subtract_domain(universe)
+        return replace(member, schedule=schedule.union_add(self.value(self.every, level)))
+
+    def value(self, statements: Iterable[Statement], number: int) -> isl.UnionPwAff:
+        """Return the value of loop `number` of a turn's tiles."""
+        result = isl.UnionPwAff.empty(self.region.scop.context.get_space())
+        for s in statements:
+            function = pw_aff(self.made.values[s.name][number], s.domain.get_space())
+            own = isl.UnionPwAff.from_pw_aff(function.intersect_domain(s.domain))
+            result = result.union_add(own)
+        return result
+
+    def at(self, band: Band, level: int) -> Tree:
+        """Return what stands in place of the region's band."""
+        position = self.region.position
+        turns = tuple(s for turn in self.made.turns for s in turn.statements)
+        time = BandMember(self.value(turns, self.made.outer), self.made.tiles[self.made.outer])
+        parts = tuple(
+            Filter(_domain(turn.statements), self.turn(band, turn)) for turn in self.made.turns
+        )
+        label = fresh_label(self.region.tree, f"{band.label}.tile")
+        pairs = Band(label, (time,), Sequence(parts))
+        first = tuple(self.alone(s, self.made.outer) for s in self.made.first)
+        below: Tree = pairs
+        if first:
+            rest = Filter(_domain(turns), pairs)
+            below = Sequence((*(Filter(n.domain, n.tree) for n in first), rest))
+        if not position:
+            return below
+        members = tuple(self.outer(m, level + n) for n, m in enumerate(band.members[:position]))
+        return Band(band.label, members, below)
+
+    def alone(self, statement: Statement, loops: int) -> Nest:
+        names = statement.iters[loops:]
+        return Nest(
+            (statement,), loop_nest(self.region.tree, statement.name, statement, loops, names)
+        )
+
+    def turn(self, band: Band, turn: Turn) -> Tree:
+        """Return the tiles of a turn."""
+        made, position = self.made, self.region.position
+        tree = self.region.tree
+        tiles = tuple(
+            BandMember(self.value(turn.statements, number), made.tiles[number])
+            for number in range(made.outer + 1, len(made.tiles))
+        )
+        parts = self.parts(turn)
+        inside: Tree = _pulled(band.child, parts, f".{turn.name}", tree)
+        if position + 1 < len(band.members):
+            label = fresh_label(tree, f"{band.label}.inner.{turn.name}")
+            rest = tuple(_moved(member, parts) for member in band.members[position + 1 :])
+            inside = Band(label, rest, inside)
+        steps = fresh_label(tree, f"{band.label}.{turn.name}.steps")
+        run = Band(steps, (_moved(band.members[position], parts),), inside)
+        around = [self.alone(s, len(made.tiles)) for s in (*turn.before, *turn.after)]
+        filters = [Filter(nest.domain, nest.tree) for nest in around]
+        count = len(turn.before)
+        body = (*filters[:count], Filter(_domain(turn.steps), run), *filters[count:])
+        label = fresh_label(tree, f"{band.label}.{turn.name}")
+        return Band(label, tiles, Sequence(body) if len(body) > 1 else run)
+
+    def parts(self, turn: Turn) -> isl.UnionPwMultiAff:
+        """Return { instance of a turn -> instance before }."""
+        result = isl.UnionPwMultiAff.empty(self.region.scop.context.get_space())
+        for new, old in zip(turn.steps, self.made.olds, strict=True):
+            one = index_map(new.domain, old.name, tuple(map(Iter, old.iters)))
+            function = isl.PwMultiAff.from_map(one)
+            result = result.union_add(isl.UnionPwMultiAff.from_pw_multi_aff(function))
+        return result
+
+
+def _domain(statements: Iterable[Statement]) -> isl.UnionSet:
+    found = [isl.UnionSet.from_set(statement.domain) for statement in statements]
+    result = found[0]
+    for one in found[1:]:
+        result = result.union(one)
+    return result
+
+
+def _without(domain: isl.UnionSet, statements: Iterable[Statement]) -> isl.UnionSet:
+    for statement in statements:
+        universe = isl.Set.universe(statement.domain.get_space())
+        domain = domain.subtract(isl.UnionSet.from_set(universe))
+    return domain
+
+
+def _moved(member: BandMember, parts: isl.UnionPwMultiAff) -> BandMember:
+    return replace(member, schedule=member.schedule.pullback_union_pw_multi_aff(parts))
+
+
+def _pulled(tree: Tree, parts: isl.UnionPwMultiAff, suffix: str, whole: Tree) -> Tree:
+    """Return a subtree over the instances of a turn, its bands called after it."""
+    match tree:
+        case Leaf():
+            return tree
+        case Filter():
+            return _filter(tree, parts, suffix, whole)
+        case Sequence():
+            return Sequence(tuple(_filter(part, parts, suffix, whole) for part in tree.parts))
+        case Band():
+            members = tuple(_moved(member, parts) for member in tree.members)
+            label = fresh_label(whole, f"{tree.label}{suffix}")
+            child = _pulled(tree.child, parts, suffix, whole)
+            return replace(tree, label=label, members=members, child=child)
+        case _:
+            assert_never(tree)
+
+
+def _filter(part: Filter, parts: isl.UnionPwMultiAff, suffix: str, whole: Tree) -> Filter:
+    domain = part.domain.preimage_union_pw_multi_aff(parts)
+    return Filter(domain, _pulled(part.child, parts, suffix, whole))
