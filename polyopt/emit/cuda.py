@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from polyopt.emit.gpu.copies import CUDA_HELPERS
 from polyopt.emit.gpu.dialect import DeviceDialect
+from polyopt.emit.gpu.fragments import MATRIX_HELPERS
 from polyopt.emit.gpu.halves import CUDA_SHORTCUTS
 from polyopt.emit.gpu.printer import emit_kernels
 from polyopt.ir.loops import LoopFunction, Scope
@@ -67,6 +68,7 @@ CUDA = DeviceDialect(
     unrolled=16,
     macros={
         **CUDA_HELPERS,
+        **MATRIX_HELPERS,
         "INFINITY": (
             "#ifndef INFINITY",
             "#define INFINITY __int_as_float(0x7f800000)",
@@ -91,6 +93,7 @@ CUDA = DeviceDialect(
     flags=(("--fmad=false",), ("--fmad=true",)),
     reserved=frozenset(_RESERVED.split()),
     asynchronous=True,
+    matrices=True,
     shortcuts=CUDA_SHORTCUTS,
     shuffle="__shfl_down_sync(0xffffffffu, {value}, {by}, {width})",
 )

@@ -21,6 +21,7 @@ from polyopt.emit.gpu.combination import Combination
 from polyopt.emit.gpu.copies import copy_text, turn_text
 from polyopt.emit.gpu.dealing import Value, dealt_nest, iterator_value
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Place
+from polyopt.emit.gpu.fragments import TilePrinter
 from polyopt.emit.gpu.limits import all_of, ranges_inside, tests_below, told_plainly
 from polyopt.emit.gpu.nests import Unbounded, spans, thread_nest
 from polyopt.emit.gpu.own import Own
@@ -67,6 +68,7 @@ from polyopt.ir.loops import (
     Space,
     While,
 )
+from polyopt.ir.matrix import has_matrix, matrix_tile
 from polyopt.ir.types import DType
 
 FEW = 4
@@ -240,6 +242,10 @@ class KernelEmitter:
         dealt = dealt_nest(nest, self.threads, self.own, self.printer, self.scope)
         scope = self.scope | dealt.names
         inner = replace(self, printer=dealt.printer, in_thread=True, scope=scope)
+        if self.own.dialect.matrices and has_matrix((loop,)):
+            tile = matrix_tile(loop, self.threads)
+            lines = TilePrinter(tile, dealt.printer, self.own, scope).lines()
+            return inner.guarded(dealt.values, dealt.guards, lines)
         if nest.combined is not None:
             together = Combination(nest, dealt, self.own, self.threads, scope, inner.update)
             alone = inner.guarded(dealt.values, (), together.lines())

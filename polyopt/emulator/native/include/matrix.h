@@ -73,3 +73,27 @@ PE_OWN unsigned po_tf32(float value)
     unsigned bits = pe_bits<unsigned>(value);
     return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & 0xffffe000u;
 }
+
+PE_OWN void po_mma_m16n8k16_f16(float &d0, float &d1, float &d2, float &d3,
+                                 const unsigned (&a)[4], const unsigned (&b)[2], PE_LINE)
+{
+    float d[4] = {d0, d1, d2, d3};
+    po_mma_m16n8k16_f16(d, a, b, d, line);
+    d0 = d[0], d1 = d[1], d2 = d[2], d3 = d[3];
+}
+
+PE_OWN void po_mma_m16n8k16_bf16(float &d0, float &d1, float &d2, float &d3,
+                                 const unsigned (&a)[4], const unsigned (&b)[2], PE_LINE)
+{
+    float d[4] = {d0, d1, d2, d3};
+    po_mma_m16n8k16_bf16(d, a, b, d, line);
+    d0 = d[0], d1 = d[1], d2 = d[2], d3 = d[3];
+}
+
+PE_OWN void po_mma_m16n8k8_tf32(float &d0, float &d1, float &d2, float &d3,
+                                 const unsigned (&a)[4], const unsigned (&b)[2], PE_LINE)
+{
+    float d[4] = {d0, d1, d2, d3};
+    po_mma_m16n8k8_tf32(d, a, b, d, line);
+    d0 = d[0], d1 = d[1], d2 = d[2], d3 = d[3];
+}
