@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeVar
 from polyopt.emit import optimize_loops
 from polyopt.emit.lower import lower
 from polyopt.emit.text import emit
-from polyopt.errors import BudgetError, PolyoptError, ScheduleError
+from polyopt.errors import BudgetError, EmitError, PolyoptError, ScheduleError
 from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, optional, query
 from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node, While
@@ -152,11 +152,27 @@ def _compile(
 def _forms(lowered: LoopFunction, options: Options, machine: Machine) -> list[Form]:
     """Return the loops in the forms that may run, the fastest first; the first one is made."""
     if options.target is not Target.C:
-        kernels = _kernels(lowered)
-        return [Form("kernels", lambda: kernels)]
+        return _device_forms(lowered, automatic=options.schedule is None)
     wanted = sequential(lowered) if options.threads == 1 else lowered
     loops = optimize_loops(wanted, machine, options.fp.value)
     return [Form("optimized loops", lambda: loops), Form("threads", lambda: plain_loops(wanted))]
+
+
+def _device_forms(lowered: LoopFunction, *, automatic: bool) -> list[Form]:
+    """Return kernels; where nobody asked for their pipelines, also those that copy in turn."""
+    from polyopt.emit.gpu.pipelines import has_pipelines, without_pipelines
+
+    if not automatic or not has_pipelines(lowered):
+        kernels = _kernels(lowered)
+        return [Form("kernels", lambda: kernels)]
+    in_turn = without_pipelines(lowered)
+    try:
+        ahead = _kernels(lowered)
+    except EmitError as error:
+        note_dropped("copies ahead", error)
+        kernels = _kernels(in_turn)
+        return [Form("kernels", lambda: kernels)]
+    return [Form("kernels", lambda: ahead), Form("copies in turn", lambda: _kernels(in_turn))]
 
 
 class Simple:

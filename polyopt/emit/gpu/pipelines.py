@@ -57,6 +57,11 @@ def in_stages(fn: LoopFunction) -> LoopFunction:
     return in_each_block(fn, _in_block)
 
 
+def has_pipelines(fn: LoopFunction) -> bool:
+    """Tell whether some loop is asked to be a pipeline."""
+    return any(isinstance(node, For) and node.pipeline is not None for node in nodes(fn.body))
+
+
 def without_pipelines(fn: LoopFunction) -> LoopFunction:
     """Return lowered loops that ask for no pipeline."""
     return replace(fn, body=tuple(map(_plain, fn.body)))
