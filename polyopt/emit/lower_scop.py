@@ -104,9 +104,11 @@ class _Lowering:
         lower, upper = simplified(step.lower, names), simplified(step.upper, names)
         body = self.body(step.body, names | {step.iterator: Iter(iterator)})
         label = f"{band.label}[{position}]"
+        pipeline, group = member.pipeline, member.group
         return For(
-            iterator, lower, upper, step.step, member.kind, body, label, pipeline=member.pipeline
-        )
+            iterator, lower, upper, step.step, member.kind, body, label,
+            pipeline=pipeline, group=group,
+        )  # fmt: skip
 
     def call(self, step: AstCall, names: dict[str, Expr]) -> Body:
         statement = self.scop.statement(step.name)

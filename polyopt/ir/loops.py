@@ -61,6 +61,9 @@ class For:
     target op value` of one element for all of its iterations: neighbouring threads of a warp have a
     value each, combine these pairwise, and the first one's thread updates the target.  `lanes` of a
     THREAD loop are places for at least that many iterations: threads without one do nothing.
+
+    `group` > 1, of a BLOCK loop around another one: blocks are numbered so that as many of its
+    iterations start side by side, for one iteration of the loop inside after the other.
     """
 
     iter: str
@@ -73,6 +76,7 @@ class For:
     reductions: tuple[tuple[BinaryOp, Symbol], ...] = ()
     lanes: int = 1
     pipeline: Pipeline | None = None
+    group: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +299,8 @@ def show_body(body: Body, depth: int = 0) -> list[str]:  # noqa: C901 - one case
                 kind = "" if node.kind is LoopKind.SEQUENTIAL else f"  # {node.kind.value}"
                 if node.pipeline is not None:
                     kind += f"  # {node.pipeline.stages} stages"
+                if node.group > 1:
+                    kind += f"  # groups of {node.group}"
                 step = "" if node.step == 1 else f", {node.step}"
                 bounds = f"{show(node.lower)}, {show(node.upper)}{step}"
                 lines.append(f"{pad}for {node.iter} in range({bounds}):{kind}")

@@ -41,6 +41,7 @@ from polyopt.ir.loops import (
     For,
     If,
     LoopFunction,
+    LoopKind,
     Node,
     SetLocal,
     While,
@@ -116,6 +117,8 @@ def _loop(loop: For) -> None:
     _index(loop.upper)
     if loop.step < 1:
         raise _Malformed(loop.iter, "the loop makes no progress")
+    if loop.group < 1 or (loop.group > 1 and loop.kind is not LoopKind.BLOCK):
+        raise _Malformed(loop.iter, "only blocks are in groups, of at least one")
     if loop.kind in CONCURRENT:
         _reductions(loop)
 

@@ -34,6 +34,7 @@ class BandMember:
     coincident: bool = False
     kind: LoopKind = LoopKind.SEQUENTIAL
     pipeline: Pipeline | None = None
+    group: int = 1
 
     @cached_property
     def function(self) -> isl.MultiUnionPwAff:
@@ -320,6 +321,8 @@ def _show(tree: Tree, scop: Scop, domain: isl.UnionSet, indent: int) -> list[str
                 facts = [] if member.kind is LoopKind.SEQUENTIAL else [member.kind.value]
                 if member.pipeline is not None:
                     facts.append(f"pipeline of {member.pipeline.stages} stages")
+                if member.group > 1:
+                    facts.append(f"groups of {member.group}")
                 if member.coincident and member.kind is LoopKind.SEQUENTIAL:
                     facts.append("carries no dependence")
                 if position == 0 and tree.permutable and len(tree.members) > 1:

@@ -35,6 +35,7 @@ from polyopt.transforms.text import (
     parse_steps,
     show_schedules,
 )
+from polyopt.transforms.swizzle import Swizzle
 from polyopt.transforms.tensorize import Tensorize
 from polyopt.transforms.threads import Threads
 from polyopt.transforms.tile import Tile
@@ -72,6 +73,7 @@ __all__ = [
     "Skew",
     "Split",
     "Strip",
+    "Swizzle",
     "Tensorize",
     "Threads",
     "Tile",

@@ -41,6 +41,7 @@ from polyopt.transforms.sink import Sink
 from polyopt.transforms.skew import Skew
 from polyopt.transforms.split import Split
 from polyopt.transforms.strip import Strip
+from polyopt.transforms.swizzle import Swizzle
 from polyopt.transforms.tensorize import Tensorize
 from polyopt.transforms.threads import Threads
 from polyopt.transforms.tile import Tile
@@ -181,6 +182,11 @@ def _tile(a: Arguments) -> Tile:
     return Tile(a.name(0), a.sizes(1))
 
 
+def _swizzle(a: Arguments) -> Swizzle:
+    a.count(3)
+    return Swizzle(a.name(0), a.name(1), a.number(2))
+
+
 STEPS: dict[str, _Step] = {
     "affine": _Step("affine(max)", _affine),
     "combine": _Step("combine(i)", lambda a: Combine(*a.names(1))),
@@ -210,6 +216,7 @@ STEPS: dict[str, _Step] = {
     "skew": _Step("skew(i, t, 1)", _skew),
     "split": _Step("split(i, N - 1)", _split),
     "strip": _Step("strip(i, 32)", _strip),
+    "swizzle": _Step("swizzle(i_tile, j_tile, 8)", _swizzle),
     "tensorize": _Step("tensorize(L0.point, 64, 32)", _tensorize),
     "threads": _Step("threads(i, j)", _threads),
     "tile": _Step("tile(L0, 32, 32)", _tile),

@@ -1,7 +1,7 @@
 """The grid of a kernel: how many blocks, and which iterations one of them has.
 
 In: BLOCK loops.  Out: the grid's extents for the host; declarations and loops around the body.
-The innermost loop is x.  Blocks that work on tiles side by side start side by side.  Blocks with
+The innermost loop is x.  Groups of rows start side by side where a loop asks for it.  Blocks with
 shared memory run one iteration each: where y or z may have no room for them, all are along x.
 """
 
@@ -22,13 +22,11 @@ from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import nodes
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, add, integer, mul, normalize, sub
-from polyopt.ir.loops import Barrier, Body, DeclareArray, For, Kernel, LoopKind, Space
+from polyopt.ir.loops import Body, DeclareArray, For, Kernel, LoopKind, Space
 from polyopt.ir.types import DType
 
 MOST_ROWS = 65535
 """Blocks that a grid has room for in y and z."""
-GROUP = 8
-"""Rows of blocks that run side by side where they share tiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +67,13 @@ def make_grid(kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, own: O
     order: tuple[str, ...] = ()
     counts = [_extent(loop, printer.ranges) for loop in loops]
     is_line = _has_shared(body) and any(_is_long(c, printer, dialect) for c in counts[1:])
+    group = loops[1].group if len(loops) > 1 else 1
     if is_line:
-        order, numbers = _along_x(counts, own, printer, grouped=_shares_tiles(body))
-    elif len(loops) > 1 and _shares_tiles(body):
+        order, numbers = _along_x(counts, own, printer, group)
+    elif group > 1:
         columns, rows = (f"({dialect.index}){count}" for count in dialect.block_counts[:2])
         kind = dialect.index
-        order, numbers[:2] = _in_groups(numbers[:2], columns, rows, own, printer, kind)
+        order, numbers[:2] = _in_groups(numbers[:2], columns, rows, own, printer, kind, group)
     extents: list[Expr] = []
     constants: list[str] = []
     heads: list[str] = []
@@ -107,16 +106,6 @@ def make_grid(kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, own: O
     return Grid((x, y, z), order, tuple(constants), tuple(heads), printer, body)
 
 
-def _shares_tiles(body: Body) -> bool:
-    """Tell whether the blocks go through tiles that their neighbours need, too."""
-    return any(
-        isinstance(node, For)
-        and node.kind is not LoopKind.THREAD
-        and any(isinstance(inner, Barrier) for inner in nodes(node.body))
-        for node in body
-    )
-
-
 def _has_shared(body: Body) -> bool:
     return any(isinstance(n, DeclareArray) and n.space is Space.SHARED for n in nodes(body))
 
@@ -128,7 +117,7 @@ def _is_long(extent: Expr, printer: KernelPrinter, dialect: DeviceDialect) -> bo
 
 
 def _along_x(
-    counts: list[Expr], own: Own, printer: KernelPrinter, *, grouped: bool
+    counts: list[Expr], own: Own, printer: KernelPrinter, group: int
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return lines that give blocks numbered along x their place in a box, and x, y and z.
 
@@ -141,7 +130,7 @@ def _along_x(
     ]
     numbers: list[str] = []
     rows = own.fresh("all_rows")
-    if len(counts) > 2 or grouped:
+    if len(counts) > 2 or group > 1:
         order.append(f"const int {rows} = (int)({printer.text(counts[1])});")
     if len(counts) > 2:
         bz, left = own.fresh("bz"), own.fresh("flat")
@@ -149,8 +138,8 @@ def _along_x(
         order.append(f"const int {left} = {number} % ({columns} * {rows});")
         number, numbers = left, [bz]
     x, y = f"{number} % {columns}", f"{number} / {columns}"
-    if grouped:
-        lines, first = _in_groups([x, y], columns, rows, own, printer, "int")
+    if group > 1:
+        lines, first = _in_groups([x, y], columns, rows, own, printer, "int", group)
     else:
         first = [own.fresh("bx"), own.fresh("by")]
         lines = (f"const int {first[0]} = {x};", f"const int {first[1]} = {y};")
@@ -159,18 +148,19 @@ def _along_x(
 
 
 def _in_groups(
-    place: list[str], columns: str, all_rows: str, own: Own, printer: KernelPrinter, kind: str
-) -> tuple[tuple[str, ...], list[str]]:
+    place: list[str], columns: str, all_rows: str, own: Own, printer: KernelPrinter, kind: str,
+    group: int,
+) -> tuple[tuple[str, ...], list[str]]:  # fmt: skip
     """Return lines that number the blocks down the columns of a few rows, and x and y."""
     x, y = place
     least = printer.helper(Helper(HelperKind.MIN))
     first, rows, number = own.fresh("first"), own.fresh("rows"), own.fresh("number")
     bx, by = own.fresh("bx"), own.fresh("by")
-    height = f"{least}({all_rows} - {first}, {GROUP})"
+    height = f"{least}({all_rows} - {first}, {group})"
     if kind != own.dialect.index:
         height = f"({kind}){height}"
     return (
-        f"const {kind} {first} = {y} / {GROUP} * {GROUP};",
+        f"const {kind} {first} = {y} / {group} * {group};",
         f"const {kind} {rows} = {height};",
         f"const {kind} {number} = ({y} - {first}) * {columns} + {x};",
         f"const {kind} {by} = {first} + {number} % {rows};",

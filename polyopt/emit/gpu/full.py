@@ -84,11 +84,11 @@ def _subscripts(body: Body, array: str) -> set[str]:
 
 def _needed(conditions: list[Expr]) -> list[Expr]:
     """Return conditions without those that others say: of sums that differ by a number."""
-    least: dict[Linear, tuple[int, Expr]] = {}
+    least: dict[frozenset[tuple[Expr, int]], tuple[int, Expr]] = {}
     for condition in conditions:
         assert isinstance(condition, Compare)
         gap = _without_floor(condition.left, condition.right)
-        key = replace(gap, constant=0)
+        key = frozenset(gap.terms)
         if key not in least or gap.constant < least[key][0]:
             least[key] = (gap.constant, condition)
     return [condition for _, condition in least.values()]

@@ -94,7 +94,8 @@ class _Copy:
 
     def store(self, target: Load, number: int, value: str, name: str) -> list[str]:
         kind = self.vector(target.dtype)
-        if self.printer.places[target.array].space in (Space.REGISTER, Space.LOCAL):
+        is_apart = self.printer.places[target.array].space in (Space.REGISTER, Space.LOCAL)
+        if is_apart or not self.is_contiguous(target):
             parts = [
                 f"{self.element(target, number + k)} = {name}.{_PARTS[k]};"
                 for k in range(self.lanes)
@@ -142,7 +143,10 @@ def wide_copy(
     if trips > 2 * lanes or not _is_vector(source.dtype, lanes, dialect, is_async=is_async):
         return None
     copy = _Copy(loop, trips, lanes, count, printer, dialect)
-    if target.array == source.array or not all(map(copy.is_contiguous, (target, source))):
+    if target.array == source.array or not copy.is_contiguous(source):
+        return None
+    is_turned = printer.places[target.array].space is Space.SHARED and not is_async
+    if not (is_turned or copy.is_contiguous(target)):
         return None
     if all(printer.places[side.array].space is not None for side in (target, source)):
         return None  # compilers see by themselves how shared arrays lie

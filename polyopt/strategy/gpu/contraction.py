@@ -24,11 +24,13 @@ from polyopt.strategy.gpu.neighbours import Pattern, neighbour, patterns
 from polyopt.strategy.gpu.operands import copy_operands
 from polyopt.strategy.gpu.roles import Roles, find_roles
 from polyopt.strategy.gpu.tiles import TileSizes, tile_sizes
-from polyopt.transforms import Fuse, Grid, Pack, Tile
+from polyopt.transforms import Fuse, Grid, Pack, Swizzle, Tile
 
 BUDGET = 10_000_000  # isl operations for one contraction
 GRID = 3
 """Dimensions of a grid."""
+GROUP = 8
+"""Rows of blocks that start side by side: about as many as columns that then run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,8 @@ def _mapped(schedule: Schedule, label: str, roles: Roles, device: GpuModel) -> S
     found = copy_operands(found, loop, roles, moved, sizes)
     found = _with_results(found, tiled, roles, (rows, columns))
     blocks = tuple(f"{tiled.joint}[{p}]" for p in range(min(tiled.count, GRID)))
-    return found.attempt(Grid(blocks))
+    gridded = found.attempt(Grid(blocks))
+    return gridded and (gridded.attempt(Swizzle(*blocks[-2:], GROUP)) or gridded)
 
 
 def _result(roles: Roles) -> tuple[int, ...]:

@@ -18,14 +18,8 @@ void demo_0(__global const float *restrict A, __global const float *restrict B,
     const int t = (int)get_local_id(0);
     const int ty = t / 8, tx = t % 8;
     const int ty16 = t / 16, tx16 = t % 16;
-    const long first = (long)get_group_id(1) / 8 * 8;
-    const long rows = po_min((long)get_num_groups(1) - first, 8);
-    const long number = ((long)get_group_id(1) - first) * (long)get_num_groups(0)
-            + (long)get_group_id(0);
-    const long by = first + number % rows;
-    const long bx = number / rows;
-    const long i0 = 16 * by;
-    const long j0 = 16 * bx;
+    const long i0 = 16 * (long)get_group_id(1);
+    const long j0 = 16 * (long)get_group_id(0);
     float acc[2][2];
     #pragma unroll
     for (int ii = 0; ii < 2; ii++) {

@@ -23,12 +23,8 @@ demo_0(const float *__restrict__ A, const float *__restrict__ B, float *__restri
     const int ty16 = t / 16, tx16 = t % 16;
     const int block = (int)blockIdx.x;
     const int columns = (int)((M + 15) / 16);
-    const int all_rows = (int)((N + 15) / 16);
-    const int first = block / columns / 8 * 8;
-    const int rows = (int)po_min(all_rows - first, 8);
-    const int number = (block / columns - first) * columns + block % columns;
-    const int by = first + number % rows;
-    const int bx = number / rows;
+    const int bx = block % columns;
+    const int by = block / columns;
     const long long i0 = 16 * (long long)by;
     const long long j0 = 16 * (long long)bx;
     float acc[2][2];
