@@ -311,7 +311,7 @@ def _equal(one: Expr, two: Expr, names: dict[str, str]) -> bool:
 
 def _alike(one: Expr, two: Expr) -> bool:
     match one, two:
-        case Compare(left=Expr(dtype=DType.INT64)), Compare(left=Expr(dtype=DType.INT64)):
+        case Compare(), Compare() if one.left.dtype is two.left.dtype is DType.INT64:
             gaps = [sub(side.left, side.right) for side in (one, two)]
             return one.op is two.op and _is_same(*gaps)
         case _:
