@@ -17,6 +17,7 @@ _HOMES = {
         "ArgumentError", "BudgetError", "EmitError", "FrontendError", "IllegalSchedule",
         "InternalError", "PolyoptError", "ScheduleError", "ToolchainError", "UsageError",
     ),
+    "polyopt.runtime.device.streams": ("on_stream",),
     "polyopt.runtime.notices": ("BudgetWarning", "CacheWarning", "ForkWarning", "PolyoptWarning"),
     "polyopt.frontend.annotations": (
         "bf16", "bool_", "c64", "c128", "f16", "f32", "f64",
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     )
     from polyopt.frontend.argtypes import ArrayType, ConstType, ScalarType
     from polyopt.frontend.markers import parallel, prange
+    from polyopt.runtime.device.streams import on_stream
     from polyopt.runtime.notices import BudgetWarning, CacheWarning, ForkWarning, PolyoptWarning
     from polyopt.schedule import Schedule, Witness
     from polyopt.targets import FpMode, Machine, Options, Target, detect_machine
@@ -183,6 +185,7 @@ __all__ = [
     "kernel",
     "lazy",
     "load_schedule",
+    "on_stream",
     "parallel",
     "prange",
     "tensor",

@@ -3,8 +3,8 @@
 In: a `DeviceProgram`, a provider, arguments.  Out: results; written arguments in place.
 Refuses: what `check_call` refuses, by returning NotImplemented; raises the faults of the program.
 Arrays stay on the device for the whole call, and arguments that are there already stay there, with
-the results of a call that has one.  The host reads single elements where its own loops
-and conditions need them.
+the results of a call that has one; such a call waits only for what the host reads: elements that
+its loops and conditions need, faults, results that are no arrays.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ from polyopt.ir.source import (
     ResultKind,
 )
 from polyopt.runtime.check import Bound, check_call
-from polyopt.runtime.device.arrays import DeviceArray, await_givers, new_array
+from polyopt.runtime.device.arrays import DeviceArray, new_array
 from polyopt.runtime.device.provider import KernelArgument, Module, Provider
+from polyopt.runtime.device.streams import in_order
 from polyopt.runtime.device.views import array_on_device, viewed
 from polyopt.runtime.library import Loaded
 from polyopt.runtime.results import results_of, trimmed
@@ -86,7 +87,8 @@ class DeviceKernel:
                 results[output.array] = np.empty(bound.shapes[output.array], output.dtype.numpy)
         except MemoryError:
             self._support.fail(NO_MEMORY)
-        with self._memory.call():
+        streams = [array.stream for array in given.values()]
+        with in_order(self.provider, streams), self._memory.call():
             frame = self._frame(bound, given)
             failed: int | None = None
             with np.errstate(all="ignore"):
@@ -94,7 +96,8 @@ class DeviceKernel:
                     self._run_body(frame)
                 except Failed as stop:
                     failed = stop.fault
-            self.provider.synchronize()
+            if not given:
+                self.provider.synchronize()
             kept = self._staying() if given else frozenset()
             self._fetch(bound, results, {*given, *kept})
             raise_faults(signature, self._noted(), failed)
@@ -106,9 +109,7 @@ class DeviceKernel:
         """Return the arguments that are on the device, by the names of their arrays."""
         arguments = zip(self._program.signature.arguments, values, strict=True)
         pairs = ((a.array, array_on_device(v)) for a, v in arguments if isinstance(a, ArrayArg))
-        found = {name: array for name, array in pairs if array is not None}
-        await_givers(self.provider, found.values())
-        return found
+        return {name: array for name, array in pairs if array is not None}
 
     def _staying(self) -> frozenset[str]:
         """Return the results that stay on the device with arguments that are there."""

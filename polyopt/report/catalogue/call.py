@@ -87,6 +87,11 @@ CALL: dict[str, Entry] = {
         "kernel(x) for a CuPy array with a mask",
         "convert or copy it with the library that made it",
     ),
+    "PO0217": Entry(
+        "what was to be kept in order with is no CUDA stream",
+        "with po.on_stream(None): kernel(x)",
+        "pass a stream of CuPy, PyTorch, pycuda or cuda.core, or its number",
+    ),
     "PO0221": Entry(
         "an option that does not exist",
         "@po.kernel(thread=2)",

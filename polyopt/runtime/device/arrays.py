@@ -7,7 +7,7 @@ Refuses: an element type, an address or a device that kernels cannot take (PO021
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
@@ -19,8 +19,8 @@ from polyopt.errors import ArgumentError, PolyoptError
 from polyopt.ir.types import DType
 from polyopt.runtime.device.dlpack import CUDA, CUDA_MANAGED, Tensor, give, take
 from polyopt.runtime.device.provider import AnyArray, Buffer, Provider, Streamed
+from polyopt.runtime.device.streams import DEFAULT, current_stream
 
-_LEGACY_STREAM = 1  # the default one: it waits for others, and they for it
 _NO_STREAM = -1  # DLPack's word for a taker that does not want to wait
 
 
@@ -83,7 +83,7 @@ class DeviceArray:
             "data": (self.pointer if self.nbytes else 0, not self.writable),
             "strides": None if self.is_contiguous else self.strides,
             "version": 3,
-            "stream": self.stream or _LEGACY_STREAM,
+            "stream": self.stream or DEFAULT,
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -94,7 +94,7 @@ class DeviceArray:
     def __dlpack__(self, *, stream: int | None = None, **_: object) -> object:
         self.__dlpack_device__()
         if self.lead is not None and stream != _NO_STREAM:
-            self.lead(stream or _LEGACY_STREAM)
+            self.lead(stream or DEFAULT)
         return give(
             Tensor(self.pointer, self.shape, self.strides, self.dtype, CUDA, self.device), self
         )
@@ -128,13 +128,13 @@ def device_array_of(name: str, value: object) -> DeviceArray | None:
         return value
     if isinstance(value, np.ndarray | np.generic):
         return None
-    facts = getattr(value, "__cuda_array_interface__", None)
+    facts = _interface(value)
     if isinstance(facts, dict):
         return _aligned(name, _from_interface(name, value, facts))
     where = getattr(value, "__dlpack_device__", None)
     if where is None or int(where()[0]) not in (CUDA, CUDA_MANAGED):
         return None
-    capsule = _capsule(value)
+    capsule = _capsule(name, value)
     tensor = take(capsule)
     if tensor is None:
         raise _unknown(name, "an element type that kernels do not have")
@@ -146,6 +146,7 @@ def device_array_of(name: str, value: object) -> DeviceArray | None:
         tensor.device,
         writable=True,
         owner=(capsule, value),
+        stream=current_stream(value),
     )
     return _aligned(name, array)
 
@@ -161,8 +162,27 @@ def _aligned(name: str, array: DeviceArray) -> DeviceArray:
     return array
 
 
-def _capsule(value: Any) -> object:  # noqa: ANN401 - any library's array
-    return value.__dlpack__(stream=_LEGACY_STREAM)
+def _interface(value: Any) -> object:  # noqa: ANN401 - any library's array
+    """Return what an array says of itself; PyTorch raises where it cannot say it."""
+    try:
+        return getattr(value, "__cuda_array_interface__", None)
+    except Exception:  # DLPack has the last word
+        return None
+
+
+def _capsule(name: str, value: Any) -> object:  # noqa: ANN401 - any library's array
+    """Return a capsule; the default stream is in order with the one that the array is written in.
+
+    That one is asked for apart, so that it waits for what the call writes, too.
+    """
+    try:
+        return value.__dlpack__(stream=DEFAULT)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ArgumentError(
+            "PO0216",
+            f"`{name}` is on a device, and its library does not give it: {error}",
+            hint=f"pass what it can give, for example `{name}.detach()`",
+        ) from None
 
 
 def _from_interface(name: str, value: object, facts: dict[str, Any]) -> DeviceArray:
@@ -184,7 +204,7 @@ def _from_interface(name: str, value: object, facts: dict[str, Any]) -> DeviceAr
         device=_device_of(value),
         writable=not read_only,
         owner=value,
-        stream=facts.get("stream"),
+        stream=facts.get("stream") or current_stream(value),
     )
 
 
@@ -199,15 +219,6 @@ def _unknown(name: str, what: str) -> ArgumentError:
         f"`{name}` is on a device and has {what}",
         hint=f"convert it with its own library, for example `{name}.astype('float32')`",
     )
-
-
-def await_givers(provider: Provider, arrays: Iterable[DeviceArray]) -> None:
-    """Have the device wait until the streams that write `arrays` have done so."""
-    if not isinstance(provider, Streamed):
-        return
-    streams = {array.stream for array in arrays} - {None, provider.stream}
-    for stream in sorted(number for number in streams if number is not None):
-        provider.wait_for(stream)
 
 
 def new_array(

@@ -17,6 +17,7 @@ from typing import TypeVar
 from typing_extensions import assert_never
 
 from polyopt.errors import PolyoptError, ToolchainError
+from polyopt.runtime.device.bindings import Bindings
 from polyopt.runtime.device.compile import find_cuda_compiler
 from polyopt.runtime.device.cuda import CudaProvider
 from polyopt.runtime.device.driver import CudaDevice, cuda_devices
@@ -28,8 +29,8 @@ from polyopt.runtime.device.opencl import (
     opencl_devices,
 )
 from polyopt.runtime.device.provider import Limits, Provider
-from polyopt.runtime.device.pycuda import PycudaProvider
-from polyopt.runtime.device.pycuda import load as load_pycuda
+from polyopt.runtime.device.pycuda import Pycuda
+from polyopt.runtime.device.pycuda import load_package as load_pycuda
 from polyopt.runtime.store import Store
 
 _Device = TypeVar("_Device", CudaDevice, OpenCLDevice)
@@ -93,10 +94,10 @@ def _cuda(device: int | str | None, store: Store | None) -> Provider:
     chosen = _pick(devices, tuple(d.name for d in devices), device)
     compiler = find_cuda_compiler()
     if importlib.util.find_spec("pycuda") is not None and _loads():
-        return PycudaProvider(chosen, compiler, store)
+        return CudaProvider(Pycuda(chosen), chosen, compiler, store)
     if importlib.util.find_spec("cuda") is None:
         raise no_package("neither cuda-bindings nor pycuda is installed", "cuda")
-    return CudaProvider(chosen, compiler, store)
+    return CudaProvider(Bindings(chosen), chosen, compiler, store)
 
 
 def _loads() -> bool:

@@ -1,22 +1,19 @@
-"""CUDA devices, by cuda-bindings and the driver's own functions.
+"""CUDA devices: one device's primary context, which other libraries share, and a stream of it.
 
-In: CUDA text, arrays, launches.  Out: `CudaProvider`.
-Refuses: no package (PO0512), no memory (PO0707), what the driver refuses (PO0519).
+In: CUDA text, arrays, launches; a driver's functions as one package or another calls them.
+Out: `CudaProvider`.
+Refuses: what `check_launch` refuses; drivers refuse memory (PO0707) and what is wrong (PO0519).
 """
 
 from __future__ import annotations
 
-import ctypes
-import importlib
-import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from polyopt.runtime.device.compile import CudaCompiler, compile_cuda
 from polyopt.runtime.device.driver import CudaDevice
-from polyopt.runtime.device.faults import device_failed, no_package, out_of_memory
 from polyopt.runtime.device.provider import (
     AnyArray,
     Buffer,
@@ -26,54 +23,89 @@ from polyopt.runtime.device.provider import (
     Limits,
     Log,
     Module,
-    as_argument,
     check_fits,
     check_launch,
     no_log,
 )
 from polyopt.runtime.store import Store
 
-_WITH_DEFAULT = 0  # in order with the default stream, which other libraries work in
-_CELL = 16  # bytes of the largest number
-_NO_TIME = 2  # `CU_EVENT_DISABLE_TIMING`
+_DEFAULT = (0, 1)
+"""Numbers of the default stream; streams of drivers are in order with it anyway."""
 
 
-def load() -> Any:  # noqa: ANN401 - the bindings have no types where they are not installed
-    """Return the driver's functions."""
-    try:
-        return importlib.import_module("cuda.bindings.driver")
-    except (ImportError, OSError) as error:
-        raise no_package(f"cuda-bindings does not load ({error})", "cuda") from None
+class Driver(Protocol):
+    """The driver's functions for one device and one stream, in its context."""
+
+    @property
+    def package(self) -> str:
+        """The package that calls the driver."""
+
+    @property
+    def stream(self) -> int:
+        """The stream's handle."""
+
+    @property
+    def follows_default(self) -> bool:
+        """Whether the stream and the default one wait for each other."""
+
+    def load(self, image: bytes, entries: Sequence[str]) -> tuple[Mapping[str, Any], object]:
+        """Return functions by name, and what keeps them."""
+
+    def alloc(self, nbytes: int) -> int:
+        """Return the address of new memory."""
+
+    def free(self, address: int) -> None:
+        """Give it back in the stream's order."""
+
+    def copy_in(self, address: int, source: AnyArray) -> None:
+        """Copy to the device; `source` may change afterwards."""
+
+    def copy_out(self, target: AnyArray, address: int) -> None:
+        """Copy from the device, complete on return."""
+
+    def fill(self, address: int, byte: int, nbytes: int) -> None:
+        """Set bytes."""
+
+    def allow_shared(self, function: Any, nbytes: int) -> None:  # noqa: ANN401
+        """Let launches of a function have so much dynamic shared memory."""
+
+    def launch(
+        self,
+        entry: str,
+        function: Any,  # noqa: ANN401
+        grid: Extent3,
+        block: Extent3,
+        args: Sequence[KernelArgument],
+        shared: int,
+    ) -> None:
+        """Start a kernel."""
+
+    def synchronize(self) -> None:
+        """Wait for the stream."""
+
+    def mark(self) -> object:
+        """Record an event."""
+
+    def seconds(self, start: Any, end: Any) -> float:  # noqa: ANN401
+        """Return the time between two events."""
+
+    def order(self, first: int, then: int) -> None:
+        """Have stream `then` wait, on the device, for what `first` was asked for."""
 
 
 class CudaProvider:
-    """One device's primary context, which other libraries share, and a stream of it.
-
-    `stream` is another library's stream to work in, as a number; None makes one.
-    """
+    """A CUDA device: compiles, checks, and leaves the rest to its driver."""
 
     def __init__(
-        self,
-        device: CudaDevice,
-        compiler: CudaCompiler,
-        store: Store | None = None,
-        stream: int | None = None,
+        self, driver: Driver, device: CudaDevice, compiler: CudaCompiler, store: Store | None = None
     ) -> None:
-        self._driver, self._home = load(), Home()
+        self._driver, self._home = driver, Home()
         self._device, self._compiler, self._store = device, compiler, store
-        self._ask("start", "cuInit", 0)
-        handle = self._ask("start", "cuDeviceGet", device.number)
-        self._context = self._ask("start", "cuDevicePrimaryCtxRetain", handle)
-        self._enter()
-        if stream is None:
-            self._stream = self._ask("start", "cuStreamCreate", _WITH_DEFAULT)
-        else:
-            self._stream = self._driver.CUstream(stream)
 
     @property
     def name(self) -> str:
         """The device and what drives it."""
-        return f"{self._device.name} ({self._device.limits.arch}, cuda-bindings)"
+        return f"{self._device.name} ({self._device.limits.arch}, {self._driver.package})"
 
     @property
     def limits(self) -> Limits:
@@ -83,7 +115,7 @@ class CudaProvider:
     @property
     def stream(self) -> int:
         """The stream's handle, for other libraries."""
-        return int(self._stream)
+        return self._driver.stream
 
     def compile(
         self, text: str, entries: Sequence[str], flags: tuple[str, ...] = (), log: Log = no_log
@@ -91,64 +123,39 @@ class CudaProvider:
         """Compile for the device's own architecture and load."""
         arch = self.limits.arch
         cubin = compile_cuda(self._compiler, text, arch, flags, store=self._store, log=log)
-        self._enter()
-        module = self._ask("loading kernels", "cuModuleLoadData", cubin.image)
-        functions = {
-            entry: self._ask(f"kernel `{entry}`", "cuModuleGetFunction", module, entry.encode())
-            for entry in entries
-        }
-        return Module(functions, cubin.resources, (module, cubin.image))
+        functions, keep = self._driver.load(cubin.image, entries)
+        return Module(functions, cubin.resources, (keep, cubin.image))
 
     def alloc(self, nbytes: int) -> Buffer:
-        """Give memory, from the device's pool where it has one."""
-        if nbytes == 0:
-            return Buffer(0, 0)
-        self._enter()
-        if self._device.has_pools:
-            handle = self._ask(nbytes, "cuMemAllocAsync", nbytes, self._stream)
-        else:
-            handle = self._ask(nbytes, "cuMemAlloc", nbytes)
-        return Buffer(int(handle), nbytes)
+        """Give memory."""
+        return Buffer(self._driver.alloc(nbytes) if nbytes else 0, nbytes)
 
     def free(self, buffer: Buffer) -> None:
         """Give the memory back."""
-        if buffer.owner is not None or not buffer.handle or self._home.is_left:
-            return
-        self._enter()
-        if self._device.has_pools:
-            self._ask("free", "cuMemFreeAsync", buffer.handle, self._stream)
-        else:
-            self._ask("free", "cuMemFree", buffer.handle)
+        if buffer.owner is None and buffer.handle and not self._home.is_left:
+            self._driver.free(buffer.handle)
 
     def upload(self, buffer: Buffer, array: AnyArray) -> None:
         """Copy to the device."""
         check_fits(buffer, array)
-        source = np.ascontiguousarray(array)
-        if source.nbytes:
-            self._enter()
-            where = (buffer.handle, source.ctypes.data, source.nbytes, self._stream)
-            self._ask("a copy", "cuMemcpyHtoDAsync", *where)
-            self.synchronize()
+        if array.nbytes:
+            self._driver.copy_in(buffer.handle, np.ascontiguousarray(array))
 
     def download(self, buffer: Buffer, array: AnyArray) -> None:
         """Copy from the device."""
         check_fits(buffer, array)
+        if array.nbytes == 0:
+            self.synchronize()
+            return
         target = array if array.flags.c_contiguous else np.empty(array.shape, array.dtype)
-        if target.nbytes:
-            self._enter()
-            where = (target.ctypes.data, buffer.handle, target.nbytes, self._stream)
-            self._ask("a copy", "cuMemcpyDtoHAsync", *where)
-        self.synchronize()
+        self._driver.copy_out(target, buffer.handle)
         if target is not array:
             array[...] = target
 
     def fill(self, buffer: Buffer, byte: int) -> None:
         """Set every byte."""
         if buffer.nbytes:
-            self._enter()
-            self._ask(
-                "fill", "cuMemsetD8Async", buffer.handle, byte, buffer.nbytes, self._stream
-            )  # fmt: skip
+            self._driver.fill(buffer.handle, byte, buffer.nbytes)
 
     def launch(
         self,
@@ -159,77 +166,38 @@ class CudaProvider:
         args: Sequence[KernelArgument],
         shared: int = 0,
     ) -> None:
-        """Run a kernel with `shared` bytes of dynamic shared memory."""
+        """Start a kernel with `shared` bytes of dynamic shared memory."""
         known = module.resources.get(entry)
         static = (known.shared or 0) if known is not None else 0
         if not check_launch(self.limits, entry, grid, block, shared, static):
             return
-        self._enter()
         function = module.functions[entry]
         if shared + static > self.limits.shared_bytes:
-            most = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            self._ask("shared memory", "cuFuncSetAttribute", function, most, shared)
-        values = ctypes.create_string_buffer(b"".join(map(_cell, args)), _CELL * len(args) or 1)
-        first = ctypes.addressof(values)
-        places = range(first, first + _CELL * len(args), _CELL)
-        pointers = (ctypes.c_uint64 * max(1, len(args)))(*places)
-        where = ctypes.addressof(pointers)
-        self._ask(
-            f"kernel `{entry}`", "cuLaunchKernel", function, *grid, *block, shared, self._stream,
-            where, 0,
-        )  # fmt: skip
+            self._driver.allow_shared(function, shared)
+        self._driver.launch(entry, function, grid, block, args, shared)
 
     def synchronize(self) -> None:
         """Wait for the stream."""
-        self._enter()
-        self._ask("kernels", "cuStreamSynchronize", self._stream)
+        self._driver.synchronize()
 
     def mark(self) -> object:
         """Record an event."""
-        self._enter()
-        event = self._ask("timing", "cuEventCreate", 0)
-        self._ask("timing", "cuEventRecord", event, self._stream)
-        return event
+        return self._driver.mark()
 
     def seconds(self, start: Any, end: Any) -> float:  # noqa: ANN401 - events
         """Return the time between two events."""
-        self._enter()
-        self._ask("kernels", "cuEventSynchronize", end)
-        return float(self._ask("timing", "cuEventElapsedTime", start, end)) / 1000
+        return self._driver.seconds(start, end)
 
     def wait_for(self, stream: int) -> None:
         """Wait for another stream, on the device."""
-        self._order(self._driver.CUstream(stream), self._stream)
+        if self._is_apart(stream):
+            self._driver.order(stream, self.stream)
 
     def lead(self, stream: int) -> None:
         """Let another stream wait for this one, on the device."""
-        self._order(self._stream, self._driver.CUstream(stream))
+        if self._is_apart(stream):
+            self._driver.order(self.stream, stream)
 
-    def _order(self, first: Any, then: Any) -> None:  # noqa: ANN401 - streams
-        self._enter()
-        event = self._ask("streams", "cuEventCreate", _NO_TIME)
-        self._ask("streams", "cuEventRecord", event, first)
-        self._ask("streams", "cuStreamWaitEvent", then, event, 0)
-        self._ask("streams", "cuEventDestroy", event)
-
-    def _enter(self) -> None:
-        self._home.check(self._device.name)
-        self._ask("start", "cuCtxSetCurrent", self._context)
-
-    def _ask(self, doing: str | int, function: str, *arguments: object) -> Any:  # noqa: ANN401
-        """Call the driver; `doing` says what for, or how many bytes were wanted."""
-        status, *results = getattr(self._driver, function)(*arguments)
-        if int(status) == 0:
-            return results[0] if results else None
-        if int(status) == int(self._driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY):
-            raise out_of_memory(self._device.name, doing if isinstance(doing, int) else 0)
-        _, text = self._driver.cuGetErrorString(status)
-        words = (text or b"an unknown error").decode("ascii", "replace")
-        raise device_failed(self._device.name, str(doing), f"{words} ({function}: {int(status)})")
-
-
-def _cell(argument: KernelArgument) -> bytes:
-    """Return the bytes of an argument, filled up to those of the largest."""
-    if isinstance(argument, Buffer):
-        return int(argument.handle).to_bytes(_CELL, sys.byteorder)
-    return as_argument(argument).tobytes().ljust(_CELL, b"\0")
+    def _is_apart(self, stream: int) -> bool:
+        """Tell whether nothing keeps a stream and this one in order."""
+        return stream != self.stream and not (self._driver.follows_default and stream in _DEFAULT)

@@ -1,20 +1,22 @@
 """The CUDA driver, asked through ctypes: is there one, and which devices it sees.
 
-In: nothing.  Out: devices, without a context on any of them.
-Refuses: no driver, no device (PO0510).
+In: nothing.  Out: devices, without a context on any of them; `Signal`, the order of two streams.
+Refuses: no driver, no device (PO0510); streams that the driver does not know (PO0519).
 """
 
 from __future__ import annotations
 
 import ctypes
+import threading
 from dataclasses import dataclass
 from typing import Any
 
-from polyopt.runtime.device.faults import no_driver
+from polyopt.runtime.device.faults import device_failed, no_driver
 from polyopt.runtime.device.provider import Limits
 
 LIBRARY = "libcuda.so.1"
 _THREADS, _BLOCK, _GRID, _SHARED, _WARP = 1, (2, 3, 4), (5, 6, 7), 8, 10
+_NO_TIME = 2  # `CU_EVENT_DISABLE_TIMING`
 _MAJOR, _MINOR, _SHARED_MOST, _POOLS = 75, 76, 97, 115  # numbers of `CUdevice_attribute`
 
 
@@ -28,6 +30,27 @@ class CudaDevice:
     memory: int
     limits: Limits
     has_pools: bool
+
+
+class Signal:
+    """An event of the context that is current, used again and again."""
+
+    def __init__(self, device: str) -> None:
+        self._driver: Any = ctypes.CDLL(LIBRARY)
+        self._device, self._event, self._lock = device, ctypes.c_void_p(), threading.Lock()
+        self._ask("cuEventCreate", ctypes.byref(self._event), _NO_TIME)
+
+    def order(self, first: int, then: int) -> None:
+        """Have stream `then` wait, on the device, for what `first` was asked for so far."""
+        with self._lock:
+            self._ask("cuEventRecord", self._event, ctypes.c_void_p(first))
+            self._ask("cuStreamWaitEvent", ctypes.c_void_p(then), self._event, 0)
+
+    def _ask(self, function: str, *arguments: Any) -> None:  # noqa: ANN401
+        status = int(getattr(self._driver, function)(*arguments))
+        if status != 0:
+            words = f"{_words(self._driver, status)} ({function}: {status})"
+            raise device_failed(self._device, "streams", words)
 
 
 def cuda_devices() -> tuple[CudaDevice, ...]:
@@ -53,10 +76,14 @@ def _ask(driver: Any, function: str, *arguments: Any) -> None:  # noqa: ANN401
     status = int(getattr(driver, function)(*arguments))
     if status == 0:
         return
+    raise no_driver(f"the driver says `{_words(driver, status)}` ({function}: {status})")
+
+
+def _words(driver: Any, status: int) -> str:  # noqa: ANN401
+    """Return what the driver says of a status."""
     text = ctypes.c_char_p()
     driver.cuGetErrorString(status, ctypes.byref(text))
-    words = (text.value or b"an unknown error").decode("ascii", "replace")
-    raise no_driver(f"the driver says `{words}` ({function}: {status})")
+    return (text.value or b"an unknown error").decode("ascii", "replace")
 
 
 def _device(driver: Any, number: int, version: str) -> CudaDevice:  # noqa: ANN401

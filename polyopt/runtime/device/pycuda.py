@@ -1,6 +1,6 @@
-"""CUDA devices, by pycuda.
+"""The CUDA driver through pycuda.
 
-In: CUDA text, arrays, launches.  Out: `PycudaProvider`.
+In: a device.  Out: `Pycuda`, a `Driver` for `CudaProvider`.
 Refuses: no package (PO0512), no memory (PO0707), what the driver refuses (PO0519).
 """
 
@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from polyopt.runtime.device.compile import CudaCompiler, compile_cuda
-from polyopt.runtime.device.driver import CudaDevice
+from polyopt.runtime.device.driver import CudaDevice, Signal
 from polyopt.runtime.device.faults import device_failed, no_package, out_of_memory
 from polyopt.runtime.device.provider import (
     AnyArray,
@@ -22,18 +21,11 @@ from polyopt.runtime.device.provider import (
     Extent3,
     Home,
     KernelArgument,
-    Limits,
-    Log,
-    Module,
     as_argument,
-    check_fits,
-    check_launch,
-    no_log,
 )
-from polyopt.runtime.store import Store
 
 
-def load() -> Any:  # noqa: ANN401 - pycuda has no types
+def load_package() -> Any:  # noqa: ANN401 - pycuda has no types
     """Return pycuda's driver module."""
     try:
         return importlib.import_module("pycuda.driver")
@@ -41,108 +33,80 @@ def load() -> Any:  # noqa: ANN401 - pycuda has no types
         raise no_package(f"pycuda does not load ({error})", "pycuda") from None
 
 
-class PycudaProvider:
-    """One device's primary context, which other libraries share, and a stream of it."""
+class Pycuda:
+    """The driver's functions, and a stream that pycuda makes."""
 
-    def __init__(
-        self, device: CudaDevice, compiler: CudaCompiler, store: Store | None = None
-    ) -> None:
-        self._driver, self._home = load(), Home()
-        self._device, self._compiler, self._store = device, compiler, store
+    package = "pycuda"
+    follows_default = True
+
+    def __init__(self, device: CudaDevice) -> None:
+        self._driver, self._home, self._device = load_package(), Home(), device
         self._live: dict[int, Any] = {}  # pycuda frees memory that nobody holds
         with self._errors("start"):
             self._driver.init()
             self._context = self._driver.Device(device.number).retain_primary_context()
         with self._inside("start"):
             self._stream = self._driver.Stream()
-
-    @property
-    def name(self) -> str:
-        """The device and what drives it."""
-        return f"{self._device.name} ({self._device.limits.arch}, pycuda)"
-
-    @property
-    def limits(self) -> Limits:
-        """What a launch may ask for."""
-        return self._device.limits
+            self._signal = Signal(device.name)
 
     @property
     def stream(self) -> int:
-        """The stream's handle, for other libraries."""
+        """The stream's handle."""
         return int(self._stream.handle)
 
-    def compile(
-        self, text: str, entries: Sequence[str], flags: tuple[str, ...] = (), log: Log = no_log
-    ) -> Module:
-        """Compile for the device's own architecture and load."""
-        arch = self.limits.arch
-        cubin = compile_cuda(self._compiler, text, arch, flags, store=self._store, log=log)
+    def load(self, image: bytes, entries: Sequence[str]) -> tuple[Mapping[str, Any], object]:
+        """Return functions by name, and what keeps them."""
         with self._inside("loading kernels"):
-            module = self._driver.module_from_buffer(cubin.image)
-            functions = {entry: module.get_function(entry) for entry in entries}
-        return Module(functions, cubin.resources, module)
+            module = self._driver.module_from_buffer(image)
+            return {entry: module.get_function(entry) for entry in entries}, module
 
-    def alloc(self, nbytes: int) -> Buffer:
+    def alloc(self, nbytes: int) -> int:
         """Give memory."""
-        if nbytes == 0:
-            return Buffer(0, 0)
         with self._inside("memory", nbytes):
             memory = self._driver.mem_alloc(nbytes)
         self._live[int(memory)] = memory
-        return Buffer(int(memory), nbytes)
+        return int(memory)
 
-    def free(self, buffer: Buffer) -> None:
-        """Give the memory back."""
-        if buffer.owner is None and buffer.nbytes and not self._home.is_left:
-            with self._inside("free"):
-                self._live.pop(buffer.handle).free()
+    def free(self, address: int) -> None:
+        """Give the memory back; the driver waits for the device."""
+        with self._inside("free"):
+            self._live.pop(address).free()
 
-    def upload(self, buffer: Buffer, array: AnyArray) -> None:
+    def copy_in(self, address: int, source: AnyArray) -> None:
         """Copy to the device."""
-        check_fits(buffer, array)
-        source = np.ascontiguousarray(array)
-        if source.nbytes:
-            with self._inside("a copy"):
-                self._driver.memcpy_htod_async(buffer.handle, source, self._stream)
-                self._stream.synchronize()
-
-    def download(self, buffer: Buffer, array: AnyArray) -> None:
-        """Copy from the device."""
-        check_fits(buffer, array)
-        target = array if array.flags.c_contiguous else np.empty(array.shape, array.dtype)
         with self._inside("a copy"):
-            if target.nbytes:
-                self._driver.memcpy_dtoh_async(target, buffer.handle, self._stream)
+            self._driver.memcpy_htod_async(address, source, self._stream)
             self._stream.synchronize()
-        if target is not array:
-            array[...] = target
 
-    def fill(self, buffer: Buffer, byte: int) -> None:
-        """Set every byte."""
-        if buffer.nbytes:
-            with self._inside("fill"):
-                self._driver.memset_d8_async(buffer.handle, byte, buffer.nbytes, self._stream)
+    def copy_out(self, target: AnyArray, address: int) -> None:
+        """Copy from the device."""
+        with self._inside("a copy"):
+            self._driver.memcpy_dtoh_async(target, address, self._stream)
+            self._stream.synchronize()
+
+    def fill(self, address: int, byte: int, nbytes: int) -> None:
+        """Set bytes."""
+        with self._inside("fill"):
+            self._driver.memset_d8_async(address, byte, nbytes, self._stream)
+
+    def allow_shared(self, function: Any, nbytes: int) -> None:  # noqa: ANN401
+        """Let launches of a function have so much dynamic shared memory."""
+        with self._inside("shared memory"):
+            most = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            function.set_attribute(most, nbytes)
 
     def launch(
         self,
-        module: Module,
         entry: str,
+        function: Any,  # noqa: ANN401
         grid: Extent3,
         block: Extent3,
         args: Sequence[KernelArgument],
-        shared: int = 0,
+        shared: int,
     ) -> None:
-        """Run a kernel with `shared` bytes of dynamic shared memory."""
-        known = module.resources.get(entry)
-        static = (known.shared or 0) if known is not None else 0
-        if not check_launch(self.limits, entry, grid, block, shared, static):
-            return
-        function = module.functions[entry]
+        """Start a kernel."""
         values = [_value(argument) for argument in args]
         with self._inside(f"kernel `{entry}`"):
-            if shared + static > self.limits.shared_bytes:
-                most = self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-                function.set_attribute(most, shared)
             function(*values, grid=grid, block=block, shared=shared, stream=self._stream)
 
     def synchronize(self) -> None:
@@ -161,16 +125,10 @@ class PycudaProvider:
             end.synchronize()
             return float(start.time_till(end)) / 1000
 
-    def wait_for(self, stream: int) -> None:
-        """Wait for all streams: pycuda has no others than its own."""
-        del stream
+    def order(self, first: int, then: int) -> None:
+        """Have one stream wait for another."""
         with self._inside("streams"):
-            self._driver.Context.synchronize()
-
-    def lead(self, stream: int) -> None:
-        """Wait for the stream."""
-        del stream
-        self.synchronize()
+            self._signal.order(first, then)
 
     @contextlib.contextmanager
     def _inside(self, doing: str, nbytes: int = 0) -> Iterator[None]:

@@ -13,11 +13,13 @@ import numpy as np
 
 from polyopt.errors import BudgetError, PolyoptError, ToolchainError
 from polyopt.ir.types import DType
-from polyopt.runtime.device.arrays import await_givers, device_array_of, new_array
+from polyopt.runtime.device.arrays import device_array_of, new_array
+from polyopt.runtime.device.bindings import Bindings
 from polyopt.runtime.device.choose import DeviceTarget, survey
 from polyopt.runtime.device.cuda import CudaProvider
 from polyopt.runtime.device.driver import cuda_devices
 from polyopt.runtime.device.provider import Buffer, Provider, Streamed
+from polyopt.runtime.device.streams import in_order, on_stream
 from polyopt.runtime.device.timing import time_runs
 
 DRIVER: Any = ctypes.CDLL("libcuda.so.1")
@@ -36,7 +38,8 @@ class Compiler:
 
 
 def provider() -> CudaProvider:
-    return CudaProvider(cuda_devices()[0], Compiler())
+    device = cuda_devices()[0]
+    return CudaProvider(Bindings(device), device, Compiler())
 
 
 def raises(error: type[PolyoptError], code: str, action: Callable[[], object]) -> PolyoptError:
@@ -138,11 +141,14 @@ def check_time() -> None:
 def check_streams() -> None:
     device = provider()
     assert isinstance(device, Streamed)
+    other = provider().stream
     before = DRIVER.waited()
-    device.wait_for(1)
+    device.wait_for(other)
     assert DRIVER.last_waiter() == device.stream
-    device.lead(1)
-    assert DRIVER.last_waiter() == 1
+    device.lead(other)
+    assert DRIVER.last_waiter() == other
+    device.wait_for(device.stream)
+    device.lead(1)  # the default stream is in order with it
     assert DRIVER.waited() == before + 2
 
 
@@ -158,18 +164,23 @@ def check_arrays_are_waited_for() -> None:
     ours = new_array(device, memory, (4,), DType.FLOAT32)
     device.upload(memory, np.arange(4, dtype=np.float32))
     np.testing.assert_array_equal(ours.numpy(), np.arange(4, dtype=np.float32))
-    theirs = [device_array_of("a", _Given(ours.pointer, stream)) for stream in (None, 1, 1)]
+    other, chosen = provider().stream, provider().stream
+    given = [device_array_of("a", _Given(ours.pointer, s)) for s in (None, 1, other, other)]
+    theirs = [array for array in given if array is not None]
     before = DRIVER.waited()
-    await_givers(device, [ours, *(array for array in theirs if array is not None)])
-    assert DRIVER.waited() == before + 1
+    with on_stream(chosen), in_order(device, [array.stream for array in (ours, *theirs)]):
+        assert DRIVER.last_waiter() == device.stream
+        assert DRIVER.waited() == before + 2
+    assert DRIVER.last_waiter() in (other, chosen)
+    assert DRIVER.waited() == before + 4
     capsule: object = ours.__dlpack__(stream=2)
     assert DRIVER.last_waiter() == 2
     assert ours.__dlpack__(stream=-1) is not None
-    assert DRIVER.waited() == before + 2
+    assert DRIVER.waited() == before + 5
     assert ours.__cuda_array_interface__["stream"] == device.stream
     device.free(Buffer(ours.pointer, 16, owner="another library"))
     assert DRIVER.live_buffers() == 1
-    del ours, capsule, theirs
+    del ours, capsule, theirs, given
     gc.collect()
     assert DRIVER.live_buffers() == 0
 
@@ -189,7 +200,8 @@ def check_forked_processes_are_told() -> None:
 
 def check_streams_of_others() -> None:
     theirs = provider().stream
-    device = CudaProvider(cuda_devices()[0], Compiler(), stream=theirs)
+    found = cuda_devices()[0]
+    device = CudaProvider(Bindings(found, theirs), found, Compiler())
     assert device.stream == theirs
     add(device, 5, negate=False)
 

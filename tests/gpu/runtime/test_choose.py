@@ -99,7 +99,8 @@ def test_cuda_devices_by_number_and_name(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(choose, "find_cuda_compiler", lambda: None)
     monkeypatch.setattr(choose, "_loads", lambda: False)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: object())
-    monkeypatch.setattr(choose, "CudaProvider", lambda device, *_: device)
+    monkeypatch.setattr(choose, "Bindings", lambda device: device)
+    monkeypatch.setattr(choose, "CudaProvider", lambda driver, device, *_: driver)
     assert _chosen(DeviceTarget.CUDA) is DEVICES[0]
     assert _chosen(DeviceTarget.CUDA, 1) is DEVICES[1]
     assert _chosen(DeviceTarget.CUDA, "h200") is DEVICES[1]
@@ -108,7 +109,7 @@ def test_cuda_devices_by_number_and_name(monkeypatch: pytest.MonkeyPatch) -> Non
             choose_provider(DeviceTarget.CUDA, wanted)
         assert caught.value.notes == ("found: 0: NVIDIA A100; 1: NVIDIA H200",)
     monkeypatch.setattr(choose, "_loads", lambda: True)
-    monkeypatch.setattr(choose, "PycudaProvider", lambda device, *_: ("pycuda", device))
+    monkeypatch.setattr(choose, "Pycuda", lambda device: ("pycuda", device))
     assert _chosen(DeviceTarget.CUDA, 1) == ("pycuda", DEVICES[1])
 
 
