@@ -16,7 +16,10 @@ from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Const, Expr, Load, linear
 from polyopt.ir.loops import (
     Assign,
+    AwaitCopies,
+    Barrier,
     Body,
+    CommitCopies,
     DeclareArray,
     For,
     Kernel,
@@ -33,6 +36,7 @@ from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.kernels import locals_of
 from polyopt.proof.nodes import all_nodes, bodies, with_bodies
 from polyopt.proof.paths import Path, with_paths
+from polyopt.proof.pipelines import without_pipelines
 from polyopt.proof.touching import Reader, Touch, Where
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
@@ -115,7 +119,22 @@ def _check(program: Program, function: LoopFunction, kernel: Kernel, path: Path)
             if home is None or home.space is not Space.SHARED:
                 raise _Wrong(f"{operand.load.array} is not shared by the threads of a block")
     _check_inside(kernel, path, tiles, homes)
-    _check_skipped(kernel, path, tiles)
+    plain = replace(kernel, body=without_pipelines(_in_turn(kernel.body)))
+    _check_skipped(plain, path, _tiles(plain))
+
+
+def _in_turn(body: Body) -> Body:
+    """Return `body` without barriers, its copies made when they are begun."""
+    result: list[Node] = []
+    for node in body:
+        match node:
+            case Barrier() | CommitCopies() | AwaitCopies():
+                pass
+            case Assign():
+                result.append(replace(node, is_async=False))
+            case _:
+                result.append(with_bodies(node, tuple(_in_turn(part) for part in bodies(node))))
+    return tuple(result)
 
 
 def _check_allowed(program: Program, function: LoopFunction, tile: MatrixTile) -> None:

@@ -7,6 +7,7 @@ the array to zero.  Nests of another form run as ordinary loops; `dropped` has t
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyopt.emit.gpu.each_block import in_each_block
@@ -142,7 +143,7 @@ def _formed(body: Body, threads: int, tiles: list[MatrixTile]) -> Body:
                 nest = boxed(node)
                 if nest is None or len(nest.body) != 1:
                     raise NoTile("its loops have no constant lengths, or more than one body")
-                node = nest.rebuilt(nest.body)
+                node = nest.around(nest.body)
                 tiles.append(matrix_tile(node, threads, in_registers=False))
             result.append(node)
             continue
@@ -165,14 +166,38 @@ def _filled(body: Body, names: frozenset[str]) -> Body:
 
 
 def _fill(loop: For) -> For:
+    """Return a copy that sets what is outside of the array to zero; others as they are."""
     nest = boxed(loop)
-    if nest is None or nest.condition is None or len(nest.body) != 1:
+    if nest is None or len(nest.body) != 1:
         return loop
     (copy,) = nest.body
-    if not isinstance(copy, Assign) or loads(nest.condition):
+    tests = nest.tests()
+    if not isinstance(copy, Assign) or any(map(loads, tests)):
         return loop
-    zero = Const(0.0, copy.target.dtype)
-    return nest.rebuilt((If(nest.condition, (copy,), (Assign(copy.target, zero),)),), guarded=True)
+    across = [own for own in nest.loops if own.kind is LoopKind.THREAD]
+    inside = nest.loops[len(across) :]
+    if not tests or any(own.kind is LoopKind.THREAD for own in inside):
+        return nest.around((copy,)) if not tests else loop
+    zero = Assign(copy.target, Const(0.0, copy.target.dtype))
+    body = within(inside, (If(conjunction(tests), (copy,), (zero,)),))
+    if inside:
+        whole = conjunction(dict.fromkeys(_at_worst(test, inside) for test in tests))
+        body = (If(whole, within(inside, (copy,)), body),)
+    (filled,) = within(across, body)
+    assert isinstance(filled, For)
+    return filled
+
+
+def _at_worst(test: Expr, loops: list[For]) -> Expr:
+    """Return when `test` holds in all iterations of `loops`; itself where that is not clear."""
+    if not isinstance(test, Compare) or test.op is not CompareOp.LT:
+        return test
+    gap = linear(sub(test.right, test.left))
+    ends: dict[str, Expr] = {}
+    for loop in loops:
+        factor = dict(gap.terms).get(Iter(loop.iter), 0)
+        ends[loop.iter] = integer(trips(loop) - 1 if factor < 0 else 0)
+    return replace(test, left=moved(test.left, ends), right=moved(test.right, ends))
 
 
 # -- boxes
@@ -180,31 +205,39 @@ def _fill(loop: For) -> For:
 
 @dataclass
 class Box:
-    """Loops counted from 0, each directly inside the one before; `condition`: what there is of it."""
+    """Loops counted from 0, each directly inside the one before; `conditions`: what there is."""
 
     loops: list[For] = field(default_factory=list)
     conditions: list[Expr] = field(default_factory=list)
     body: Body = ()
 
-    @property
-    def condition(self) -> Expr | None:
-        """All conditions as one, if there are some."""
-        found: Expr | None = None
-        for test in _needed(tuple(map(_undivided, self.conditions)), self.loops):
-            both = None if found is None else Binary(BinaryOp.AND, found, test, DType.BOOL)
-            found = both or test
-        return found
+    def tests(self) -> list[Expr]:
+        """Return what says which iterations of the box there are."""
+        return _needed(tuple(map(_undivided, self.conditions)), self.loops)
 
-    def rebuilt(self, body: Body, *, guarded: bool = False) -> For:
-        """Return the loops around `body`, under the condition unless it is `guarded` already."""
-        condition = self.condition
-        if condition is not None and not guarded:
-            body = (If(condition, body),)
-        for loop in reversed(self.loops):
-            body = (replace(loop, body=body),)
-        (nest,) = body
+    def around(self, body: Body) -> For:
+        """Return the loops around `body`, under the conditions."""
+        tests = self.tests()
+        if tests:
+            body = (If(conjunction(tests), body),)
+        (nest,) = within(self.loops, body)
         assert isinstance(nest, For)
         return nest
+
+
+def within(loops: Sequence[For], body: Body) -> Body:
+    """Return `body` inside loops, outermost first."""
+    for loop in reversed(loops):
+        body = (replace(loop, body=body),)
+    return body
+
+
+def conjunction(tests: Iterable[Expr]) -> Expr:
+    """Return all of the conditions, one at least, as one."""
+    first, *others = tests
+    for test in others:
+        first = Binary(BinaryOp.AND, first, test, DType.BOOL)
+    return first
 
 
 def boxed(outermost: For) -> Box | None:
