@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from polyopt.cli.inputs import restored
 from polyopt.cli.trial import Request
 from polyopt.numerics.compare import Comparison, Difference
 from polyopt.transforms.text import Placed
@@ -136,7 +137,7 @@ def run_prefix(
     match said["kind"]:
         case "done":
             with np.load(results, allow_pickle=False) as found:
-                compared = tuple(judge({name: found[name] for name in found.files}))
+                compared = tuple(judge({name: restored(found[name]) for name in found.files}))
             good = all(comparison.holds for comparison in compared)
             outcome = Outcome.HOLDS if good else Outcome.DIFFERS
             return Trial(count, outcome, seconds, compared)

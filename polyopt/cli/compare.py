@@ -20,7 +20,9 @@ from polyopt.ir.expr import Binary, Call, Unary, walk
 from polyopt.ir.interp import bind_sizes
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Statement
-from polyopt.numerics.compare import Comparison, compare
+from polyopt.ir.types import DType
+from polyopt.numerics.compare import Comparison, compare, plain
+from polyopt.numerics.reals import unit
 
 _SLACK = 8
 _LIBRARY = 1000  # roundings that a library function is taken to make
@@ -64,13 +66,16 @@ def judged(
 
 def estimate(program: Program, values: Sequence[Any], want: NDArray[Any]) -> float:
     """Return what rounding usually explains: the count of roundings times the largest element."""
+    kind = want.dtype.name
+    rounding = unit(DType(kind) if kind in DType._value2member_map_ else DType.FLOAT64)
+    want = plain(want)
     if want.dtype.kind not in "fc":
         return 0.0
     terms = count_terms(program, bind_sizes(program.signature, values))
     terms += _LIBRARY * len(program.signature.library)
     finite = np.abs(want[np.isfinite(want)])
     largest = max(largest_input(values), float(finite.max(initial=0.0)))
-    return 2.0 * (terms + _SLACK) * float(np.finfo(want.dtype).eps) * largest
+    return 2.0 * (terms + _SLACK) * 2.0 * rounding * largest
 
 
 def count_terms(program: Program, sizes: Mapping[str, int]) -> int:
@@ -133,7 +138,7 @@ def largest_input(values: Sequence[object]) -> float:
     """Return the largest magnitude among floating-point inputs."""
     found = 0.0
     for value in values:
-        array = np.asarray(value)
+        array = plain(value)
         if array.dtype.kind in "fc" and array.size:
             finite = np.abs(array[np.isfinite(array)])
             found = max(found, float(finite.max(initial=0.0)))

@@ -221,7 +221,8 @@ def random_values(signature: Signature, sizes: Mapping[str, int], seed: int) -> 
             case ScalarArg(name=name) if name in integers:
                 values.append(integers[name])
             case ScalarArg(dtype=dtype):
-                values.append(_random_array(rng, dtype, ()).item())
+                number = _random_array(rng, dtype, ())
+                values.append(number[()] if dtype.is_half else number.item())
             case ConstArg(value=value):
                 values.append(value)
             case _:
@@ -258,7 +259,9 @@ def npz_values(func: Callable[..., Any], path: Path) -> Values:
     for parameter in inspect.signature(func).parameters.values():
         if parameter.name in stored:
             value = stored[parameter.name]
-            values.append(value.item() if value.ndim == 0 else value)
+            is_half = value.dtype.itemsize == 2 and value.dtype.kind not in "iu"
+            plain = value[()] if is_half else value.item() if value.ndim == 0 else value
+            values.append(plain)
         elif parameter.default is not inspect.Parameter.empty:
             values.append(parameter.default)
         else:
@@ -271,6 +274,11 @@ def npz_values(func: Callable[..., Any], path: Path) -> Values:
     return tuple(values)
 
 
+def restored(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of a file; NumPy's format has no name for bfloat16 but its two bytes."""
+    return array.view(DType.BFLOAT16.numpy) if array.dtype == np.dtype("V2") else array
+
+
 def _load_npz(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UsageError("PO0610", f"there is no file `{path}`", hint="write one with np.savez")
@@ -278,7 +286,7 @@ def _load_npz(path: Path) -> dict[str, Any]:
         with np.load(path, allow_pickle=False) as archive:
             if not hasattr(archive, "files"):
                 raise ValueError("it is not an .npz archive")
-            return {name: archive[name] for name in archive.files}
+            return {name: restored(archive[name]) for name in archive.files}
     except (OSError, ValueError, zipfile.BadZipFile, KeyError, EOFError) as error:
         raise UsageError(
             "PO0610",

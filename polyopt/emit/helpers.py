@@ -171,7 +171,7 @@ def _reduction(helper: Helper) -> list[str]:
     is_min = helper.kind is HelperKind.REDUCE_MIN
     join = Helper(HelperKind.MIN if is_min else HelperKind.MAX, helper.dtype).name
     return [
-        f"#pragma omp declare reduction({helper.name} : {helper.dtype.ctype} : \\",
+        f"#pragma omp declare reduction({helper.name} : {helper.dtype.value_ctype} : \\",
         f"        omp_out = {join}(omp_out, omp_in)) \\",
         f"    initializer(omp_priv = {'' if is_min else '-'}INFINITY)",
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from polyopt.frontend.elementwise import apply, combine
 from polyopt.frontend.integers import ONE, ZERO, at_least, maximum, minus, select, times
 from polyopt.frontend.memory import EXPENSIVE, cheap, forced, stored
 from polyopt.frontend.merging import picked, without
-from polyopt.frontend.products import folded
-from polyopt.frontend.promote import binary, cast, real_dtype
+from polyopt.frontend.products import accumulator_dtype, folded, rounded
+from polyopt.frontend.promote import binary, cast, convert_constant, real_dtype
 from polyopt.frontend.shapes import broadcast, stretched
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
@@ -98,8 +98,12 @@ def reduced(
     *,
     initial: Operandish | None = None,
     where: Tensor | None = None,
+    narrow: DType | None = None,
 ) -> Operandish:
-    """Return the reduction `name` of `value` over `axes`, of the elements where `where` holds."""
+    """Return the reduction `name` of `value` over `axes`, of the elements where `where` holds.
+
+    `narrow` is the type that NumPy may round partial results to.
+    """
     value = forced(b, value)
     gone = normal_axes(axes, value.rank, loc)
     reducer = REDUCERS[name]
@@ -127,7 +131,7 @@ def reduced(
 
     result: Tensor
     if gone:
-        result = folded(Fold(op, kind, shape, extents, term, identity))
+        result = _rounded_once(b, Fold(op, kind, shape, extents, term, identity, narrow), loc)
     else:
         result = Tensor(shape, kind, lambda i: cast(value.at(i), kind), cost=value.cost)
     if initial is not None:
@@ -135,6 +139,22 @@ def reduced(
     if keepdims:
         return with_unit_axes(forced(b, result), gone)
     return result if gone else as_value(result)
+
+
+def _rounded_once(b: Builder, fold: Fold, loc: Loc | None) -> Tensor:
+    """Return a reduction; sums and products of halves are made in float32."""
+    kind, start = fold.dtype, fold.identity
+    if not kind.is_half or fold.op not in (BinaryOp.ADD, BinaryOp.MUL):
+        return folded(fold)
+    wide = accumulator_dtype(kind)
+    assert start is not None
+    start = convert_constant(start, wide, loc)
+
+    def term(index: Index, inner: Index) -> Expr:
+        return cast(fold.term(index, inner), wide)
+
+    total = replace(fold, dtype=wide, term=term, identity=start, narrow=kind)
+    return rounded(b, folded(total), kind, loc)
 
 
 def _over_merged(
@@ -243,9 +263,14 @@ def mean(
     """Return the sum divided by the count, in float64 for integers."""
     value = forced(b, value)
     kind = dtype or mean_dtype(value.dtype)
-    total = reduced(b, "sum", value, axes, keepdims, loc, kind, where=where)
+    wide = accumulator_dtype(kind)
+    narrow = kind if kind is DType.BFLOAT16 else None
+    total = reduced(b, "sum", value, axes, keepdims, loc, wide, where=where, narrow=narrow)
     count = counted(b, value, axes, keepdims, where, loc)
-    return _divided(b, total, count, loc)
+    result = _divided(b, total, count, loc)
+    if wide is kind:
+        return result
+    return combine(b, "mean", (result,), (wide,), kind, lambda p, out: cast(p[0], out), loc)
 
 
 def mean_dtype(dtype: DType) -> DType:
@@ -296,7 +321,9 @@ def variance(
     if value.cost >= EXPENSIVE:
         value = stored(b, value)
     if centre is None:
-        centre = mean(b, value, axes, True, loc, dtype, where)
+        kind = dtype or mean_dtype(value.dtype)
+        total = reduced(b, "sum", value, axes, True, loc, kind, where=where)
+        centre = _divided(b, total, counted(b, value, axes, True, where, loc), loc)
     if isinstance(centre, Tensor) and centre.view is None:
         centre = stored(b, centre, "mean")
     distance = apply(b, UFUNCS["subtract"], (value, centre), loc)

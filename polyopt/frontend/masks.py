@@ -19,6 +19,7 @@ from polyopt.frontend.elementwise import combine
 from polyopt.frontend.folds import REDUCERS, reduced, summation_dtype
 from polyopt.frontend.integers import select
 from polyopt.frontend.operators import operand
+from polyopt.frontend.products import accumulator_dtype
 from polyopt.frontend.promote import cast
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.ufuncs import UFUNCS
@@ -116,10 +117,11 @@ def count(b: Builder, value: Masked, loc: Loc | None) -> Operandish:
 def _mean(b: Builder, value: Masked, wanted: DType | None, loc: Loc | None) -> Operandish:
     own = value.tensor.dtype
     kind = wanted or (own if own.is_float or own.is_complex else DType.FLOAT64)
-    total = _folded(b, "sum", value, kind, loc)
+    wide = accumulator_dtype(kind)
+    total = _folded(b, "sum", value, wide, loc)
     number = count(b, value, loc)
 
     def rule(parts: tuple[Expr, ...], out: DType) -> Expr:
-        return UFUNCS["divide"].rule(parts, out)
+        return cast(UFUNCS["divide"].rule(parts, wide), out)
 
-    return combine(b, "mean", (total, number), (kind, kind), kind, rule, loc)
+    return combine(b, "mean", (total, number), (wide, wide), kind, rule, loc)

@@ -259,7 +259,7 @@ def emit_fold(b: Builder, fold: Fold, view: View, shape: Index, *, fresh: bool =
     term = cast(fold.term(index[:rank], index[rank:]), fold.dtype, b.loc)
     target = _load(view, index[:rank])
     value = Binary(fold.op, target, term, fold.dtype)
-    b.emit(outer, target, value, Reduction(fold.op, True))
+    b.emit(outer, target, value, Reduction(fold.op, True, narrow=fold.narrow))
 
 
 def buffers_read(value: Tensor | Number) -> frozenset[str]:

@@ -42,10 +42,15 @@ def contract(
     labels: Sequence[Labels],
     result: Labels,
     loc: Loc | None,
+    sum_dtype: DType | None = None,
+    is_narrow: bool = False,
 ) -> Tensor:
-    """Return `einsum(labels -> result)` of the operands."""
+    """Return `einsum(labels -> result)` of the operands; sums become `sum_dtype`.
+
+    `is_narrow`: NumPy may round partial sums to the result's type.
+    """
     if any(operand.merged is not None for operand in operands):
-        return _of_merged(b, operands, labels, result, loc)
+        return _of_merged(b, operands, labels, result, loc, (sum_dtype, is_narrow))
     dtype = operands[0].dtype
     for other in operands[1:]:
         kinds = ((dtype, False), (other.dtype, other.weak))
@@ -73,11 +78,26 @@ def contract(
 
     if not summed:
         return Tensor(shape, dtype, lambda index: term(index, ()), cost=len(ready) - 1)
+    result_dtype, dtype = sum_dtype or dtype, accumulator_dtype(dtype)
     op = BinaryOp.OR if dtype is DType.BOOL else BinaryOp.ADD
     zero = cast(Const(0, DType.INT64), dtype)
     assert isinstance(zero, Const)
-    fold = Fold(op, dtype, shape, tuple(extents[c] for c in summed), term, zero)
-    return folded(fold)
+    narrow = result_dtype if result_dtype.is_half and is_narrow else None
+    fold = Fold(op, dtype, shape, tuple(extents[c] for c in summed), term, zero, narrow)
+    return rounded(b, folded(fold), result_dtype, loc)
+
+
+def accumulator_dtype(dtype: DType) -> DType:
+    """Return the dtype that sums of `dtype` are made in: NumPy's of float16 are of float32."""
+    return DType.FLOAT32 if dtype.is_half else dtype
+
+
+def rounded(b: Builder, value: Tensor, dtype: DType, loc: Loc | None) -> Tensor:
+    """Return a sum in its result's dtype."""
+    if value.dtype is dtype:
+        return value
+    total = forced(b, value, "total")
+    return Tensor(value.shape, dtype, lambda index: cast(total.at(index), dtype, loc), cost=1)
 
 
 def _of_merged(
@@ -86,6 +106,7 @@ def _of_merged(
     labels: Sequence[Labels],
     result: Labels,
     loc: Loc | None,
+    sums: tuple[DType | None, bool],
 ) -> Tensor:
     """Contract arrays with merged dimensions in the dimensions behind them, where all agree."""
     groups: dict[str, Index] = {}
@@ -95,7 +116,7 @@ def _of_merged(
             extents = own.get(d - len(word), (operand.shape[d],))
             if groups.setdefault(label, extents) != extents:
                 simple = [plain(b, operand) for operand in operands]
-                return contract(b, simple, labels, result, loc)
+                return contract(b, simple, labels, result, loc, *sums)
     free = iter(letter for letter in LETTERS if letter not in groups)
     names = {
         label: label if len(extents) == 1 else "".join(next(free) for _ in extents)
@@ -103,7 +124,8 @@ def _of_merged(
     }
     words = ["".join(names[label] for label in word) for word in labels]
     sources = [o if o.merged is None else o.merged.source for o in operands]
-    inner = contract(b, sources, words, "".join(names[label] for label in result), loc)
+    joined = "".join(names[label] for label in result)
+    inner = contract(b, sources, words, joined, loc, *sums)
     if all(len(names[label]) == 1 for label in result):
         return inner
     totals = _extents(b, operands, labels, loc)
@@ -154,7 +176,10 @@ def matmul(b: Builder, left: Operandish, right: Operandish, loc: Loc | None) -> 
     left_word = stack[deep - len(left_stack) : deep] + ("k" if a.rank == 1 else "ik")
     right_word = stack[deep - len(right_stack) : deep] + ("k" if c.rank == 1 else "kj")
     result = stack[:deep] + ("" if a.rank == 1 else "i") + ("" if c.rank == 1 else "j")
-    return contract(b, (a, c), (left_word, right_word), result, loc)
+    kind = None
+    if a.dtype.is_half or c.dtype.is_half:  # that of bfloat16 is float32
+        kind = dtypes_of(np.matmul, ((a.dtype, a.weak), (c.dtype, c.weak)), loc)[-1]
+    return contract(b, (a, c), (left_word, right_word), result, loc, kind)
 
 
 def _refuse_unit_sum(left: Expr, right: Expr, loc: Loc | None) -> None:
@@ -280,12 +305,13 @@ def _in_pairs(
         if depth >= everything:
             break
         kept = _kept(words, (i, j), result)
-        joint = contract(b, (operands[i], operands[j]), (words[i], words[j]), kept, loc)
+        pair = (operands[i], operands[j])
+        joint = contract(b, pair, (words[i], words[j]), kept, loc, is_narrow=True)
         for position in (j, i):
             del operands[position], words[position]
         operands.append(joint)
         words.append(kept)
-    return contract(b, operands, words, result, loc)
+    return contract(b, operands, words, result, loc, is_narrow=True)
 
 
 def _kept(words: Sequence[Labels], pair: tuple[int, int], result: Labels) -> Labels:

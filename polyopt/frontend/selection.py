@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from polyopt.errors import Loc
 from polyopt.frontend import finding
 from polyopt.frontend.arguments import Arguments, is_none, known_int, number, tensor
 from polyopt.frontend.builder import Builder
@@ -61,6 +62,11 @@ def clip(b: Builder, args: Arguments) -> Value:
             limit = array_or_number(b, bound, args.loc)
             if not is_beyond(limit, value.dtype, below=name == "maximum"):
                 value = apply(b, UFUNCS[name], (value, limit), args.loc)
+    if value.dtype is DType.BFLOAT16:  # NumPy's function has no loop of its own for it
+        single = DType.FLOAT32
+        value = combine(
+            b, "clip", (value,), (value.dtype,), single, lambda p, k: cast(p[0], k), args.loc
+        )
     return with_out(b, value, out, args)
 
 
@@ -96,9 +102,6 @@ def round_(b: Builder, args: Arguments) -> Value:
     array, decimals, out = args.take("a", "decimals out")
     value = array_or_number(b, array, args.loc)
     places = 0 if is_none(decimals) else known_int(b, decimals, "decimals", args.loc)
-    if value.dtype is DType.BOOL and places == 0:
-        hint = "convert it with `.astype(np.float64)` first"
-        refuse("PO0146", "np.round of truth values gives 16-bit numbers", args.loc, hint)
     if value.dtype.is_integer and places < 0:
         refuse("PO0151", "np.round of integers to tens or hundreds", args.loc, "use `//` and `*`")
     if places == 0 or value.dtype.is_integer:
@@ -108,8 +111,15 @@ def round_(b: Builder, args: Arguments) -> Value:
     names = ("multiply", "rint", "divide") if places > 0 else ("divide", "rint", "multiply")
     for name in names:
         values = (value,) if name == "rint" else (value, scale)
-        value = apply(b, UFUNCS[name], values, args.loc)
+        value = _kept(b, apply(b, UFUNCS[name], values, args.loc), value.dtype, args.loc)
     return with_out(b, value, out, args)
+
+
+def _kept(b: Builder, value: Operandish, dtype: DType, loc: Loc | None) -> Operandish:
+    """Return a step of np.round in the array's type, which NumPy stores each of them in."""
+    if not dtype.is_half:
+        return value
+    return combine(b, "round", (value,), (value.dtype,), dtype, lambda p, k: cast(p[0], k), loc)
 
 
 def nan_to_num(b: Builder, args: Arguments) -> Value:
@@ -117,8 +127,8 @@ def nan_to_num(b: Builder, args: Arguments) -> Value:
     array, copy, nan, high, low = args.take("x", "copy nan posinf neginf")
     value = array_or_number(b, array, args.loc)
     kind = value.dtype
-    if not (kind.is_float or kind.is_complex):
-        return value
+    if kind is DType.BFLOAT16 or not (kind.is_float or kind.is_complex):
+        return value  # to NumPy bfloat16 is no kind of real number
     part = real_dtype(kind)
     info = np.finfo(part.value)
     ends: list[Expr] = []

@@ -79,7 +79,8 @@ class View:
 class Fold:
     """A reduction not yet computed: element `i` is `op` over all `r` of `term(i, r)`.
 
-    `identity` starts it; None starts with the first term (maximum and minimum).
+    `identity` starts it; None starts with the first term (maximum and minimum).  `narrow`: the type
+    that NumPy may round partial results to.
     """
 
     op: BinaryOp
@@ -88,6 +89,7 @@ class Fold:
     extents: Index
     term: Callable[[Index, Index], Expr]
     identity: Const | None
+    narrow: DType | None = None
 
 
 @dataclass(frozen=True, eq=False)

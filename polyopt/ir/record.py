@@ -115,8 +115,8 @@ class _Writer:
                     raise RecordError(f"{value!r} is not what its field may hold")
                 return _number(value)
             case Choice():
-                assert isinstance(value, Enum)
-                return value.name
+                assert value is None or isinstance(value, Enum)
+                return None if value is None else value.name
             case Node():
                 return None if value is None else self.numbers[id(value)]
             case Many(item=item):
@@ -266,7 +266,9 @@ class _Reader:
                 if type(value) not in kinds:
                     raise RecordError(f"{where} is {_short(data)}")
                 return value
-            case Choice(enum=enum):
+            case Choice(enum=enum, optional=optional):
+                if data is None and optional:
+                    return None
                 if not isinstance(data, str) or data not in enum.__members__:
                     raise RecordError(f"{where} is {_short(data)}")
                 return enum[data]

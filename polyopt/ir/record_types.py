@@ -35,9 +35,10 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A member of an enum, written as its name."""
+    """A member of an enum, written as its name; null where `optional`."""
 
     enum: type[Enum]
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,9 @@ def shape_of(hint: Any) -> Shape:  # noqa: ANN401 - a type hint is any object
 def _union(parts: tuple[Any, ...]) -> Shape:
     if all(part in PLAIN for part in parts):
         return Plain(tuple(kind for kind in PLAIN if kind in parts))
+    kinds = [part for part in parts if part is not type(None)]
+    if len(kinds) == 1 and isinstance(kinds[0], type) and issubclass(kinds[0], Enum):
+        return Choice(kinds[0], optional=True)
     records: frozenset[type] = frozenset(filter(_is_record, parts))
     if not records | {type(None)} >= set(parts):
         raise TypeError(f"no shape describes {parts!r}")

@@ -18,6 +18,7 @@ from polyopt.ir.affine import covering_map, time_map
 from polyopt.ir.array import Array as Array
 from polyopt.ir.array import Role as Role
 from polyopt.ir.expr import BinaryOp, Expr, Load, loads, show
+from polyopt.ir.types import DType
 
 
 @unique
@@ -49,12 +50,14 @@ class Reduction:
     """The statement is `target = target op rest`, `target` being the left operand of its value.
 
     `reassociable`: the source leaves the order of the operations open (`np.sum`, `@`).
+    `narrow`: NumPy may round each partial result to that type, here they are rounded once.
     `rounds`: FLOAT32 factors of its terms may be rounded to tf32 (11 bits) before they are used.
     """
 
     op: BinaryOp
     reassociable: bool
     rounds: bool = False
+    narrow: DType | None = None
 
 
 @dataclass(frozen=True, slots=True)

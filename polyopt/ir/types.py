@@ -120,13 +120,14 @@ _CTYPES = {
 @cache
 def _bfloat16() -> np.dtype[np.generic]:
     try:
-        return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+        found: np.dtype[np.generic] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
     except ImportError as error:
         raise UsageError(
             "PO0226",
             "bfloat16 is a type of the package ml_dtypes, which is not installed",
             hint='install it: pip install "polyopt[halffloat]"',
         ) from error
+    return found
 
 
 def dtype_of(value: object) -> DType:

@@ -86,7 +86,13 @@ def analyse(program: Program, source_loops: LoopFunction) -> Analysis:
     """Return `source_loops`, the program in the source's order, extended by its bounds."""
     reordered = frozenset(open_statements(program))
     found = flow(source_loops, reordered, written_statements(program))
-    extended = with_bounds(source_loops, found, reordered)
+    narrow = {
+        s.name: s.reduction.narrow
+        for scop in program.scops
+        for s in scop.statements
+        if s.reduction is not None and s.reduction.narrow is not None
+    }
+    extended = with_bounds(source_loops, found, reordered, narrow)
     signature = _signature(program.signature, extended)
     function = replace(extended.function, signature=signature)
     arrays = {a.name: a for a in (*program.arrays, *function.arrays) if a.role is not Role.TEMP}

@@ -69,7 +69,7 @@ class Comparison:
 
 def compare(name: str, got: object, want: object, bound: NDArray[np.float64] | None) -> Comparison:
     """Compare one output; without `bound` it must be the same bits."""
-    left, right = np.asarray(got), np.asarray(want)
+    left, right = plain(got), plain(want)
     exact = bound is None
     if left.shape != right.shape:
         shapes = Difference(None, f"of shape {left.shape}", f"shape {right.shape}", 0.0)
@@ -96,6 +96,12 @@ def compare(name: str, got: object, want: object, bound: NDArray[np.float64] | N
     used = float(share.max(initial=0.0))
     counts = left.size, int(wrong.sum()), int((~judged).sum())
     return Comparison(name, exact, False, error, _largest(bound), used, *counts, worst)
+
+
+def plain(values: object) -> NDArray[Any]:
+    """Return an array that NumPy computes with: bfloat16 as float32, which has all its numbers."""
+    array = np.asarray(values)
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def same_bits(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:

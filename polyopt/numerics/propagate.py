@@ -39,6 +39,7 @@ from polyopt.numerics.reals import (
     call,
     either,
     larger,
+    largest,
     less,
     minus,
     number,
@@ -65,6 +66,8 @@ def error_of(expr: Expr, parts: tuple[Operand, ...], result: Expr) -> Expr:
     """Return the bound for the operation at the root of `expr`, whose value is `result`."""
     incoming = plus(*(part.error for part in parts))
     bound = plus(_propagated(expr, parts, result), _own(expr, result))
+    if expr.dtype.is_half:
+        return _near_the_end(_settled(bound, incoming, result), result)
     if expr.dtype.is_float or expr.dtype.is_complex:
         return _settled(bound, incoming, result)
     return _or_infinite(bound)
@@ -93,6 +96,14 @@ def _settled(bound: Expr, incoming: Expr, result: Expr) -> Expr:
     magnitude = size(result)
     lost = ZERO if incoming == ZERO else pick(at_most(incoming, number(LARGEST)), ZERO, INFINITY)
     return pick(at_most(magnitude, number(LARGEST)), _or_infinite(bound), lost)
+
+
+def _near_the_end(bound: Expr, result: Expr) -> Expr:
+    """Return the bound, infinite where one of two results may be rounded to infinity."""
+    if bound == ZERO:
+        return ZERO
+    inside = at_most(plus(size(result), bound), number(largest(result.dtype)))
+    return pick(either(inside, at_most(bound, ZERO)), bound, INFINITY)
 
 
 def _or_infinite(bound: Expr) -> Expr:

@@ -133,6 +133,10 @@ def size(value: Expr) -> Expr:
 def unit(dtype: DType) -> float:
     """Return the unit roundoff: the largest relative error of one rounding; 0 for integers."""
     match dtype:
+        case DType.FLOAT16:
+            return 2.0**-11
+        case DType.BFLOAT16:
+            return 2.0**-8
         case DType.FLOAT32 | DType.COMPLEX64:
             return 2.0**-24
         case DType.FLOAT64 | DType.COMPLEX128:
@@ -144,12 +148,22 @@ def unit(dtype: DType) -> float:
 def least(dtype: DType) -> float:
     """Return the distance of the numbers next to zero, an error however small the result is."""
     match dtype:
+        case DType.FLOAT16:
+            return 2.0**-24
+        case DType.BFLOAT16:
+            return 2.0**-133
         case DType.FLOAT32 | DType.COMPLEX64:
             return 2.0**-149
         case DType.FLOAT64 | DType.COMPLEX128:
             return 2.0**-1074
         case _:
             return 0.0
+
+
+def largest(dtype: DType) -> float:
+    """Return the largest number of a type of 16 bits; beyond it rounding gives infinity."""
+    assert dtype.is_half
+    return 65504.0 if dtype is DType.FLOAT16 else float.fromhex("0x1.fep127")
 
 
 def roundings(value: Expr, dtype: DType, count: float) -> Expr:

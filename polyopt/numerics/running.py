@@ -8,7 +8,7 @@ Refuses: vectors and PARALLEL loops, which only passes make.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from typing_extensions import assert_never
@@ -58,7 +58,9 @@ from polyopt.numerics.reals import (
     ONE,
     REAL,
     ZERO,
+    at_most,
     larger,
+    largest,
     less,
     number,
     pick,
@@ -109,15 +111,18 @@ class Extended:
     sums: frozenset[str]
 
 
-def with_bounds(fn: LoopFunction, found: Flow, reordered: frozenset[str]) -> Extended:
+def with_bounds(
+    fn: LoopFunction, found: Flow, reordered: frozenset[str], narrow: Mapping[str, DType]
+) -> Extended:
     """Return `fn` with a bound beside every value that `found` calls inexact.
 
-    `reordered` are the statements whose sums run in an unknown order.
+    `reordered` are the statements whose sums run in an unknown order, `narrow` the types that the
+    reference may round their partial results to.
     """
     names = Names(_prefix(fn))
     reordered |= found.written
     sums = frozenset(_sums(fn.body, reordered))
-    extender = _Extender(fn, found, reordered, names, sums)
+    extender = _Extender(fn, found, reordered, names, sums, narrow)
     body = (Assign(Load(names.lost, (), REAL), ZERO), *extender.body(fn.body))
     arrays = [*fn.arrays, Array(names.lost, REAL, (), Role.OUTPUT)]
     for array in fn.arrays:
@@ -190,6 +195,7 @@ class _Extender:
     reordered: frozenset[str]
     names: Names
     sums: frozenset[str]
+    narrow: Mapping[str, DType]
     count: int = 0
     statement: str = ""  # of the node whose values are extended
     pending: list[Node] = field(default_factory=list)
@@ -319,7 +325,8 @@ class _Extender:
             before, lost = (*before, *extra), self.lose(index)
         old = Operand(target, self.companion(self.names.error(name), target))
         kept: list[Node] = []
-        error = value.error
+        error = self.narrowed(node, value)
+        value = replace(value, error=error)
         if condition is not None:
             error = pick(condition.value, value.error, old.error)
             if condition.error != ZERO:
@@ -337,6 +344,15 @@ class _Extender:
         if condition is not None:
             write = If(condition.value, (write,))
         return (*before, *lost, *kept, write)
+
+    def narrowed(self, node: Assign | SetLocal, value: Operand) -> Expr:
+        """Return the bound of a partial product, which the reference may round to 16 bits."""
+        narrow = self.narrow.get(node.statement)
+        if narrow is None:
+            return value.error
+        error = plus(value.error, roundings(value.value, narrow, 1))
+        inside = at_most(plus(size(value.value), error), number(largest(narrow)))
+        return pick(inside, error, INFINITY)
 
     def sum(
         self, node: Assign | SetLocal, value: Binary, target: Load | Symbol, when: Operand | None
@@ -358,8 +374,13 @@ class _Extender:
         if _may_fuse(value.right):  # one side may round product and sum once
             own = plus(own, roundings(term.value, value.dtype, 2))
         more = plus(mass, times(plus(terms, ONE), sized))
-        rounding = times(number(2 * unit(value.dtype) * _parts(value.dtype)), more)
+        narrow = self.narrow.get(node.statement)
+        twice = 2 * unit(value.dtype) if narrow is None else unit(value.dtype) + unit(narrow)
+        rounding = times(number(twice * _parts(value.dtype)), more)
         grown = plus(error, own, rounding)
+        if narrow is not None:  # the reference's partial sums may be infinite
+            inside = at_most(plus(mass, sized, grown), number(largest(narrow)))
+            grown = pick(inside, grown, INFINITY)
         updates = [
             (self.names.error(name), grown, error),
             (self.names.terms(name), plus(terms, ONE), terms),

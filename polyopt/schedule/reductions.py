@@ -201,9 +201,7 @@ def _rounding(scop: Scop) -> Scop:
         match statement:
             case Statement(
                 reduction=Reduction() as reduction,
-                value=Binary(
-                    op=BinaryOp.ADD, dtype=DType.FLOAT32, right=Binary(op=BinaryOp.MUL)
-                ),
+                value=Binary(op=BinaryOp.ADD, dtype=DType.FLOAT32, right=Binary(op=BinaryOp.MUL)),
             ):
                 return replace(statement, reduction=replace(reduction, rounds=True))
             case _:

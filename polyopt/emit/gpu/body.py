@@ -220,7 +220,7 @@ class KernelEmitter:
             shape = array.shape[1:] if node.space is Space.REGISTER else array.shape
             extents = "".join(f"[{self.printer.text(extent)}]" for extent in shape)
             start = "" if shape else f" = {self.printer.text(zero(array))}"
-            kind = self.printer.dialect.declared(array.dtype)
+            kind = self.own.dialect.declared(array.dtype)
             lines.append(cgen.Line(f"{kind} {name}{extents}{start};"))
         places = {**self.printer.places, array.name: Place(array, name, node.space)}
         return replace(self, printer=replace(self.printer, places=places)), lines
