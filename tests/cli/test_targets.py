@@ -124,11 +124,11 @@ CASES = {
         "error[PO0609]: --sizes: `N` is negative\n   = help: write N=0 or more\n",
     ),
     "unknown element type": (
-        ["compile", "demo.py:scale", "--types", "f16[:],f64"],
+        ["compile", "demo.py:scale", "--types", "f128[:],f64"],
         2,
-        "error[PO0608]: --types: `f16[:]` has no known element type\n"
-        "   = note: element types: bool, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, c64, "
-        "c128\n"
+        "error[PO0608]: --types: `f128[:]` has no known element type\n"
+        "   = note: element types: bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, "
+        "f64, c64, c128\n"
         '   = help: for example --types "f64[:,:],i64,=2": a matrix, a size, the constant 2\n',
     ),
     "malformed array type": (

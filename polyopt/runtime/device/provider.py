@@ -233,5 +233,6 @@ def as_argument(value: np.generic) -> np.generic:
     """Return a number as kernels take it: truth values are bytes, halves are `float`."""
     if isinstance(value, np.bool_):
         return np.uint8(value)
-    is_half = value.dtype.name in ("float16", "bfloat16")
-    return np.float32(value.item()) if is_half else value
+    if value.dtype.name in ("float16", "bfloat16"):
+        return np.float32(float(value.item()))
+    return value
