@@ -229,7 +229,7 @@ def _by_shuffles(width: int, value: str) -> tuple[str, ...]:
 
 
 _HALF_VALUE = (
-    "#ifndef PO_EMULATED",
+    "#if !defined(PO_EMULATED) && __CUDA_ARCH__ < 800",
     "static __device__ inline float po_half_value(unsigned bits)",
     "{",
     "    float value;",

@@ -182,7 +182,8 @@ def _fill(loop: For) -> For:
     body = within(inside, (If(conjunction(tests), (copy,), (zero,)),))
     if inside:
         whole = conjunction(dict.fromkeys(_at_worst(test, inside) for test in tests))
-        body = (If(whole, within(inside, (copy,)), body),)
+        at_once = [replace(own, kind=LoopKind.UNROLL) for own in inside]
+        body = (If(whole, within(at_once, (copy,)), body),)
     (filled,) = within(across, body)
     assert isinstance(filled, For)
     return filled
