@@ -27,7 +27,7 @@ from polyopt.proof.sharing import find_shared
 from polyopt.proof.source import SourcePart, pieces
 from polyopt.proof.values import Match
 
-ROUNDS = 4
+ROUNDS = 8
 """Copies of copies that are followed one by one."""
 
 

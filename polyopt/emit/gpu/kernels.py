@@ -8,6 +8,7 @@ sizes found on the way, faults and library calls stay outside.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from polyopt.emit.gpu.apart import apart, holds
 from polyopt.emit.gpu.combining import WARP, combines, combining, fitting, spread
@@ -43,6 +44,7 @@ from polyopt.ir.loops import (
     LoopFunction,
     LoopKind,
     Node,
+    While,
 )
 from polyopt.ir.types import DType
 
@@ -91,25 +93,23 @@ class _Cutter:
     count: int = 0
 
     def host(self, body: Body) -> Body:
-        """Return the host's code for `body`; neighbours that one thread runs are one kernel."""
+        """Return the host's code for `body`; neighbours that one block runs are one kernel."""
         result: list[Node] = []
-        alone: list[Node] = []
+        together: list[Node] = []
         for node in body:
-            if is_device(node) and not _is_concurrent(node):
-                alone.append(node)
+            if is_device(node) and _is_one_block(node):
+                together.append(node)
                 continue
-            result += self.one_thread(tuple(alone))
-            alone = []
+            result += self.one_block(tuple(together))
+            together = []
             result += self.node(node)
-        return (*result, *self.one_thread(tuple(alone)))
+        return (*result, *self.one_block(tuple(together)))
 
     def node(self, node: Node) -> Body:
         """Return the host's code for a node that is not for one thread alone."""
         match node:
             case For(kind=LoopKind.BLOCK):
                 return tuple(part for loop in apart(node) for part in self.grid(loop))
-            case For(kind=LoopKind.THREAD):
-                return (self.kernel((), block_body((node,), self.taken)),)
             case For(kind=LoopKind.PARALLEL) if is_device(node):
                 return self.spread(node)
             case DeclareArray():
@@ -163,6 +163,22 @@ class _Cutter:
         self.count += 1
         return name
 
+    def one_block(self, body: Body) -> Body:
+        """Return the host's code for neighbours that need no more than a block, or a thread.
+
+        Loops of one thread stay apart from those across threads, which would wait in each of them.
+        """
+        if not holds(body, LoopKind.THREAD):
+            return self.one_thread(body)
+        result: list[Node] = []
+        for is_loop, group in groupby(body, _is_long):
+            part = tuple(group)
+            if is_loop or not holds(part, LoopKind.THREAD):
+                result += self.one_thread(part)
+            else:
+                result.append(self.kernel((), block_body(part, self.taken)))
+        return tuple(result)
+
     def one_thread(self, body: Body) -> Body:
         """Return the host's code for neighbours that need no more than a thread."""
         if not any(isinstance(node, Assign) for node in nodes(body)):
@@ -182,8 +198,15 @@ class _Cutter:
             self.arrays.append(replace(array, role=Role.TEMP))
 
 
-def _is_concurrent(node: Node) -> bool:
-    return isinstance(node, For) and node.kind in (*_MAPPED, LoopKind.PARALLEL)
+def _is_one_block(node: Node) -> bool:
+    return not (isinstance(node, For) and node.kind in (LoopKind.BLOCK, LoopKind.PARALLEL))
+
+
+def _is_long(node: Node) -> bool:
+    """Tell whether one thread runs a loop in the node."""
+    if isinstance(node, For) and node.kind is LoopKind.THREAD:
+        return False
+    return any(isinstance(part, For | While) for part in nodes((node,)))
 
 
 def threads_of(body: Body) -> int:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from polyopt.ir.budget import optional
+from polyopt.ir.expr import Iter, walk
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
@@ -23,6 +24,7 @@ from polyopt.schedule.tree import (
 )
 from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.fusion import share_data
+from polyopt.strategy.gpu.joins import Refused, combined, in_warps, last_join, taken
 from polyopt.strategy.gpu.mapped import bands_around, is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.roles import find_roles
@@ -38,7 +40,6 @@ from polyopt.transforms import (
     Fuse,
     Grid,
     Rfactor,
-    Strip,
     Threads,
     Tile,
 )
@@ -94,12 +95,27 @@ def _sum_part(schedule: Schedule, label: str) -> Part | None:
     found = find_sums(schedule, label)
     if found is None or not found.results or found.by_result or len(found.results) > GRID:
         return None
-    if find_roles(schedule, label) is not None:
+    if find_roles(schedule, label) is not None or not _in_rows(schedule, found.statement):
         return None
     rest = tuple(p for p in found.terms if p != found.lane)
     order = (*found.results, found.lane, *rest)
     extent = _extent(schedule, label, found.lane)
     return Part(label, order, (found.statement,), len(found.results), found.statement, extent)
+
+
+def _in_rows(schedule: Schedule, name: str) -> bool:
+    """Tell whether a statement reads what it sums over behind each other, or in one loop."""
+    statement = schedule.scop.statement(name)
+    parts = (part for index in statement.target.index for part in walk(index))
+    results = {part.name for part in parts if isinstance(part, Iter)}
+    if len(statement.iters) == len(results) + 1:
+        return True
+    for access in statement.reads:
+        own = [{p.name for p in walk(index) if isinstance(p, Iter)} for index in access.index]
+        terms = [n for n, names in enumerate(own) if names - results]
+        if terms and any(names & results for names in own[terms[0] :]):
+            return False
+    return True
 
 
 def _extent(schedule: Schedule, label: str, position: int) -> int | None:
@@ -139,13 +155,13 @@ def _mapped(schedule: Schedule, label: str, device: GpuModel) -> Schedule | None
     rows = first.lane
     parts = _group(schedule, first, rows)
     for group in (parts, [first])[: 2 if len(parts) > 1 else 1]:
-        with suppress(_Refused):
+        with suppress(Refused):
             return _program(schedule, group, rows, device)
     return None
 
 
 def _program(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel) -> Schedule:
-    """Return `schedule` with one kernel for the parts; raises `_Refused`."""
+    """Return `schedule` with one kernel for the parts; raises `Refused`."""
     extents = [part.extent for part in parts if part.lane is not None]
     known = [extent for extent in extents if extent is not None]
     longest = max(known) if len(known) == len(extents) else None
@@ -225,18 +241,18 @@ def _first_bad(schedule: Schedule, parts: list[Part], rows: int) -> int | None:
 
 
 def _warps(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel) -> Schedule:
-    """Return `schedule` with a warp for each row; raises `_Refused`."""
+    """Return `schedule` with a warp for each row; raises `Refused`."""
     joins = []
     for part in parts:
         schedule = _dealt(schedule, part, rows, device.warp)
         if part.sums is not None:
-            joins.append(schedule.scop.statements[-1].name)
+            joins.append(last_join(schedule))
     schedule = _joined(schedule, parts, rows)
     label = parts[0].label
     tile = fresh_label(schedule.tree, f"{label}.tile")
     point = fresh_label(schedule.tree, f"{label}.point")
     own = max(1, min(device.block, device.threads) // device.warp)
-    schedule = _taken(schedule, Tile(label, (*[1] * (rows - 1), own)), Distribute(point))
+    schedule = taken(schedule, Tile(label, (*[1] * (rows - 1), own)), Distribute(point))
     for inner in outer_bands(find_band(schedule.tree, tile).child):
         _, domain = path_to(schedule.tree, schedule.scop, inner)
         names = statements_of(schedule.scop, domain)
@@ -245,39 +261,30 @@ def _warps(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel) -
         across = rows if combines else min(count, rows + 1)
         steps: list[Transform] = [Threads(tuple(f"{inner}[{p}]" for p in range(across)))]
         steps += [Combine(f"{inner}[{rows}]")] if combines else []
-        schedule = _taken(schedule, *steps)
-    return _taken(schedule, _grid(tile, rows))
+        schedule = taken(schedule, *steps)
+    return taken(schedule, _grid(tile, rows))
 
 
 def _blocks(
     schedule: Schedule, parts: list[Part], rows: int, threads: int, device: GpuModel
 ) -> Schedule:
-    """Return `schedule` with a block of `threads` threads for each row; raises `_Refused`."""
-    joins = []
+    """Return `schedule` with a block of `threads` threads for each row; raises `Refused`."""
+    joins: tuple[str, ...] = ()
     for part in parts:
         schedule = _dealt(schedule, part, rows, threads)
         if part.sums is not None:
-            joins.append(schedule.scop.statements[-1].name)
+            own: tuple[str, ...] = (last_join(schedule),)
             if threads > device.warp:
-                band = bands_around(schedule, joins[-1])[-1].label
-                by_warps = Strip(f"{band}[0]", device.warp), Rfactor(joins[-1], f"{band}[0]")
-                schedule = _taken(schedule, *by_warps)
-                joins.append(schedule.scop.statements[-1].name)
+                schedule, own = in_warps(schedule, *own, device.warp)
+            joins += own
     schedule = _joined(schedule, parts, rows)
     label = parts[0].label
     for part in parts:
         if part.lane is not None:
             lane = _inside(schedule, label, part.statements[0])[0]
-            schedule = _taken(schedule, Threads((f"{lane.label}[0]",)))
-    for join in joins:
-        loops = [
-            f"{band.label}[{p}]"
-            for band in _inside(schedule, label, join)
-            for p in range(len(band.members))
-        ]
-        steps = [*(Threads((loop,)) for loop in loops[:-1]), Combine(loops[-1])]
-        schedule = _taken(schedule, *steps)
-    return _taken(schedule, _grid(label, rows))
+            schedule = taken(schedule, Threads((f"{lane.label}[0]",)))
+    schedule = combined(schedule, joins, label)
+    return taken(schedule, _grid(label, rows))
 
 
 def _inside(schedule: Schedule, label: str, statement: str) -> list[Band]:
@@ -292,32 +299,21 @@ def _grid(label: str, rows: int) -> Grid:
 
 
 def _dealt(schedule: Schedule, part: Part, rows: int, threads: int) -> Schedule:
-    """Return `schedule` with a nest's rows dealt to threads, a sum in parts; raises `_Refused`."""
+    """Return `schedule` with a nest's rows dealt to threads, a sum in parts; raises `Refused`."""
     band = find_band(schedule.tree, part.label)
     steps = order_steps(part.label, band, part.order)
     if part.lane is not None:
         steps.append(Deal(f"{part.label}[{rows}]", threads))
     if part.sums is not None:
         steps.append(Rfactor(part.sums, f"{part.label}[{rows}]"))
-    return _taken(schedule, *steps) if steps else schedule
+    return taken(schedule, *steps) if steps else schedule
 
 
 def _joined(schedule: Schedule, parts: list[Part], rows: int) -> Schedule:
-    """Return `schedule` with the parts in one nest over rows; raises `_Refused`."""
+    """Return `schedule` with the parts in one nest over rows; raises `Refused`."""
     label = parts[0].label
     if len(parts) == 1:
         inner = len(find_band(schedule.tree, label).members) > rows
-        return _taken(schedule, Cut(label, rows)) if inner else schedule
+        return taken(schedule, Cut(label, rows)) if inner else schedule
     steps = [Fuse(label, part.label, rows) for part in parts[1:]]
-    return _taken(schedule, *steps)
-
-
-def _taken(schedule: Schedule, *steps: Transform) -> Schedule:
-    found = schedule.attempt(*steps)
-    if found is None:
-        raise _Refused
-    return found
-
-
-class _Refused(Exception):
-    """A step is not legal, or does not fit."""
+    return taken(schedule, *steps)

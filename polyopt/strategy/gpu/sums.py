@@ -1,33 +1,33 @@
 """Sums on a device: partial results by neighbouring threads, combined in an order that is fixed.
 
 In: a nest that reduces an array, in any order by the source's leave.  Out: the sum's terms dealt
-out to threads, and to blocks where there are few results; partial results are joined by the block,
-or by a kernel of their own.  Every run adds in the same order, whatever the device.
+out to threads, and to blocks where there are few; partial results are combined by the block,
+and by a kernel of their own.  Every run adds in the same order, whatever the device.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Leaf, bands, find_band, fresh_label, path_to, statements_of
 from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.gpu.joins import Refused, combined, in_warps, last_join, taken
 from polyopt.strategy.gpu.mapped import bands_around, is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.sizes import constant_extent
 from polyopt.strategy.gpu.walks import steps_of
 from polyopt.strategy.strides import Step
-from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import (
+    Combine,
     Deal,
     Dimension,
     Distribute,
-    Fuse,
     Grid,
     Interchange,
     LayOut,
-    Reorder,
     Rfactor,
     Threads,
     Tile,
@@ -38,8 +38,6 @@ BLOCKS = 512
 """Blocks that share one sum: some for each processor of a large device."""
 SHARES = 32
 """Blocks, or rows of threads, that share each of several sums."""
-GROUPS = 16
-"""Groups of blocks whose partial results are joined before those of all are."""
 GRID = 3
 """Dimensions of a grid."""
 
@@ -113,9 +111,9 @@ def _is_read_once(moves: list[dict[str, tuple[Step, bool]]], write: str) -> bool
 def _mapped(schedule: Schedule, label: str, found: Sums, device: GpuModel) -> Schedule | None:
     if found.by_result:
         return _columns(schedule, label, found)
-    if found.results and len(found.terms) == 1:
-        return _rows(schedule, label, found, device)
-    return _shared(schedule, label, found, device)
+    with suppress(Refused):
+        return _shared(schedule, label, found, device)
+    return None
 
 
 def _ordered(schedule: Schedule, label: str, order: tuple[int, ...]) -> list[Transform]:
@@ -140,72 +138,55 @@ def _columns(schedule: Schedule, label: str, found: Sums) -> Schedule | None:
     return dealt.attempt(turned) or dealt
 
 
-def _rows(schedule: Schedule, label: str, found: Sums, device: GpuModel) -> Schedule | None:
-    """Return `schedule` with a warp for each result, and the partial results joined by a thread."""
-    count = len(found.results)
-    lane = f"{label}[{count}]"
-    dealt = schedule.attempt(
-        *_ordered(schedule, label, (*found.results, found.lane)),
-        Deal(lane, device.warp),
-        Rfactor(found.statement, lane),
-    )
-    if dealt is None:
-        return None
-    tile, point = (
-        fresh_label(dealt.tree, f"{label}.tile"),
-        fresh_label(dealt.tree, f"{label}.point"),
-    )
-    rows = max(1, min(device.block, device.threads) // device.warp)
-    tiled = dealt.attempt(Tile(label, (*[1] * (count - 1), rows)), Distribute(point))
-    if tiled is None:
-        return None
-    sums, joins = outer_bands(find_band(tiled.tree, tile).child)
-    summed = Threads(tuple(f"{sums}[{p}]" for p in range(count + 1)))
-    joined = Threads(tuple(f"{joins}[{p}]" for p in range(count)))
-    return tiled.attempt(summed, joined, _grid(tile, count))
-
-
 def _grid(label: str, count: int) -> Grid:
     """Return the step that makes a grid of the first loops of a band."""
     return Grid(tuple(f"{label}[{position}]" for position in range(min(count, GRID))))
 
 
-def _shared(schedule: Schedule, label: str, found: Sums, device: GpuModel) -> Schedule | None:
+def _shared(schedule: Schedule, label: str, found: Sums, device: GpuModel) -> Schedule:
     """Return `schedule` with every sum dealt out to blocks, and to the threads of each.
 
-    Where there is one sum, the partial results of its blocks are joined in groups first.
+    The threads of a block combine; the partial results of its blocks are combined by one block, or
+    by a warp where there are several sums.  Raises `Refused`.
     """
     count = len(found.results)
     rest = tuple(p for p in found.terms if p != found.lane)
     steps = _ordered(schedule, label, (*found.results, *rest[:1], found.lane, *rest[1:]))
     threads = min(device.block, device.threads)
-    blocks = SHARES if found.results else BLOCKS
+    blocks = device.warp if found.results else min(BLOCKS, device.threads)
     block, lane = (f"{label}[{count + p}]" for p in range(2))
     if rest:
         swap = Interchange(lane, f"{label}[{count + 2}]")
         steps += [Deal(block, blocks), swap, Deal(lane, threads)]
     else:
         steps += [Deal(block, threads), Deal(lane, blocks), Interchange(block, lane)]
-    if not found.results:
-        steps.append(Deal(block, GROUPS))
-    split = schedule.attempt(*steps, Rfactor(found.statement, block))
-    for _ in range(1 if found.results else 2):
-        if split is not None:
-            inner = bands_around(split, found.statement)[-1]
-            split = split.attempt(Rfactor(found.statement, f"{inner.label}[0]"))
-    outer = [Distribute(label)] if found.results else _apart(label)
-    dealt = None if split is None else split.attempt(*outer)
-    if dealt is None:
-        return None
-    grid, own = bands_around(dealt, found.statement)[:2]
-    return dealt.attempt(Threads((f"{own.label}[0]",)), _grid(grid.label, len(grid.members)))
+    schedule = taken(schedule, *steps, Rfactor(found.statement, block))
+    last = last_join(schedule)
+    own = bands_around(schedule, found.statement)[-1].label
+    schedule = taken(schedule, Rfactor(found.statement, f"{own}[0]"))
+    joins: tuple[str, ...] = (last_join(schedule),)
+    if threads > device.warp:
+        schedule, joins = in_warps(schedule, *joins, device.warp)
+    if found.results:
+        schedule = taken(schedule, Distribute(label))
+    grid, own_loops = bands_around(schedule, found.statement)[:2]
+    schedule = taken(schedule, Threads((f"{own_loops.label}[0]",)))
+    schedule = combined(schedule, joins, grid.label)
+    schedule = taken(schedule, _grid(grid.label, len(grid.members)))
+    if found.results:
+        return _by_warps(schedule, last, count, device)
+    lasts: tuple[str, ...] = (last,)
+    if blocks > device.warp:
+        schedule, lasts = in_warps(schedule, last, device.warp)
+    return combined(schedule, lasts, None)
 
 
-def _apart(label: str) -> list[Transform]:
-    """Return the steps that give the partial results of a band a nest of their own.
-
-    The band's body starts its result, computes partial ones and joins them; start and join stay
-    together.
-    """
-    start, join = f"{label}.1", f"{label}.2"
-    return [Reorder(label, (1, 0, 2)), Distribute(label), Fuse(start, join, 1)]
+def _by_warps(schedule: Schedule, join: str, count: int, device: GpuModel) -> Schedule:
+    """Return `schedule` with a warp for each of several joins."""
+    (band,) = bands_around(schedule, join)
+    tile = fresh_label(schedule.tree, f"{band.label}.tile")
+    point = fresh_label(schedule.tree, f"{band.label}.point")
+    rows = max(1, min(device.block, device.threads) // device.warp)
+    across = Threads(tuple(f"{point}[{p}]" for p in range(count)))
+    tiled = Tile(band.label, (*[1] * (count - 1), rows))
+    return taken(schedule, tiled, across, Combine(f"{point}[{count}]"), _grid(tile, count))

@@ -1,0 +1,46 @@
+"""Joins of partial results on a device: neighbouring threads combine, then the warps of a block.
+
+In: a join, the loop over partial results that neighbouring threads have.  Out: the same join by
+warps, and what is left by one.  Raises `Refused` where a step is not legal.
+"""
+
+from __future__ import annotations
+
+from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.strategy.gpu.mapped import bands_around
+from polyopt.transforms import Combine, Rfactor, Strip, Threads
+
+
+class Refused(Exception):
+    """A step is not legal, or does not fit."""
+
+
+def taken(schedule: Schedule, *steps: Transform) -> Schedule:
+    """Return the schedule after `steps`; raises `Refused`."""
+    found = schedule.attempt(*steps)
+    if found is None:
+        raise Refused
+    return found
+
+
+def last_join(schedule: Schedule) -> str:
+    """Return the join of the reduction that was split last."""
+    return schedule.scop.statements[-1].name
+
+
+def in_warps(schedule: Schedule, join: str, warp: int) -> tuple[Schedule, tuple[str, ...]]:
+    """Return `schedule` with a join of more than a warp's results in two steps; its joins."""
+    band = bands_around(schedule, join)[-1].label
+    split = taken(schedule, Strip(f"{band}[0]", warp), Rfactor(join, f"{band}[0]"))
+    return split, (join, last_join(split))
+
+
+def combined(schedule: Schedule, joins: tuple[str, ...], within: str | None) -> Schedule:
+    """Return `schedule` with joins by neighbouring threads; their loops are in band `within`."""
+    for join in joins:
+        around = bands_around(schedule, join)
+        first = 1 + [band.label for band in around].index(within) if within is not None else 0
+        loops = [f"{band.label}[{p}]" for band in around[first:] for p in range(len(band.members))]
+        across = [Threads((loop,)) for loop in loops[:-1]]
+        schedule = taken(schedule, *across, Combine(loops[-1]))
+    return schedule
