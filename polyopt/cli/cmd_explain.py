@@ -54,11 +54,13 @@ def command(
         _explain_code(target.upper(), as_json)
         return
     from polyopt.cli.kernels import kernel_lines
+    from polyopt.emit.gpu.conflicts import conflict_lines
     from polyopt.ir.host import DeviceProgram
     from polyopt.numerics import numerics_contract
     from polyopt.numerics.contract import show_contract
     from polyopt.proof import certify
     from polyopt.report.explain import Section, explain, show_sections
+    from polyopt.report.padding import paddings
     from polyopt.report.timing import timing_section
 
     prepared = prepare(target, types, parse_sizes(sizes))
@@ -76,6 +78,8 @@ def command(
         sections = (*sections, Section("left out", left_out))
     if isinstance(compilation.source, DeviceProgram):
         sections = (*sections, Section("kernels", kernel_lines(compilation.source)))
+        shared = conflict_lines(compilation.loops, paddings(compilation.schedules))
+        sections = (*sections, *([Section("shared memory", shared)] if shared else []))
     if timing:
         timings = {"frontend": prepared.seconds, **compilation.timings}
         costs = compilation.costs

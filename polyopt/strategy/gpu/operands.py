@@ -14,7 +14,7 @@ from polyopt.ir.array import Array
 from polyopt.ir.source import Layout
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import find_band
-from polyopt.strategy.gpu.banks import of_warps
+from polyopt.ir.banks import of_warps
 from polyopt.strategy.gpu.mapped import new_nests
 from polyopt.strategy.gpu.neighbours import Pattern
 from polyopt.strategy.gpu.roles import Roles
@@ -53,16 +53,21 @@ def copy_operands(
     roles: Roles,
     moved: dict[str, set[Pattern]],
     sizes: TileSizes,
+    *,
+    fragments: bool = False,
 ) -> Schedule:
     """Return `schedule` with the operands copied in before each tile, by all threads.
 
-    `moved` has the subscripts that row, column and terms move of each array.
+    `moved` has the subscripts that row, column and terms move of each array.  For `fragments` of
+    matrix instructions they lie as in memory, padded by what a thread copies at once.
     """
     threads = prod(-(-a // b) for a, b in ((sizes.rows, sizes.own_rows),
                                            (sizes.columns, sizes.own_columns)))  # fmt: skip
     for name in roles.operands:
         operand = _operand(schedule.scop.array(name), moved[name], sizes)
         wanted = () if operand is None else _dimensions(operand, threads)
+        if fragments and operand is not None:
+            wanted = _padded(operand)
         packed = schedule.attempt(Pack(name, loop, wanted)) or schedule.attempt(Pack(name, loop))
         if packed is not None:
             found: Schedule | None = packed
@@ -92,6 +97,12 @@ def _dimensions(operand: _Operand, threads: int) -> tuple[Dimension, ...]:
     pad = _padding(operand, threads)
     own = Dimension(operand.own, Part.PADDED, pad) if pad else Dimension(operand.own)
     return (*others, Dimension(operand.deep), own)
+
+
+def _padded(operand: _Operand) -> tuple[Dimension, ...]:
+    """Return the dimensions as in memory: rows of 8 fragments begin in 8 different banks."""
+    *others, last = range(len(operand.array.shape))
+    return (*map(Dimension, others), Dimension(last, Part.PADDED, operand.wide))
 
 
 def _padding(operand: _Operand, threads: int) -> int:
