@@ -86,7 +86,7 @@ def _mapped(schedule: Schedule, label: str, roles: Roles, device: GpuModel) -> S
     found = _with_results(found, tiled, roles, (rows, columns))
     blocks = tuple(f"{tiled.joint}[{p}]" for p in range(min(tiled.count, GRID)))
     gridded = found.attempt(Grid(blocks))
-    return gridded and (gridded.attempt(Swizzle(*blocks[-2:], GROUP)) or gridded)
+    return gridded and (gridded.attempt(Swizzle(blocks[-2], blocks[-1], GROUP)) or gridded)
 
 
 def _result(roles: Roles) -> tuple[int, ...]:
@@ -116,7 +116,7 @@ def _tiled(schedule: Schedule, label: str, roles: Roles, sizes: TileSizes) -> _T
     tiled = schedule.attempt(
         *order_steps(label, band, order), Tile(label, tuple(size_of.get(p, 1) for p in order))
     )
-    return tiled and _Tiled(tiled, tile, len(result), (point,), written)
+    return None if tiled is None else _Tiled(tiled, tile, len(result), (point,), written)
 
 
 def _joined(tiled: _Tiled, before: bool, roles: Roles, sizes: TileSizes) -> _Tiled | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from polyopt.ir.expr import Iter, linear
 from polyopt.ir.scop import Access, Statement
@@ -50,12 +51,13 @@ def patterns(
     return touched, written
 
 
-def _moved(access: Access, statement: Statement, way: tuple[object, ...] | None) -> int | None:
+def _moved(access: Access, statement: Statement, way: tuple[Fraction, ...] | None) -> int | None:
     change = dict(zip(statement.iters, way or (), strict=False))
     moves = []
     for number, index in enumerate(access.index):
         terms = linear(index).terms
-        step = sum(change.get(a.name, 0) * c for a, c in terms if isinstance(a, Iter))
+        parts = (change.get(a.name, Fraction(0)) * c for a, c in terms if isinstance(a, Iter))
+        step = sum(parts, Fraction(0))
         if step:
             moves.append((number, step))
     return moves[0][0] if len(moves) == 1 and moves[0][1] == 1 else None
