@@ -271,7 +271,7 @@ def _automatic(scop: Scop, machine: Machine, target: Target, part: float = 1.0) 
             return source_schedule(scop)
         if target is Target.C:
             return auto_schedule(scop, machine)
-        return auto_schedule_gpu(scop, GpuModel())
+        return auto_schedule_gpu(scop, GpuModel(matrices=target is Target.CUDA))
     return written_order(scop)
 
 

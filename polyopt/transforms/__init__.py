@@ -28,6 +28,8 @@ from polyopt.transforms.sink import Sink
 from polyopt.transforms.skew import Skew
 from polyopt.transforms.split import Split
 from polyopt.transforms.strip import Strip
+from polyopt.transforms.swizzle import Swizzle
+from polyopt.transforms.tensorize import Tensorize
 from polyopt.transforms.text import (
     check_text,
     parse_schedule,
@@ -35,8 +37,6 @@ from polyopt.transforms.text import (
     parse_steps,
     show_schedules,
 )
-from polyopt.transforms.swizzle import Swizzle
-from polyopt.transforms.tensorize import Tensorize
 from polyopt.transforms.threads import Threads
 from polyopt.transforms.tile import Tile
 from polyopt.transforms.unroll import Unroll

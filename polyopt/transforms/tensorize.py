@@ -36,9 +36,9 @@ from polyopt.transforms.tile import tile_index, tile_sizes
 class Tensorize:
     """Give each warp `rows` x `columns` results of a tile, each lane those of its fragments.
 
-    A band of three loops is the products: rows, columns, terms.  Factors of float16 or bfloat16
-    are added in float32; those of float32 are rounded to tf32, which `fp="fast"` allows.  A band of
-    two loops is a copy of the results, dealt to the lanes in the same way.
+    The last loops of a sum of products are rows, columns and terms.  Factors of float16 or bfloat16
+    are added in float32; those of float32 are rounded to tf32, which `fp="fast"` allows.  Of other
+    bands the last two loops are rows and columns of results, dealt to the lanes in the same way.
 
     >>> from polyopt.schedule.demo import demo
     >>> from polyopt.transforms.tile import Tile
@@ -72,31 +72,32 @@ class Tensorize:
                 f"a warp's {rows} x {columns} results are no fragments of {2 * ROWS} x {ROWS}",
                 f"give a multiple of {2 * ROWS} rows and of {ROWS} columns",
             )
-        band = find_band(tree, label)
-        if len(band.members) not in (2, 3):
+        statement = _only(tree, scop, label)
+        is_product = statement is not None and factors_of(statement) is not None
+        count = 3 if is_product else 2
+        members = find_band(tree, label).members
+        if len(members) < count:
             raise self.refused(
-                f"band {label} has {len(band.members)} loops",
-                "name the point loops of a tile: rows, columns and terms; `cut` takes others off",
+                f"band {label} has {len(members)} loops, not rows, columns and terms",
+                "name the point loops of a tile",
             )
         hint = "tensorize deals a band out to threads by itself: leave `threads` of it out"
         refuse_kinds(str(self), around(tree, label, 0), (LoopKind.THREAD,), "around it", hint)
         refuse_kinds(str(self), inside(tree, label, -1), MAPPED, "inside it", hint)
-        is_product = len(band.members) == 3
-        if is_product:
-            self.check_product(tree, scop, label)
-        return replace_band(tree, label, lambda old: _dealt(old, rows, columns))
-
-    def check_product(self, tree: Tree, scop: Scop, label: str) -> None:
-        """Refuse what no instruction computes; raises `ScheduleError` PO0340."""
-        _, domain = path_to(tree, scop, label)
-        names = statements_of(scop, domain)
-        statement = scop.statement(names[0])
-        factors = None if len(names) != 1 else factors_of(statement)
-        if factors is None:
+        if statement is not None and is_product:
+            self.check_product(statement)
+        elif len(members) > 2 and statement is not None and statement.reduction is not None:
             raise self.refused(
-                f"band {label} is no sum of products of two arrays' elements in float32",
-                "name the innermost loops of one statement `C[i, j] += A[i, k] * B[k, j]`",
+                f"{statement.name} is no sum of products of two arrays' elements in float32",
+                "name the loops of one statement `C[i, j] += A[i, k] * B[k, j]`",
             )
+        first = len(members) - count
+        return replace_band(tree, label, lambda old: _dealt(old, first, rows, columns))
+
+    def check_product(self, statement: Statement) -> None:
+        """Refuse what no instruction computes; raises `ScheduleError` PO0340."""
+        factors = factors_of(statement)
+        assert factors is not None
         found = {factor.dtype for factor in factors}
         if len(found) != 1 or not found <= set(DEPTHS):
             types = " and ".join(str(factor.dtype) for factor in factors)
@@ -153,13 +154,21 @@ def _factor(expr: Expr) -> Load | None:
             return None
 
 
-def _dealt(band: Band, rows: int, columns: int) -> Band:
+def _only(tree: Tree, scop: Scop, label: str) -> Statement | None:
+    """Return the one statement in a band."""
+    _, domain = path_to(tree, scop, label)
+    names = statements_of(scop, domain)
+    return scop.statement(names[0]) if len(names) == 1 else None
+
+
+def _dealt(band: Band, first: int, rows: int, columns: int) -> Band:
     """Return the band as warps, lanes, and what a lane has: terms outermost."""
-    i, j, *terms = band.members
+    i, j, *terms = band.members[first:]
     pairs = tile_index(j.schedule, PAIR)
     own = LoopKind.MATRIX if terms else LoopKind.SEQUENTIAL
     thread = LoopKind.THREAD
     members = (
+        *band.members[:first],
         _member(tile_index(i.schedule, rows), f"{i.name}_warp", thread),
         _member(tile_index(j.schedule, columns), f"{j.name}_warp", thread),
         _member(_rest(i.schedule, ROWS), f"{i.name}_lane", thread),

@@ -19,12 +19,13 @@ from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.fusion import adjacent
 from polyopt.strategy.gpu.dealt import Side, deal_points, sides_of
 from polyopt.strategy.gpu.mapped import bands_around, is_mapped, new_nests
+from polyopt.strategy.gpu.matrices import WarpTile, matrix_sizes
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.neighbours import Pattern, neighbour, patterns
 from polyopt.strategy.gpu.operands import copy_operands
 from polyopt.strategy.gpu.roles import Roles, find_roles
 from polyopt.strategy.gpu.tiles import TileSizes, tile_sizes
-from polyopt.transforms import Fuse, Grid, Pack, Swizzle, Tile
+from polyopt.transforms import Fuse, Grid, Pack, Swizzle, Tensorize, Tile
 
 BUDGET = 10_000_000  # isl operations for one contraction
 GRID = 3
@@ -64,6 +65,18 @@ def map_contractions(schedule: Schedule, device: GpuModel) -> Schedule:
 def _mapped(schedule: Schedule, label: str, roles: Roles, device: GpuModel) -> Schedule | None:
     """Return `schedule` with the contraction in tiles, or None where the judge refuses."""
     sizes = tile_sizes(schedule, roles, device)
+    matrices = matrix_sizes(schedule, label, roles, sizes, device)
+    if matrices is not None:
+        found = _in_tiles(schedule, label, roles, *matrices)
+        if found is not None:
+            return found
+    return _in_tiles(schedule, label, roles, sizes, None)
+
+
+def _in_tiles(
+    schedule: Schedule, label: str, roles: Roles, sizes: TileSizes, warp: WarpTile | None
+) -> Schedule | None:
+    """Return `schedule` with the contraction in tiles; `warp` by matrix instructions."""
     tiled = _tiled(schedule, label, roles, sizes)
     if tiled is None:
         return None
@@ -75,18 +88,27 @@ def _mapped(schedule: Schedule, label: str, roles: Roles, device: GpuModel) -> S
     sides = ((result.index(roles.row), rows), (result.index(roles.column), columns))
     found: Schedule | None = tiled.schedule
     for point in tiled.points:
-        found = found and deal_points(found, point, sides)
+        found = found and _dealt(found, point, sides, warp)
     if found is None:
         return None
     path = [band.label for band in bands_around(found, _statement(schedule, label))]
     depth = path[path.index(tiled.points[0]) - 1]
     loop = f"{depth}[{len(find_band(found.tree, depth).members) - 1}]"
     moved, _ = patterns(schedule, label, (roles.row, roles.column, roles.depth[-1]))
-    found = copy_operands(found, loop, roles, moved, sizes)
-    found = _with_results(found, tiled, roles, (rows, columns))
+    found = copy_operands(found, loop, roles, moved, sizes, fragments=warp is not None)
+    found = _with_results(found, tiled, roles, (rows, columns), warp)
     blocks = tuple(f"{tiled.joint}[{p}]" for p in range(min(tiled.count, GRID)))
     gridded = found.attempt(Grid(blocks))
     return gridded and (gridded.attempt(Swizzle(blocks[-2], blocks[-1], GROUP)) or gridded)
+
+
+def _dealt(
+    schedule: Schedule, label: str, sides: tuple[tuple[int, Side], ...], warp: WarpTile | None
+) -> Schedule | None:
+    """Return `schedule` with the points of a tile dealt out to threads, or to warps."""
+    if warp is None:
+        return deal_points(schedule, label, sides)
+    return schedule.attempt(Tensorize(label, warp.rows, warp.columns))
 
 
 def _result(roles: Roles) -> tuple[int, ...]:
@@ -151,7 +173,11 @@ def _runs_apart(schedule: Schedule, label: str) -> bool:
 
 
 def _with_results(
-    schedule: Schedule, tiled: _Tiled, roles: Roles, sides: tuple[Side, Side]
+    schedule: Schedule,
+    tiled: _Tiled,
+    roles: Roles,
+    sides: tuple[Side, Side],
+    warp: WarpTile | None,
 ) -> Schedule:
     """Return `schedule` with the results kept apart, each by the thread that computes it.
 
@@ -165,5 +191,5 @@ def _with_results(
     found = packed
     numbered = tuple(enumerate(sides[::-1] if roles.turned else sides))
     for label in () if packed is None else new_nests(packed, schedule):
-        found = found and deal_points(found, label, numbered[::-1] if roles.turned else numbered)
+        found = found and _dealt(found, label, numbered[::-1] if roles.turned else numbered, warp)
     return found or schedule

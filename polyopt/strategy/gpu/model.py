@@ -15,6 +15,7 @@ class GpuModel:
     `threads` is the most a block may have, `block` how many it should have, `shared` the bytes
     that a block's threads share, `registers` the bytes of results that a thread keeps, `warp` how
     many neighbours access memory together, `processors` how many blocks run at the same time.
+    `matrices`: warps have instructions for products of small matrices.
     """
 
     threads: int = 1024
@@ -23,3 +24,4 @@ class GpuModel:
     registers: int = 256
     warp: int = 32
     processors: int = 64
+    matrices: bool = False

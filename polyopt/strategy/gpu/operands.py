@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from math import prod
 
 from polyopt.ir.array import Array
+from polyopt.ir.banks import of_warps
 from polyopt.ir.source import Layout
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import find_band
-from polyopt.ir.banks import of_warps
 from polyopt.strategy.gpu.mapped import new_nests
 from polyopt.strategy.gpu.neighbours import Pattern
 from polyopt.strategy.gpu.roles import Roles

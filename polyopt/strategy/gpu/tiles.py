@@ -43,7 +43,7 @@ def tile_sizes(schedule: Schedule, roles: Roles, device: GpuModel) -> TileSizes:
         own *= 2
     while (2 * side) ** 2 <= min(device.block, device.threads):
         side *= 2
-    while own > LEAST_OWN and _blocks(roles, own * side, device) < device.processors:
+    while own > LEAST_OWN and count_blocks(roles, own * side, device) < device.processors:
         own //= 2
     depth = min(DEPTH, roles.sizes[roles.depth[-1]] or DEPTH)
     while 2 * own * side * depth * size > device.shared and own * side * depth > 1:
@@ -67,8 +67,8 @@ LEAST_OWN = 2
 """Rows and columns of results that a thread has even where there are few blocks."""
 
 
-def _blocks(roles: Roles, side: int, device: GpuModel) -> int:
-    """Return how many blocks there are at most; enough where sizes are unknown."""
+def count_blocks(roles: Roles, side: int, device: GpuModel) -> int:
+    """Return how many blocks of `side` results squared there are; enough where that is unknown."""
     counts = []
     for position in (roles.row, roles.column, *roles.batch):
         size = roles.sizes[position]
