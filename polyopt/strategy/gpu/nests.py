@@ -11,7 +11,7 @@ from math import prod
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band, fresh_label
 from polyopt.strategy.contraction import order_steps
-from polyopt.strategy.gpu.mapped import is_mapped
+from polyopt.strategy.gpu.mapped import MAPPED, is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.sizes import block_sizes
 from polyopt.strategy.gpu.staging import stage_reused, stage_strided
@@ -33,13 +33,17 @@ def map_nests(schedule: Schedule, device: GpuModel) -> Schedule:
 def _map(schedule: Schedule, label: str, device: GpuModel) -> Schedule:
     """Return `schedule` with the band mapped, or the bands inside it."""
     band = find_band(schedule.tree, label)
-    if is_mapped(band):
+    if any(member.kind in MAPPED for member in band.members):
         return schedule
+    if is_mapped(band):  # others in the same loop may be left
+        return _each_inside(schedule, band, device)
     found = _outermost(schedule, band, device) or _inside(schedule, band, device)
     if found is None and not any(_free(inner) for inner in bands(band.child)):
         found = _wavefront(schedule, band, device)
-    if found is not None:
-        return found
+    return _each_inside(schedule, band, device) if found is None else found
+
+
+def _each_inside(schedule: Schedule, band: Band, device: GpuModel) -> Schedule:
     for inner in outer_bands(band.child):
         schedule = _map(schedule, inner, device)
     return schedule

@@ -10,13 +10,13 @@ from polyopt.schedule.tree import leaves, statements_of
 from polyopt.strategy.gpu.mapped import MAPPED, grid_of
 from polyopt.transforms import Pack, Skew
 
-Score = tuple[int, int, int, int, int]
+Score = tuple[int, int, int, int, int, int]
 
 
 def score(schedule: Schedule) -> Score:
-    """Return: statements on a grid, wavefronts and loops around kernels (the fewer the better),
-    copies in shared memory, dimensions of grids."""
-    on_grid = dimensions = around = 0
+    """Return: statements on a grid, wavefronts, loops around kernels where there are most and in
+    all (the fewer the better), copies in shared memory, dimensions of grids."""
+    on_grid = dimensions = around = deepest = 0
     own = _own(schedule)
     for path, domain in leaves(schedule.tree, schedule.scop.domain):
         count = len(own & set(statements_of(schedule.scop, domain)))
@@ -25,9 +25,10 @@ def score(schedule: Schedule) -> Score:
             on_grid += count
             dimensions += count * len(grid_of(path))
             around += count * first
+            deepest = max(deepest, first)
     packs = sum(isinstance(step, Pack) for step in schedule.trace)
     skews = sum(isinstance(step, Skew) for step in schedule.trace)
-    return on_grid, -skews, -around, packs, dimensions
+    return on_grid, -skews, -deepest, -around, packs, dimensions
 
 
 def is_best(schedule: Schedule, found: Score) -> bool:

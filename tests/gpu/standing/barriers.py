@@ -22,8 +22,8 @@ from tests.gpu.standing.forms import Form, sizes_of
 from tests.gpu.standing.losing import LosingDevice, Lost, TextBarrier, each_loss
 from workloads.workload import Workload
 
-LADDER = (13, 37, 70, 133)
-"""First of the sizes at which a loss is looked for; the next are a little larger."""
+LADDER = (17, 37, 75, 139)
+"""First of the sizes at which a loss is looked for; the next are a little smaller."""
 FLOPS = 3e6
 RULES = (Rules(), Rules(order=Order.FORWARD), Rules(order=Order.BACKWARD))
 

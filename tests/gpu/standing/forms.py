@@ -54,7 +54,7 @@ def _types(workload: str, form: str) -> tuple[ArgType, ...]:
     chosen = registry.get(workload)
     function = chosen.forms[form]
     kernel = po.kernel(target="cuda", device="emulated")(function)
-    types, values = kernel._example((), chosen.make(sizes_of(chosen, 13), seed=3))
+    types, values = kernel._example((), chosen.make(sizes_of(chosen, 17), seed=3))
     return kernel._settle_types(types, values, lambda t: build(function, t).signature)
 
 
@@ -66,9 +66,9 @@ def _compiled(workload: str, form: str) -> Compilation:
 
 
 def sizes_of(workload: Workload, first: int) -> dict[str, int]:
-    """Return sizes from `first` on, each a little larger than the one before; few time steps."""
+    """Return sizes from `first` down, each a little smaller than the one before; few time steps."""
     return {
-        name: max(3 if name == workload.steps else first + 2 * k, workload.least.get(name, 0))
+        name: max(3 if name == workload.steps else first - 2 * k, workload.least.get(name, 0))
         for k, name in enumerate(workload.parameters)
     }
 
