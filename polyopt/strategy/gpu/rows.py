@@ -275,7 +275,7 @@ def _blocks(
         if part.sums is not None:
             own: tuple[str, ...] = (last_join(schedule),)
             if threads > device.warp:
-                schedule, own = in_warps(schedule, *own, device.warp)
+                schedule, own = in_warps(schedule, own[0], device.warp)
             joins += own
     schedule = _joined(schedule, parts, rows)
     label = parts[0].label

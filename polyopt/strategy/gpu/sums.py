@@ -166,7 +166,7 @@ def _shared(schedule: Schedule, label: str, found: Sums, device: GpuModel) -> Sc
     schedule = taken(schedule, Rfactor(found.statement, f"{own}[0]"))
     joins: tuple[str, ...] = (last_join(schedule),)
     if threads > device.warp:
-        schedule, joins = in_warps(schedule, *joins, device.warp)
+        schedule, joins = in_warps(schedule, joins[0], device.warp)
     if found.results:
         schedule = taken(schedule, Distribute(label))
     grid, own_loops = bands_around(schedule, found.statement)[:2]

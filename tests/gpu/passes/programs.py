@@ -63,6 +63,14 @@ def steps_in_time(A: po.f64["N,N"], B: po.f64["N,N"], T: int):
                 A[i, j] = B[i - 1, j] + B[i + 1, j] + B[i, j - 1] + B[i, j + 1]
 
 
+def scaled(A: po.f64["N,M"], B: po.f64["N,M"]):
+    B[:] = A / np.sum(A, axis=1, keepdims=True)
+
+
+def shortened(A: po.f64["N,40"], B: po.f64["N,40"]):
+    B[:] = A - np.max(A, axis=1, keepdims=True)
+
+
 def doubled(A: po.f64["N,M"], B: po.f64["N,M"]):
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
@@ -112,6 +120,20 @@ MAPPED: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "stencil": (stencil, TILED),
     "sums of rows": (row_sums, "grid(i); threads(t)"),
+    "rows of blocks": (
+        scaled,
+        "deal(L1[1], 64); rfactor(S1, L1[1]); strip(tmp_join[0], 32);"
+        "rfactor(tmp_join, tmp_join[0]); deal(L2[1], 64); fuse(L0, L1, 1); fuse(L0, L2, 1);"
+        "threads(L1.inner2); threads(L2[0]); threads(tmp_join); combine(tmp_join.inner[0]);"
+        "combine(tmp_join2[0]); grid(L0)",
+    ),
+    "rows of warps": (
+        shortened,
+        "deal(L1[1], 32); rfactor(S1, L1[1]); deal(L2[1], 32); fuse(L0, L1, 1);"
+        "fuse(L0, L2, 1); tile(L0, 2); distribute(L0.point); threads(L0.point.0);"
+        "threads(L0.point.1); threads(L0.point.2[0]); combine(L0.point.2[1]);"
+        "threads(L0.point.3[0], L0.point.3[1]); grid(L0.tile)",
+    ),
 }
 
 
