@@ -231,8 +231,9 @@ def check_fits(buffer: Buffer, array: AnyArray) -> None:
 
 def as_argument(value: np.generic) -> np.generic:
     """Return a number as kernels take it: truth values are bytes, halves are `float`."""
+    found: np.generic = value
     if isinstance(value, np.bool_):
-        return np.uint8(value)
-    if value.dtype.name in ("float16", "bfloat16"):
-        return np.float32(float(value.item()))
-    return value
+        found = np.uint8(value)
+    elif value.dtype.name in ("float16", "bfloat16"):
+        found = np.float32(value)
+    return found
