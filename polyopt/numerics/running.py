@@ -72,6 +72,8 @@ from polyopt.numerics.reals import (
 )
 
 LOST = "lost"
+TF32 = 2.0**-10 + 2.0**-20
+"""Relative error of a product whose factors were rounded to 11 bits, to the nearest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +114,21 @@ class Extended:
 
 
 def with_bounds(
-    fn: LoopFunction, found: Flow, reordered: frozenset[str], narrow: Mapping[str, DType]
+    fn: LoopFunction,
+    found: Flow,
+    reordered: frozenset[str],
+    narrow: Mapping[str, DType],
+    rounded: frozenset[str] = frozenset(),
 ) -> Extended:
     """Return `fn` with a bound beside every value that `found` calls inexact.
 
     `reordered` are the statements whose sums run in an unknown order, `narrow` the types that the
-    reference may round their partial results to.
+    reference may round their partial results to, `rounded` those whose factors may become tf32.
     """
     names = Names(_prefix(fn))
     reordered |= found.written
     sums = frozenset(_sums(fn.body, reordered))
-    extender = _Extender(fn, found, reordered, names, sums, narrow)
+    extender = _Extender(fn, found, reordered, names, sums, narrow, rounded)
     body = (Assign(Load(names.lost, (), REAL), ZERO), *extender.body(fn.body))
     arrays = [*fn.arrays, Array(names.lost, REAL, (), Role.OUTPUT)]
     for array in fn.arrays:
@@ -196,6 +202,7 @@ class _Extender:
     names: Names
     sums: frozenset[str]
     narrow: Mapping[str, DType]
+    rounded: frozenset[str]
     count: int = 0
     statement: str = ""  # of the node whose values are extended
     pending: list[Node] = field(default_factory=list)
@@ -373,9 +380,13 @@ class _Extender:
         own = term.error
         if _may_fuse(value.right):  # one side may round product and sum once
             own = plus(own, roundings(term.value, value.dtype, 2))
+        if node.statement in self.rounded:
+            own = plus(own, times(number(TF32), sized))
         more = plus(mass, times(plus(terms, ONE), sized))
         narrow = self.narrow.get(node.statement)
         twice = 2 * unit(value.dtype) if narrow is None else unit(value.dtype) + unit(narrow)
+        if node.statement in self.rounded:
+            twice *= 2  # matrix instructions cut partial sums off
         rounding = times(number(twice * _parts(value.dtype)), more)
         grown = plus(error, own, rounding)
         if narrow is not None:  # the reference's partial sums may be infinite

@@ -93,7 +93,7 @@ class TilePrinter:
         lines: list[cgen.Generable] = []
         for part in range(4):
             rows = add(mul(integer(2), Iter(row)), integer(part % 2))
-            moved = {self.tile.rows.iter: rows}
+            moved: dict[str, Expr] = {self.tile.rows.iter: rows}
             lines.append(
                 self.load(
                     f"{name}[{self.name(row)}][{part}]", self.tile.left, moved, step, part // 2
@@ -103,7 +103,7 @@ class TilePrinter:
 
     def right_parts(self, step: str, column: str, name: str) -> list[cgen.Generable]:
         """Return what loads a fragment of the right factors: column g, then further terms."""
-        moved = {
+        moved: dict[str, Expr] = {
             self.tile.columns.iter: Iter(column),
             self.tile.threads[-1].iter: integer(0),
             self.tile.pair.iter: integer(0),

@@ -51,8 +51,11 @@ from polyopt.ir.loops import (
     Node,
     Space,
 )
-from polyopt.ir.matrix import MatrixTile, NoTile, matrix_tile, reach, trips
+from polyopt.ir.matrix import MatrixTile, NoTile, matrix_tile, reach, touched, trips
 from polyopt.ir.types import DType
+
+
+_LANES = ("$row", "$column")
 
 
 def in_matrices(fn: LoopFunction) -> LoopFunction:
@@ -94,6 +97,16 @@ def _block(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]
         return _with_tiles(kernel, body)
     except NoTile as error:
         return _dropped(kernel, body, error)
+
+
+def as_touched(nest: For, threads: int) -> For:
+    """Return a nest that touches what matrix instructions do, where `nest` is a tile for these."""
+    if not has_matrix_loops((nest,)):
+        return nest
+    try:
+        return touched(matrix_tile(nest, threads), _LANES)
+    except NoTile:
+        return nest
 
 
 def has_matrix_loops(body: Body) -> bool:

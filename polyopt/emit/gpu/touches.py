@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from polyopt.emit.gpu.nests import thread_nest
+from polyopt.emit.gpu.matrix import as_touched
 from polyopt.emit.gpu.pipelines import landed
 from polyopt.emit.nodes import expressions, nested
 from polyopt.ir.affine import NotAffine, condition_set, pw_aff, set_space
@@ -155,8 +156,8 @@ class Walk:
                 self.landing(inner, self.into(node, number, place))
 
     def nest(self, outermost: For, place: Place) -> None:
-        """Walk over code that the threads run on their own."""
-        nest = thread_nest(outermost)
+        """Walk over code that the threads run on their own, or warps together."""
+        nest = thread_nest(as_touched(outermost, self.threads))
         number = nest.number
         if nest.size > self.threads:
             number = Binary(BinaryOp.MOD, number, integer(self.threads), DType.INT64)
