@@ -20,6 +20,7 @@ from polyopt.strategy.gpu.pipelines import pipeline_copies
 from polyopt.strategy.gpu.rows import map_rows
 from polyopt.strategy.gpu.score import is_best, score
 from polyopt.strategy.gpu.sums import map_sums
+from polyopt.strategy.gpu.time_tiles import map_time
 from polyopt.transforms import Affine, Fusion
 
 BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
@@ -44,6 +45,9 @@ def _best(source: Schedule, device: GpuModel, scalars: frozenset[str]) -> Schedu
 
     Tiles of products and sums take time: they are made for the better one alone.
     """
+    timed = _timed(source, device)
+    if timed is not source and (not scalars or keeps_scalars_small(timed, scalars)):
+        return timed
     affine = Affine(Fusion.MIN)
     start = _within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
     found = _candidate(start, device, scalars)
@@ -56,6 +60,14 @@ def _best(source: Schedule, device: GpuModel, scalars: frozenset[str]) -> Schedu
         start = source  # nothing is won
     mapped = _mapped(start, device)
     return mapped if keeps_scalars_small(mapped, scalars) else found or plain or source
+
+
+def _timed(source: Schedule, device: GpuModel) -> Schedule:
+    """Return `source` with tiles of several time steps, all else mapped; as it is without any."""
+    if not device.shared:
+        return source
+    timed = _within_budget("time steps", source, lambda s: map_time(s, device), None)
+    return source if timed is source else _nests(timed, device)
 
 
 def _candidate(start: Schedule, device: GpuModel, scalars: frozenset[str]) -> Schedule | None:
