@@ -69,7 +69,7 @@ def test_one_kernel(program: Callable[..., Any]) -> None:
     assert any(isinstance(step, Tile) for step in trace) == (program is short)
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("program", [layernorm, heads, short], ids=lambda f: f.__name__)
 def test_same_results(program: Callable[..., Any]) -> None:
     scop = scop_of(program)
     assert_computes(scop, *auto_schedule_gpu(scop, SMALL).trace)
