@@ -232,8 +232,8 @@ def _parted(meeting: Meeting, length: int) -> isl.Map:
     space = meeting.times.get_space()
     times = isl.Map.universe(space.add_dims(_OUT, length))
     every = times.flat_range_product(meeting.times)  # [time, later time, time of the barrier]
-    after = _before(every, 0, 2 * length, length)
-    between = _before(after, 2 * length, length, length)
+    after = _before(every, 0, 2 * length, meeting.length)
+    between = _before(after, 2 * length, length, meeting.length)
     if meeting.around:
         for position in range(meeting.around[-1].depth):
             between = between.equate(_OUT, position, _OUT, length + position)

@@ -73,11 +73,15 @@ class Unsure:
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """A barrier: `{ [outside] -> [time] }` of all its executions."""
+    """A barrier: `{ [outside] -> [time] }` of all its executions.
+
+    The first `length` numbers of a time tell it from every other node's.
+    """
 
     scope: Scope
     times: isl.Map
     around: tuple[Unsure, ...]
+    length: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +138,8 @@ class Reader:
                 self.nest(node, where)
             case Barrier():
                 times = self.times(where).intersect_domain(where.path.domain)
-                self.meetings.append(Meeting(node.scope, self.outer(where, times), where.around))
+                outer = self.outer(where, times)
+                self.meetings.append(Meeting(node.scope, outer, where.around, len(where.time)))
             case CommitCopies() | AwaitCopies():
                 times = self.times(where).intersect_domain(where.path.domain)
                 pending = node.pending if isinstance(node, AwaitCopies) else None

@@ -39,8 +39,9 @@ def pipeline_copies(schedule: Schedule, device: GpuModel) -> Schedule:
     for grid in _grids(schedule.tree):
         homes = contraction_loops(schedule.scop, schedule.tree)
         left = device.shared - sum(_sizes(schedule, grid, homes).values())
+        written = {statement.write.array for statement in _statements(schedule, grid)}
         for band in bands(grid):
-            copied = _copied(schedule, band, homes)
+            copied = _copied(schedule, band, homes, written)
             stages = _stages(copied, left, device)
             if stages > 1:
                 found = schedule.attempt(Pipeline(_last(band), stages))
@@ -70,10 +71,11 @@ def _last(band: Band) -> str:
     return f"{band.label}[{len(band.members) - 1}]"
 
 
-def _copied(schedule: Schedule, band: Band, homes: dict[str, str]) -> int:
+def _copied(schedule: Schedule, band: Band, homes: dict[str, str], written: set[str]) -> int:
     """Return the bytes that all threads copy first in each iteration of a band's last loop.
 
-    0 where that is no loop in order, or where one thread copies, or more than an iteration's part.
+    0 where that is no loop in order, or where one thread copies, or more than an iteration's part,
+    or what blocks have `written`.
     """
     if band.members[-1].kind is not LoopKind.SEQUENTIAL or not isinstance(band.child, Sequence):
         return 0
@@ -82,9 +84,10 @@ def _copied(schedule: Schedule, band: Band, homes: dict[str, str]) -> int:
         statements = _statements(schedule, band, part)
         if not all(map(_is_copy, statements)):
             break
-        if not _is_dealt(part.child) or any(
-            homes.get(s.write.array) != _last(band) for s in statements
-        ):
+        read = {access.array for s in statements for access in s.reads}
+        if not _is_dealt(part.child) or read & written:
+            return 0
+        if any(homes.get(s.write.array) != _last(band) for s in statements):
             return 0
         total += sum(_size(schedule, s, homes) for s in statements)
     return total
