@@ -54,7 +54,6 @@ from polyopt.ir.loops import (
 from polyopt.ir.matrix import MatrixTile, NoTile, matrix_tile, reach, touched, trips
 from polyopt.ir.types import DType
 
-
 _LANES = ("$row", "$column")
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
-from polyopt.emit.gpu.nests import thread_nest
 from polyopt.emit.gpu.matrix import as_touched
+from polyopt.emit.gpu.nests import thread_nest
 from polyopt.emit.gpu.pipelines import landed
 from polyopt.emit.nodes import expressions, nested
 from polyopt.ir.affine import NotAffine, condition_set, pw_aff, set_space
