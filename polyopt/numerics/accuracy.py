@@ -97,4 +97,6 @@ def _of_call(call: Call) -> Accuracy | None:
     own = _FUNCTIONS.get(call.func)
     if own is None or operand.kind is not Kind.FLOAT:
         return None
+    if operand.is_half:  # computed in float32
+        return Accuracy(call.func.c_name, call.dtype, 1.0, _VECTORIZED)
     return Accuracy(call.func.c_name, call.dtype, own, max(own, _VECTORIZED))

@@ -120,7 +120,7 @@ CALL: dict[str, Entry] = {
     "PO0226": Entry(
         "a value of type bfloat16 without the package that NumPy's type is from",
         'kernel.compile(po.bf16["N"]), where ml_dtypes is not installed',
-        'pip install "polyopt[halffloat]"',
+        'install it: `pip install "polyopt[halffloat]"`',
     ),
     "PO0231": Entry(
         "a subscript found while the kernel ran is outside its array (an IndexError)",
