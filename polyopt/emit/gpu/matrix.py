@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.nests import spans
+from polyopt.emit.gpu.quotients import undivided
 from polyopt.emit.gpu.threads import outermost_nests
 from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.regions import nodes
@@ -26,13 +27,10 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
-    Linear,
     add,
-    from_linear,
     integer,
     linear,
     loads,
-    mul,
     normalize,
     operands,
     rewrite,
@@ -226,7 +224,7 @@ class Box:
 
     def tests(self) -> list[Expr]:
         """Return what says which iterations of the box there are."""
-        return _needed(tuple(map(_undivided, self.conditions)), self.loops)
+        return _needed(tuple(map(undivided, self.conditions)), self.loops)
 
     def around(self, body: Body) -> For:
         """Return the loops around `body`, under the conditions."""
@@ -313,27 +311,6 @@ def _renewed(part: Expr, values: dict[str, Expr]) -> Expr | None:
 
 
 # -- conditions
-
-
-def _undivided(test: Expr) -> Expr:
-    """Return `a < b // c + d` as a comparison without a quotient."""
-    match test:
-        case Compare(op=CompareOp.LT, left=left, right=right) if left.dtype is DType.INT64:
-            pass
-        case _:
-            return test
-    gap = linear(sub(right, left))
-    for atom, factor in gap.terms:
-        match atom:
-            case Binary(op=BinaryOp.FLOORDIV, left=over, right=Const(value=int(by))) if (
-                factor == 1 and by > 0
-            ):
-                rest = Linear(gap.constant, tuple(t for t in gap.terms if t[0] != atom))
-                most = add(integer(by - 1), mul(integer(-by), from_linear(rest)))
-                return _undivided(Compare(CompareOp.LT, normalize(most), normalize(over)))
-            case _:
-                pass
-    return test
 
 
 def _needed(tests: tuple[Expr, ...], loops: list[For]) -> list[Expr]:
