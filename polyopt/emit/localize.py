@@ -48,6 +48,8 @@ MAX_OF_BLOCK = 65536
 """Elements of an array of a block: as many as its threads have registers."""
 MAX_PADDING = 64
 """Elements that a layout adds to a dimension."""
+MOST_BOUNDS = 16
+"""Bounds of a subscript that are compared."""
 
 
 def localize(body: Body, arrays: tuple[Array, ...], homes: dict[str, str]) -> tuple[Body, set[str]]:
@@ -246,16 +248,10 @@ def _uses(
 
 def _box(position: int, uses: list[tuple[Expr, dict[str, tuple[Expr, Expr]]]]) -> _Dim | None:
     """Return the constant box that holds all subscripts of one dimension, or None."""
-    lowers: list[Linear] = []
-    uppers: list[Linear] = []
-    for index, ranges in uses:
-        least, most = _extreme(index, ranges, 0), _extreme(index, ranges, 1)
-        if least is None or most is None:
-            return None
-        lowers += least
-        uppers += most
+    lowers = [_extremes(index, ranges, 0) for index, ranges in uses]
+    uppers = [_extremes(index, ranges, 1) for index, ranges in uses]
     best: tuple[int, Linear] | None = None
-    for base in lowers:
+    for base in {frozenset(bound.terms): bound for found in lowers for bound in found}.values():
         spread = _widest(base, lowers, uppers)
         if spread is not None and (best is None or spread[0] < best[0]):
             best = spread
@@ -264,52 +260,56 @@ def _box(position: int, uses: list[tuple[Expr, dict[str, tuple[Expr, Expr]]]]) -
     return _Dim(position, from_linear(best[1]), best[0] + 1)
 
 
-def _widest(base: Linear, lowers: list[Linear], uppers: list[Linear]) -> tuple[int, Linear] | None:
-    """Return (extent - 1, origin) when all bounds differ from `base` by constants."""
-    if any(set(other.terms) != set(base.terms) for other in lowers + uppers):
+def _widest(
+    base: Linear, lowers: list[list[Linear]], uppers: list[list[Linear]]
+) -> tuple[int, Linear] | None:
+    """Return (extent - 1, origin) when bounds of all uses differ from `base` by constants."""
+    terms = set(base.terms)
+    least = [[o.constant for o in found if set(o.terms) == terms] for found in lowers]
+    most = [[o.constant for o in found if set(o.terms) == terms] for found in uppers]
+    if not all(least) or not all(most):
         return None
-    least = min(other.constant for other in lowers)
-    most = max(other.constant for other in uppers)
-    return most - least, Linear(least, base.terms)
+    first = min(map(max, least))
+    return max(map(min, most)) - first, Linear(first, base.terms)
 
 
-def _extreme(index: Expr, ranges: dict[str, tuple[Expr, Expr]], side: int) -> list[Linear] | None:
-    """Return the least (side 0) or greatest (side 1) value of a subscript over the inner loops."""
-    value = linear(index)
-    for _ in range(len(ranges) + 1):
+def _extremes(index: Expr, ranges: dict[str, tuple[Expr, Expr]], side: int) -> list[Linear]:
+    """Return bounds of a subscript over the inner loops, below (side 0) or above it (side 1)."""
+    found: list[Linear] = []
+    waiting = [(linear(index), len(ranges))]
+    while waiting and len(found) < MOST_BOUNDS:
+        value, left = waiting.pop(0)
         inner = next(
             ((a, c) for a, c in value.terms if isinstance(a, Iter) and a.name in ranges), None
         )
         if inner is None:
-            if any(_inner(atom, ranges) for atom, _ in value.terms):
-                return None
-            return [value]
+            if not any(_inner(atom, ranges) for atom, _ in value.terms):
+                found.append(value)
+            continue
+        if not left:
+            continue
         atom, factor = inner
         assert isinstance(atom, Iter)
         low, high = ranges[atom.name]
         take_low = (side == 0) == (factor > 0)
-        bound = _pick(low, BinaryOp.MAX) if take_low else _pick(high, BinaryOp.MIN)
-        if bound is None:
-            return None
         shift = 0 if take_low else -factor
         terms = [(a, c) for a, c in value.terms if a != atom]
         combined = from_linear(Linear(value.constant + shift, tuple(terms)))
-        scaled = Binary(BinaryOp.MUL, integer(factor), bound, bound.dtype)
-        value = linear(Binary(BinaryOp.ADD, combined, scaled, bound.dtype))
-    return None
+        for bound in _picks(low, BinaryOp.MAX) if take_low else _picks(high, BinaryOp.MIN):
+            scaled = Binary(BinaryOp.MUL, integer(factor), bound, bound.dtype)
+            total = linear(Binary(BinaryOp.ADD, combined, scaled, bound.dtype))
+            waiting.append((total, left - 1))
+    return found
 
 
-def _pick(bound: Expr, op: BinaryOp) -> Expr | None:
-    """Return one operand of a min or max bound: the one of a tile, over iterators alone."""
+def _picks(bound: Expr, op: BinaryOp) -> list[Expr]:
+    """Return a bound, or the operands of a min or max that are of tiles: over iterators alone."""
     if not (isinstance(bound, Binary) and bound.op in (BinaryOp.MIN, BinaryOp.MAX)):
-        return bound
+        return [bound]
     if bound.op is not op:
-        return None
-    for side in (bound.left, bound.right):
-        picked = _pick(side, op)
-        if picked is not None and all(isinstance(a, Iter) for a, _ in linear(picked).terms):
-            return picked
-    return None
+        return []
+    parts = [part for side in (bound.left, bound.right) for part in _picks(side, op)]
+    return [p for p in parts if all(isinstance(a, Iter) for a, _ in linear(p).terms)]
 
 
 def _minus(index: Expr, origin: Expr) -> Expr:

@@ -13,6 +13,7 @@ from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.grid import Grid
 from polyopt.transforms.interchange import Interchange
 from polyopt.transforms.layout import Dimension, LayOut, read_dimension
+from polyopt.transforms.move import Move
 from polyopt.transforms.overlap import Overlap
 from polyopt.transforms.pack import Pack
 from polyopt.transforms.parallelize import Parallelize
@@ -58,6 +59,7 @@ __all__ = [
     "Grid",
     "Interchange",
     "LayOut",
+    "Move",
     "Overlap",
     "Pack",
     "Parallelize",

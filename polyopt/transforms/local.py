@@ -6,7 +6,7 @@ Refuses: a footprint that nothing bounds (PO0332).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,7 +14,7 @@ import islpy as isl
 
 from polyopt.ir.affine import coalesced, condition_set, index_box, index_map, set_space
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, add, normalize, show, substitute
-from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
+from polyopt.ir.scop import Access, Array, Origin, Role, Scop, Statement
 from polyopt.schedule.dataflow import within
 from polyopt.transforms.accesses import redirected
 from polyopt.transforms.footprint import Side, box, hull_box, ranges, shifted
@@ -34,15 +34,9 @@ class Local:
     @staticmethod
     def of(region: Region, source: Array, wish: str, step: str) -> Local:
         """Return the local array for all accesses; raises `ScheduleError` PO0332."""
-        scop = region.scop
         touched: isl.Map | None = None
-        for name in region.values:
-            statement = scop.statement(name)
-            for access in (statement.write, *statement.reads):
-                if access.array == source.name:
-                    own = within(scop, access)
-                    part = region.map_loops(name).reverse().apply_range(own)
-                    touched = part if touched is None else touched.union(part)
+        for _, part in touched_by(region, source.name):
+            touched = part if touched is None else touched.union(part)
         assert touched is not None
         return Local.around(region, source, touched, wish, step)
 
@@ -84,14 +78,17 @@ class Local:
         """Return the sides of the box for values of the loops."""
         return tuple(replace(s, origin=substitute(s.origin, dict(values))) for s in self.sides)
 
-    def redirected(self) -> Scop:
-        """Return the Scop in which the region's statements use the local array."""
+    def redirected(self, kept: Collection[Load] = ()) -> Scop:
+        """Return the Scop in which the region's statements use the local array.
+
+        Reads in `kept` stay as they are.
+        """
         statements = []
         for statement in self.region.scop.statements:
             values = self.region.values.get(statement.name)
             if values is not None:
                 place_of = partial(self.cell, values)
-                statement = redirected(statement, self.source.name, place_of)
+                statement = redirected(statement, self.source.name, place_of, kept)
             statements.append(statement)
         arrays = (*self.region.scop.arrays, self.array)
         return replace(self.region.scop, arrays=arrays, statements=tuple(statements))
@@ -152,6 +149,16 @@ class Local:
         names = statement.iters[loops:]
         tree = loop_nest(self.region.tree, statement.name, statement, loops, names)
         return Nest((statement,), tree)
+
+
+def touched_by(region: Region, array: str) -> Iterator[tuple[Access, isl.Map]]:
+    """Yield the accesses of an array, each with { values of the loops -> element }."""
+    for name in region.values:
+        statement = region.scop.statement(name)
+        for access in (statement.write, *statement.reads):
+            if access.array == array:
+                own = within(region.scop, access)
+                yield access, region.map_loops(name).reverse().apply_range(own)
 
 
 def loop_names(region: Region) -> tuple[str, ...]:

@@ -13,7 +13,8 @@ import islpy as isl
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
-from polyopt.ir.scop import AccessKind, Scop
+from polyopt.ir.expr import Const, Load
+from polyopt.ir.scop import AccessKind, Array, Scop, Statement
 from polyopt.schedule.data import DataStep, Renewal
 from polyopt.schedule.dataflow import values_from_before
 from polyopt.schedule.rebase import rebased
@@ -21,9 +22,9 @@ from polyopt.schedule.tree import Tree
 from polyopt.transforms.accesses import find_array, touching
 from polyopt.transforms.footprint import Side
 from polyopt.transforms.layout import Dimension, LayOut, refuse_incomplete
-from polyopt.transforms.local import Local
+from polyopt.transforms.local import Local, touched_by
 from polyopt.transforms.reference import loop
-from polyopt.transforms.region import enter, place
+from polyopt.transforms.region import Nest, Region, enter, place
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +67,53 @@ class Pack(DataStep):
                 f"{self}: nothing inside the loop touches {self.array}",
                 hint="name an array that the loop reads or writes",
             )
-        local = Local.of(region, array, f"{array.name}_pack", str(self))
-        inside = local.redirected()
-        wanted, written = _needed(rebased(inside, region.tree), local.array.name)
-        before = [local.copy(f"{array.name}_in", part, out=False) for part in _sets(wanted)]
-        after = [local.copy(f"{array.name}_out", part, out=True) for part in _sets(written)]
+        locals_, inside = self._locals(region, array)
+        before: list[Statement] = []
+        after: list[Statement] = []
+        nests: tuple[list[Nest], list[Nest]] = [], []
+        for number, local in enumerate(locals_):
+            wanted, written = _needed(rebased(inside, region.tree), local.array.name)
+            wish = str(number + 1) if number else ""
+            new_in = [local.copy(f"{array.name}_in{wish}", w, out=False) for w in _sets(wanted)]
+            new_out = [local.copy(f"{array.name}_out{wish}", w, out=True) for w in _sets(written)]
+            nests[0].extend(map(local.nest, new_in))
+            nests[1].extend(map(local.nest, new_out))
+            before += new_in
+            after += new_out
         new = replace(inside, statements=(*before, *inside.statements, *after))
-        placed = place(
-            replace(region, scop=inside),
-            tuple(map(local.nest, before)),
-            tuple(map(local.nest, after)),
-        )
+        placed = place(replace(region, scop=inside), *map(tuple, nests))
         copies = frozenset(s.name for s in (*before, *after))
-        laid = LayOut(local.array.name, _dimensions(self.dimensions, local))
-        if laid.dimensions:
-            new = laid.renew(placed, new).scop
+        for local in locals_:
+            laid = LayOut(local.array.name, _dimensions(self.dimensions, local))
+            if laid.dimensions:
+                new = laid.renew(placed, new).scop
         return Renewal(new, placed, region.same, copies)
+
+    def _locals(self, region: Region, array: Array) -> tuple[tuple[Local, ...], Scop]:
+        """Return the local arrays, and the Scop that uses them: one, or one for each group of
+        reads where these are apart."""
+        wish, step = f"{array.name}_pack", str(self)
+        groups = _groups(region, array.name)
+        if len(groups) > 1 and not self._is_small(region, array):
+            found: list[Local] = []
+            inside = region.scop
+            for number, (loads, touched) in enumerate(groups):
+                kept = [load for other, _ in groups[number + 1 :] for load in other]
+                kept = [load for load in kept if load not in loads]
+                local = Local.around(replace(region, scop=inside), array, touched, wish, step)
+                inside = local.redirected(kept)
+                found.append(local)
+            if all(map(_is_constant, found)):
+                return tuple(found), inside
+        local = Local.of(region, array, wish, step)
+        return (local,), local.redirected()
+
+    def _is_small(self, region: Region, array: Array) -> bool:
+        """Tell whether one array of constant size holds all that is touched."""
+        try:
+            return _is_constant(Local.of(region, array, array.name, str(self)))
+        except ScheduleError:
+            return False
 
     def footprint(self, tree: Tree, scop: Scop) -> tuple[Side, ...]:
         """Return the box that one iteration uses; raises as `renew` does."""
@@ -91,6 +123,29 @@ class Pack(DataStep):
 
     def __str__(self) -> str:
         return f"pack({', '.join((self.array, self.loop, *map(str, self.dimensions)))})"
+
+
+def _groups(region: Region, array: str) -> list[tuple[list[Load], isl.Map]]:
+    """Return the reads of an array that is only read, together where they touch the same.
+
+    A read that stands for several of these is in one group with all of them.
+    """
+    groups: list[tuple[list[Load], isl.Map]] = []
+    for access, touched in touched_by(region, array):
+        statement = next(s for s in region.scop.statements if access in (s.write, *s.reads))
+        if access is statement.write or not access.exact:
+            return []
+        load = Load(array, access.index, region.scop.array(array).dtype)
+        same = [g for g in groups if load in g[0] or g[1].is_equal(touched)]
+        for group in same:
+            groups.remove(group)
+            touched = touched.union(group[1])
+        groups.append(([load, *(other for group in same for other in group[0])], touched))
+    return groups
+
+
+def _is_constant(local: Local) -> bool:
+    return all(isinstance(side.extent, Const) for side in local.sides)
 
 
 def _dimensions(chosen: tuple[Dimension, ...], local: Local) -> tuple[Dimension, ...]:

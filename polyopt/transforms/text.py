@@ -26,6 +26,7 @@ from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.grid import Grid
 from polyopt.transforms.interchange import Interchange
 from polyopt.transforms.layout import Dimension, LayOut, read_dimension
+from polyopt.transforms.move import Move
 from polyopt.transforms.overlap import Overlap
 from polyopt.transforms.pack import Pack
 from polyopt.transforms.parallelize import Parallelize
@@ -200,6 +201,7 @@ STEPS: dict[str, _Step] = {
     "grid": _Step("grid(i_tile, j_tile)", _grid),
     "interchange": _Step("interchange(i, j)", lambda a: Interchange(*a.names(2))),
     "layout": _Step("layout(T, 1, 0)", _layout),
+    "move": _Step("move(L0, L3)", lambda a: Move(*a.names(2))),
     "overlap": _Step("overlap(t, 2, 32, 32)", _overlap),
     "pack": _Step("pack(B, k_tile)", _pack),
     "parallelize": _Step("parallelize(i)", lambda a: Parallelize(*a.names(1))),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from polyopt.emit.gpu.nests import spans
+from polyopt.emit.gpu.quotients import undivided
 from polyopt.emit.nodes import expressions, map_body, nested, with_nested
 from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
@@ -45,11 +46,14 @@ MOST_TERMS = 32
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A loop that runs `extent` iterations from `start`, where all of `conditions` hold."""
+    """A loop that runs `extent` iterations from `start`, where all of `conditions` hold.
+
+    Without conditions (None) it is not known when it does.
+    """
 
     start: Expr
     extent: int
-    conditions: tuple[Expr, ...]
+    conditions: tuple[Expr, ...] | None
 
 
 def full_tiles(body: Body, array: str) -> Body:
@@ -58,14 +62,17 @@ def full_tiles(body: Body, array: str) -> Body:
     _collect(body, frozenset(), found)
     if not found:
         return body
-    conditions = _needed([c for span in found.values() for c in span.conditions])
+    own = {name: span for name, span in found.items() if name in _subscripts(body, array)}
+    every_one = [c for span in found.values() for c in span.conditions or ()]
+    conditions = _needed(every_one)
+    if any(span.conditions is None for span in found.values()):
+        return _spanned(body, own, is_full=False)
     whole = _spanned(body, found, is_full=True)
     if not conditions:
         return whole
     every = conditions[0]
     for condition in conditions[1:]:
         every = Binary(BinaryOp.AND, every, condition, DType.BOOL)
-    own = {name: span for name, span in found.items() if name in _subscripts(body, array)}
     return (If(every, whole, _spanned(body, own, is_full=False)),)
 
 
@@ -115,9 +122,7 @@ def _collect(body: Body, inside: frozenset[str], found: dict[str, _Span]) -> Non
             inner = inside | {node.iter}
             span = _span(node)
             if span is not None and node.iter not in found:
-                span = _for_all(span, inside, found) if _uses(node, inside) else span
-                if span is not None:
-                    found[node.iter] = span
+                found[node.iter] = _for_all(span, inside, found) if _uses(node, inside) else span
         for part in nested(node):
             _collect(part, inner, found)
 
@@ -127,30 +132,36 @@ def _uses(loop: For, iters: frozenset[str]) -> bool:
     return any(isinstance(p, Iter) and p.name in iters for e in bounds for p in walk(e))
 
 
-def _for_all(span: _Span, inside: frozenset[str], found: dict[str, _Span]) -> _Span | None:
-    """Return a span with conditions for all iterations of the loops around it, or None."""
-    conditions = [_in_all(condition, inside, found) for condition in span.conditions]
-    if None in conditions:
-        return None
-    return replace(span, conditions=tuple(filter(None, conditions)))
+def _for_all(span: _Span, inside: frozenset[str], found: dict[str, _Span]) -> _Span:
+    """Return a span with conditions for all iterations of the loops around it."""
+    conditions = [_in_all(condition, inside, found) for condition in span.conditions or ()]
+    known = tuple(condition for condition in conditions if condition is not None)
+    return replace(span, conditions=known if len(known) == len(conditions) else None)
 
 
 def _in_all(condition: Expr, inside: frozenset[str], found: dict[str, _Span]) -> Expr | None:
     """Return when `left <= right` holds in all iterations of the loops `inside`; None: unknown."""
     assert isinstance(condition, Compare)
-    left, right = condition.left, condition.right
+    gap = _without_floor(condition.left, condition.right)
     for _ in range(len(inside) + 1):
-        gap = linear(sub(right, left)).terms
-        if not any(isinstance(p, Iter) and p.name in inside for atom, _ in gap for p in walk(atom)):
-            return Compare(CompareOp.LE, normalize(left), normalize(right))
+        used = {p.name for atom, _ in gap.terms for p in walk(atom) if isinstance(p, Iter)}
+        if not used & inside:
+            return _at_least_0(gap)
         ends = {}
-        for atom, factor in gap:
+        for atom, factor in gap.terms:
             if isinstance(atom, Iter) and atom.name in found:
                 span = found[atom.name]
                 last = integer(span.extent - 1 if factor < 0 else 0)
                 ends[atom.name] = normalize(add(span.start, last))
-        left, right = substitute(left, ends), substitute(right, ends)
+        gap = linear(substitute(from_linear(gap), ends))
     return None
+
+
+def _at_least_0(gap: Linear) -> Compare:
+    """Return the comparison that a sum is at least 0, its terms on the side where they add."""
+    left = Linear(max(0, -gap.constant), tuple((a, -n) for a, n in gap.terms if n < 0))
+    right = Linear(max(0, gap.constant), tuple((a, n) for a, n in gap.terms if n > 0))
+    return Compare(CompareOp.LE, from_linear(left), from_linear(right))
 
 
 def _span(loop: For) -> _Span | None:
@@ -164,7 +175,7 @@ def _span(loop: For) -> _Span | None:
     lowers = [e for e in operands(loop.lower, BinaryOp.MAX) if normalize(e) != normalize(start)]
     uppers = [e for e in operands(loop.upper, BinaryOp.MIN) if normalize(e) != end]
     conditions = [Compare(CompareOp.LE, lower, start) for lower in lowers]
-    conditions += [Compare(CompareOp.LE, end, upper) for upper in uppers]
+    conditions += [undivided(Compare(CompareOp.LE, end, upper)) for upper in uppers]
     return _Span(start, extent, tuple(conditions))
 
 
@@ -218,5 +229,7 @@ def _guards(loop: For, span: _Span) -> list[Expr]:
     found: list[Expr] = [
         Compare(CompareOp.GE, place, e) for e in lowers if normalize(e) != normalize(span.start)
     ]
-    found += [Compare(CompareOp.LT, place, e) for e in uppers if normalize(e) != end]
+    found += [
+        undivided(Compare(CompareOp.LT, place, e)) for e in uppers if normalize(e) != end
+    ]
     return found

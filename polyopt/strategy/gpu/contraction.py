@@ -21,11 +21,11 @@ from polyopt.strategy.gpu.dealt import Side, deal_points, sides_of
 from polyopt.strategy.gpu.mapped import bands_around, is_mapped, new_nests
 from polyopt.strategy.gpu.matrices import WarpTile, matrix_sizes
 from polyopt.strategy.gpu.model import GpuModel
-from polyopt.strategy.gpu.neighbours import Pattern, neighbour, patterns
+from polyopt.strategy.gpu.neighbours import Pattern, beside, neighbour, patterns
 from polyopt.strategy.gpu.operands import copy_operands
 from polyopt.strategy.gpu.roles import Roles, find_roles
 from polyopt.strategy.gpu.tiles import TileSizes, tile_sizes
-from polyopt.transforms import Fuse, Grid, Pack, Swizzle, Tensorize, Tile
+from polyopt.transforms import Fuse, Grid, Move, Pack, Swizzle, Tensorize, Tile
 
 BUDGET = 10_000_000  # isl operations for one contraction
 GRID = 3
@@ -142,19 +142,29 @@ def _tiled(schedule: Schedule, label: str, roles: Roles, sizes: TileSizes) -> _T
 
 
 def _joined(tiled: _Tiled, before: bool, roles: Roles, sizes: TileSizes) -> _Tiled | None:
-    """Return the tiles with the nest before or after them joined to each, if it fits."""
+    """Return the tiles with a nest before or after them joined to each, if one fits."""
+    siblings = beside(tiled.schedule.tree, tiled.joint) or [tiled.joint]
+    own = siblings.index(tiled.joint)
+    near = siblings[:own][::-1] if before else siblings[own + 1 :]
+    candidates = (label for label in near if label)
+    found = (_with_nest(tiled, label, before, roles, sizes) for label in candidates)
+    return next((joined for joined in found if joined is not None), None)
+
+
+def _with_nest(
+    tiled: _Tiled, label: str, before: bool, roles: Roles, sizes: TileSizes
+) -> _Tiled | None:
+    """Return the tiles with the nest `label` joined to each, brought near first."""
     schedule = tiled.schedule
-    pairs = adjacent(schedule.tree)
-    labels = [one for one, two in pairs if two == tiled.joint] if before else []
-    labels += [] if before else [two for one, two in pairs if one == tiled.joint]
-    near = neighbour(schedule, labels[0], tiled.arrays) if labels else None
+    near = neighbour(schedule, label, tiled.arrays)
     if near is None:
         return None
     tile = fresh_label(schedule.tree, f"{near.label}.tile")
     point = fresh_label(schedule.tree, f"{near.label}.point")
     size_of = _sizes(roles, sizes)
     pair = (tile, tiled.joint) if before else (tiled.joint, tile)
-    joined = schedule.attempt(
+    moved = _brought_near(schedule, label, tiled.joint, before)
+    joined = moved and moved.attempt(
         *order_steps(near.label, find_band(schedule.tree, near.label), near.order),
         Tile(near.label, tuple(size_of.get(p, 1) for p in _result(roles))),
         Fuse(*pair, tiled.count),
@@ -165,6 +175,12 @@ def _joined(tiled: _Tiled, before: bool, roles: Roles, sizes: TileSizes) -> _Til
     return replace(
         tiled, schedule=joined, joint=pair[0], points=(*tiled.points, point), arrays=arrays
     )
+
+
+def _brought_near(schedule: Schedule, label: str, joint: str, before: bool) -> Schedule | None:
+    """Return `schedule` with the nest `label` directly before or after the tiles."""
+    pair = (label, joint) if before else (joint, label)
+    return schedule if pair in adjacent(schedule.tree) else schedule.attempt(Move(*pair))
 
 
 def _runs_apart(schedule: Schedule, label: str) -> bool:

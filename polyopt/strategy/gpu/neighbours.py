@@ -12,7 +12,16 @@ from fractions import Fraction
 from polyopt.ir.expr import Iter, linear
 from polyopt.ir.scop import Access, Statement
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import Leaf, find_band, path_to, statements_of
+from polyopt.schedule.tree import (
+    Band,
+    Leaf,
+    Sequence,
+    Tree,
+    children,
+    find_band,
+    path_to,
+    statements_of,
+)
 from polyopt.strategy.gpu.mapped import is_mapped
 from polyopt.strategy.strides import accesses, directions
 
@@ -86,3 +95,12 @@ def neighbour(schedule: Schedule, label: str, arrays: Mapping[str, Pattern]) -> 
         return None
     moved = {name: tuple(found[position] for position in known) for name, found in written.items()}
     return Neighbour(label, known, moved)
+
+
+def beside(tree: Tree, label: str) -> list[str]:
+    """Return the labels of the bands in the sequence of the band `label`, "" for other parts."""
+    if isinstance(tree, Sequence):
+        labels = [p.child.label if isinstance(p.child, Band) else "" for p in tree.parts]
+        if label in labels:
+            return labels
+    return next((f for child in children(tree) if label in (f := beside(child, label))), [])

@@ -79,13 +79,17 @@ def copy_operands(
 
 def _operand(array: Array, moved: set[Pattern], sizes: TileSizes) -> _Operand | None:
     """Return an operand that each result and each term move along one dimension of its own."""
-    if len(moved) != 1:
+    found: set[tuple[int, int]] = set()
+    size = 0
+    for row, column, deep in moved:
+        own, least = (row, sizes.rows) if column is None else (column, sizes.columns)
+        if own is None or deep is None or own == deep or None not in (row, column):
+            return None
+        found.add((own, deep))
+        size = max(size, least)
+    if len(found) != 1:
         return None
-    row, column, deep = next(iter(moved))
-    own, size = (row, sizes.rows) if column is None else (column, sizes.columns)
-    if own is None or deep is None or own == deep or (row is not None and column is not None):
-        return None
-    return _Operand(array, own, deep, size, sizes.depth)
+    return _Operand(array, *found.pop(), size, sizes.depth)
 
 
 def _dimensions(operand: _Operand, threads: int) -> tuple[Dimension, ...]:

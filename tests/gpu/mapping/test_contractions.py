@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
+from polyopt.emit.gpu import device_loops
 from polyopt.emit.lower import lower
 from polyopt.emit.regions import nodes
+from polyopt.frontend import build
+from polyopt.frontend.argtypes import ArrayType
 from polyopt.ir.expr import show
-from polyopt.ir.loops import DeclareArray, Space
+from polyopt.ir.loops import DeclareArray, Kernel, Space
+from polyopt.ir.source import Layout
+from polyopt.ir.types import DType
 from polyopt.schedule import Schedule
 from polyopt.schedule.data import DataStep
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
@@ -63,3 +71,70 @@ def test_tiles_fit(shared_bytes):
 def test_without_shared_memory_no_array_is_moved(program):
     schedule = auto_schedule_gpu(programs.scop_of(program), GpuModel(shared=0))
     assert not any(isinstance(step, DataStep) for step in schedule.trace)
+
+
+def kernels(function: Callable[..., object], *ranks: int) -> list[Kernel]:
+    """Return the kernels of a function of float32 arrays."""
+    types = tuple(ArrayType(DType.FLOAT32, rank, Layout.C, (False,) * rank) for rank in ranks)
+    program = build(function, types)
+    schedule = auto_schedule_gpu(program.scop, GpuModel())
+    loops = device_loops(lower(schedule, program))
+    return [node for node in nodes(loops.body) if isinstance(node, Kernel)]
+
+
+def registers(kernel: Kernel) -> list[str]:
+    found = (n for n in nodes(kernel.body) if isinstance(n, DeclareArray))
+    return ["x".join(map(show, n.array.shape)) for n in found if n.space is Space.REGISTER]
+
+
+def layer(x, w, b, y):
+    y[:] = np.maximum(x @ w + b, 0)
+
+
+def scaled(A, B, C):
+    C[:] = 0.5 * C + 2 * (A @ B)
+
+
+def three_products(A, B, C, D, E, F, G):
+    E[:] = A @ B
+    F[:] = C @ D
+    G[:] = E @ F
+
+
+def lower_half(A, C):
+    for i in range(A.shape[0]):
+        C[i, : i + 1] = A[: i + 1] @ A[i]
+
+
+@pytest.mark.parametrize(
+    ("function", "ranks", "count"),
+    [
+        (programs.product, (2, 2, 2), 1),
+        (layer, (2, 2, 1, 2), 1),
+        (scaled, (2, 2, 2), 1),
+        (three_products, (2,) * 7, 3),
+        (lower_half, (2, 2), 1),
+        (programs.batches, (3, 3, 3), 1),
+    ],
+)
+def test_results_start_and_end_in_registers(function, ranks: tuple[int, ...], count: int):
+    found = kernels(function, *ranks)
+    assert [registers(kernel) for kernel in found] == [["256x8x8"]] * count
+
+
+def test_one_array_that_is_both_operands_is_copied_twice():
+    schedule = auto_schedule_gpu(programs.scop_of(programs.gram), GpuModel())
+    assert shared(schedule) == {
+        "A_pack": "16x132",
+        "A_pack2": "16x132",
+        "C_pack": "128x128",
+    }
+
+
+def test_small_results_get_small_tiles():
+    scop = programs.scop_of(programs.product)
+    schedule = auto_schedule_gpu(scop, GpuModel())
+    roles = Roles((), 0, 1, (2,), "C", ("A", "B"), (256, 256, None), turned=False)
+    sizes = tile_sizes(schedule, roles, GpuModel(processors=64))
+    assert (sizes.rows, sizes.columns, sizes.own_rows) == (32, 32, 2)
+    assert tile_sizes(schedule, roles, GpuModel(processors=4)).rows == 128

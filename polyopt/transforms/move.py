@@ -1,0 +1,66 @@
+"""Move: run a nest directly before another one of the same sequence.
+
+In: two bands.  Out: the sequence in another order; the judge decides.
+Refuses: bands that are not parts of one sequence (PO0305).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.scop import Scop
+from polyopt.schedule.tree import Band, Filter, Sequence, Tree, children, find_band, with_children
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Run nest `first` directly before nest `second`; what was between them keeps its order.
+
+    >>> from polyopt.schedule.demo import demo
+    >>> print(demo(2).apply(Move("L0", "L1")))  # they are neighbours
+    for i = i:  [L0[0]]  # carries no dependence, permutable band
+      for j = j:  [L0[1]]  # carries no dependence
+        S0: A1[i, j] = A0[i, j]
+    for i = i:  [L1[0]]  # carries no dependence, permutable band
+      for j = j:  [L1[1]]  # carries no dependence
+        S1: A2[i, j] = A1[i, j]
+    """
+
+    first: str
+    second: str
+
+    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
+        """Return the tree with the nest moved; raises `ScheduleError` PO0301, PO0305."""
+        for label in (self.first, self.second):
+            find_band(tree, label)
+        moved = self._search(tree)
+        if moved is None:
+            raise ScheduleError(
+                "PO0305",
+                f"{self}: the two bands are not parts of one sequence",
+                hint="name two nests that follow each other, with others between them",
+            )
+        return moved
+
+    def _search(self, tree: Tree) -> Tree | None:
+        if isinstance(tree, Sequence):
+            own = [part for part in tree.parts if _is(part, self.first)]
+            others = (part for part in tree.parts if part not in own)
+            if own and any(_is(part, self.second) for part in others):
+                rest = [part for part in tree.parts if part is not own[0]]
+                place = next(n for n, part in enumerate(rest) if _is(part, self.second))
+                return Sequence((*rest[:place], own[0], *rest[place:]))
+        below = children(tree)
+        for position, child in enumerate(below):
+            found = self._search(child)
+            if found is not None:
+                return with_children(tree, (*below[:position], found, *below[position + 1 :]))
+        return None
+
+    def __str__(self) -> str:
+        return f"move({self.first}, {self.second})"
+
+
+def _is(part: Filter, label: str) -> bool:
+    return isinstance(part.child, Band) and part.child.label == label
