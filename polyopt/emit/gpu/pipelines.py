@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
+from polyopt.emit.gpu.copies import SIZES
 from polyopt.emit.gpu.each_block import in_each_block
+from polyopt.emit.gpu.nests import spans
 from polyopt.emit.gpu.room import MAX_SHARED
 from polyopt.emit.nodes import map_body, nested, with_nested
 from polyopt.emit.regions import declared_names, leaves_itself, nodes, written_arrays
@@ -231,14 +233,21 @@ class _Stages:
         return any(isinstance(part, Assign) for part in nodes((node,)))
 
 
-def _async(node: Node) -> Node:
-    """Return a copy that lands later, where it is no more than a copy."""
-    node = with_nested(node, tuple(tuple(map(_async, part)) for part in nested(node)))
+def _async(node: Node, neighbours: frozenset[int] = frozenset((1,))) -> Node:
+    """Return a copy that lands later, where it is no more than a copy of a size that can.
+
+    `neighbours` are how many elements a loop may copy at once.
+    """
     match node:
         case Assign(target=Load() as target, value=Load() as source):
-            return replace(node, is_async=target.dtype is source.dtype)
+            can = any(count * source.dtype.size in SIZES for count in neighbours)
+            return replace(node, is_async=can and target.dtype is source.dtype)
+        case For():
+            neighbours = frozenset((1, *(length for _, length in spans(node))))
         case _:
-            return node
+            pass
+    inner = (tuple(_async(n, neighbours) for n in part) for part in nested(node))
+    return with_nested(node, tuple(inner))
 
 
 def _staged(node: DeclareArray, stages: int) -> DeclareArray:
