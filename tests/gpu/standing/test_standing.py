@@ -54,7 +54,9 @@ def test_a_loss_is_one_barrier_of_one_kernel() -> None:
         assert [name for name in before if before[name] != after[name]] == [lost.kernel]
 
 
-@pytest.mark.parametrize("name", ["gemm-loops", "atax-loops", "fdtd-2d-numpy", "gramschmidt-loops", "logistic-numpy"])
+@pytest.mark.parametrize(
+    "name", ["gemm-loops", "atax-loops", "fdtd-2d-numpy", "gramschmidt-loops", "logistic-numpy"]
+)
 def test_parallel_loops_are_mapped(name: str) -> None:
     assert mapping.judge(form_of(name)) == []
 
