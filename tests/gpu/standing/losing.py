@@ -1,4 +1,4 @@
-"""Kernels with one barrier less, as loops and as text.
+"""Kernels with one barrier, or one wait for copies, less: as loops and as text.
 
 In: a `LoopFunction`; CUDA text.  Out: the loops without a barrier; a device on which a barrier of
 the text can be lost from call to call, the text being built once.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from polyopt.emulator import EmulatedProvider, Rules
 from polyopt.emulator.library import Library
-from polyopt.ir.loops import Barrier, Body, Kernel, LoopFunction, Node
+from polyopt.ir.loops import AwaitCopies, Barrier, Body, Kernel, LoopFunction, Node
 from polyopt.proof.nodes import all_nodes, bodies, with_bodies
 from polyopt.runtime.device.provider import (
     Extent3,
@@ -23,7 +23,7 @@ from polyopt.runtime.device.provider import (
     no_log,
 )
 
-_TEXT = re.compile(r"\b__sync(?:threads|warp)\(\);")
+_TEXT = re.compile(r"\b(?:__sync(?:threads|warp)\(\)|po_cp_async_wait<\d+>\(\));")
 _STRIDED = "gridDim."
 _SWITCH = (
     'extern "C" int po_lost = -1; PE_OWN bool po_keeps(int number) { return po_lost != number; } '
@@ -39,14 +39,20 @@ class Lost:
     loops: LoopFunction
 
 
+def count_barriers(body: Body) -> int:
+    """Return how many there are to lose."""
+    return sum(isinstance(node, Barrier | AwaitCopies) for node in all_nodes(body))
+
+
 def each_loss(fn: LoopFunction) -> Iterator[Lost]:
     """Yield `fn` without each of its barriers, in their order."""
     number = 0
     for kernel in (node for node in all_nodes(fn.body) if isinstance(node, Kernel)):
         for node in all_nodes(kernel.body):
-            if isinstance(node, Barrier):
+            if isinstance(node, Barrier | AwaitCopies):
                 less = replace(fn, body=without_barrier(fn.body, number))
-                yield Lost(kernel.name, f"{node.scope.value}: {node.note}", less)
+                what = f"{node.scope.value}: {node.note}" if isinstance(node, Barrier) else "copies"
+                yield Lost(kernel.name, what, less)
                 number += 1
 
 
@@ -57,7 +63,7 @@ def without_barrier(body: Body, number: int) -> Body:
     def visit(part: Body) -> Body:
         kept: list[Node] = []
         for node in part:
-            if isinstance(node, Barrier):
+            if isinstance(node, Barrier | AwaitCopies):
                 left[0] -= 1
                 if left[0] == -1:
                     continue

@@ -8,11 +8,10 @@ import pytest
 
 from polyopt.ir.loops import Kernel
 from polyopt.proof.nodes import all_nodes
-from tests.gpu.passes.test_barriers import count_barriers
 from tests.gpu.runtime.needs import needs_nvcc
 from tests.gpu.standing import barriers, compilers, mapping
 from tests.gpu.standing.forms import Form, forms
-from tests.gpu.standing.losing import each_loss
+from tests.gpu.standing.losing import count_barriers, each_loss
 from workloads import registry
 
 QUICK = (
