@@ -19,10 +19,12 @@ from polyopt.emit.gpu.limits import all_of
 from polyopt.emit.gpu.nests import ThreadNest
 from polyopt.emit.gpu.own import Own
 from polyopt.ir.array import Array, Role
-from polyopt.ir.expr import Binary, Expr, Load, Symbol, integer
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, Symbol, integer
 from polyopt.ir.identity import identity
 from polyopt.ir.loops import Assign, Body, If, Scope
 from polyopt.ir.types import DType
+
+_OTHERS = ("other", "more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,54 +48,75 @@ class Combination:
         assert neutral is not None
         printer = self.dealt.printer
         kind = self.own.dialect.type_name(target.dtype)
-        mine, other, has = self.names("own", "other", "has")
+        mine, has = self.names("own", "has")
         guards = (*self.dealt.guards, *tests)
         is_there = [printer.text(all_of(guards))] if guards else []
         start = neutral if is_there else value
         lines: list[cgen.Generable] = [cgen.Line(f"{kind} {mine} = {printer.text(start)};")]
         if is_there:
             lines.append(Branch(is_there[0], [cgen.Line(f"{mine} = {printer.text(value)};")], []))
-        steps: list[cgen.Generable] = []
-        joined = Binary(op, Symbol(mine, target.dtype), Symbol(other, target.dtype), target.dtype)
-        steps += self.passed(target.dtype, mine, other)
-        steps.append(cgen.Line(f"{mine} = {printer.text(joined)};"))
+        passed = {mine: (target.dtype, op)}
         if tests:
             flag = self.own.dialect.type_name(DType.INT32)
             lines.append(cgen.Line(f"{flag} {has} = {is_there[0]};"))
-            (more,) = self.names("more")
-            steps += self.passed(DType.INT32, has, more)
-            steps.append(cgen.Line(f"{has} |= {more};"))
+            passed[has] = (DType.INT32, BinaryOp.OR)
             is_there = [has]
-        width = self.nest.extents[-1]
-        (by,) = self.names("by")
-        lines.append(cgen.Pragma("unroll"))
-        lines.append(Nest(f"for (int {by} = {width // 2}; {by} > 0; {by} /= 2)", steps))
-        first = f"{self.own.thread} % {width} == 0"
+        lines += self.shuffled(passed) if self.own.dialect.shuffle else self.exchanged(passed)
         update = self.update(target, Binary(op, target, Symbol(mine, target.dtype), target.dtype))
-        lines.append(Branch(" && ".join([first, *is_there]), [cgen.Line(update)], []))
+        lines.append(Branch(" && ".join([self.is_first, *is_there]), [cgen.Line(update)], []))
         return lines
+
+    @property
+    def width(self) -> int:
+        """How many threads combine."""
+        return self.nest.extents[-1]
+
+    @property
+    def is_first(self) -> str:
+        """Tell whether a thread is the first of its group, as text."""
+        return f"{self.own.thread} % {self.width} == 0"
 
     def names(self, *wishes: str) -> list[str]:
         return [self.own.local(wish, self.scope) for wish in wishes]
 
-    def passed(self, dtype: DType, name: str, other: str) -> list[cgen.Generable]:
-        """Return statements that declare `other`: what `name` is so many threads further on."""
-        dialect, thread = self.own.dialect, self.own.thread
-        kind = dialect.type_name(dtype)
+    def shuffled(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[cgen.Generable]:
+        """Return a tree of shuffles that leaves what all have with the first thread."""
         (by,) = self.names("by")
-        if dialect.shuffle:
-            width = self.nest.extents[-1]
-            text = dialect.shuffle.format(value=name, by=by, width=width)
-            return [cgen.Line(f"const {kind} {other} = {text};")]
-        array = Array(f"passed_{dtype.value}", dtype, (integer(self.threads),), Role.TEMP)
-        passed = self.own.share(array, self.own.passed.setdefault(dtype, self.own.fresh("passed")))
-        wait = dialect.barrier(Scope.BLOCK, orders_arrays=False)
-        return [
-            cgen.Line(f"{passed}[{thread}] = {name};"),
-            cgen.Line(wait),
-            cgen.Line(f"const {kind} {other} = {passed}[({thread} + {by}) % {self.threads}];"),
-            cgen.Line(wait),
-        ]
+        steps: list[cgen.Generable] = []
+        for other, name in zip(_OTHERS, passed, strict=False):
+            text = self.own.dialect.shuffle.format(value=name, by=by, width=self.width)
+            steps += self.joined(name, other, text, *passed[name])
+        head = f"for (int {by} = {self.width // 2}; {by} > 0; {by} /= 2)"
+        return [cgen.Pragma("unroll"), Nest(head, steps)]
+
+    def exchanged(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[cgen.Generable]:
+        """Return an exchange through shared memory, where the first thread reads what all have."""
+        thread = self.own.thread
+        (count,) = self.names("k")
+        wait = cgen.Line(self.own.dialect.barrier(Scope.BLOCK, orders_arrays=False))
+        writes: list[cgen.Generable] = []
+        reads: list[cgen.Generable] = []
+        for other, name in zip(_OTHERS, passed, strict=False):
+            dtype, op = passed[name]
+            key = other, dtype
+            if key not in self.own.passed:
+                self.own.passed[key] = self.own.fresh("passed")
+            array = Array(self.own.passed[key], dtype, (integer(self.threads),), Role.TEMP)
+            place = self.own.share(array, array.name)
+            writes.append(cgen.Line(f"{place}[{thread}] = {name};"))
+            reads += self.joined(name, other, f"{place}[{thread} + {count}]", dtype, op)
+        head = f"for (int {count} = 1; {count} < {self.width}; {count}++)"
+        return [*writes, wait, Branch(self.is_first, [Nest(head, reads)], []), wait]
+
+    def joined(
+        self, name: str, wish: str, text: str, dtype: DType, op: BinaryOp
+    ) -> list[cgen.Generable]:
+        """Return statements that combine a value with another, which `text` computes."""
+        (other,) = self.names(wish)
+        whole = Binary(op, Symbol(name, dtype), Symbol(other, dtype), dtype)
+        kind = self.own.dialect.type_name(dtype)
+        line = f"{name} = {self.dealt.printer.text(whole)};"
+        return [cgen.Line(f"const {kind} {other} = {text};"), cgen.Line(line)]
 
 
 def _update(body: Body) -> tuple[tuple[Expr, ...], Expr]:

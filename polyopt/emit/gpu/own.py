@@ -31,7 +31,7 @@ class Own:
     inner: set[str] = field(default_factory=set)
     shared: dict[tuple[str, str], str] = field(default_factory=dict)
     shared_bytes: int = 0
-    passed: dict[DType, str] = field(default_factory=dict)
+    passed: dict[tuple[str, DType], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.thread = self.fresh("t" if "t" not in self.taken else "thread")

@@ -17,6 +17,7 @@ from polyopt.strategy.gpu.fusion import fuse_whole
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.nests import map_nests
 from polyopt.strategy.gpu.pipelines import pipeline_copies
+from polyopt.strategy.gpu.recurrences import map_recurrences
 from polyopt.strategy.gpu.rows import map_rows
 from polyopt.strategy.gpu.score import is_best, score
 from polyopt.strategy.gpu.sums import map_sums
@@ -87,7 +88,8 @@ def _mapped(start: Schedule, device: GpuModel) -> Schedule:
     summed = _within_budget(tiles, start, lambda s: map_contractions(s, device), None)
     rows = _within_budget("rows", summed, lambda s: map_rows(s, device), None)
     dealt = _within_budget("sums", rows, lambda s: map_sums(s, device), None)
-    mapped = _nests(dealt, device)
+    followed = _within_budget("recurrences", dealt, lambda s: map_recurrences(s, device), None)
+    mapped = _nests(followed, device)
     return _within_budget("pipelines", mapped, lambda s: pipeline_copies(s, device))
 
 

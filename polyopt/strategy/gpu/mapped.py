@@ -22,6 +22,7 @@ from polyopt.schedule.tree import (
     path_to,
     statements_of,
 )
+from polyopt.strategy.tiling import outer_bands
 
 MAPPED = (LoopKind.BLOCK, LoopKind.THREAD)
 
@@ -46,6 +47,12 @@ def new_nests(schedule: Schedule, before: Schedule) -> list[str]:
             statements_of(schedule.scop, path_to(schedule.tree, schedule.scop, band.label)[1])
         )
     ]
+
+
+def siblings(schedule: Schedule, label: str) -> list[str]:
+    """Return the labels of the bands in the sequence that a band is in, its own among them."""
+    around = [b for b in bands(schedule.tree) if any(i.label == label for i in bands(b.child))]
+    return outer_bands(around[-1].child if around else schedule.tree)
 
 
 def bands_around(schedule: Schedule, statement: str) -> list[Band]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
+import islpy as isl
+
 from polyopt.ir.budget import optional
 from polyopt.ir.expr import Iter, walk
 from polyopt.schedule.schedule import Schedule, Transform
@@ -19,13 +21,14 @@ from polyopt.schedule.tree import (
     bands,
     find_band,
     fresh_label,
+    member_map,
     path_to,
     statements_of,
 )
 from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.fusion import share_data
 from polyopt.strategy.gpu.joins import Refused, combined, in_warps, last_join, taken
-from polyopt.strategy.gpu.mapped import bands_around, is_mapped
+from polyopt.strategy.gpu.mapped import bands_around, is_mapped, siblings
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.roles import find_roles
 from polyopt.strategy.gpu.sizes import constant_extent
@@ -183,18 +186,12 @@ def _threads(longest: int | None, device: GpuModel) -> int:
 
 def _group(schedule: Schedule, first: Part, rows: int) -> list[Part]:
     """Return the nests around a sum that make one program of its rows, in order."""
-    siblings = _siblings(schedule, first.label)
-    here = siblings.index(first.label)
-    after = _related(schedule, [first], siblings[here + 1 :], rows)
-    before = _related(schedule, [first, *after], siblings[:here][::-1], rows)
+    labels = siblings(schedule, first.label)
+    here = labels.index(first.label)
+    after = _related(schedule, [first], labels[here + 1 :], rows)
+    before = _related(schedule, [first, *after], labels[:here][::-1], rows)
     parts = [*before[::-1], first, *after]
     return _fusible(schedule, parts, first, rows)
-
-
-def _siblings(schedule: Schedule, label: str) -> list[str]:
-    """Return the labels of the bands in the sequence that a band is in."""
-    around = [b for b in bands(schedule.tree) if any(i.label == label for i in bands(b.child))]
-    return outer_bands(around[-1].child if around else schedule.tree)
 
 
 def _related(schedule: Schedule, parts: list[Part], labels: list[str], rows: int) -> list[Part]:
@@ -206,13 +203,29 @@ def _related(schedule: Schedule, parts: list[Part], labels: list[str], rows: int
     waiting: list[Part] = []
     for label in labels:
         part = _part(schedule, label, rows)
-        if part is None:
+        if part is None or not _same_rows(schedule, parts[0], part, rows):
             break
         waiting.append(part)
         if any(share_data(schedule, other.label, label) for other in (*parts, *found)):
             found += waiting
             waiting = []
     return found
+
+
+def _same_rows(schedule: Schedule, one: Part, two: Part, rows: int) -> bool:
+    """Tell whether two nests run over the same rows, but for sizes where one has none."""
+    first, second = (_rows(schedule, part, rows) for part in (one, two))
+    return bool(first.is_subset(second) or second.is_subset(first))
+
+
+def _rows(schedule: Schedule, part: Part, rows: int) -> isl.Set:
+    _, domain = path_to(schedule.tree, schedule.scop, part.label)
+    values = isl.UnionMap.from_domain(domain)
+    for position in part.order[:rows]:
+        member = find_band(schedule.tree, part.label).members[position]
+        values = values.flat_range_product(member_map(member, domain))
+    found = isl.Set.from_union_set(values.range())
+    return found.intersect_params(schedule.scop.context)
 
 
 def _fusible(schedule: Schedule, parts: list[Part], first: Part, rows: int) -> list[Part]:

@@ -64,3 +64,15 @@ def constant_extent(member: BandMember, domain: isl.UnionSet) -> int | None:
     if not (low.is_int() and high.is_int()):
         return None
     return int(high.to_python()) - int(low.to_python()) + 1
+
+
+def least_value(member: BandMember, domain: isl.UnionSet) -> int | None:
+    """Return the value that a loop starts at, where it is a number for all sizes."""
+    values = isl.UnionMap.from_union_pw_aff(member.schedule).intersect_domain(domain).range()
+    if values.is_empty():
+        return None
+    line = isl.Set.from_union_set(values)
+    if not line.dim_has_any_lower_bound(isl.dim_type.set, 0):
+        return None
+    low = line.dim_min_val(0)
+    return int(low.to_python()) if low.is_int() else None

@@ -1,0 +1,171 @@
+"""Recurrences along rows on a device: one thread follows a row, tiles of rows are staged.
+
+In: nests whose innermost loop carries a dependence along contiguous elements, with independent rows
+around.  Out: rows in blocks, a part of each at a time copied in by all threads in the array's own
+order, computed in the order of the source by one thread a row, and copied out.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from polyopt.errors import ScheduleError
+from polyopt.ir.array import Role
+from polyopt.ir.budget import optional
+from polyopt.ir.expr import Const
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import (
+    bands,
+    find_band,
+    fresh_label,
+    path_to,
+    statements_of,
+)
+from polyopt.strategy.fusion import share_data
+from polyopt.strategy.gpu.joins import Refused, taken
+from polyopt.strategy.gpu.mapped import is_mapped, new_nests, siblings
+from polyopt.strategy.gpu.model import GpuModel
+from polyopt.strategy.gpu.sizes import least_value
+from polyopt.strategy.gpu.walks import steps_of
+from polyopt.strategy.strides import Step, accesses
+from polyopt.transforms import Contract, Dimension, Fuse, Grid, Pack, Shift, Threads, Tile
+from polyopt.transforms.layout import Part
+
+BUDGET = 10_000_000  # isl operations for one nest
+GRID = 3
+"""Dimensions of a grid."""
+LENGTH = 32
+"""Elements of a row that are copied at once."""
+WINDOW = 2
+"""Elements of a row that are kept where only neighbours are used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """A nest: `rows` loops around the one that carries; `staged` arrays lie along the rows."""
+
+    label: str
+    rows: int
+    staged: tuple[str, ...]
+
+
+def map_recurrences(schedule: Schedule, device: GpuModel) -> Schedule:
+    """Return `schedule` with its recurrences along rows mapped."""
+    for label in [band.label for band in bands(schedule.tree)]:
+        if any(band.label == label and not is_mapped(band) for band in bands(schedule.tree)):
+            with optional("a recurrence", BUDGET):
+                found = _find(schedule, label)
+                if found is not None:
+                    schedule = _mapped(schedule, found, device) or schedule
+    return schedule
+
+
+def _find(schedule: Schedule, label: str) -> Recurrence | None:
+    """Return the recurrence that a band is, or None."""
+    band = find_band(schedule.tree, label)
+    path, _ = path_to(schedule.tree, schedule.scop, label)
+    rows = len(band.members) - 1
+    if any(True for _ in bands(band.child)) or not 1 <= rows <= GRID:
+        return None
+    free = all(member.coincident for member in band.members[:rows])
+    if not free or band.members[rows].coincident or any(m.coincident for m in path):
+        return None
+    staged = _crossed(schedule, label, rows)
+    return Recurrence(label, rows, staged) if staged else None
+
+
+def _crossed(schedule: Schedule, label: str, rows: int) -> tuple[str, ...]:
+    """Return the arrays that lie along the loop that carries, and not along the rows' last one."""
+    across, along = (steps_of(schedule, label, position) for position in (rows - 1, rows))
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    found: dict[str, None] = {}
+    for name in statements_of(schedule.scop, domain):
+        for access in accesses(schedule.scop.statement(name)):
+            if along[access.ref][0] is Step.CONTIGUOUS and across[access.ref][0] is Step.STRIDED:
+                found[access.array] = None
+    return tuple(found)
+
+
+def _mapped(schedule: Schedule, found: Recurrence, device: GpuModel) -> Schedule | None:
+    """Return `schedule` with a recurrence in tiles, or None where the judge refuses."""
+    with suppress(Refused):
+        joint = _joined(schedule, found)
+        windows = [name for name in found.staged if _is_temporary(joint, name)]
+        for name in windows:
+            rank = len(joint.scop.array(name).shape)
+            joint = taken(joint, Contract(name, (*[0] * (rank - 1), WINDOW)))
+        again = _find(joint, found.label)
+        if again is not None:
+            return _tiled(_from_zero(joint, again), again, windows, device)
+    with suppress(Refused):
+        return _tiled(_from_zero(schedule, found), found, [], device)
+    return None
+
+
+def _from_zero(schedule: Schedule, found: Recurrence) -> Schedule:
+    """Return `schedule` with the loop that carries from 0 on: all tiles then begin alike."""
+    _, domain = path_to(schedule.tree, schedule.scop, found.label)
+    member = find_band(schedule.tree, found.label).members[found.rows]
+    first = least_value(member, domain.intersect_params(schedule.scop.context))
+    if not first:
+        return schedule
+    return taken(schedule, Shift(f"{found.label}[{found.rows}]", -first))
+
+
+def _is_temporary(schedule: Schedule, name: str) -> bool:
+    return schedule.scop.array(name).role is Role.TEMP
+
+
+def _joined(schedule: Schedule, found: Recurrence) -> Schedule:
+    """Return `schedule` with the nests that follow and use what is computed in the same loops."""
+    labels = siblings(schedule, found.label)
+    for label in labels[labels.index(found.label) + 1 :]:
+        if len(find_band(schedule.tree, label).members) <= found.rows:
+            break
+        if not share_data(schedule, found.label, label):
+            break
+        fused = schedule.attempt(Fuse(found.label, label, found.rows + 1))
+        if fused is None or _find(fused, found.label) is None:
+            break
+        schedule = fused
+    return schedule
+
+
+def _tiled(schedule: Schedule, found: Recurrence, windows: list[str], device: GpuModel) -> Schedule:
+    """Return `schedule` with tiles of rows, each copied in and out; raises `Refused`."""
+    rows, label = found.rows, found.label
+    size = sum(schedule.scop.array(name).dtype.size for name in found.staged)
+    count = min(device.block, device.threads, 2 * device.warp)
+    if count * (LENGTH + WINDOW) * size > device.shared:
+        count = min(count, device.warp)
+    if count * (LENGTH + WINDOW) * size > device.shared:
+        raise Refused
+    tile = fresh_label(schedule.tree, f"{label}.tile")
+    point = fresh_label(schedule.tree, f"{label}.point")
+    across = Threads(tuple(f"{point}[{position}]" for position in range(rows)))
+    schedule = taken(schedule, Tile(label, (*[1] * (rows - 1), count, LENGTH)), across)
+    for name in found.staged:
+        schedule = _copied(schedule, _padded(schedule, Pack(name, f"{tile}[{rows}]")))
+    for name in windows:
+        schedule = _copied(schedule, Pack(name, f"{tile}[{rows - 1}]"))
+    return taken(schedule, Grid(tuple(f"{tile}[{position}]" for position in range(rows))))
+
+
+def _padded(schedule: Schedule, pack: Pack) -> Pack:
+    """Return the step with rows of an odd length: neighbouring threads use different banks."""
+    try:
+        length = pack.footprint(schedule.tree, schedule.scop)[-1].extent
+    except ScheduleError as error:
+        raise Refused from error
+    if not isinstance(length, Const) or int(length.value.real) % 2:
+        return pack
+    last = len(schedule.scop.array(pack.array).shape) - 1
+    padded = Dimension(last, Part.PADDED, 1)
+    return replace(pack, dimensions=(*map(Dimension, range(last)), padded))
+
+
+def _copied(schedule: Schedule, pack: Pack) -> Schedule:
+    """Return `schedule` with copies by all threads; raises `Refused`."""
+    packed = taken(schedule, pack)
+    return taken(packed, *(Threads((label,)) for label in new_nests(packed, schedule)))
