@@ -1,7 +1,7 @@
 """Tiles of products that the warps of a block compute by matrix instructions: their form.
 
 In: a nest of THREAD loops around four MATRIX loops.  Out: its parts, each checked against PTX's
-`mma.sync.m16n8k*`: with g = lane / 4 and t = lane % 4 a lane has the results (g + 8 r, 2 t + e + 8 c).
+`mma.sync.m16n8k*`: with g = lane / 4 and t = lane % 4 a lane has the results (g + 8r, 2t + e + 8c).
 Refuses (`NoTile`): all that is not exactly a tile of such products.
 """
 
@@ -214,7 +214,11 @@ def _factors(assign: Assign, chain: tuple[For, ...], count: int) -> tuple[Operan
     row, column = names[count - 2 : count]
     depth, rows, columns, pair = names[count:]
     warps = frozenset(names[: count - 2])
-    shapes = ({row: 1, rows: ROWS}, {column: PAIR, columns: ROWS, pair: 1})
+    single = {loop.iter for loop in chain if trips(loop) == 1}
+    shapes = [
+        {name: factor for name, factor in shape.items() if name not in single}
+        for shape in ({row: 1, rows: ROWS}, {column: PAIR, columns: ROWS, pair: 1})
+    ]
     found = []
     for side, shape in zip(("rows", "columns"), shapes, strict=True):
         own = [

@@ -153,6 +153,7 @@ def _formed(body: Body, threads: int, tiles: list[MatrixTile]) -> Body:
                 nest = boxed(node)
                 if nest is None or len(nest.body) != 1:
                     raise NoTile("its loops have no constant lengths, or more than one body")
+                nest.loops = _four(nest.loops)
                 node = nest.around(nest.body)
                 tiles.append(matrix_tile(node, threads, in_registers=False))
             result.append(node)
@@ -160,6 +161,18 @@ def _formed(body: Body, threads: int, tiles: list[MatrixTile]) -> Body:
         parts = tuple(_formed(part, threads, tiles) for part in nested(node))
         result.append(with_nested(node, parts))
     return tuple(result)
+
+
+def _four(loops: list[For]) -> list[For]:
+    """Return the loops of a nest with one over the fragments of a row, where that is one only."""
+    own = [loop for loop in loops if loop.kind is LoopKind.MATRIX]
+    if len(own) != 3:
+        return loops
+    name = f"{own[-1].iter}_part"
+    while any(loop.iter == name for loop in loops):
+        name += "_"
+    one = replace(own[-1], iter=name, upper=integer(1))
+    return [*loops[:-1], one, loops[-1]]
 
 
 def _filled(body: Body, names: frozenset[str]) -> Body:
