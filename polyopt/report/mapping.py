@@ -13,7 +13,7 @@ import islpy as isl
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import quota
 from polyopt.ir.expr import Iter, Load, show, walk
-from polyopt.ir.loops import LoopKind
+from polyopt.ir.loops import LoopKind, Pipeline
 from polyopt.ir.scop import Access, Statement
 from polyopt.ir.source import Layout
 from polyopt.schedule.schedule import Schedule
@@ -51,6 +51,8 @@ def _nest(schedule: Schedule, path: tuple[BandMember, ...], domain: isl.UnionSet
     threads = [n for n, member in enumerate(path) if member.kind is LoopKind.THREAD]
     inside = path[threads[-1] + 1 :] if threads else ()
     parts.append(_loops("each thread runs", inside))
+    if all(_is_copy(schedule.scop.statement(name)) for name in names):
+        parts += [_pipeline(member.name, member.pipeline) for member in path if member.pipeline]
     where = "; ".join(part for part in parts if part) or "one thread"
     yield f"{', '.join(names)}: {where}"
     if threads:
@@ -62,6 +64,15 @@ _PLACES = (("blocks of", LoopKind.BLOCK), ("threads of", LoopKind.THREAD))
 
 def _loops(what: str, members: tuple[BandMember, ...] | list[BandMember]) -> str:
     return f"{what} {', '.join(member.name for member in members)}" if members else ""
+
+
+def _is_copy(statement: Statement) -> bool:
+    return statement.origin is not None and not statement.origin.statement
+
+
+def _pipeline(loop: str, pipeline: Pipeline) -> str:
+    how = "in the background" if pipeline.is_async else "at once"
+    return f"{pipeline.stages - 1} ahead in {loop}, {how}"
 
 
 def _walks(
