@@ -27,7 +27,7 @@ from polyopt.ir.expr import (
     normalize,
     substitute,
 )
-from polyopt.ir.matrix import COLUMNS, DEPTHS, PAIR, MatrixTile, Operand, trips
+from polyopt.ir.matrix import COLUMNS, DEPTHS, PAIR, ROWS, MatrixTile, Operand, trips
 from polyopt.ir.types import DType
 
 MOST_UNROLLED = 8
@@ -53,13 +53,13 @@ class TilePrinter:
         depth, count = DEPTHS[tile.dtype], trips(tile.depth)
         rows, columns = trips(tile.rows) // 2, trips(tile.columns)
         one = self.counting(step, count - depth).counting(row, rows - 1)
-        two = self.counting(step, count - depth).counting(column, columns - 1)
+        two = self.counting(step, count - depth)
         both = one.counting(column, columns - 1)
         products = both.products(row, column, left, right)
         body = [
             cgen.Line(f"unsigned {left}[{rows}][4], {right}[{columns}][2];"),
             *self.unrolled(row, rows, one.left_parts(step, row, left)),
-            *self.unrolled(column, columns, two.right_parts(step, column, right)),
+            *two.right_parts(step, column, columns, right),
             *self.unrolled(row, rows, self.unrolled(column, columns, products)),
         ]
         name = self.name(step)
@@ -90,28 +90,104 @@ class TilePrinter:
 
     def left_parts(self, step: str, row: str, name: str) -> list[cgen.Generable]:
         """Return what loads a fragment of left factors: rows g and g + 8, then further terms."""
+        turned = self.turned(self.tile.left)
+        if turned is not None:
+            moved: dict[str, Expr] = {self.tile.rows.iter: mul(integer(2), Iter(row))}
+            targets = [f"{name}[{self.name(row)}][{part}]" for part in range(4)]
+            sides = ("% 8", "/ 8 % 2", "/ 16 % 2") if turned else ("% 16", "", "/ 16 % 2")
+            return [self.matrices(targets, self.tile.left, moved, step, turned, sides)]
         lines: list[cgen.Generable] = []
         for part in range(4):
             rows = add(mul(integer(2), Iter(row)), integer(part % 2))
-            moved: dict[str, Expr] = {self.tile.rows.iter: rows}
-            lines.append(
-                self.load(
-                    f"{name}[{self.name(row)}][{part}]", self.tile.left, moved, step, part // 2
-                )
-            )
+            target = f"{name}[{self.name(row)}][{part}]"
+            moved = {self.tile.rows.iter: rows}
+            lines.append(self.load(target, self.tile.left, moved, step, part // 2))
         return lines
 
-    def right_parts(self, step: str, column: str, name: str) -> list[cgen.Generable]:
-        """Return what loads a fragment of the right factors: column g, then further terms."""
+    def right_parts(self, step: str, column: str, count: int, name: str) -> list[cgen.Generable]:
+        """Return what loads `count` fragments of right factors: column g, then further terms."""
+        turned = self.turned(self.tile.right)
+        at_once = 2 if turned is not None and count % 2 == 0 else 1
+        place = mul(integer(at_once), Iter(column))
+        inner = self.counting(column, count // at_once - 1)
         moved: dict[str, Expr] = {
-            self.tile.columns.iter: Iter(column),
+            self.tile.columns.iter: place,
             self.tile.threads[-1].iter: integer(0),
             self.tile.pair.iter: integer(0),
         }
-        return [
-            self.load(f"{name}[{self.name(column)}][{part}]", self.tile.right, moved, step, part)
+        targets = [
+            f"{name}[{inner.printer.text(normalize(add(place, integer(n))))}][{part}]"
+            for n in range(at_once)
             for part in range(2)
         ]
+        if turned is None:
+            lines = [
+                inner.load(target, self.tile.right, moved, step, part)
+                for part, target in enumerate(targets)
+            ]
+        else:
+            sides = ("% 16", "/ 16 % 2", "") if turned else ("% 8", "/ 16 % 2", "/ 8 % 2")
+            lines = [inner.matrices(targets, self.tile.right, moved, step, turned, sides)]
+        return self.unrolled(column, count // at_once, lines)
+
+    def turned(self, operand: Operand) -> bool | None:
+        """Tell whether 8 by 8 factors lie turned; None where their rows are not 16 bytes."""
+        load = operand.load
+        shape = self.printer.places[load.array].array.shape
+        last = len(load.index) - 1
+        if self.tile.dtype.size != 2 or last not in (operand.row, operand.depth):
+            return None
+        value = linear(load.index[last])
+        own = {loop.iter for loop in self.tile.loops} - {
+            loop.iter for loop in self.tile.threads[:-2]
+        }
+        others = [f for a, f in value.terms if not (isinstance(a, Iter) and a.name in own)]
+        pitch = shape[-1].value if isinstance(shape[-1], Const) else 1
+        if any(int(n.real) % ROWS for n in (pitch, value.constant, *others)):
+            return None
+        return last == operand.row
+
+    def matrices(
+        self,
+        targets: list[str],
+        operand: Operand,
+        moved: dict[str, Expr],
+        step: str,
+        turned: bool,
+        sides: tuple[str, str, str],
+    ) -> cgen.Generable:
+        """Return what loads 8 by 8 factors to each target: every lane says where one row begins.
+
+        `sides` are functions of the lane: the row inside 8 by 8, or of two; which 8 along results,
+        and along terms.
+        """
+        self.own.group()
+        printer = self.printer
+        inside, along, deep = (
+            Iter(self.own.coordinate(f"{self.own.thread} {side}", n, size)) if side else None
+            for n, (side, size) in enumerate(zip(sides, (16, 2, 2), strict=True))
+        )
+        for lane, most in ((inside, 15), (along, 1), (deep, 1)):
+            if lane is not None:
+                printer = printer.with_int(lane.name, 0, most)
+        assert inside is not None
+        row = _blocks(along)
+        term = add(Iter(step), _blocks(deep))
+        if turned:  # rows in memory are terms
+            term = add(term, inside)
+        else:
+            row = add(row, inside)
+        zero: dict[str, Expr] = {loop.iter: integer(0) for loop in self.tile.threads[-2:]}
+        index = []
+        for position, part in enumerate(operand.load.index):
+            if position == operand.depth:
+                part = substitute(part, {self.tile.depth.iter: term})
+            elif position == operand.row:
+                part = add(substitute(part, {**zero, **moved}), row)
+            index.append(normalize(part))
+        place = printer.element(operand.load.array, tuple(index))
+        name = f"po_ldmatrix_x{len(targets)}{'_trans' if turned else ''}"
+        return cgen.Line(f"{name}({', '.join(targets)}, &{place});")
 
     def load(
         self, target: str, operand: Operand, moved: dict[str, Expr], step: str, part: int
@@ -168,7 +244,32 @@ class TilePrinter:
         return self.printer.element(target.array, index)
 
 
+def _blocks(lane: Iter | None) -> Expr:
+    return integer(0) if lane is None else mul(integer(ROWS), lane)
+
+
 # -- helpers
+
+
+def _ldmatrix(count: int, is_turned: bool) -> tuple[str, ...]:
+    """Return the function that loads so many 8 by 8 numbers of 16 bits into the lanes of a warp."""
+    results = ", ".join(f"unsigned &r{n}" for n in range(count))
+    places = ", ".join(f"%{n}" for n in range(count))
+    outputs = ", ".join(f'"=r"(r{n})' for n in range(count))
+    name = f"po_ldmatrix_x{count}{'_trans' if is_turned else ''}"
+    kind = f"x{count}{'.trans' if is_turned else ''}"
+    return (
+        "#ifndef PO_EMULATED",
+        f"static __device__ inline void {name}({results},",
+        "    const void *row)",
+        "{",
+        f'    asm volatile("ldmatrix.sync.aligned.m8n8.{kind}.shared.b16 "',
+        f'        "{{{places}}}, [%{count}];"',
+        f"        : {outputs}",
+        '        : "r"((unsigned)__cvta_generic_to_shared(row)) : "memory");',
+        "}",
+        "#endif",
+    )
 
 
 def _mma(depth: int, kind: str, emulation: tuple[str, ...]) -> tuple[str, ...]:
@@ -239,6 +340,10 @@ _HALF_VALUE = (
     "#endif",
 )
 MATRIX_HELPERS: Mapping[str, Sequence[str]] = {
+    "po_ldmatrix_x2": _ldmatrix(2, False),
+    "po_ldmatrix_x2_trans": _ldmatrix(2, True),
+    "po_ldmatrix_x4": _ldmatrix(4, False),
+    "po_ldmatrix_x4_trans": _ldmatrix(4, True),
     "po_tf32": (
         "#ifndef PO_EMULATED",
         "static __device__ inline unsigned po_tf32(float x)",

@@ -97,3 +97,54 @@ PE_OWN void po_mma_m16n8k8_tf32(float &d0, float &d1, float &d2, float &d3,
     po_mma_m16n8k8_tf32(d, a, b, d, line);
     d0 = d[0], d1 = d[1], d2 = d[2], d3 = d[3];
 }
+
+/* `ldmatrix`: lane l says where row l % 8 of 8 by 8 numbers number l / 8 begins, 16 bytes; of each
+ * a lane gets two neighbours, (g, 2t) and (g, 2t + 1), or where they are turned (2t, g), (2t + 1, g).
+ */
+struct PeRow {
+    unsigned short at[8];
+};
+
+PE_OWN void pe_ldmatrix(unsigned **results, unsigned count, int turned, const void *row, int line)
+{
+    PeRow own = {}, all[32];
+    unsigned lane = pe_linear_thread() % 32;
+    if (lane / 8 < count) {
+        pe_plain(row, sizeof own, 0, line);
+        __builtin_memcpy(&own, row, sizeof own);
+    }
+    pe_warp(PE_WARP_MATRIX, 0xffffffffu, &own, sizeof own, all, line);
+    for (unsigned from = 0; from < 32; from++)
+        pe_warp_source(0xffffffffu, from, line);
+    unsigned g = lane / 4, t = lane % 4;
+    for (unsigned n = 0; n < count; n++) {
+        const PeRow *of = all + 8 * n;
+        unsigned low = turned ? of[2 * t].at[g] : of[g].at[2 * t];
+        unsigned high = turned ? of[2 * t + 1].at[g] : of[g].at[2 * t + 1];
+        *results[n] = low | high << 16;
+    }
+}
+
+PE_OWN void po_ldmatrix_x2(unsigned &r0, unsigned &r1, const void *row, PE_LINE)
+{
+    unsigned *results[] = {&r0, &r1};
+    pe_ldmatrix(results, 2, 0, row, line);
+}
+
+PE_OWN void po_ldmatrix_x2_trans(unsigned &r0, unsigned &r1, const void *row, PE_LINE)
+{
+    unsigned *results[] = {&r0, &r1};
+    pe_ldmatrix(results, 2, 1, row, line);
+}
+
+PE_OWN void po_ldmatrix_x4(unsigned &r0, unsigned &r1, unsigned &r2, unsigned &r3, const void *row, PE_LINE)
+{
+    unsigned *results[] = {&r0, &r1, &r2, &r3};
+    pe_ldmatrix(results, 4, 0, row, line);
+}
+
+PE_OWN void po_ldmatrix_x4_trans(unsigned &r0, unsigned &r1, unsigned &r2, unsigned &r3, const void *row, PE_LINE)
+{
+    unsigned *results[] = {&r0, &r1, &r2, &r3};
+    pe_ldmatrix(results, 4, 1, row, line);
+}
