@@ -194,6 +194,9 @@ class ExprPrinter:
         if isinstance(expr, Binary):  # a minimum or maximum
             name = self.helper(Helper(_HELPER_OF[expr.op], expr.dtype))
             return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
+        if isinstance(expr, Call) and expr.func is MathFunc.NEXTAFTER:
+            name = self.helper(Helper(HelperKind.NEXT, expr.dtype))
+            return f"{name}({', '.join(self.text(arg) for arg in expr.args)})", ATOM
         assert isinstance(expr, Const | Unary | Call | Cast)
         if isinstance(expr, Cast) and expr.dtype in (DType.FLOAT32, expr.operand.dtype):
             return self._print(expr.operand)
@@ -203,8 +206,6 @@ class ExprPrinter:
 
     def _unrounded(self, expr: Expr) -> str:
         assert isinstance(expr, Binary | Call | Cast)
-        if isinstance(expr, Call) and expr.func is MathFunc.NEXTAFTER:
-            raise _no_neighbour(expr)
         wide = widened(expr)
         is_wider = isinstance(wide, Cast) and wide.operand.dtype is DType.FLOAT64
         if is_wider and expr.dtype is DType.FLOAT16:  # rounded twice, it is another number
@@ -436,14 +437,6 @@ def _no_order(expr: Expr) -> EmitError:
         "PO0401",
         f"complex numbers have no order in C: {show(expr)}",
         hint="compare the real parts or the magnitudes: `np.real(a) < np.real(b)`",
-    )
-
-
-def _no_neighbour(expr: Call) -> EmitError:
-    return EmitError(
-        "PO0402",
-        f"`{expr.func.value}` has no C function for {expr.dtype}: {show(expr)}",
-        hint="convert the operands with .astype(np.float32) first",
     )
 
 

@@ -10,7 +10,10 @@ from polyopt.ir.expr import Binary, Call, Cast, Const, Expr, Load, MathFunc, Una
 from polyopt.ir.types import DType
 
 _PART = {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}
-_EXACT = (MathFunc.FLOOR, MathFunc.CEIL, MathFunc.TRUNC, MathFunc.RINT, MathFunc.COPYSIGN)
+_EXACT = (
+    *(MathFunc.FLOOR, MathFunc.CEIL, MathFunc.TRUNC, MathFunc.RINT),
+    *(MathFunc.COPYSIGN, MathFunc.NEXTAFTER),
+)
 _CHOOSES = ("min", "max")
 
 
@@ -141,5 +144,43 @@ def odd_body() -> list[str]:
         "    return all.value;",
         "all.bits -= (x < 0.0 ? back < x : back > x) ? 1u : 0u;",
         "all.bits |= 1u;",
+        "return all.value;",
+    ]
+
+
+def next_body(dtype: DType) -> list[str]:
+    """Return the number after `a` in the direction of `b`."""
+    if dtype is DType.BFLOAT16:
+        return [
+            f"{_BITS} all;",
+            "all.value = a;",
+            "if (a != a || b != b)",
+            "    return a + b;",
+            "if (a == b)",
+            "    return b;",
+            "if (a == 0.0f)",
+            "    all.bits = b < 0.0f ? 0x80010000u : 0x10000u;",
+            "else",
+            "    all.bits += (a < b) == (a > 0.0f) ? 0x10000u : 0xffff0000u;",
+            "return all.value;",
+        ]
+    return [
+        f"{_BITS} all;",
+        "all.value = a;",
+        "if (a != a || b != b)",
+        "    return a + b;",
+        "if (a == b)",
+        "    return a;",
+        "float size = a < 0.0f ? -a : a;",
+        "bool away = a == 0.0f || (a < b) == (a > 0.0f);",
+        "if (!away && size == 0x1p-24f)",
+        "    return a * 0.0f;",
+        "if (away ? size < 0x1p-14f : size <= 0x1p-14f)",  # their distance is the least one
+        "    return a < b ? a + 0x1p-24f : a - 0x1p-24f;",
+        "if (size > 65504.0f)",
+        "    return a < b ? -65504.0f : 65504.0f;",
+        "all.bits += away ? 0x2000u : 0xffffe000u;",
+        "if (all.value > 65504.0f || all.value < -65504.0f)",
+        "    all.bits = (all.bits & 0x80000000u) | 0x7f800000u;",
         "return all.value;",
     ]

@@ -40,6 +40,7 @@ class HelperKind(Enum):
     NARROW = "narrow"
     ROUND = "round"
     ODD = "odd"
+    NEXT = "next"
     MIN = "min"
     MAX = "max"
     FLOORDIV = "floordiv"
@@ -150,6 +151,10 @@ def _narrow(helper: Helper) -> list[str]:
 
 def _round(helper: Helper) -> list[str]:
     return _function("float", helper, "float x", halves.round_body(helper.dtype))
+
+
+def _next(helper: Helper) -> list[str]:
+    return _function("float", helper, "float a, float b", halves.next_body(helper.dtype))
 
 
 def _odd(helper: Helper) -> list[str]:
@@ -552,6 +557,7 @@ _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.NARROW: _narrow,
     HelperKind.ROUND: _round,
     HelperKind.ODD: _odd,
+    HelperKind.NEXT: _next,
     HelperKind.MIN: _min,
     HelperKind.MAX: _min,
     HelperKind.FLOORDIV: _floordiv,

@@ -176,10 +176,15 @@ def matmul(b: Builder, left: Operandish, right: Operandish, loc: Loc | None) -> 
     left_word = stack[deep - len(left_stack) : deep] + ("k" if a.rank == 1 else "ik")
     right_word = stack[deep - len(right_stack) : deep] + ("k" if c.rank == 1 else "kj")
     result = stack[:deep] + ("" if a.rank == 1 else "i") + ("" if c.rank == 1 else "j")
-    kind = None
-    if a.dtype.is_half or c.dtype.is_half:  # that of bfloat16 is float32
-        kind = dtypes_of(np.matmul, ((a.dtype, a.weak), (c.dtype, c.weak)), loc)[-1]
+    kind = product_dtype(a, c, loc)
     return contract(b, (a, c), (left_word, right_word), result, loc, kind)
+
+
+def product_dtype(left: Tensor, right: Tensor, loc: Loc | None) -> DType | None:
+    """Return the dtype of `@` where it is not that of products: bfloat16 gives float32."""
+    if not (left.dtype.is_half or right.dtype.is_half):
+        return None
+    return dtypes_of(np.matmul, ((left.dtype, left.weak), (right.dtype, right.weak)), loc)[-1]
 
 
 def _refuse_unit_sum(left: Expr, right: Expr, loc: Loc | None) -> None:
@@ -247,8 +252,15 @@ def tensordot(
     )
 
 
-def einsum(b: Builder, text: str, operands: Sequence[Tensor], loc: Loc | None) -> Operandish:
-    """Return `np.einsum(text, *operands)`."""
+def einsum(
+    b: Builder,
+    text: str,
+    operands: Sequence[Tensor],
+    loc: Loc | None,
+    sum_dtype: DType | None = None,
+    is_narrow: bool = True,
+) -> Operandish:
+    """Return `np.einsum(text, *operands)`; `sum_dtype` and `is_narrow` as for `contract`."""
     plain = text.replace(" ", "")
     inputs, arrow, result = plain.partition("->")
     words = inputs.split(",")
@@ -267,7 +279,8 @@ def einsum(b: Builder, text: str, operands: Sequence[Tensor], loc: Loc | None) -
             refuse("PO0141", message, loc)
     if set(result) - set("".join(words)) or len(set(result)) != len(result):
         refuse("PO0151", f"the result {result!r} of np.einsum", loc, "name each label once")
-    return as_value(_in_pairs(b, list(operands), words, result, loc))
+    left, labels = _in_pairs(b, list(operands), words, result, loc)
+    return as_value(contract(b, left, labels, result, loc, sum_dtype, is_narrow))
 
 
 def _without_dots(
@@ -292,8 +305,11 @@ def _without_dots(
 
 def _in_pairs(
     b: Builder, operands: list[Tensor], words: list[Labels], result: Labels, loc: Loc | None
-) -> Tensor:
-    """Contract two operands at a time where that makes the loop nests less deep."""
+) -> tuple[list[Tensor], list[Labels]]:
+    """Contract two operands at a time where that makes the loop nests less deep.
+
+    Return what is left to contract.
+    """
     while len(words) > 2:
         everything = len(set("".join(words)))
         steps = [
@@ -311,7 +327,7 @@ def _in_pairs(
             del operands[position], words[position]
         operands.append(joint)
         words.append(kept)
-    return contract(b, operands, words, result, loc, is_narrow=True)
+    return operands, words
 
 
 def _kept(words: Sequence[Labels], pair: tuple[int, int], result: Labels) -> Labels:

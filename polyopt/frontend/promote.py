@@ -98,10 +98,25 @@ def common_pair(left: Operand, right: Operand, loc: Loc | None) -> DType:
     """Return the dtype that holds both."""
     if left[0] is right[0]:
         return left[0]
+    if DType.BFLOAT16 in (left[0], right[0]):
+        return _beside_bfloat16(left, right, loc)
     if DType.BOOL in (left[0], right[0]):
         other = left if right[0] is DType.BOOL else right
         return other[0]
     return dtypes_of(np.add, (left, right), loc)[-1]
+
+
+_SAMPLES = {Kind.SIGNED: 1, Kind.FLOAT: 1.0, Kind.COMPLEX: 1j}
+
+
+def _beside_bfloat16(left: Operand, right: Operand, loc: Loc | None) -> DType:
+    """Return NumPy's common type, which may differ from the one that numbers are added in."""
+    samples = [_SAMPLES.get(d.kind, d.numpy) if weak else d.numpy for d, weak in (left, right)]
+    try:
+        return DType(np.result_type(*samples).name)
+    except TypeError:
+        shown = f"{left[0]} and {right[0]}"
+        refuse("PO0146", f"{shown} have no common type", loc, "convert one with `.astype`")
 
 
 def cast(expr: Expr, dtype: DType, loc: Loc | None = None) -> Expr:

@@ -55,6 +55,8 @@ def clip(b: Builder, args: Arguments) -> Value:
     """np.clip: maximum with the lower bound, then minimum with the upper one"""
     array, low, high, out, least, most = args.take("a", "a_min a_max out min max")
     value = array_or_number(b, array, args.loc)
+    sides = [any(not is_none(bound) for bound in pair) for pair in ((low, least), (high, most))]
+    is_single = value.dtype is DType.BFLOAT16 and all(sides)
     for name, bounds in (("maximum", (low, least)), ("minimum", (high, most))):
         for bound in bounds:
             if is_none(bound):
@@ -62,7 +64,7 @@ def clip(b: Builder, args: Arguments) -> Value:
             limit = array_or_number(b, bound, args.loc)
             if not is_beyond(limit, value.dtype, below=name == "maximum"):
                 value = apply(b, UFUNCS[name], (value, limit), args.loc)
-    if value.dtype is DType.BFLOAT16:  # NumPy's function has no loop of its own for it
+    if is_single and value.dtype.is_half:  # NumPy's function has no loop of its own for it
         single = DType.FLOAT32
         value = combine(
             b, "clip", (value,), (value.dtype,), single, lambda p, k: cast(p[0], k), args.loc

@@ -94,10 +94,14 @@ def whole_of(args: Parts, out: DType) -> Expr:
 
 
 def spacing(args: Parts, out: DType) -> Expr:
-    """The distance to the next number away from zero."""
+    """The distance to the next number away from zero; that of a float16 is the next larger one."""
     value = args[0]
+    if out is DType.FLOAT16:
+        above = call(MathFunc.NEXTAFTER, value, Const(math.inf, out))
+        known = call(MathFunc.ISFINITE, value, dtype=DType.BOOL)
+        return Binary(BinaryOp.SUB, select(known, above, value), value, out)
     far = call(MathFunc.COPYSIGN, Const(math.inf, out), value)
-    upwards = select(_is_zero(value), Const(math.inf, out), far)
+    upwards = far if out is DType.BFLOAT16 else select(_is_zero(value), Const(math.inf, out), far)
     return Binary(BinaryOp.SUB, call(MathFunc.NEXTAFTER, value, upwards), value, out)
 
 

@@ -229,7 +229,8 @@ def contracted(signature: str) -> Rule:
         if signature.startswith("...i,") and left.dtype.is_complex:
             conjugate = apply(b, UFUNCS["conjugate"], (left,), args.loc)
             left = as_tensor(conjugate)
-        result = products.einsum(b, signature, (left, right), args.loc)
+        kind = products.product_dtype(left, right, args.loc)
+        result = products.einsum(b, signature, (left, right), args.loc, kind, is_narrow=False)
         return with_out(b, result, out, args)
 
     return rule

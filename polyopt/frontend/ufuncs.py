@@ -216,7 +216,9 @@ def _sign(args: Parts, out: DType) -> Expr:
     if out is DType.BOOL or out.kind.value == "u":
         return Select(Compare(CompareOp.GT, value, zero), one, zero, out)
     minus_one = cast(Const(-1, DType.INT64), out)
-    otherwise = Select(Compare(CompareOp.EQ, value, zero), zero, value, out)
+    is_zero = Compare(CompareOp.EQ, value, zero)
+    kept = value if out is DType.BFLOAT16 else zero  # there a zero keeps its sign
+    otherwise = Select(is_zero, kept, value, out)
     below = Select(Compare(CompareOp.LT, value, zero), minus_one, otherwise, out)
     return Select(Compare(CompareOp.GT, value, zero), one, below, out)
 
@@ -278,8 +280,25 @@ def _conjugate(args: Parts, out: DType) -> Expr:
     return call(MathFunc.CONJ, args[0]) if out.is_complex else args[0]
 
 
-def _scaled(factor: float) -> Rule:
-    return lambda args, out: Binary(BinaryOp.MUL, args[0], Const(factor, out), out)
+def _in_single(rule: Rule) -> Rule:
+    """Return `rule`, for numbers of 16 bits made in float32 and rounded once, as NumPy does."""
+
+    def made(args: Parts, out: DType) -> Expr:
+        if not out.is_half:
+            return rule(args, out)
+        wide = tuple(cast(arg, DType.FLOAT32) for arg in args)
+        return cast(rule(wide, DType.FLOAT32), out)
+
+    return made
+
+
+def _scaled(above: float, below: float) -> Rule:
+    def rule(args: Parts, out: DType) -> Expr:
+        kind = out.numpy.type
+        factor = float(kind(above) / kind(below))
+        return Binary(BinaryOp.MUL, args[0], Const(factor, out), out)
+
+    return _in_single(rule)
 
 
 def _heaviside(args: Parts, out: DType) -> Expr:
@@ -358,12 +377,12 @@ UFUNCS: dict[str, Elementwise] = {
     "isfinite": Elementwise(np.isfinite, _predicate(MathFunc.ISFINITE, TRUE)),
     "signbit": Elementwise(np.signbit, _math(MathFunc.SIGNBIT)),
     "conjugate": Elementwise(np.conjugate, _conjugate),
-    "deg2rad": Elementwise(np.deg2rad, _scaled(np.pi / 180.0)),
-    "rad2deg": Elementwise(np.rad2deg, _scaled(180.0 / np.pi)),
-    "radians": Elementwise(np.radians, _scaled(np.pi / 180.0)),
-    "degrees": Elementwise(np.degrees, _scaled(180.0 / np.pi)),
+    "deg2rad": Elementwise(np.deg2rad, _scaled(np.pi, 180.0)),
+    "rad2deg": Elementwise(np.rad2deg, _scaled(180.0, np.pi)),
+    "radians": Elementwise(np.radians, _scaled(np.pi, 180.0)),
+    "degrees": Elementwise(np.degrees, _scaled(180.0, np.pi)),
     "heaviside": Elementwise(np.heaviside, _heaviside, repeats=True),
-    "logaddexp": Elementwise(np.logaddexp, _logaddexp, repeats=True),
+    "logaddexp": Elementwise(np.logaddexp, _in_single(_logaddexp), repeats=True),
     "less": Elementwise(np.less, _compare(CompareOp.LT)),
     "less_equal": Elementwise(np.less_equal, _compare(CompareOp.LE)),
     "greater": Elementwise(np.greater, _compare(CompareOp.GT)),
@@ -386,7 +405,7 @@ UFUNCS: dict[str, Elementwise] = {
     "ldexp": Elementwise(np.ldexp, special.ldexp),
     "nextafter": Elementwise(np.nextafter, _math(MathFunc.NEXTAFTER)),
     "spacing": Elementwise(np.spacing, special.spacing, repeats=True),
-    "logaddexp2": Elementwise(np.logaddexp2, special.logaddexp2, repeats=True),
+    "logaddexp2": Elementwise(np.logaddexp2, _in_single(special.logaddexp2), repeats=True),
 }
 if hasattr(np, "bitwise_count"):  # NumPy 2
     UFUNCS["bitwise_count"] = Elementwise(np.bitwise_count, special.bitwise_count)

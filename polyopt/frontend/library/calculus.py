@@ -38,7 +38,7 @@ def _slope(f: Any, gap: Any, axis: int, edge_order: int) -> Any:
     kind = f.dtype if f.dtype.kind in "fc" else np.float64
     out = np.empty(f.shape, dtype=kind)
     into = np.moveaxis(out, axis, 0)
-    along = np.moveaxis(f if f.dtype == kind else f.astype(kind), axis, 0)
+    along = np.moveaxis(f if f.dtype.kind in "fcV" else f.astype(kind), axis, 0)
     if np.ndim(gap) == 0:
         _even(into, along, gap, edge_order)
     else:

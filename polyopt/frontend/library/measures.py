@@ -43,7 +43,9 @@ def _weighted(a: Any, axis: Any, weights: Any, keepdims: bool) -> Any:
 
 def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None) -> Any:
     """The covariance of the rows (or columns, without `rowvar`)."""
-    first = np.atleast_2d(m) if rowvar or np.ndim(m) == 1 else np.transpose(m)
+    kind = np.result_type(m.dtype, np.float64)
+    given = m if m.dtype == kind else m.astype(kind)
+    first = np.atleast_2d(given) if rowvar or np.ndim(m) == 1 else np.transpose(given)
     rows = first if y is None else np.concatenate((first, _rows(y, rowvar)), axis=0)
     less = (0 if bias else 1) if ddof is None else ddof
     count = max(rows.shape[1] - less, 0)

@@ -110,3 +110,30 @@ def test_bfloat16_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.code == "PO0226"
     assert "polyopt[halffloat]" in str(caught.value.hint)
     assert (DType.BFLOAT16.size, DType.BFLOAT16.is_half) == (2, True)
+
+
+def neighbours(a, b):
+    return np.nextafter(a, b), np.spacing(a), np.logaddexp(a, b), np.rad2deg(a), np.sign(b)
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_functions_of_several_operations_round_once(dtype: DType) -> None:
+    a = np.concatenate([every(dtype), every(dtype)])
+    b = np.concatenate([mixed(dtype), -every(dtype)])
+    with np.errstate(all="ignore"):
+        want = neighbours(a, b)
+    for number, (mine, theirs) in enumerate(zip(po.kernel(neighbours)(a, b), want, strict=True)):
+        assert_bits(mine, theirs, f"result {number}")
+
+
+def beside(x, n):
+    return np.where(x > 0, x, 1.0), np.clip(x, 0, 1), np.clip(x, 0, None), x + 1, x * 2.5, x @ n
+
+
+def test_bfloat16_has_numpys_types_beside_others() -> None:
+    if DType.BFLOAT16 not in HALVES:
+        pytest.skip("ml_dtypes is not installed")
+    x = np.linspace(-2, 2, 9).astype(DType.BFLOAT16.numpy)
+    for mine, theirs in zip(po.kernel(beside)(x, x), beside(x, x), strict=True):
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_array_equal(mine.astype(np.float64), theirs.astype(np.float64))
