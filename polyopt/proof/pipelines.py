@@ -207,7 +207,9 @@ def _may_move(copies: Body, used: Body, first: Node, stages: _Stages) -> bool:
         return False  # they fill something else
     again = set_locals((loop, first))
     for node in all_nodes(copies):
-        if not isinstance(node, For | If | Assign) or getattr(node, "statement", ""):
+        if not isinstance(node, For | If | Assign):
+            return False
+        if isinstance(node, Assign) and node.statement:
             return False
         if any(reads(e) & (change | stages.arrays) for e in own_expressions(node)):
             return False

@@ -216,6 +216,7 @@ class _Stages:
 
     def is_copy(self, node: Node, arrays: frozenset[str]) -> bool:
         """Tell whether a node only fills some of `arrays` from what the block does not change."""
+        read: tuple[Expr, ...]
         for part in nodes((node,)):
             match part:
                 case For():

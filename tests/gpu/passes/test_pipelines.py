@@ -29,7 +29,7 @@ from polyopt.ir.loops import (
     Node,
 )
 from polyopt.proof import certify
-from polyopt.proof.nodes import all_nodes, bodies, with_bodies
+from polyopt.proof.nodes import all_nodes, bodies, changed, with_bodies
 from polyopt.runtime.device.resources import resources_of
 from tests.gpu.passes.programs import kernels_of, program_of
 from tests.gpu.printing.launch import launch
@@ -220,6 +220,62 @@ FAULTS: list[Edit] = [
 def test_faults_are_refused_and_found(edit: Edit, stages: int) -> None:
     fn = edited(pipelined(stages), edit)
     assert fn != pipelined(stages)
+    assert not certify(program_of(product), fn).is_proven
+    assert wrong(fn, (9, 19, 10)) != ""
+
+
+def first_copies(fn: LoopFunction, edit: Callable[[Body], Body]) -> LoopFunction:
+    """Return `fn` with `edit` made to the copies and the commit before the loop."""
+    loop = loop_of(fn)
+
+    def visit(body: Body) -> Body:
+        if loop in body:
+            position = body.index(loop)
+            start = next(
+                n for n, node in enumerate(body) if any(map(_is_async, all_nodes((node,))))
+            )
+            return (*body[:start], *edit(body[start:position]), *body[position:])
+        return tuple(with_bodies(n, tuple(map(visit, bodies(n)))) for n in body)
+
+    return replace(fn, body=visit(fn.body))
+
+
+def _is_async(node: Node) -> bool:
+    return isinstance(node, Assign) and node.is_async
+
+
+def nothing(body: Body) -> Body:
+    return ()
+
+
+def not_committed(body: Body) -> Body:
+    return tuple(node for node in body if not isinstance(node, CommitCopies))
+
+
+def of_another_part(body: Body) -> Body:
+    def rule(part: Expr) -> Expr | None:
+        if isinstance(part, Load) and part.array.endswith("_pack"):
+            return replace(part, index=(integer(1), *part.index[1:]))
+        return None
+
+    return tuple(changed(node, rule) for node in body)
+
+
+def from_elsewhere(body: Body) -> Body:
+    def rule(part: Expr) -> Expr | None:
+        if isinstance(part, Load) and part.array == "B":
+            return replace(part, index=(integer(0), *part.index[1:]))
+        return None
+
+    return tuple(changed(node, rule) for node in body)
+
+
+@pytest.mark.parametrize(
+    "edit", [nothing, not_committed, of_another_part, from_elsewhere], ids=lambda e: e.__name__
+)
+def test_faults_of_the_first_copies_are_refused(edit: Callable[[Body], Body]) -> None:
+    fn = first_copies(pipelined(2), edit)
+    assert fn != pipelined(2)
     assert not certify(program_of(product), fn).is_proven
     assert wrong(fn, (9, 19, 10)) != ""
 
