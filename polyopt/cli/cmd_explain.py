@@ -53,7 +53,7 @@ def command(
     if re.fullmatch(r"(?i)PO\d{1,6}", target):
         _explain_code(target.upper(), as_json)
         return
-    from polyopt.cli.kernels import kernel_lines
+    from polyopt.cli.kernels import Kernels
     from polyopt.emit.gpu.conflicts import conflict_lines
     from polyopt.ir.host import DeviceProgram
     from polyopt.numerics import numerics_contract
@@ -76,8 +76,9 @@ def command(
     if compilation.dropped:
         left_out = tuple(f"{d.what}: {d.reason} [{d.code}]" for d in compilation.dropped)
         sections = (*sections, Section("left out", left_out))
-    if isinstance(compilation.source, DeviceProgram):
-        sections = (*sections, Section("kernels", kernel_lines(compilation.source)))
+    kernels = Kernels(compilation) if isinstance(compilation.source, DeviceProgram) else None
+    if kernels is not None:
+        sections = (*sections, Section("kernels", kernels.lines()))
         shared = conflict_lines(compilation.loops, paddings(compilation.schedules))
         sections = (*sections, *([Section("shared memory", shared)] if shared else []))
     if timing:
@@ -93,6 +94,8 @@ def command(
     if as_json:
         facts: dict[str, Any] = {section.title: list(section.lines) for section in sections}
         facts["numerics"] = contract.to_record()
+        if kernels is not None:
+            facts["launches"] = kernels.to_record()
         result_json({"function": prepared.target.name, **facts})
         return
     result(show_sections(f"{program.name} ({prepared.target.path}:{program.line})", sections))

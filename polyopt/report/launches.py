@@ -1,0 +1,290 @@
+"""What a kernel does and has: its statements, tiles, shared memory, registers and barriers.
+
+In: loops with kernels, and their schedules.  Out: `Launch`es, for people and as plain data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import islpy as isl
+
+from polyopt.ir.expr import evaluate, show
+from polyopt.ir.loops import (
+    Assign,
+    AwaitCopies,
+    Barrier,
+    Body,
+    Declare,
+    DeclareArray,
+    Fail,
+    For,
+    If,
+    Kernel,
+    LoopFunction,
+    LoopKind,
+    Node,
+    Scope,
+    SetLocal,
+    Space,
+    While,
+)
+from polyopt.report.explain import explain_loop
+from polyopt.schedule import Schedule
+from polyopt.schedule.tree import BandMember, bands, path_to, show_member, statements_of
+
+_WORD = 4  # bytes of a register
+_LONGEST = 60  # characters of a loop's rule that is shown
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """An array of a block or of each of its threads: `shape` and `nbytes` of one of them."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    nbytes: int
+
+    def __str__(self) -> str:
+        return f"{self.name} {' x '.join(map(str, self.shape))} {self.dtype}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A barrier, and between what; `inside` are the loops of the kernel around it."""
+
+    scope: str
+    note: str
+    inside: tuple[str, ...]
+
+    def __str__(self) -> str:
+        place = f" in every iteration of {', '.join(self.inside)}" if self.inside else ""
+        return f"the {self.scope} waits{place}: {self.note}"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel; `host` are the loops that launch it, `grid` those whose iterations are blocks.
+
+    `threads` says what the threads of a block share out, `alone` why one thread runs all of it.
+    """
+
+    name: str
+    statements: tuple[str, ...]
+    host: tuple[str, ...]
+    grid: tuple[str, ...]
+    threads: tuple[str, ...]
+    shared: tuple[Storage, ...]
+    registers: tuple[Storage, ...]
+    barriers: tuple[Wait, ...]
+    copies: int
+    alone: tuple[str, ...]
+
+    @property
+    def words(self) -> int:
+        """Registers that the arrays of a thread take."""
+        return sum(-(-array.nbytes // _WORD) for array in self.registers)
+
+    def lines(self) -> tuple[str, ...]:
+        """Return all but the name, a fact a line."""
+        found = [f"runs {', '.join(self.statements)}"] if self.statements else []
+        found += [f"launched for each {', '.join(self.host)}"] if self.host else []
+        found += [f"a block for each {', '.join(self.grid)}"] if self.grid else []
+        found += [f"threads for {nest}" for nest in self.threads]
+        for array in self.shared:
+            found.append(f"shared: {array}, {array.nbytes} bytes")
+        if self.registers:
+            arrays = ", ".join(map(str, self.registers))
+            found.append(f"registers: {arrays}: {self.words} of a thread's at least")
+        found += map(str, self.barriers)
+        if self.copies:
+            found.append(f"waits for copies in the background: {self.copies}")
+        if not self.barriers and self.grid:
+            found.append("no barriers: no two threads of a block share an element")
+        return (*found, *self.alone)
+
+    def to_record(self) -> dict[str, object]:
+        """Return the same as plain data."""
+        return {
+            "kernel": self.name,
+            "statements": list(self.statements),
+            "launched_for_each": list(self.host),
+            "blocks": list(self.grid),
+            "threads": list(self.threads),
+            "shared": [_record(array) for array in self.shared],
+            "registers": [_record(array) for array in self.registers],
+            "barriers": [
+                {"scope": b.scope, "note": b.note, "inside": list(b.inside)} for b in self.barriers
+            ],
+            "waits_for_copies": self.copies,
+            "one_thread": list(self.alone),
+        }
+
+
+def _record(array: Storage) -> dict[str, object]:
+    return {
+        "array": array.name,
+        "shape": list(array.shape),
+        "type": array.dtype,
+        "bytes": array.nbytes,
+    }
+
+
+def launches(fn: LoopFunction, schedules: Sequence[Schedule]) -> tuple[Launch, ...]:
+    """Return the kernels of `fn`, in the order of their places."""
+    rules = _rules(schedules)
+    return tuple(_launch(kernel, host, rules, schedules) for kernel, host in _kernels(fn.body, ()))
+
+
+def _kernels(body: Body, host: tuple[str, ...]) -> Iterator[tuple[Kernel, tuple[str, ...]]]:
+    for node in body:
+        match node:
+            case Kernel():
+                yield node, host
+            case For():
+                yield from _kernels(node.body, (*host, node.iter))
+            case While():
+                yield from _kernels(node.body, (*host, "round"))
+            case If():
+                yield from _kernels((*node.then, *node.otherwise), host)
+            case _:
+                pass
+
+
+def _rules(schedules: Sequence[Schedule]) -> dict[str, str]:
+    """Return what the loops of bands run over, `floor(i/128)`, by the labels of the loops.
+
+    Of several statements the first one tells it that has more to tell than the loop's name.
+    """
+    found: dict[str, str] = {}
+    for schedule in schedules:
+        for band in bands(schedule.tree):
+            _, domain = path_to(schedule.tree, schedule.scop, band.label)
+            names = statements_of(schedule.scop, domain)
+            for position, member in enumerate(band.members):
+                shown = (_rule(schedule, member, name) for name in names)
+                rule = next((rule for rule in shown if rule != member.name), member.name)
+                found.setdefault(f"{band.label}[{position}]", rule)
+    return found
+
+
+def _rule(schedule: Schedule, member: BandMember, name: str) -> str:
+    own = isl.UnionSet.from_set(schedule.scop.statement(name).domain)
+    return show_member(member, schedule.scop, own)
+
+
+def _launch(
+    kernel: Kernel, host: tuple[str, ...], rules: Mapping[str, str], schedules: Sequence[Schedule]
+) -> Launch:
+    statements: list[str] = []
+    grid: list[str] = []
+    shared: list[Storage] = []
+    own: list[Storage] = []
+    copies = 0
+    for node in _nodes(kernel.body):
+        match node:
+            case Assign() | Declare() | SetLocal() | Fail() if node.statement:
+                statements.append(node.statement)
+            case For(kind=LoopKind.BLOCK):
+                grid.append(_loop(node, rules))
+            case DeclareArray(space=Space.SHARED):
+                shared.append(_storage(node, 0))
+            case DeclareArray(space=Space.REGISTER):
+                own.append(_storage(node, 1))
+            case AwaitCopies():
+                copies += 1
+            case _:
+                pass
+    threads = tuple(dict.fromkeys(_nests(kernel.body, rules)))
+    return Launch(
+        kernel.name,
+        tuple(dict.fromkeys(statements)),
+        host,
+        tuple(grid),
+        threads,
+        tuple(shared),
+        tuple(own),
+        tuple(_waits(kernel.body, ())),
+        copies,
+        tuple(_reasons(kernel, schedules)) if not grid and not threads else (),
+    )
+
+
+def _nests(body: Body, rules: Mapping[str, str]) -> Iterator[str]:
+    """Yield what the threads of a block do together, and over which loops."""
+    for node in body:
+        if isinstance(node, For) and node.kind is LoopKind.THREAD:
+            inside = list(_nodes((node,)))
+            loops = [n for n in inside if isinstance(n, For) and n.kind is LoopKind.THREAD]
+            done = [n for n in inside if isinstance(n, Assign)]
+            what = dict.fromkeys(n.statement or f"copies of {n.target.array}" for n in done)
+            yield f"{', '.join(what)}: {', '.join(_loop(loop, rules) for loop in loops)}"
+        else:
+            for part in _parts(node):
+                yield from _nests(part, rules)
+
+
+def _nodes(body: Body) -> Iterator[Node]:
+    for node in body:
+        yield node
+        for part in _parts(node):
+            yield from _nodes(part)
+
+
+def _parts(node: Node) -> tuple[Body, ...]:
+    match node:
+        case For() | While():
+            return (node.body,)
+        case If():
+            return (node.then, node.otherwise)
+        case _:
+            return ()
+
+
+def _loop(loop: For, rules: Mapping[str, str]) -> str:
+    rule = rules.get(loop.label, loop.iter)
+    plain = rule == loop.iter or len(rule) > _LONGEST
+    return loop.iter if plain else f"{loop.iter} = {rule}"
+
+
+def _storage(node: DeclareArray, skipped: int) -> Storage:
+    extents = node.array.shape[skipped:]
+    numbers = tuple(int(evaluate(extent, {})) for extent in extents)
+    size = node.array.dtype.size * prod(numbers)
+    return Storage(node.array.name, numbers, str(node.array.dtype), size)
+
+
+def _waits(body: Body, inside: tuple[str, ...]) -> Iterator[Wait]:
+    for node in body:
+        if isinstance(node, Barrier):
+            scope = "warp" if node.scope is Scope.WARP else "block"
+            yield Wait(scope, node.note, inside)
+        is_round = isinstance(node, For) and node.kind is not LoopKind.BLOCK
+        within = (*inside, node.iter) if is_round and isinstance(node, For) else inside
+        for part in _parts(node):
+            yield from _waits(part, within)
+
+
+def _reasons(kernel: Kernel, schedules: Sequence[Schedule]) -> Iterator[str]:
+    """Yield why one thread runs a kernel: what its outermost loops carry."""
+    loops = [node for node in kernel.body if isinstance(node, For)]
+    if not loops:
+        yield "one thread: there is no loop"
+        return
+    for loop in loops:
+        told = next(
+            (
+                lines
+                for schedule in schedules
+                for band in bands(schedule.tree)
+                for position, member in enumerate(band.members)
+                if f"{band.label}[{position}]" == loop.label and member.name == loop.iter
+                for lines in [list(explain_loop(schedule, band, position, member))]
+            ),
+            [f"{loop.iter}, from {show(loop.lower)} to {show(loop.upper)}"],
+        )
+        yield f"one thread: {told[0].partition(' ')[2] or told[0]}"
+        yield from (line.strip() for line in told[1:])
