@@ -116,6 +116,8 @@ class ExprPrinter:
             self.used[Helper(HelperKind.EXACT)] = None
         if helper.lanes > 1:
             self.used[Helper(HelperKind.VECTOR, helper.dtype, helper.lanes)] = None
+        if helper.lanes > 1 and helper.dtype.is_half:
+            self.used[Helper(HelperKind.WIDEN, helper.dtype)] = None
         self.used[helper] = None
         return helper.name
 
@@ -165,6 +167,9 @@ class ExprPrinter:
                 return element, ATOM
             case VectorLoad():
                 return self.load(expr), ATOM
+            case Broadcast(operand=Cast(operand=Load() as narrow)) if narrow.dtype.is_half:
+                name = self.helper(Helper(HelperKind.SPLAT, narrow.dtype, expr.lanes))
+                return f"{name}({self.element(narrow.array, narrow.index)})", ATOM
             case Broadcast():
                 name = self.helper(Helper(HelperKind.SPLAT, expr.dtype, expr.lanes))
                 return f"{name}({self.text(expr.operand)})", ATOM

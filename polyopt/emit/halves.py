@@ -184,3 +184,53 @@ def next_body(dtype: DType) -> list[str]:
         "    all.bits = (all.bits & 0x80000000u) | 0x7f800000u;",
         "return all.value;",
     ]
+
+
+_SHORT = {DType.FLOAT16: "f16", DType.BFLOAT16: "bf16"}
+
+
+def load_body(dtype: DType, lanes: int, vector: str) -> list[str]:
+    """Return the numbers that `lanes` elements from `p` on are, as a vector of `float`."""
+    plain = [
+        f"{vector} result = {{0}};",
+        f"for (int lane = 0; lane < {lanes}; lane++)",
+        f"    result[lane] = po_widen_{_SHORT[dtype]}(p[lane]);",
+        "return result;",
+    ]
+    if lanes not in (8, 16):
+        return plain
+    bits, half = 32 * lanes, 16 * lanes
+    load = f"_mm{half if half > 128 else ''}_loadu_si{half}((const __m{half}i *)p)"
+    if dtype is DType.FLOAT16:
+        feature = "defined(__F16C__)"
+        fast = f"_mm{bits}_cvtph_ps({load})"
+    else:
+        feature = "defined(__AVX2__)"
+        wide = f"_mm{bits}_slli_epi32(_mm{bits}_cvtepu16_epi32({load}), 16)"
+        fast = f"_mm{bits}_castsi{bits}_ps({wide})"
+    feature = "defined(__AVX512F__)" if lanes == 16 else f"{feature} && defined(__FMA__)"
+    return [f"#if {feature}", f"return ({vector}){fast};", "#else", *plain, "#endif"]
+
+
+def splat_body(dtype: DType, lanes: int, vector: str) -> list[str]:
+    """Return the number that `bits` are in every lane."""
+    plain = [
+        f"float x = po_widen_{_SHORT[dtype]}(bits);",
+        f"return ({vector}){{{', '.join(['x'] * lanes)}}};",
+    ]
+    if dtype is not DType.FLOAT16 or lanes not in (8, 16):
+        return plain
+    feature = "defined(__AVX512F__)" if lanes == 16 else "defined(__F16C__) && defined(__FMA__)"
+    half = f"_mm{256 if lanes == 16 else ''}_set1_epi16((short)bits)"
+    fast = f"return ({vector})_mm{32 * lanes}_cvtph_ps({half});"
+    return [f"#if {feature}", fast, "#else", *plain, "#endif"]
+
+
+def load_part_body(dtype: DType, vector: str) -> list[str]:
+    """Return the lanes between `from` and `to`; others are zero."""
+    return [
+        f"{vector} result = {{0}};",
+        "for (int64_t lane = from; lane < to; lane++)",
+        f"    result[lane] = po_widen_{_SHORT[dtype]}(p[lane]);",
+        "return result;",
+    ]

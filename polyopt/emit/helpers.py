@@ -408,6 +408,8 @@ def _fail(helper: Helper) -> list[str]:
 
 def _vector(helper: Helper) -> list[str]:
     element = helper.dtype
+    if element.is_half:  # computed as `float`
+        return [f"typedef float {helper.name} __attribute__((vector_size({4 * helper.lanes})));"]
     size = element.size * helper.lanes
     return [
         f"typedef {element.ctype} {helper.name} __attribute__((vector_size({size})));",
@@ -419,6 +421,9 @@ def _vector(helper: Helper) -> list[str]:
 def _splat(helper: Helper) -> list[str]:
     vector = vector_type(helper.dtype, helper.lanes)
     lanes = ", ".join(["x"] * helper.lanes)
+    if helper.dtype.is_half:
+        body = halves.splat_body(helper.dtype, helper.lanes, vector)
+        return _function(vector, helper, f"{helper.dtype.ctype} bits", body)
     args = f"{helper.dtype.ctype} x"
     return _function(vector, helper, args, [f"return ({vector}){{{lanes}}};"])
 
@@ -426,6 +431,8 @@ def _splat(helper: Helper) -> list[str]:
 def _load(helper: Helper) -> list[str]:
     vector = vector_type(helper.dtype, helper.lanes)
     args = f"const {helper.dtype.ctype} *p"
+    if helper.dtype.is_half:
+        return _function(vector, helper, args, halves.load_body(helper.dtype, helper.lanes, vector))
     return _function(vector, helper, args, [f"return *(const {vector}_mem *)p;"])
 
 
@@ -504,6 +511,8 @@ def _masks(registers: _Registers) -> str:
 def _load_part(helper: Helper) -> list[str]:
     vector = vector_type(helper.dtype, helper.lanes)
     args = f"const {helper.dtype.ctype} *p, int64_t from, int64_t to"
+    if helper.dtype.is_half:
+        return _function(vector, helper, args, halves.load_part_body(helper.dtype, vector))
     plain = [
         f"{vector} result = {{0}};",
         "for (int64_t lane = from; lane < to; lane++)",

@@ -15,6 +15,7 @@ from polyopt.ir.expr import (
     BinaryOp,
     Broadcast,
     Call,
+    Cast,
     Expr,
     Iter,
     Load,
@@ -140,6 +141,8 @@ class _Vectorizer:
         if not self.varies(expr):
             return Broadcast(expr, self.dtype, self.lanes)
         match expr:
+            case Cast(operand=Load() as narrow) if self.widens(narrow):
+                return replace(expr, operand=self.load(narrow))
             case Load():
                 return self.load(expr)
             case Symbol():
@@ -152,6 +155,10 @@ class _Vectorizer:
                 return replace(expr, args=tuple(self.value(a) for a in expr.args))
             case _:
                 raise NotVector
+
+    def widens(self, source: Load) -> bool:
+        """Tell whether elements are converted as they are loaded."""
+        return source.dtype.is_half and self.dtype is DType.FLOAT32
 
     def has_operator(self, expr: Binary) -> bool:
         return expr.op is not BinaryOp.DIV or expr.dtype.is_float

@@ -149,7 +149,8 @@ def test_units(dtype: DType) -> None:
     assert kind(1 + ulp) != kind(1)
     assert kind(1 + 0.5 * ulp) == kind(1)
     assert np.isfinite(float(kind(largest(dtype))))
-    assert kind(float(kind(largest(dtype))) * 1.01) == np.inf
+    with np.errstate(over="ignore"):
+        assert kind(float(kind(largest(dtype))) * 1.01) == np.inf
     assert float(kind(least(dtype))) == least(dtype)
     assert float(kind(0.5 * least(dtype))) == 0.0
 
