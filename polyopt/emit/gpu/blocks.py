@@ -98,6 +98,7 @@ def make_grid(kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, own: O
         else:
             constants.insert(0, f"const {kind} {name} = {first};")
         printer = replace(printer, ranges=ranges_inside(printer.ranges, loop)).knowing(tests)
+        printer = replace(printer, fixed=printer.fixed | {loop.iter})
         if is_int:
             printer = replace(printer, ints=printer.ints | {loop.iter})
     if is_line:

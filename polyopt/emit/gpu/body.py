@@ -316,8 +316,13 @@ class KernelEmitter:
         tests = tests_below(Iter(loop.iter), loop.upper)
         head = f"for ({kind} {name} = {self._text(loop.lower)}; "
         head += f"{inner._text(all_of(tests))}; {step})"
-        inner = replace(inner, printer=inner.printer.knowing(tests))
-        return Printed((), [*self._asked(loop), Nest(head, inner.body(loop.body))])
+        printer = inner.printer.knowing(tests)
+        if self.in_thread:
+            inner = replace(inner, printer=printer)
+            return Printed((), [*self._asked(loop), Nest(head, inner.body(loop.body))])
+        inner = replace(inner, printer=replace(printer, fixed=printer.fixed | {loop.iter}))
+        lines = with_limits(inner.body(loop.body), self.own, loop.iter)
+        return Printed((), [*self._asked(loop), Nest(head, lines)])
 
     def _asked(self, loop: For) -> list[cgen.Generable]:
         """Return what asks for unrolling: the schedule, or a constant number of statements."""
@@ -410,6 +415,20 @@ class KernelEmitter:
             if any(_mentions(self.printer.counted(i), moving) for i in index):
                 found.add(space)
         return found
+
+
+def with_limits(
+    lines: list[cgen.Generable], own: Own, iterator: str | None = None
+) -> list[cgen.Generable]:
+    """Return statements after the limits that they use: those over the iterator, or all."""
+    used = words(lines)
+    here = {k: v for k, v in own.limits.items() if iterator is None or iterator in v.iters}
+    found = [limit for limit in here.values() if limit.name in used]
+    for key in here:
+        del own.limits[key]
+    if not found:
+        return lines
+    return [*(cgen.Line(f"const int {limit.name} = {limit.text};") for limit in found), *lines]
 
 
 def _joined(printed: Printed, known: dict[str, str]) -> list[cgen.Generable]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from polyopt.emit.cexpr import AND, ATOM, BIT_AND, BIT_OR, SHIFT, UNARY, ExprPrinter
+from polyopt.emit.cexpr import AND, ATOM, BIT_AND, BIT_OR, RELATION, SHIFT, UNARY, ExprPrinter
 from polyopt.emit.gpu.complex import complex_text
+from polyopt.emit.gpu.own import Limit, Own
 from polyopt.emit.gpu.reach import may_overflow
 from polyopt.emit.halves import is_half_operation
 from polyopt.emit.helpers import Helper, HelperKind
@@ -25,6 +26,7 @@ from polyopt.ir.expr import (
     Iter,
     Linear,
     Load,
+    Param,
     Select,
     Symbol,
     Unary,
@@ -121,6 +123,7 @@ class KernelPrinter(ExprPrinter):
 
     `offsets` gives others as what they are counted from, and a sum of such iterators.  `facts` are
     known to be positive.  `is_index`: what is printed is part of a subscript and cannot overflow.
+    `own` collects limits over `fixed` iterators, those of loops that all threads run together.
     """
 
     places: Mapping[str, Place] = field(default_factory=dict)
@@ -128,6 +131,8 @@ class KernelPrinter(ExprPrinter):
     offsets: Mapping[str, Expr] = field(default_factory=dict)
     facts: tuple[Expr, ...] = ()
     is_index: bool = False
+    own: Own | None = None
+    fixed: frozenset[str] = frozenset()
 
     def element(self, array: str, index: tuple[Expr, ...]) -> str:
         """Return the text of one array element."""
@@ -217,8 +222,54 @@ class KernelPrinter(ExprPrinter):
                 return self._wrapped(expr, expr.operand)
             case Binary(dtype=DType.INT64):
                 return self._index(expr)
+            case Compare(op=CompareOp.LT | CompareOp.LE) if short := self._in_int(expr):
+                return short, RELATION
             case _:
                 return ExprPrinter._print(self, expr)  # slots: no super()
+
+    def _in_int(self, test: Compare) -> str | None:
+        """Return a comparison in `int`: what differs from thread to thread with what does not.
+
+        None where that is not known to be the same.
+        """
+        if self.own is None or test.left.dtype is not DType.INT64 or not _is_fixed(test):
+            return None
+        gap = sub(test.right, test.left)
+        return self._with_limit(gap, test.op) or self._with_limit(self.counted(gap), test.op)
+
+    def _with_limit(self, whole: Expr, op: CompareOp) -> str | None:
+        """Return the text of `0 < whole`, or `0 <= whole`, if it is known to be the same."""
+        gap = linear(whole)
+        own = tuple((atom, -n) for atom, n in gap.terms if self.is_int(atom))
+        rest = tuple((atom, n) for atom, n in gap.terms if not self.is_int(atom))
+        left, limit = from_linear(Linear(-gap.constant, own)), from_linear(Linear(0, rest))
+        iters = {part.name for atom, _ in rest for part in walk(atom) if isinstance(part, Iter)}
+        assert self.own is not None
+        is_known = frozenset(rest) in self.own.limits
+        if not rest or not iters <= self.fixed or not (own or is_known):
+            return None
+        if not self.is_positive(limit):
+            return None
+        if not self.is_int(left) or not self.fits(add(left, integer(1))):
+            return None
+        if any(not isinstance(atom, Iter | Param) for atom, _ in rest):
+            return None
+        sign = "<" if op is CompareOp.LT else "<="
+        return f"{self.text(left, SHIFT)} {sign} {self._limit(rest, limit, frozenset(iters))}"
+
+    def _limit(
+        self, terms: tuple[tuple[Expr, int], ...], limit: Expr, iters: frozenset[str]
+    ) -> str:
+        """Return the name of a limit as an `int`."""
+        assert self.own is not None
+        key = frozenset(terms)
+        if key not in self.own.limits:
+            sizes = [atom.name for atom, n in terms if isinstance(atom, Param) and n > 0]
+            wish = self.names.get(sizes[0], sizes[0]) if sizes else "limit"
+            least = Binary(BinaryOp.MIN, limit, integer(INT_MOST), DType.INT64)
+            text = f"(int){self.text(least, UNARY)}"
+            self.own.limits[key] = Limit(self.own.fresh(f"{wish}_left"), text, iters)
+        return self.own.limits[key].name
 
     def wraps(self, expr: Expr) -> bool:
         """Tell whether `expr` is printed as a call that wraps around."""

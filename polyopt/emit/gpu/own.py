@@ -11,12 +11,21 @@ from math import prod
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.names import c_identifier
 from polyopt.ir.array import Array
-from polyopt.ir.expr import evaluate
+from polyopt.ir.expr import Expr, evaluate
 from polyopt.ir.types import DType
 
 _LETTERS = "xyzw"
 WIDE = 16
 """Bytes that a thread can read or write at once, if they are aligned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """An `int` that is declared with `text`, inside the loops over `iters`."""
+
+    name: str
+    text: str
+    iters: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -31,6 +40,7 @@ class Own:
     inner: set[str] = field(default_factory=set)
     shared: dict[tuple[str, str], str] = field(default_factory=dict)
     shared_bytes: int = 0
+    limits: dict[frozenset[tuple[Expr, int]], Limit] = field(default_factory=dict)
     passed: dict[tuple[str, DType], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import cgen
 
 from polyopt.emit.banner import banner
 from polyopt.emit.blocks import Function, words
 from polyopt.emit.gpu.blocks import make_grid
-from polyopt.emit.gpu.body import KernelEmitter
+from polyopt.emit.gpu.body import KernelEmitter, with_limits
 from polyopt.emit.gpu.complex import complex_definitions
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import KernelPrinter
@@ -70,16 +71,19 @@ def _kernel(
     kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, dialect: DeviceDialect
 ) -> tuple[Function, KernelEntry]:
     own = Own(dialect, set(frame.taken))
+    if any(isinstance(node, DeclareArray) for node in nodes(kernel.body)):
+        printer = replace(printer, own=own)  # limits are used again
     grid = make_grid(kernel, frame, printer, own)
     alone = kernel.threads == 1
     emitter = KernelEmitter(grid.printer, own, kernel.threads, alone, _orders(kernel))
-    lines = emitter.body(grid.body)
+    lines = with_limits(emitter.body(grid.body), own)
     lines = grid.around(lines)
     lines = [*_head(own, lines), *lines]
     function = Function(f"{dialect.kernel_name}{frame.entry}", frame.declarations(dialect), lines)
     entry = KernelEntry(
-        frame.entry, kernel.name, kernel.threads, grid.extents, frame.params, own.shared_bytes
-    )
+        frame.entry, kernel.name, kernel.threads, grid.extents, frame.params,
+        own.shared_bytes - own.asked_bytes, own.asked_bytes,
+    )  # fmt: skip
     return function, entry
 
 

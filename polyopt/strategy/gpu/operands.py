@@ -22,6 +22,8 @@ from polyopt.strategy.gpu.tiles import WIDE, TileSizes
 from polyopt.transforms import Dimension, Pack, Strip, Threads
 from polyopt.transforms.layout import Part
 
+LEAST = 4
+"""Bytes that are copied into shared memory in the background at least."""
 PADS = 4
 """Amounts of padding that are tried, of so many times what a thread reads at once."""
 
@@ -45,6 +47,11 @@ class _Operand:
     def is_turned(self) -> bool:
         """Neighbours in memory are terms of one result."""
         return self.deep > self.own
+
+    @property
+    def is_whole(self) -> bool:
+        """An element is as much as a device copies in the background."""
+        return self.array.dtype.size >= LEAST
 
 
 def copy_operands(
@@ -72,7 +79,8 @@ def copy_operands(
         if packed is not None:
             found: Schedule | None = packed
             for label in new_nests(packed, schedule):
-                found = found and _dealt(found, label, operand)
+                turned = operand is not None and operand.is_turned and not fragments
+                found = found and _dealt(found, label, operand, turned)
             schedule = found or schedule
     return schedule
 
@@ -112,21 +120,28 @@ def _padded(operand: _Operand) -> tuple[Dimension, ...]:
 def _padding(operand: _Operand, threads: int) -> int:
     """Return the padding of rows that leaves the fewest conflicts where copies are stored."""
     size, wide = operand.array.dtype.size, operand.wide
-    count = max(1, operand.depth // wide)
+    own = 1 if operand.is_whole else wide
+    count = max(1, operand.depth // own)
 
     def conflicts(pad: int) -> int:
         def place(thread: int) -> int:
-            return size * (thread % count * wide * (operand.size + pad) + thread // count)
+            return size * (thread % count * own * (operand.size + pad) + thread // count)
 
         return of_warps(place, size, threads)
 
     return min((wide * n for n in range(PADS)), key=lambda pad: (conflicts(pad), pad))
 
 
-def _dealt(schedule: Schedule, label: str, operand: _Operand | None) -> Schedule | None:
-    """Return `schedule` with a copy dealt out to threads, each some neighbours in memory."""
+def _dealt(
+    schedule: Schedule, label: str, operand: _Operand | None, turned: bool
+) -> Schedule | None:
+    """Return `schedule` with a copy dealt out to threads, each some neighbours in memory.
+
+    Neighbours that lie apart in the copy go to neighbouring threads instead.
+    """
     count = len(find_band(schedule.tree, label).members)
-    if operand is not None and _is_wide(operand):
+    is_apart = operand is not None and turned and operand.is_whole
+    if operand is not None and _is_wide(operand) and not is_apart:
         loops = tuple(f"{label}[{n}]" for n in range(count))
         found = schedule.attempt(Strip(loops[-1], operand.wide), Threads(loops))
         if found is not None:

@@ -57,7 +57,7 @@ def lines_of_a_product() -> tuple[str, ...]:
 FREE = (
     "B_pack, written 16 bytes a thread: no bank conflicts",
     "A_pack, written 4 bytes a thread: 2-way bank conflicts; "
-    "rows padded by 4: 4-way bank conflicts without",
+    "rows padded by 4: 16-way bank conflicts without",
     "A_pack, read 16 bytes a thread: no bank conflicts",
     "B_pack, read 16 bytes a thread: no bank conflicts",
 )
@@ -69,7 +69,7 @@ def test_a_product_reads_without_conflicts():
 
 def test_without_padding_copies_are_stored_slowly(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(operands, "PADS", 1)
-    assert lines_of_a_product()[1] == "A_pack, written 4 bytes a thread: 4-way bank conflicts"
+    assert lines_of_a_product()[1] == "A_pack, written 4 bytes a thread: 16-way bank conflicts"
 
 
 def test_without_groups_columns_are_read_slowly(monkeypatch: pytest.MonkeyPatch):

@@ -27,6 +27,8 @@ demo_0(const float *__restrict__ A, const float *__restrict__ B, float *__restri
     const int by = block / columns;
     const long long i0 = 16 * (long long)by;
     const long long j0 = 16 * (long long)bx;
+    const int N_left = (int)po_min(N - i0, 2147483647);
+    const int M_left = (int)po_min(M - j0, 2147483647);
     float acc[2][2];
     #pragma unroll
     for (int ii = 0; ii < 2; ii++) {
@@ -36,32 +38,30 @@ demo_0(const float *__restrict__ A, const float *__restrict__ B, float *__restri
         }
     }
     for (long long k0 = 0; k0 < K; k0 += 8) {
+        const int K_left = (int)po_min(K - k0, 2147483647);
         #pragma unroll
         for (int r = 0; r < 16; r += 8) {
             const long long i = i0 + ty + r, k = k0 + tx;
-            if (i < N && k < K) {
+            if (ty + r < N_left && tx < K_left) {
                 As[ty + r][tx] = A[i * K + k];
             }
         }
         #pragma unroll
         for (int r = 0; r < 8; r += 4) {
             const long long k = k0 + ty16 + r, j = j0 + tx16;
-            if (k < K && j < M) {
+            if (ty16 + r < K_left && tx16 < M_left) {
                 Bs[ty16 + r][tx16] = B[k * M + j];
             }
         }
         __syncthreads();  /* As, Bs: written above, read below */
-        const long long ti = i0 + 2 * ty, tj = j0 + 2 * tx;
         const int kk_end = (int)po_min(8, K - k0);
         for (int kk = 0; kk < kk_end; kk++) {
             #pragma unroll
             for (int ii = 0; ii < 2; ii++) {
-                const long long i = ti + ii;
-                if (i < N) {
+                if (2 * ty + ii < N_left) {
                     #pragma unroll
                     for (int jj = 0; jj < 2; jj++) {
-                        const long long j = tj + jj;
-                        if (j < M) {
+                        if (2 * tx + jj < M_left) {
                             acc[ii][jj] += As[2 * ty + ii][kk] * Bs[kk][2 * tx + jj];
                         }
                     }
@@ -74,14 +74,14 @@ demo_0(const float *__restrict__ A, const float *__restrict__ B, float *__restri
     #pragma unroll
     for (int ii = 0; ii < 2; ii++) {
         const long long i = ti + ii;
-        if (i < N) {
-            if (tj + 1 < M && po_aligned(&C[i * M + tj], 8)) {
+        if (2 * ty + ii < N_left) {
+            if (2 * tx + 1 < M_left && po_aligned(&C[i * M + tj], 8)) {
                 *(float2 *)&C[i * M + tj] = make_float2(acc[ii][0], acc[ii][1]);
             } else {
                 #pragma unroll
                 for (int jj = 0; jj < 2; jj++) {
                     const long long j = tj + jj;
-                    if (j < M) {
+                    if (2 * tx + jj < M_left) {
                         C[i * M + j] = acc[ii][jj];
                     }
                 }
