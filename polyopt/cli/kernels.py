@@ -78,7 +78,7 @@ class Kernels:
             "entry": entry.name,
             "grid": [show(extent) for extent in entry.grid],
             "threads_of_a_block": entry.threads,
-            "shared_bytes": entry.shared,
+            "shared_bytes": entry.shared + entry.asked,
             "compiled": compiled,
             "occupancy": held,
         }
@@ -87,15 +87,16 @@ class Kernels:
         """Return what is at once on a multiprocessor, as far as the compiler's report says."""
         rows = (row for row in self.taken if row.resources.entry == entry.name)
         found = (
-            occupancy(row.arch, entry.threads, row.resources.registers, row.resources.shared or 0)
+            occupancy(row.arch, entry.threads, registers, (row.resources.shared or 0) + entry.asked)
             for row in rows
-            if row.resources.registers is not None
+            if (registers := row.resources.registers) is not None
         )
         return [one for one in found if one is not None]
 
 
 def _head(entry: KernelEntry) -> str:
+    shared = entry.shared + entry.asked
     return (
         f"{entry.name}: grid ({', '.join(map(show, entry.grid))}), {entry.threads} "
-        f"thread{'s' * (entry.threads != 1)} a block, {entry.shared} bytes of shared memory"
+        f"thread{'s' * (entry.threads != 1)} a block, {shared} bytes of shared memory"
     )

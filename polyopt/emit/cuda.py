@@ -93,6 +93,7 @@ CUDA = DeviceDialect(
     flags=(("--fmad=false",), ("--fmad=true",)),
     reserved=frozenset(_RESERVED.split()),
     asynchronous=True,
+    pool="extern __shared__ __align__({bytes}) unsigned char {name}[];",
     matrices=True,
     shortcuts=CUDA_SHORTCUTS,
     shuffle="__shfl_down_sync(0xffffffffu, {value}, {by}, {width})",

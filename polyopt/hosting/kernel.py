@@ -187,7 +187,8 @@ class _Device:
                 return
             given = [argument(frame) for argument in arguments]
             x, y, z = extents
-            self.provider.launch(self.module, entry.name, (x, y, z), (entry.threads, 1, 1), given)
+            block = (entry.threads, 1, 1)
+            self.provider.launch(self.module, entry.name, (x, y, z), block, given, entry.asked)
             for name in written:
                 _mirror(frame, name).known = None
 

@@ -329,7 +329,8 @@ class KernelEntry:
     `name` is the function in the text, `kernel` the `Kernel` of the loop AST.  `grid` is INT64 over
     sizes, and over the iterators and locals of the host where the kernel stands; nothing is run if
     a dimension is 0.  `params` are arrays, 64-bit integers, other scalars, in this order.  `shared`
-    are the bytes of shared memory of a block that the text itself declares.
+    are the bytes of shared memory of a block that the text itself declares, `asked` those that a
+    launch has to give.
     """
 
     name: str
@@ -338,6 +339,7 @@ class KernelEntry:
     grid: tuple[Expr, Expr, Expr]
     params: tuple[KernelParam, ...]
     shared: int
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ class DeviceDialect:
     names types of so many elements, which must be aligned in memory where `aligns`.  `macros` are
     defined where their name is used, a line of `prelude` stands where its word is; `rounding` and
     `flags` are for products rounded apart, and fused.  `asynchronous`: copies may land later.
+    `pool` declares shared memory that a launch gives.
     `matrices`: warps have matrix instructions.
     `shortcuts` are a device's instructions for what helpers do.
     `shuffle` is the `value` of the thread that is `by` further in a group of `width`, if there is a
@@ -68,6 +69,7 @@ class DeviceDialect:
     reserved: frozenset[str]
     own_exponentials: bool = False
     asynchronous: bool = False
+    pool: str = ""
     matrices: bool = False
     shortcuts: Shortcuts = field(default_factory=dict)
     shuffle: str = ""

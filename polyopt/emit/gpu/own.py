@@ -15,6 +15,8 @@ from polyopt.ir.expr import Expr, evaluate
 from polyopt.ir.types import DType
 
 _LETTERS = "xyzw"
+DECLARED = 48 * 1024
+"""Bytes of shared memory that a text may declare; more is asked for at the launch."""
 WIDE = 16
 """Bytes that a thread can read or write at once, if they are aligned."""
 
@@ -39,6 +41,7 @@ class Own:
     groups: list[list[str]] = field(default_factory=list)
     inner: set[str] = field(default_factory=set)
     shared: dict[tuple[str, str], str] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
     shared_bytes: int = 0
     limits: dict[frozenset[tuple[Expr, int]], Limit] = field(default_factory=dict)
     passed: dict[tuple[str, DType], str] = field(default_factory=dict)
@@ -82,16 +85,34 @@ class Own:
         if (name, tail) not in self.shared:
             is_first = all(name != known for known, _ in self.shared)
             self.shared[name, tail] = name if is_first else self.fresh(name)
-            self.shared_bytes += -(-prod(extents) * array.dtype.size // WIDE) * WIDE
+            size = -(-prod(extents) * array.dtype.size // WIDE) * WIDE
+            self.sizes[self.shared[name, tail]] = size
+            self.shared_bytes += size
         return self.shared[name, tail]
+
+    @property
+    def asked_bytes(self) -> int:
+        """Bytes of shared memory that a launch has to ask for: more than a text may declare."""
+        return self.shared_bytes if self.shared_bytes > DECLARED and self.dialect.pool else 0
 
     def shared_lines(self) -> list[str]:
         """Return the declarations of shared arrays."""
         lines = []
+        pool, start = "", 0
+        if self.asked_bytes:
+            pool = self.fresh("pool")
+            lines.append(self.dialect.pool.format(bytes=WIDE, name=pool))
         for (_, tail), name in self.shared.items():
             kind, extents = tail.removesuffix("]").split("[")
-            shape = "".join(f"[{extent}]" for extent in extents.split(", ") if extent)
-            lines.append(f"{self.dialect.shared} {kind} {name}{shape};")
+            extent, *inner = [f"[{extent}]" for extent in extents.split(", ") if extent] or [""]
+            if not pool or not extents:
+                lines.append(f"{self.dialect.shared} {kind} {name}{extent}{''.join(inner)};")
+                continue
+            kind = kind.removeprefix(f"{self.dialect.align.format(WIDE)} ")
+            row = "".join(inner)
+            place, to = (f"(*const {name})", "(*)") if row else (f"*const {name}", "*")
+            lines.append(f"{kind} {place}{row} = ({kind} {to}{row})({pool} + {start});")
+            start += self.sizes[name]
         return lines
 
     def coordinate_lines(self) -> list[str]:

@@ -31,9 +31,14 @@ TOOLCHAIN: dict[str, Entry] = {
         "pack what the loop reads in tiles that are small, and deal the copies to threads",
     ),
     "PO0409": Entry(
-        "the stages of a pipeline take more shared memory than a block has",
-        "pipeline(k_tile, 8) of tiles of 64 rows and 64 columns",
+        "the stages of a pipeline take more shared memory than any device gives a block",
+        "pipeline(k_tile, 8) of tiles of 128 rows and 128 columns",
         "ask for fewer stages, or tile the loop smaller",
+    ),
+    "PO0410": Entry(
+        "a nest cannot run on matrix instructions: it is no tile of products of shared operands",
+        "tensorize(L0.point, 64, 32) where A is not packed",
+        "pack both operands at the loop over tiles of terms; tensorize what touches the results",
     ),
     "PO0420": Entry("a size is not an integer expression over sizes", "internal", _REPORT),
     "PO0501": Entry(

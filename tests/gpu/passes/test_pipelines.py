@@ -113,8 +113,9 @@ def test_neighbours_are_copied_at_once() -> None:
 
 @needs_nvcc
 def test_nvcc_takes_it_for_every_architecture() -> None:
-    source = emit_cuda(pipelined(3))
-    resources_of(source.text, tuple(entry.name for entry in source.entries), source.flags)
+    for fn in (pipelined(3), kernels_of(product, f"{tiled(32, 32)}; pipeline({LOOP}, 8)")):
+        source = emit_cuda(fn)
+        resources_of(source.text, tuple(entry.name for entry in source.entries), source.flags)
 
 
 # -- faults
@@ -298,11 +299,28 @@ def test_a_source_that_the_kernel_writes_is_refused() -> None:
 # -- refusals
 
 
+def tiled(side: int, depth: int) -> str:
+    """Return the steps for tiles of `side` x `side` results, 4 x 4 of them a thread."""
+    steps = PLAIN.replace("8, 8, 4", f"{side}, {side}, {depth}")
+    return steps.replace("2, 2, 4", f"4, 4, {depth}").replace("2, 2)", "4, 4)")
+
+
 def test_stages_without_room_are_refused() -> None:
-    large = PLAIN.replace("8, 8, 4", "64, 64, 16").replace("2, 2, 4", "4, 4, 16")
-    with pytest.raises(EmitError, match="65536 bytes of shared memory") as refused:
-        kernels_of(product, f"{large.replace('2, 2)', '4, 4)')}; pipeline({LOOP}, 8)")
+    with pytest.raises(EmitError, match="262144 bytes of shared memory") as refused:
+        kernels_of(product, f"{tiled(64, 64)}; pipeline({LOOP}, 8)")
     assert refused.value.code == "PO0409"
+
+
+def test_more_than_a_text_may_declare_is_asked_for() -> None:
+    fn = kernels_of(product, f"{tiled(32, 32)}; pipeline({LOOP}, 8)")
+    source = emit_cuda(fn)
+    assert "extern __shared__ __align__(16) unsigned char pool[];" in source.text
+    assert [(entry.shared, entry.asked) for entry in source.entries] == [(0, 65536)]
+    assert certify(program_of(product), fn).is_proven
+    assert wrong(fn, (33, 70, 9)) == ""
+    text = emit_opencl(fn).text
+    assert "B_pack[8][32][32];" in text
+    assert "pool" not in text
 
 
 def test_copies_into_memory_of_the_device_are_refused() -> None:

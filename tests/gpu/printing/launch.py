@@ -57,7 +57,8 @@ def _run(
                 entry = source.entry(node.name)
                 x, y, z = (evaluate(extent, env) for extent in entry.grid)
                 args = [_argument(param, arrays, buffers, env) for param in entry.params]
-                device.launch(module, entry.name, (x, y, z), (entry.threads, 1, 1), args)
+                block = (entry.threads, 1, 1)
+                device.launch(module, entry.name, (x, y, z), block, args, entry.asked)
             case _:
                 raise AssertionError(node)
 
