@@ -17,9 +17,11 @@ from polyopt.schedule.tree import (
     Filter,
     Sequence,
     Tree,
+    children,
     find_band,
     fresh_label,
     replace_band,
+    with_children,
 )
 from polyopt.transforms.reorder import Reorder, orders
 
@@ -73,7 +75,7 @@ class Distribute:
             parts.append(Filter(part.domain, _merge(Band(label, members, part.child))))
         split = Sequence(tuple(parts))
         result: Tree = Band(band.label, outer, split) if outer else split
-        return replace_band(tree, band.label, lambda _: result)
+        return flat(replace_band(tree, band.label, lambda _: result))
 
     def repairs(self, refused: Refused) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
@@ -86,6 +88,22 @@ class Distribute:
 
     def __str__(self) -> str:
         return f"distribute({self.band}{f', {self.count}' if self.count else ''})"
+
+
+def flat(tree: Tree) -> Tree:
+    """Return the tree with the parts of a sequence inside another among the other's parts."""
+    below = children(tree)
+    inner = tuple(map(flat, below))
+    if any(new is not old for new, old in zip(inner, below, strict=True)):
+        tree = with_children(tree, inner)
+    if not isinstance(tree, Sequence) or not any(
+        isinstance(part.child, Sequence) for part in tree.parts
+    ):
+        return tree
+    parts: list[Filter] = []
+    for part in tree.parts:
+        parts += part.child.parts if isinstance(part.child, Sequence) else (part,)
+    return Sequence(tuple(parts))
 
 
 def _restricted(member: BandMember, part: Filter) -> BandMember:

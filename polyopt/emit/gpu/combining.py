@@ -147,7 +147,7 @@ class _Spread:
         nest = thread_nest(node)
         if nest.loops[-1].reductions:
             return node
-        touched = _touched(nest.body)
+        touched = touched_arrays(nest.body)
         found = {self.widths[name] for name in touched if name in self.widths}
         if len(found) != 1 or nest.size != min(found)[0]:
             return node
@@ -176,6 +176,7 @@ def _inside(node: Node, depth: int, name: str, width: int) -> Node:
     )
 
 
-def _touched(body: Body) -> set[str]:
+def touched_arrays(body: Body) -> set[str]:
+    """Return the arrays that code reads or writes."""
     read = {load.array for n in nodes(body) for e in expressions(n) for load in loads(e)}
     return read | written_arrays(body)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from polyopt.emit.gpu.apart import apart, holds
-from polyopt.emit.gpu.combining import WARP, combines, combining, fitting, spread
+from polyopt.emit.gpu.combining import WARP, combines, combining, fitting, spread, touched_arrays
 from polyopt.emit.gpu.each_block import under_grid
 from polyopt.emit.gpu.grids import grid_of
 from polyopt.emit.gpu.memory import in_memory
@@ -26,7 +26,7 @@ from polyopt.emit.gpu.threads import (
     thread_body,
 )
 from polyopt.emit.nodes import nested, with_nested
-from polyopt.emit.regions import declared_names, leaves_itself, nodes
+from polyopt.emit.regions import declared_names, leaves_itself, nodes, written_arrays
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import Symbol, loads
 from polyopt.ir.loops import (
@@ -93,12 +93,18 @@ class _Cutter:
     count: int = 0
 
     def host(self, body: Body) -> Body:
-        """Return the host's code for `body`; neighbours that one block runs are one kernel."""
+        """Return the host's code for `body`; neighbours that one block runs are one kernel.
+
+        They may wait for grids that have nothing to do with them.
+        """
         result: list[Node] = []
         together: list[Node] = []
         for node in body:
             if is_device(node) and _is_one_block(node):
                 together.append(node)
+                continue
+            if together and is_device(node) and not _meet((node,), tuple(together)):
+                result += self.node(node)
                 continue
             result += self.one_block(tuple(together))
             together = []
@@ -202,6 +208,12 @@ def _is_one_block(node: Node) -> bool:
     return not (isinstance(node, For) and node.kind in (LoopKind.BLOCK, LoopKind.PARALLEL))
 
 
+def _meet(one: Body, two: Body) -> bool:
+    """Tell whether code writes an array that other code touches."""
+    written = written_arrays(one), written_arrays(two)
+    return bool(written[0] & touched_arrays(two) or written[1] & touched_arrays(one))
+
+
 def _is_long(node: Node) -> bool:
     """Tell whether one thread runs a loop in the node."""
     if isinstance(node, For) and node.kind is LoopKind.THREAD:
@@ -217,7 +229,9 @@ def threads_of(body: Body) -> int:
     found: dict[bool, int] = {}
     for loop in outermost_nests(body):
         nest = thread_nest(loop)
-        computes = any(isinstance(n, Assign) and n.statement for n in nodes(nest.body))
+        computes = nest.combined is not None or any(
+            isinstance(n, Assign) and n.statement for n in nodes(nest.body)
+        )
         found[computes] = max(found.get(computes, 1), nest.size)
     most = found.get(True, found.get(False, 1))
     return most if most <= MOST_THREADS else STRIP

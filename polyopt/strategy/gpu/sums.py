@@ -12,22 +12,34 @@ from dataclasses import dataclass
 
 from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Leaf, bands, find_band, fresh_label, path_to, statements_of
+from polyopt.schedule.tree import (
+    Leaf,
+    Sequence,
+    bands,
+    find_band,
+    fresh_label,
+    path_to,
+    statements_of,
+)
 from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.fusion import share_data
 from polyopt.strategy.gpu.joins import Refused, combined, in_warps, last_join, taken
-from polyopt.strategy.gpu.mapped import bands_around, is_mapped
+from polyopt.strategy.gpu.mapped import bands_around, is_mapped, siblings
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.sizes import constant_extent
 from polyopt.strategy.gpu.walks import steps_of
 from polyopt.strategy.strides import Step
+from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import (
     Combine,
     Deal,
     Dimension,
     Distribute,
+    Fuse,
     Grid,
     Interchange,
     LayOut,
+    Move,
     Rfactor,
     Threads,
     Tile,
@@ -60,7 +72,7 @@ class Sums:
 def map_sums(schedule: Schedule, device: GpuModel) -> Schedule:
     """Return `schedule` with its sums over long loops dealt out to threads and blocks."""
     for label in [band.label for band in bands(schedule.tree)]:
-        if not is_mapped(find_band(schedule.tree, label)):
+        if any(b.label == label and not is_mapped(b) for b in bands(schedule.tree)):
             with optional("a sum", BUDGET):
                 found = find_sums(schedule, label)
                 schedule = (found and _mapped(schedule, label, found, device)) or schedule
@@ -174,19 +186,58 @@ def _shared(schedule: Schedule, label: str, found: Sums, device: GpuModel) -> Sc
     schedule = combined(schedule, joins, grid.label)
     schedule = taken(schedule, _grid(grid.label, len(grid.members)))
     if found.results:
-        return _by_warps(schedule, last, count, device)
+        return _by_warps(schedule, last, grid.label, count, device)
     lasts: tuple[str, ...] = (last,)
     if blocks > device.warp:
         schedule, lasts = in_warps(schedule, last, device.warp)
     return combined(schedule, lasts, None)
 
 
-def _by_warps(schedule: Schedule, join: str, count: int, device: GpuModel) -> Schedule:
-    """Return `schedule` with a warp for each of several joins."""
+def _by_warps(
+    schedule: Schedule, join: str, partial: str, count: int, device: GpuModel
+) -> Schedule:
+    """Return `schedule` with a warp for each of several joins, after the nest `partial`.
+
+    What starts and finishes the results is in the same kernel, if it is neighbours.
+    """
     (band,) = bands_around(schedule, join)
-    tile = fresh_label(schedule.tree, f"{band.label}.tile")
-    point = fresh_label(schedule.tree, f"{band.label}.point")
+    joint = schedule
+    with suppress(Refused):
+        joint = _with_ends(schedule, band.label, partial, count)
+    label = bands_around(joint, join)[0].label
+    tile = fresh_label(joint.tree, f"{label}.tile")
+    point = fresh_label(joint.tree, f"{label}.point")
     rows = max(1, min(device.block, device.threads) // device.warp)
-    across = Threads(tuple(f"{point}[{p}]" for p in range(count)))
-    tiled = Tile(band.label, (*[1] * (count - 1), rows))
-    return taken(schedule, tiled, across, Combine(f"{point}[{count}]"), _grid(tile, count))
+    joint = taken(joint, Tile(label, (*[1] * (count - 1), rows)))
+    if isinstance(find_band(joint.tree, point).child, Sequence):
+        joint = taken(joint, Distribute(point))
+    for inner in outer_bands(find_band(joint.tree, tile).child):
+        steps: list[Transform] = [Threads(tuple(f"{inner}[{p}]" for p in range(count)))]
+        if any(b.label == inner for b in bands_around(joint, join)):
+            steps.append(Combine(f"{inner}[{count}]"))
+        joint = taken(joint, *steps)
+    return taken(joint, _grid(tile, count))
+
+
+def _with_ends(schedule: Schedule, label: str, partial: str, count: int) -> Schedule:
+    """Return `schedule` with a join's nest joined with those over its results alone."""
+    labels = siblings(schedule, label)
+    start = end = labels.index(partial)
+    while start and _is_plain(schedule, labels[start - 1], label, count):
+        start -= 1
+    if start < end:
+        schedule = taken(schedule, *(Move(other, label) for other in labels[start:end]))
+    group = [*labels[start:end], label]
+    for other in labels[labels.index(label) + 1 :]:
+        if not _is_plain(schedule, other, label, count):
+            break
+        group.append(other)
+    return taken(schedule, *(Fuse(group[0], other, count) for other in group[1:]))
+
+
+def _is_plain(schedule: Schedule, label: str, join: str, count: int) -> bool:
+    """Tell whether a nest runs over results of a join and nothing else."""
+    band = find_band(schedule.tree, label)
+    is_free = all(member.coincident for member in band.members)
+    is_whole = len(band.members) == count and isinstance(band.child, Leaf) and is_free
+    return is_whole and not is_mapped(band) and share_data(schedule, label, join)
