@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import repeat
 from typing import TypeAlias, TypeVar
 
@@ -159,20 +159,31 @@ def _forms(lowered: LoopFunction, options: Options, machine: Machine) -> list[Fo
 
 
 def _device_forms(lowered: LoopFunction, *, automatic: bool) -> list[Form]:
-    """Return kernels; where nobody asked for their pipelines, also those that copy in turn."""
+    """Return kernels; where nobody asked for their pipelines and instructions, also without."""
+    from polyopt.emit.gpu.matrix import has_matrices, without_matrices
     from polyopt.emit.gpu.pipelines import has_pipelines, without_pipelines
 
-    if not automatic or not has_pipelines(lowered):
-        kernels = _kernels(lowered)
-        return [Form("kernels", lambda: kernels)]
-    in_turn = without_pipelines(lowered)
-    try:
-        ahead = _kernels(lowered)
-    except EmitError as error:
-        note_dropped("copies ahead", error)
-        kernels = _kernels(in_turn)
-        return [Form("kernels", lambda: kernels)]
-    return [Form("kernels", lambda: ahead), Form("copies in turn", lambda: _kernels(in_turn))]
+    variants = [("kernels", lowered)]
+    if automatic and has_pipelines(lowered):
+        variants.append(("copies in turn", without_pipelines(lowered)))
+    if automatic and has_matrices(lowered):
+        plain = without_matrices(without_pipelines(lowered))
+        variants.append(("no matrix instructions", plain))
+    for position, (name, loops) in enumerate(variants[:-1], start=1):
+        try:
+            kernels = _kernels(loops)
+        except EmitError as error:
+            what = "matrix instructions" if error.code == "PO0410" else "copies ahead"
+            note_dropped(what, error)
+            continue
+        later = [Form(other, partial(_kernels, loops)) for other, loops in variants[position:]]
+        return [_made(name, kernels), *later]
+    name, loops = variants[-1]
+    return [_made(name, _kernels(loops))]
+
+
+def _made(name: str, loops: LoopFunction) -> Form:
+    return Form(name, lambda: loops)
 
 
 class Simple:
@@ -228,7 +239,7 @@ def _settled(program: Program) -> Program:
 
 
 def with_mode(program: Program, options: Options) -> Program:
-    """Return `program` with what the mode leaves open: the order of sums, their terms' roundings."""
+    """Return `program` with what the mode leaves open: orders of sums, roundings of terms."""
     if options.fp is FpMode.STRICT:
         return program
     program = reassociated(program)

@@ -2,7 +2,8 @@
 
 In: blocks with MATRIX loops inside nests across threads.  Out: these nests counted from 0, with one
 condition that says which products there are; copies into the operands that set what is outside of
-the array to zero.  Nests of another form run as ordinary loops; `dropped` has the reason.
+the array to zero.  Refuses (PO0410): nests that are no tile of products of shared operands, results
+that are not in registers.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from polyopt.emit.gpu.quotients import undivided
 from polyopt.emit.gpu.threads import outermost_nests
 from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.regions import nodes
-from polyopt.errors import BudgetError
+from polyopt.errors import EmitError
 from polyopt.ir.array import Array
-from polyopt.ir.budget import note_dropped
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -56,12 +56,12 @@ _LANES = ("$row", "$column")
 
 
 def in_matrices(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with tiles of products in the form that matrix instructions need."""
+    """Return `fn` with its tiles of products in form; raises `EmitError` PO0410."""
     return in_each_block(fn, _block)
 
 
 def of_registers(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with tiles of products whose results are not in registers as ordinary loops."""
+    """Return `fn` where the results of all tiles are in registers; raises `EmitError` PO0410."""
     return in_each_block(fn, _of_registers)
 
 
@@ -69,17 +69,32 @@ def _of_registers(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[Fo
     try:
         for nest in outermost_nests(body):
             if has_matrix_loops((nest,)):
-                tile = matrix_tile(nest, kernel.threads)
+                tile = matrix_tile(nest, kernel.threads, in_registers=False)
                 if tile.target.array not in _arrays(body, Space.REGISTER):
                     raise NoTile(f"{tile.target.array} is not kept in registers")
+                matrix_tile(nest, kernel.threads)
     except NoTile as error:
-        return _dropped(kernel, body, error)
+        raise _refused(kernel, error) from error
     return body
 
 
-def _dropped(kernel: Kernel, body: Body, error: NoTile) -> Body:
-    note_dropped("matrix instructions", BudgetError("PO0702", f"{kernel.name}: {error}"))
-    return without_matrix(body)
+def _refused(kernel: Kernel, error: NoTile) -> EmitError:
+    return EmitError(
+        "PO0410",
+        f"`{kernel.name}` has no tile of products for matrix instructions: {error}",
+        hint="pack both operands at the loop over tiles of terms, and give the nests that touch "
+        "the results the same warps by `tensorize`",
+    )
+
+
+def has_matrices(fn: LoopFunction) -> bool:
+    """Tell whether some loop is asked to run on matrix instructions."""
+    return has_matrix_loops(fn.body)
+
+
+def without_matrices(fn: LoopFunction) -> LoopFunction:
+    """Return lowered loops that ask for no matrix instructions."""
+    return replace(fn, body=without_matrix(fn.body))
 
 
 def _arrays(body: Body, space: Space) -> dict[str, Array]:
@@ -93,7 +108,7 @@ def _block(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]
     try:
         return _with_tiles(kernel, body)
     except NoTile as error:
-        return _dropped(kernel, body, error)
+        raise _refused(kernel, error) from error
 
 
 def as_touched(nest: For, threads: int) -> For:

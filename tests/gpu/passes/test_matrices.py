@@ -16,7 +16,7 @@ from polyopt.emit.gpu import device_loops
 from polyopt.emit.lower import lower
 from polyopt.emit.opencl import emit_opencl
 from polyopt.emulator import EmulatedProvider
-from polyopt.errors import PolyoptError, ScheduleError
+from polyopt.errors import EmitError, PolyoptError, ScheduleError
 from polyopt.ir.expr import Const, Expr, Iter, Load, rewrite
 from polyopt.ir.loops import Assign, Barrier, Body, For, If, LoopFunction, LoopKind, Node
 from polyopt.ir.program import Program
@@ -295,3 +295,19 @@ def test_orders_and_types_without_instructions_are_refused() -> None:
     with pytest.raises(ScheduleError, match="no sum of products") as refused:
         wide.apply(*parse_steps("tile(L1, 32, 16, 16); tensorize(L1.point, 16, 8)"))
     assert refused.value.code == "PO0340"
+
+
+LAYOUTS = {
+    "pack(B, L0.tile[2], 0, 1+8); strip(B_in[1], 8); threads(B_in[0], B_in[1])": "B is no array",
+    "tensorize(C_out, 16, 8)": "C_pack is not kept in registers",
+}
+
+
+@pytest.mark.parametrize("left_out", LAYOUTS)
+def test_layouts_without_instructions_are_refused(left_out: str) -> None:
+    assert left_out in PACKED
+    steps = parse_steps(PACKED.replace(left_out, ""))
+    lowered = lower((source_schedule(program(singles).scop).apply(*steps),), program(singles))
+    with pytest.raises(EmitError, match=LAYOUTS[left_out]) as refused:
+        device_loops(lowered)
+    assert refused.value.code == "PO0410"
