@@ -24,7 +24,7 @@ from workloads.workload import Workload
 
 SMALL, MIDDLE, LARGE = 17, 29, 75
 """First of the sizes at which a loss is looked for; the next ones are a little smaller."""
-WORK = 3e7
+STEPS, WORK = (20, 90), 3e7
 RULES = (Rules(), Rules(order=Order.FORWARD), Rules(order=Order.BACKWARD))
 
 
@@ -54,8 +54,10 @@ class Report:
 def ladder(workload: Workload) -> list[dict[str, int]]:
     """Return small sizes, each one of them large, and larger ones, as far as the emulator gets."""
     small, large = sizes_of(workload, SMALL), sizes_of(workload, LARGE)
-    one_large = [{**small, name: large[name]} for name in small]
-    others = [*one_large, sizes_of(workload, MIDDLE), large]
+    middle = sizes_of(workload, MIDDLE)
+    others = [*({**small, name: large[name]} for name in small), middle, large]
+    if workload.steps is not None:
+        others += [{**s, workload.steps: steps} for s in (small, middle) for steps in STEPS]
     able = [sizes for sizes in others if workload.flops(sizes) <= WORK]
     return [small, *sorted(able, key=workload.flops)]
 
