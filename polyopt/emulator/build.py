@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from polyopt.runtime.store import Store, digest
 from polyopt.runtime.toolchain import (
     Compiler,
     Family,
-    environment,
+    call_tool,
     find_compiler,
     processor_features,
 )
@@ -217,20 +216,7 @@ def _names(symbol: str) -> tuple[str, str]:
 
 
 def _call(command: tuple[str, ...], work: Path) -> tuple[int, str]:
-    try:
-        done = subprocess.run(
-            command,
-            cwd=work,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_SECONDS,
-            env=environment(str(work)),
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise no_compiler(f"`{command[0]}` cannot be run: {error}") from None
-    return done.returncode, done.stdout.decode("utf-8", "replace")
+    return call_tool(command, work, _SECONDS, no_compiler)
 
 
 def lines_at(image: Path, offsets: Sequence[int]) -> dict[int, tuple[str, int]]:

@@ -12,8 +12,10 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
+from pathlib import Path
 
 from polyopt.errors import ToolchainError
 from polyopt.runtime.store import Store, digest
@@ -178,6 +180,29 @@ def _ask(command: tuple[str, ...], *arguments: str) -> tuple[int, str]:
             f"the C compiler `{command[0]}` cannot be run: {error}",
             hint="set CC to a working gcc or clang",
         ) from None
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def call_tool(
+    command: Sequence[str], work: Path, seconds: float, failed: Callable[[str], ToolchainError]
+) -> tuple[int, str]:
+    """Run a tool in `work`; return its status and what it said on both streams.
+
+    `failed` makes the error of a tool that does not start, or does not end within `seconds`.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            cwd=work,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=seconds,
+            env=environment(str(work)),
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise failed(f"`{command[0]}` cannot be run: {error}") from None
     return done.returncode, done.stdout.decode("utf-8", "replace")
 
 

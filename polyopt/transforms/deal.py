@@ -7,15 +7,15 @@ Refuses: a number under 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import islpy as isl
 
 from polyopt.ir.scop import Scop
 from polyopt.schedule.sizes import Size
-from polyopt.schedule.tree import Band, BandMember, Tree, replace_band
-from polyopt.transforms.reference import loop
-from polyopt.transforms.tile import tile_index, tile_sizes
+from polyopt.schedule.tree import BandMember, Tree
+from polyopt.transforms.halving import split_loop
+from polyopt.transforms.tile import tile_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +38,13 @@ class Deal:
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the tree with the loop split; raises `ScheduleError` PO0301 to PO0303."""
-        ref = loop(tree, self.loop, str(self))
-        (size,) = tile_sizes((self.size,), str(self))
-        assert ref.position is not None
-        position = ref.position
-
-        def change(band: Band) -> Tree:
-            old = band.members[position]
-            rounds = tile_index(old.schedule, size)
-            hands = old.schedule.sub(rounds.scale_val(isl.Val(size)))
-            split = (BandMember(hands, f"{old.name}_lane"), BandMember(rounds, f"{old.name}_tile"))
-            members = (*band.members[:position], *split, *band.members[position + 1 :])
-            return replace(band, members=members)
-
-        return replace_band(tree, ref.label, change)
+        return split_loop(tree, self.loop, self.size, str(self), _halves)
 
     def __str__(self) -> str:
         return f"deal({self.loop}, {self.size})"
+
+
+def _halves(old: BandMember, size: int) -> tuple[BandMember, BandMember]:
+    rounds = tile_index(old.schedule, size)
+    hands = old.schedule.sub(rounds.scale_val(isl.Val(size)))
+    return BandMember(hands, f"{old.name}_lane"), BandMember(rounds, f"{old.name}_tile")

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.sizes import Size
-from polyopt.schedule.tree import Band, BandMember, Tree, replace_band
-from polyopt.transforms.reference import loop
-from polyopt.transforms.tile import tile_index, tile_sizes
+from polyopt.schedule.tree import BandMember, Tree
+from polyopt.transforms.halving import split_loop
+from polyopt.transforms.tile import tile_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +38,14 @@ class Strip:
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the tree with the loop split; raises `ScheduleError` PO0301 to PO0303."""
-        ref = loop(tree, self.loop, str(self))
-        (size,) = tile_sizes((self.size,), str(self))
-        assert ref.position is not None
-        position = ref.position
-
-        def change(band: Band) -> Tree:
-            old = band.members[position]
-            free = old.kind in (LoopKind.PARALLEL, LoopKind.BLOCK)
-            strips = BandMember(
-                tile_index(old.schedule, size),
-                f"{old.name}_tile",
-                kind=old.kind if free else LoopKind.SEQUENTIAL,
-            )
-            inner = replace(old, kind=LoopKind.SEQUENTIAL) if free else old
-            members = (*band.members[:position], strips, inner, *band.members[position + 1 :])
-            return replace(band, members=members)
-
-        return replace_band(tree, ref.label, change)
+        return split_loop(tree, self.loop, self.size, str(self), _halves)
 
     def __str__(self) -> str:
         return f"strip({self.loop}, {self.size})"
+
+
+def _halves(old: BandMember, size: int) -> tuple[BandMember, BandMember]:
+    free = old.kind in (LoopKind.PARALLEL, LoopKind.BLOCK)
+    index, kind = tile_index(old.schedule, size), old.kind if free else LoopKind.SEQUENTIAL
+    strips = BandMember(index, f"{old.name}_tile", kind=kind)
+    return strips, replace(old, kind=LoopKind.SEQUENTIAL) if free else old

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from polyopt.runtime.device.nvrtc import Nvrtc, find_nvrtc
 from polyopt.runtime.device.provider import Log, Resources, no_log
 from polyopt.runtime.device.report import read_report
 from polyopt.runtime.store import Store, digest
-from polyopt.runtime.toolchain import environment
+from polyopt.runtime.toolchain import call_tool
 
 _SECONDS = 300
 _KIND = "cubins"
@@ -173,21 +172,8 @@ def _version(path: str) -> str:
 
 
 def _call(command: list[str], work: Path) -> tuple[int, str]:
-    try:
-        done = subprocess.run(
-            command,
-            cwd=work,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_SECONDS,
-            env=environment(str(work)),
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolchainError(
-            "PO0514",
-            f"`{command[0]}` cannot be run: {error}",
-            hint="set CUDA_HOME to a working CUDA toolkit",
-        ) from None
-    return done.returncode, done.stdout.decode("utf-8", "replace")
+    return call_tool(command, work, _SECONDS, _unusable)
+
+
+def _unusable(reason: str) -> ToolchainError:
+    return ToolchainError("PO0514", reason, hint="set CUDA_HOME to a working CUDA toolkit")

@@ -1,0 +1,36 @@
+"""One loop of a band in two, the others as they are: what strips and hands have in common.
+
+In: a tree, a loop, a size, how a member is split.  Out: the tree with two members for the loop.
+Refuses: a size under 1, a loop that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from polyopt.schedule.sizes import Size
+from polyopt.schedule.tree import Band, BandMember, Tree, replace_band
+from polyopt.transforms.reference import loop
+from polyopt.transforms.tile import tile_sizes
+
+
+def split_loop(
+    tree: Tree,
+    name: str,
+    size: Size,
+    step: str,
+    halves: Callable[[BandMember, int], tuple[BandMember, BandMember]],
+) -> Tree:
+    """Return `tree` with the loop `name` in two; raises `ScheduleError` PO0301 to PO0303."""
+    ref = loop(tree, name, step)
+    (number,) = tile_sizes((size,), step)
+    assert ref.position is not None
+    position = ref.position
+
+    def change(band: Band) -> Tree:
+        split = halves(band.members[position], number)
+        members = (*band.members[:position], *split, *band.members[position + 1 :])
+        return replace(band, members=members)
+
+    return replace_band(tree, ref.label, change)
