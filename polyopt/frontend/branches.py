@@ -211,7 +211,7 @@ def _merged_arrays(
     if any(iterators(extent) for extent in left.shape):
         return gone
     if left.dtype is not right.dtype:
-        hint = f"convert one with `.astype(np.{left.dtype})`"
+        hint = f"convert one with `.astype({left.dtype.spelled})`"
         return Gone(gone.code, f"{gone.reason}: arrays of {left.dtype} and {right.dtype}", hint)
     place = frame.place(node, name)
     b.facts.set_width(place, left.dtype, False)

@@ -51,6 +51,11 @@ class DType(Enum):
         return _bfloat16() if self is DType.BFLOAT16 else np.dtype(self.value)
 
     @property
+    def spelled(self) -> str:
+        """How a program names the type: `np.float32`."""
+        return f"{'ml_dtypes' if self is DType.BFLOAT16 else 'np'}.{self.value}"
+
+    @property
     def size(self) -> int:
         """Bytes of one element."""
         return 2 if self is DType.BFLOAT16 else int(self.numpy.itemsize)

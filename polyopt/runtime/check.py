@@ -122,7 +122,7 @@ def _array(argument: ArrayArg, value: object) -> AnyArray:
             "PO0207",
             f"`{name}` is an array of {found}, this kernel was compiled for {argument.dtype}",
             loc=loc,
-            hint=f"pass `{name}.astype(np.{argument.dtype})`, or call the kernel itself: "
+            hint=f"pass `{name}.astype({argument.dtype.spelled})`, or call the kernel itself: "
             "it compiles for the types it meets",
         )
     if argument.written and not array.flags.writeable:

@@ -65,8 +65,10 @@ class ForeignKernel:
         self._entry = getattr(library, SYMBOL_PREFIX + source.entry)
         self._entry.argtypes = [_ctype(param) for param in source.params]
         self._entry.restype = ctypes.c_int
+        # without parallel regions the linker leaves OpenMP's library out
+        shared = source.openmp and hasattr(library, "omp_get_max_threads")
         self._openmp = (
-            (library.omp_get_max_threads, library.omp_set_num_threads) if source.openmp else None
+            (library.omp_get_max_threads, library.omp_set_num_threads) if shared else None
         )
         self._threads = threads
         self._process = os.getpid()

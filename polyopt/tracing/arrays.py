@@ -523,7 +523,7 @@ def tensor(name: str, shape: object, dtype: object = None) -> LazyArray:
     """
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         refuse("PO0806", f"{name!r} is no name for an input")
-    if name in ("np", "po"):
+    if name in ("np", "po", "ml_dtypes"):
         refuse("PO0806", f"the name {name!r} stands for a module in the function that is made")
     if isinstance(shape, Annotation):
         extents, found = _annotated(shape), shape.dtype.numpy

@@ -14,6 +14,7 @@ import numpy as np
 
 from polyopt.api import CompiledKernel
 from polyopt.errors import ArgumentError
+from polyopt.ir.types import dtype_of
 from polyopt.runtime.values import array_of, type_name
 from polyopt.tracing.arrays import LazyArray, as_lazy
 from polyopt.tracing.nodes import Node, Placeholder, reachable
@@ -122,7 +123,7 @@ def _checked(node: Node, value: object) -> object:
     if value.dtype != kind.dtype:
         raise ArgumentError(
             "PO0207", f"`{name}` has elements of {value.dtype}, declared {kind.dtype}",
-            loc=node.loc, hint=f"pass `{name}.astype(np.{kind.dtype})`",
+            loc=node.loc, hint=f"pass `{name}.astype({dtype_of(kind.dtype).spelled})`",
         )  # fmt: skip
     if value.ndim != len(kind.shape):
         raise ArgumentError(

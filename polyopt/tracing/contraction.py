@@ -33,7 +33,7 @@ def einsum(subscripts: str, *operands: object) -> Any:  # noqa: ANN401
         return record(np.einsum, subscripts, *operands)
     arrays = [_array(value) for value in operands]
     form = tuple(
-        (array.dtype.str, tuple(extent == 1 for extent in array.shape)) for array in arrays
+        (array.dtype.name, tuple(extent == 1 for extent in array.shape)) for array in arrays
     )
     return _compiled(subscripts, form)(*arrays)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 
@@ -91,21 +92,24 @@ def elementwise(
     return _elementwise(function, keys)
 
 
-def _key(value: object) -> tuple[str, bool] | None:
+_Key: TypeAlias = tuple[np.dtype[np.generic], bool]
+
+
+def _key(value: object) -> _Key | None:
     if isinstance(value, Node):
-        return value.kind.dtype.str, value.kind.weak
+        return value.kind.dtype, value.kind.weak
     if isinstance(value, np.generic):
-        return value.dtype.str, False
+        return value.dtype, False
     if isinstance(value, bool | float | complex):
-        return np.dtype(type(value)).str, True
+        return np.dtype(type(value)), True
     return None  # the value of a Python integer decides whether it fits
 
 
 @lru_cache(maxsize=4096)
 def _elementwise(
-    function: Callable[..., object], keys: tuple[tuple[str, bool], ...]
+    function: Callable[..., object], keys: tuple[_Key, ...]
 ) -> tuple[tuple[np.dtype[np.generic], bool], ...]:
-    operands = (_sample_of(Kind((), np.dtype(text), weak)) for text, weak in keys)
+    operands = (_sample_of(Kind((), dtype, weak)) for dtype, weak in keys)
     return _types(run(function, tuple(operands), {}))
 
 

@@ -85,7 +85,9 @@ class _Writer:
     nest: Nest
     lines: list[str] = field(default_factory=list)
     names: dict[object, str] = field(default_factory=dict)
-    taken: set[str] = field(default_factory=lambda: {"np", "po", "min", "max", "abs", "range"})
+    taken: set[str] = field(
+        default_factory=lambda: {"np", "po", "ml_dtypes", "min", "max", "abs", "range"}
+    )
 
     def define(self, name: str) -> list[str]:
         nest = self.nest

@@ -40,7 +40,9 @@ from polyopt.tracing.subscripting import is_plain
 DEEPEST = 8  # operations in one expression, one inside the other
 
 _INLINED = shapes.MOVES | {np.where, np.clip, np.roll, np.pad, np.real, np.imag}
-_TAKEN = frozenset(("np", "po", "abs", "min", "max", "float", "int", "bool", "complex"))
+_TAKEN = frozenset(
+    ("np", "po", "ml_dtypes", "abs", "min", "max", "float", "int", "bool", "complex")
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,8 @@ def _kernel(name: str, text: str, options: str, handed: _Handed) -> Kernel[Any]:
     file = _file(text)
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     scope: dict[str, object] = {"np": np, "po": polyopt, "__name__": "traced"}
+    if "ml_dtypes." in text:  # NumPy has bfloat16 from there
+        scope["ml_dtypes"] = import_module("ml_dtypes")
     scope.update(handed.program.others)
     exec(builtins.compile(text, file, "exec"), scope)
     function: Any = scope[name]

@@ -100,7 +100,7 @@ def constant(value: object) -> ast.expr:
             sign: ast.operator = ast.Sub() if math.copysign(1, value.imag) < 0 else ast.Add()
             return ast.BinOp(_real(value.real), sign, imaginary)
         case np.dtype():
-            return dotted(f"np.{'bool_' if value == np.bool_ else value.name}")
+            return _dtype(value)
         case type() if value in (bool, int, float, complex):
             return name(value.__name__)
         case type() if issubclass(value, np.generic):
@@ -109,6 +109,12 @@ def constant(value: object) -> ast.expr:
             if value is Ellipsis:
                 return ast.Constant(Ellipsis)
             refuse("PO0151", f"the operand {value!r}")
+
+
+def _dtype(value: np.dtype[np.generic]) -> ast.expr:
+    if value.name == "bfloat16":
+        return dotted("ml_dtypes.bfloat16")
+    return dotted(f"np.{'bool_' if value == np.bool_ else value.name}")
 
 
 def _numpy_constant(value: np.generic) -> ast.expr:

@@ -15,7 +15,6 @@ from polyopt.targets import Options, detect_machine
 from tests.unit.emit.kernels import call
 from tests.unit.halves.arrays import HALVES
 
-
 CASES = [
     (dtype, width)
     for dtype, width in (
