@@ -48,7 +48,8 @@ def _nest(schedule: Schedule, path: tuple[BandMember, ...], domain: isl.UnionSet
     first = next((n for n, member in enumerate(path) if member.kind in _MAPPED), len(path))
     parts = [_loops("the host runs", path[:first])] if first and first < len(path) else []
     parts += [_loops(what, [m for m in path if m.kind is kind]) for what, kind in _PLACES]
-    threads = [n for n, member in enumerate(path) if member.kind is LoopKind.THREAD]
+    across = (LoopKind.THREAD, LoopKind.LANE)
+    threads = [n for n, member in enumerate(path) if member.kind in across]
     inside = path[threads[-1] + 1 :] if threads else ()
     parts.append(_loops("each thread runs", inside))
     if all(_is_copy(schedule.scop.statement(name)) for name in names):
@@ -59,7 +60,11 @@ def _nest(schedule: Schedule, path: tuple[BandMember, ...], domain: isl.UnionSet
         yield from _walks(schedule, path, threads[-1], names)
 
 
-_PLACES = (("blocks of", LoopKind.BLOCK), ("threads of", LoopKind.THREAD))
+_PLACES = (
+    ("blocks of", LoopKind.BLOCK),
+    ("threads of", LoopKind.THREAD),
+    ("neighbouring threads combine", LoopKind.LANE),
+)
 
 
 def _loops(what: str, members: tuple[BandMember, ...] | list[BandMember]) -> str:
