@@ -204,7 +204,7 @@ def _factors(assign: Assign, chain: tuple[For, ...], count: int) -> tuple[Operan
                 op=BinaryOp.ADD,
                 dtype=DType.FLOAT32,
                 left=Load() as before,
-                right=Binary(op=BinaryOp.MUL, left=one, right=two),
+                right=Binary(op=BinaryOp.MUL, dtype=DType.FLOAT32, left=one, right=two),
             ),
         ) if before == target:
             pass
@@ -236,7 +236,7 @@ def _factors(assign: Assign, chain: tuple[For, ...], count: int) -> tuple[Operan
 
 def _stored(factor: Expr) -> Load:
     """Return the element that a factor is, widened to float32 where it is shorter."""
-    if isinstance(factor, Cast) and factor.operand.dtype.is_half:
+    if isinstance(factor, Cast) and factor.dtype is DType.FLOAT32 and factor.operand.dtype.is_half:
         factor = factor.operand
     if not isinstance(factor, Load):
         raise NoTile("a factor is computed, not read")

@@ -144,7 +144,7 @@ def _check_allowed(program: Program, function: LoopFunction, tile: MatrixTile) -
         raise _Wrong(f"the order of {name or 'a sum'} is not open")
     if tile.dtype is DType.FLOAT32:
         found = [s for scop in program.scops for s in scop.statements if s.name == name]
-        if not all(s.reduction is not None and s.reduction.rounds for s in found):
+        if not found or not all(s.reduction is not None and s.reduction.rounds for s in found):
             raise _Wrong(f"the factors of {name} may not be rounded")
 
 

@@ -135,7 +135,7 @@ def factors_of(statement: Statement) -> tuple[Load, Load] | None:
                 op=BinaryOp.ADD,
                 dtype=DType.FLOAT32,
                 left=Load() as before,
-                right=Binary(op=BinaryOp.MUL, left=left, right=right),
+                right=Binary(op=BinaryOp.MUL, dtype=DType.FLOAT32, left=left, right=right),
             ),
         ) if before == statement.target and statement.reduction is not None:
             one, two = _factor(left), _factor(right)
@@ -148,7 +148,7 @@ def _factor(expr: Expr) -> Load | None:
     match expr:
         case Load():
             return expr
-        case Cast(operand=Load() as stored) if stored.dtype.is_half:
+        case Cast(operand=Load() as stored, dtype=DType.FLOAT32) if stored.dtype.is_half:
             return stored
         case _:
             return None
