@@ -78,10 +78,11 @@ def _plain(node: Node) -> Node:
 
 
 def _in_block(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
-    if not any(isinstance(node, For) and node.pipeline for node in nodes(body)):
+    asked = [n for n in nodes(body) if isinstance(n, For) and n.pipeline is not None]
+    if not asked:
         return body
     if kernel.threads == 1:
-        return tuple(map(_plain, body))
+        raise _refused(asked[0], "one thread runs all of its block")
     taken = declared_names(fn.body) | set(fn.params) | {array.name for array in fn.arrays}
     written = written_arrays(body)
     staged = _Stages(written, set(taken)).body(body)
@@ -103,6 +104,15 @@ def _check_room(kernel: Kernel, body: Body) -> None:
             f"no device gives a block more than {MOST_SHARED}",
             hint="ask for fewer stages, or tile the loop smaller",
         )
+
+
+def _refused(loop: For, reason: str) -> EmitError:
+    return EmitError(
+        "PO0408",
+        f"loop `{loop.label}` cannot be a pipeline: {reason}",
+        hint="pack what it reads at this loop, deal copies and points out to threads, and leave out "
+        "arrays that the loop writes",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +217,7 @@ class _Stages:
         elif again:
             reason = f"{min(again)} is changed after it was copied"
         if reason is not None:
-            raise EmitError(
-                "PO0408",
-                f"loop `{loop.label}` cannot be a pipeline: {reason}",
-                hint="pack what it reads at this loop, deal the copies out to threads, and leave "
-                "out arrays that the loop writes",
-            )
+            raise _refused(loop, reason)
         arrays = tuple(declared[name] for name in declared if name in filled)
         others = (n for n in kept if n not in arrays)
         return _Parts(arrays, tuple(copies), (*others, *rest))

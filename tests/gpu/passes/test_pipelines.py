@@ -323,6 +323,13 @@ def test_more_than_a_text_may_declare_is_asked_for() -> None:
     assert "pool" not in text
 
 
+def test_one_thread_copies_nothing_meanwhile() -> None:
+    with pytest.raises(EmitError, match="one thread") as refused:
+        steps = "tile(L0, 8, 8, 4); pack(A, L0.tile[2]); grid(L0.tile[0])"
+        kernels_of(product, f"{steps}; pipeline(L0.tile[2], 2)")
+    assert refused.value.code == "PO0408"
+
+
 def test_copies_into_memory_of_the_device_are_refused() -> None:
     steps = "tile(L0, 128, 8, 128); grid(L0.tile[0]); pack(A, L0.tile[2]); threads(A_in)"
     with pytest.raises(EmitError) as refused:
