@@ -52,7 +52,6 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.types import DType
 
-
 MOST_SHARED = 227 * 1024
 """Bytes of shared memory that a launch may ask for, on any device; fewer have so much."""
 
@@ -110,8 +109,8 @@ def _refused(loop: For, reason: str) -> EmitError:
     return EmitError(
         "PO0408",
         f"loop `{loop.label}` cannot be a pipeline: {reason}",
-        hint="pack what it reads at this loop, deal copies and points out to threads, and leave out "
-        "arrays that the loop writes",
+        hint="pack what it reads at this loop, deal copies and points out to threads, and leave "
+        "out arrays that the loop writes",
     )
 
 

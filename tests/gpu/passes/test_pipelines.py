@@ -324,8 +324,8 @@ def test_more_than_a_text_may_declare_is_asked_for() -> None:
 
 
 def test_one_thread_copies_nothing_meanwhile() -> None:
+    steps = "tile(L0, 8, 8, 4); pack(A, L0.tile[2]); grid(L0.tile[0])"
     with pytest.raises(EmitError, match="one thread") as refused:
-        steps = "tile(L0, 8, 8, 4); pack(A, L0.tile[2]); grid(L0.tile[0])"
         kernels_of(product, f"{steps}; pipeline(L0.tile[2], 2)")
     assert refused.value.code == "PO0408"
 
