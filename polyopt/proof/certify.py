@@ -23,6 +23,7 @@ from polyopt.proof.barriers import check_synchronisation
 from polyopt.proof.bounds import check_bounds
 from polyopt.proof.branches import joined
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
+from polyopt.proof.chunks import without_chunks
 from polyopt.proof.dataflow import check_dataflow
 from polyopt.proof.declarations import check_declarations, scalars_of
 from polyopt.proof.forms import check_forms
@@ -85,7 +86,7 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     yield from bounds
     yield check_widths(function, bound)
     plain = without_pipelines(without_stops(function.body, faults))
-    plain = joined(without_strips(plain), path)
+    plain = without_chunks(joined(without_strips(plain), path), path)
     plain = without_registers(plain, path, frozenset(bound))
     trusted = frozenset(c.subject for c in bounds if c.verdict is Verdict.TRUSTED)
     undone = replace(function, body=plain)

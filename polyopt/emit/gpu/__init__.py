@@ -7,6 +7,7 @@ from polyopt.emit.gpu.kernels import cut_kernels
 from polyopt.emit.gpu.matrix import in_matrices, of_registers
 from polyopt.emit.gpu.pipelines import in_stages
 from polyopt.emit.gpu.registers import in_registers
+from polyopt.emit.gpu.reuse import with_reuse
 from polyopt.emit.gpu.room import in_room
 from polyopt.emit.stops import stop_at_faults
 from polyopt.ir.loops import LoopFunction
@@ -17,4 +18,4 @@ __all__ = ["device_loops"]
 def device_loops(fn: LoopFunction) -> LoopFunction:
     """Return lowered loops as kernels and the host's code around them, barriers placed."""
     kernels = in_matrices(cut_kernels(stop_at_faults(fn)))
-    return place_barriers(in_stages(in_room(of_registers(in_registers(kernels)))))
+    return place_barriers(in_stages(in_room(with_reuse(of_registers(in_registers(kernels))))))

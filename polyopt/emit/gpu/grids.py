@@ -18,9 +18,11 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
+    Linear,
     Param,
     Symbol,
     add,
+    from_linear,
     integer,
     linear,
     mul,
@@ -154,8 +156,10 @@ def _extreme(expr: Expr, iters: dict[str, For], *, least: bool) -> Expr | None:
 
 
 def _quotient(left: Expr, by: int) -> Expr:
-    if isinstance(left, Const):
-        return integer(int(left.value.real) // by)
+    value = linear(left)
+    if all(factor % by == 0 for _, factor in value.terms):
+        terms = tuple((atom, factor // by) for atom, factor in value.terms)
+        return from_linear(Linear(value.constant // by, terms))
     return Binary(BinaryOp.FLOORDIV, left, integer(by), DType.INT64)
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from math import prod
 
+from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band, fresh_label
 from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.gpu.coarse import loads_of_thread, own_iterations
 from polyopt.strategy.gpu.mapped import MAPPED, is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.sizes import block_sizes
@@ -21,6 +23,7 @@ from polyopt.transforms import Cut, Grid, Skew, Threads, Tile
 
 MOST = 3
 """Dimensions of a grid."""
+BUDGET = 5_000_000  # isl operations for the copies of a nest
 
 
 def map_nests(schedule: Schedule, device: GpuModel) -> Schedule:
@@ -93,16 +96,32 @@ def _tiled(schedule: Schedule, label: str, count: int, device: GpuModel) -> Sche
         tile = fresh_label(schedule.tree, f"{label}.tile")
         point = fresh_label(schedule.tree, f"{label}.point")
         sizes = block_sizes(schedule, label, loops, device)
-        points = tuple(f"{point}[{p}]" for p in range(loops))
-        tiled = schedule.attempt(Tile(label, sizes), Threads(points))
+        own = own_iterations(schedule, label, loops)
+        steps: list[Transform] = [Threads(tuple(f"{point}[{p}]" for p in range(loops)))]
+        if max(own) > 1:
+            sizes = tuple(size * each for size, each in zip(sizes, own, strict=True))
+            steps = [Tile(point, own), Threads((fresh_label(schedule.tree, f"{point}.tile"),))]
+        tiled = schedule.attempt(Tile(label, sizes), *steps)
         if tiled is not None:
-            staged = stage_strided(tiled, tile, point, loops) if device.shared else tiled
-            if staged is tiled and device.shared:
-                staged = stage_reused(tiled, tile, loops, prod(sizes), device.shared)
+            staged = tiled
+            if device.shared and max(own) == 1:
+                staged = stage_strided(tiled, tile, point, loops)
+            if staged is tiled and device.shared and _is_flat(schedule, label, loops):
+                loads = loads_of_thread(schedule, label, own)
+                threads = prod(sizes) // prod(own)
+                loop = f"{tile}[{loops - 1}]"
+                with optional("a tile and its surroundings in shared memory", BUDGET):
+                    staged = stage_reused(tiled, loop, loads, threads, device.shared)
             found = staged.attempt(Grid(tuple(f"{tile}[{p}]" for p in range(loops))))
             if found is not None:
                 return found
     return None
+
+
+def _is_flat(schedule: Schedule, label: str, count: int) -> bool:
+    """Tell whether a band has so many loops, and none inside."""
+    band = find_band(schedule.tree, label)
+    return count > 1 and len(band.members) == count and not any(bands(band.child))
 
 
 def _wavefront(schedule: Schedule, band: Band, device: GpuModel) -> Schedule | None:

@@ -12,14 +12,14 @@ from math import prod
 from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Const
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import bands, find_band, path_to, statements_of
+from polyopt.schedule.tree import bands, find_band, path_to, resolve, statements_of
 from polyopt.strategy.gpu.mapped import new_nests
 from polyopt.strategy.gpu.walks import steps_of
 from polyopt.strategy.strides import Step, accesses
 from polyopt.transforms import Pack, Threads
 
-REUSE = 4
-"""Reads of an element by a tile for which a copy in shared memory pays."""
+REUSE = 3.5
+"""Reads of an element by the threads of a tile for which a copy in shared memory pays."""
 
 
 def stage_strided(schedule: Schedule, tile: str, point: str, count: int) -> Schedule:
@@ -32,28 +32,24 @@ def stage_strided(schedule: Schedule, tile: str, point: str, count: int) -> Sche
     return schedule
 
 
-def stage_reused(schedule: Schedule, tile: str, count: int, points: int, room: int) -> Schedule:
-    """Return `schedule` with arrays copied in, halo and all, of which a tile reads every element
-    `REUSE` times or more; `points` are the iterations of a tile, `room` the bytes for copies.
+def stage_reused(
+    schedule: Schedule, loop: str, loads: dict[str, int], threads: int, room: int
+) -> Schedule:
+    """Return `schedule` with arrays copied in at `loop`, halo and all, of which a tile reads every
+    element `REUSE` times or more.
+
+    `loads` are the elements of each array that one thread reads, `room` is in bytes.
     """
-    _, domain = path_to(schedule.tree, schedule.scop, tile)
+    _, domain = path_to(schedule.tree, schedule.scop, resolve(schedule.tree, loop).label)
     inside = [schedule.scop.statement(name) for name in statements_of(schedule.scop, domain)]
-    point = find_band(schedule.tree, tile).child
-    deep = (len(band.members) > count or any(bands(band.child)) for band in bands(point))
-    if count < 2 or any(deep):
-        return schedule
     written = {statement.target.array for statement in inside}
-    reads: dict[str, int] = {}
-    for statement in inside:
-        for array, _ in {(read.array, read.index) for read in statement.reads if read.exact}:
-            reads[array] = reads.get(array, 0) + 1
-    loop = f"{tile}[{count - 1}]"
-    for array, number in sorted(reads.items()):
-        if array in written or number < REUSE:
+    inexact = {read.array for statement in inside for read in statement.reads if not read.exact}
+    for array, number in sorted(loads.items()):
+        if array in written or array in inexact:
             continue
         size = _elements(schedule, Pack(array, loop))
         needed = size * schedule.scop.array(array).dtype.size
-        if not 0 < size * REUSE <= number * points or needed > room:
+        if not 0 < size * REUSE <= number * threads or needed > room:
             continue
         staged = _copied(schedule, Pack(array, loop))
         if staged is not schedule:

@@ -15,13 +15,15 @@ from math import prod
 
 from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Band, LoopRef, bands, find_band
+from polyopt.schedule.sizes import value_of
+from polyopt.schedule.tree import Band, LoopRef, bands, find_band, fresh_label
 from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.gpu.coarse import OWN, own_iterations
 from polyopt.strategy.gpu.mapped import is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.walks import fastest_last
 from polyopt.strategy.tiling import outer_bands
-from polyopt.transforms import Grid, Overlap, Threads
+from polyopt.transforms import Grid, Overlap, Threads, Tile
 from polyopt.transforms.margins import NoMargin
 from polyopt.transforms.overlapping import NAMES, Plan
 from polyopt.transforms.region import enter
@@ -33,6 +35,8 @@ FASTER = 7
 """How much more shared memory moves in the same time."""
 LAUNCH = 4
 """Bytes for each element that could be moved while a kernel is launched: of some million."""
+MANY = 1024
+"""Elements of a tile that has a thread for every few of them."""
 ELEMENTS = 4096
 """Elements of an array that a block keeps."""
 SIZES: dict[int, tuple[tuple[int, ...], ...]] = {
@@ -149,23 +153,27 @@ def with_step(schedule: Schedule, label: str, step: Overlap) -> Schedule | None:
     tiled = schedule.attempt(step)
     if tiled is None:
         return None
+    own = OWN if prod(map(value_of, step.sizes)) <= MANY else 2 * OWN
     for turn in NAMES:
-        found = _mapped(tiled, f"{label}.{turn}")
+        found = _mapped(tiled, f"{label}.{turn}", own)
         if found is None:
             return None
         tiled = found
     return tiled
 
 
-def _mapped(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with a nest of tiles on the grid, all that is inside on threads."""
+def _mapped(schedule: Schedule, label: str, own: int) -> Schedule | None:
+    """Return `schedule` with a nest of tiles on the grid, all that is inside on threads.
+
+    Where a thread reads elements again, it runs `own` iterations.
+    """
     tiles = find_band(schedule.tree, label)
     steps = f"{label}.steps"
     inside = [find_band(schedule.tree, inner) for inner in outer_bands(tiles.child)]
     for band in [*inside, *_nests(find_band(schedule.tree, steps))]:
         if band.label == steps:
             continue
-        threaded = _threaded(schedule, band)
+        threaded = _threaded(schedule, band, own)
         if threaded is None:
             return None
         schedule = threaded
@@ -177,7 +185,7 @@ def _nests(steps: Band) -> list[Band]:
     return [find_band(steps, label) for label in outer_bands(steps.child)]
 
 
-def _threaded(schedule: Schedule, band: Band) -> Schedule | None:
+def _threaded(schedule: Schedule, band: Band, own: int) -> Schedule | None:
     """Return `schedule` with the loops of a band that carry nothing on threads, or None."""
     free = [p for p, member in enumerate(band.members) if member.coincident]
     if not free:
@@ -185,7 +193,12 @@ def _threaded(schedule: Schedule, band: Band) -> Schedule | None:
     order = (*fastest_last(schedule, band.label, free), *_rest(band, free))
     moves: list[Transform] = order_steps(band.label, band, order)
     loops = tuple(f"{band.label}[{p}]" for p in range(len(free)))
-    return schedule.attempt(*moves, Threads(loops))
+    moved = schedule.attempt(*moves) if moves else schedule
+    each = (1,) if moved is None else own_iterations(moved, band.label, len(free), own)
+    if moved is None or max(each) == 1:
+        return schedule.attempt(*moves, Threads(loops))
+    tile = fresh_label(moved.tree, f"{band.label}.tile")
+    return moved.attempt(Tile(band.label, each), Threads((tile,)))
 
 
 def _rest(band: Band, free: list[int]) -> list[int]:

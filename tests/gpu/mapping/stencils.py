@@ -49,3 +49,11 @@ def in_place(T: int, A: po.f64["N"]):
 def scaled(T: int, A: po.f64["N"]):
     for _ in range(T):
         A[:] = 0.5 * A
+
+
+def copied(A: po.f32["N,M"], B: po.f32["N,M"]):
+    B[:] = A
+
+
+def across(A: po.f32["N,M"], B: po.f32["N,M"]):
+    B[:, 1:] = A[:, 1:] + A[:, :-1]

@@ -11,10 +11,22 @@ import polyopt as po
 from polyopt.emit.gpu import device_loops
 from polyopt.emit.lower import lower
 from polyopt.ir.expr import integer, show, sub
-from polyopt.ir.loops import Assign, Body, DeclareArray, For, If, LoopFunction, Node, Space
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    DeclareArray,
+    For,
+    If,
+    LoopFunction,
+    LoopKind,
+    Node,
+    Space,
+)
 from polyopt.proof import certify
 from polyopt.proof.nodes import all_nodes
+from polyopt.schedule import source_schedule
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
+from polyopt.strategy.gpu.coarse import loads_of_thread, own_iterations
 from tests.gpu.mapping import stencils
 from tests.gpu.passes.programs import program_of
 from tests.gpu.passes.test_barriers import count_barriers, without_barrier
@@ -37,7 +49,7 @@ def shared(fn: LoopFunction) -> dict[str, str]:
 
 
 def test_a_tile_and_its_halo_are_shared() -> None:
-    assert shared(kernels(stencils.blur)) == {"A_pack": "10x34"}
+    assert shared(kernels(stencils.blur)) == {"A_pack": "34x34"}
 
 
 def test_few_reads_of_an_element_are_left_to_caches() -> None:
@@ -109,3 +121,27 @@ def test_every_barrier_is_needed() -> None:
     body = kernels(stencils.blur).body
     assert count_barriers(body) == 1
     assert refused(without_barrier(body, 0)).startswith("synchronisation")
+
+
+def test_a_thread_runs_several_rows_where_it_reads_them_again() -> None:
+    text = auto_schedule_gpu(program_of(stencils.five_points).scop, GpuModel()).text
+    assert "tile(L0, 32, 32);\ntile(L0.point, 4, 1)" in text
+    (loop,) = {n.iter for n in all_nodes(kernels(stencils.five_points).body) if is_unrolled(n)}
+    assert loop == "i"
+
+
+def is_unrolled(node: Node) -> bool:
+    return isinstance(node, For) and node.kind is LoopKind.UNROLL and "4" in show(node.upper)
+
+
+def test_loads_of_a_thread() -> None:
+    schedule = source_schedule(program_of(stencils.five_points).scop)
+    assert loads_of_thread(schedule, "L0", (1, 1)) == {"A": 5}
+    assert loads_of_thread(schedule, "L0", (4, 1)) == {"A": 14}
+    assert own_iterations(schedule, "L0", 2) == (4, 1)
+
+
+@pytest.mark.parametrize("function", [stencils.copied, stencils.across])
+def test_nothing_is_read_again(function) -> None:
+    schedule = source_schedule(program_of(function).scop)
+    assert own_iterations(schedule, "L0", 2) == (1, 1)

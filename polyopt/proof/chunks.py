@@ -1,0 +1,191 @@
+"""Undo chunks: neighbouring iterations that one thread runs are those of one concurrent loop again.
+
+In: a loop AST.  Out: the same with a concurrent loop over chunks, and the loop in one chunk, as one
+concurrent loop; where not all chunks run, a condition says so.  Each iteration is in one chunk, so
+it runs as often as before; that all may run at the same time allows more orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Expr,
+    Iter,
+    Load,
+    add,
+    from_linear,
+    integer,
+    linear,
+    mul,
+    operands,
+    sub,
+    substitute,
+    walk,
+)
+from polyopt.ir.loops import CONCURRENT, Assign, Body, For, If, LoopKind, Node
+from polyopt.ir.types import DType
+from polyopt.proof.affine import NotAffine
+from polyopt.proof.nodes import all_nodes, bodies, own_expressions, with_bodies
+from polyopt.proof.paths import Path, conjuncts
+
+
+def without_chunks(body: Body, path: Path) -> Body:
+    """Return `body`, reached by `path`, with such loops undone."""
+    found: list[Node] = []
+    for node in body:
+        inner = tuple(
+            without_chunks(part, path.into(node, n)) for n, part in enumerate(bodies(node))
+        )
+        node = with_bodies(node, inner)
+        if isinstance(node, For) and node.kind in CONCURRENT:
+            found += _merged(node, path) or (node,)
+        else:
+            found.append(node)
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """`loop` runs from `size` times the chunk's number and `start` on; `chain` leads there."""
+
+    chain: tuple[For | If, ...]
+    loop: For
+    size: int
+    start: Expr
+
+
+def _merged(chunks: For, path: Path) -> Body | None:
+    """Return what stands in place of a loop over chunks, None if it is none."""
+    found = _chunk(chunks)
+    if found is None or not _is_apart(found.loop):
+        return None
+    told = [c for node in found.chain if isinstance(node, If) for c in conjuncts(node.condition)]
+    wanted = [c for c in told if _names(c, chunks.iter)]
+    around: list[Node] = []
+    for node in found.chain:
+        if isinstance(node, For):
+            around.append(node)
+        else:
+            around += [If(c, ()) for c in conjuncts(node.condition) if c not in wanted]
+    merged = _one_loop(chunks, found)
+    inside = path
+    for node in (*around, merged):
+        inside = inside.into(node, 0)
+    body = merged.body
+    for condition in _left_over(chunks, found, wanted, inside):
+        body = (If(condition, body),)
+    body = (replace(merged, body=body),)
+    for node in reversed(around):
+        body = (with_bodies(node, (body, ()) if isinstance(node, If) else (body,)),)
+    return None if any(_mentions(node, chunks.iter) for node in all_nodes(body)) else body
+
+
+def _chunk(chunks: For) -> _Chunk | None:
+    """Return the loop in a chunk, with nothing but loops and conditions around it."""
+    if chunks.step != 1 or chunks.reductions:
+        return None
+    chain: list[For | If] = []
+    body = chunks.body
+    while len(body) == 1:
+        (node,) = body
+        match node:
+            case For(kind=LoopKind.SEQUENTIAL | LoopKind.UNROLL, step=1, reductions=()):
+                shape = _shape(node, chunks.iter)
+                return None if shape is None else _Chunk(tuple(chain), node, *shape)
+            case If(otherwise=()):
+                pass
+            case For(reductions=()) if node.kind in CONCURRENT:
+                pass  # one that runs in order would order iterations of other chunks
+            case _:
+                return None
+        chain.append(node)
+        body = node.body if isinstance(node, For) else node.then
+    return None
+
+
+def _shape(loop: For, name: str) -> tuple[int, Expr] | None:
+    """Return size and start of the chunk that a loop runs a part of."""
+    for lower in operands(loop.lower, BinaryOp.MAX):
+        size = dict(linear(lower).terms).get(Iter(name), 0)
+        start = sub(lower, mul(integer(size), Iter(name)))
+        if size < 2 or _names(from_linear(linear(start)), name):
+            continue
+        end = linear(add(lower, integer(size)))
+        if any(linear(upper) == end for upper in operands(loop.upper, BinaryOp.MIN)):
+            return size, from_linear(linear(start))
+    return None
+
+
+def _one_loop(chunks: For, found: _Chunk) -> For:
+    """Return the loop over what all chunks run."""
+    loop = found.loop
+    first = add(mul(integer(found.size), chunks.lower), found.start)
+    end = add(mul(integer(found.size), chunks.upper), found.start)
+    lowers = [e for e in operands(loop.lower, BinaryOp.MAX) if not _names(e, chunks.iter)]
+    uppers = [e for e in operands(loop.upper, BinaryOp.MIN) if not _names(e, chunks.iter)]
+    lower, upper = (lowers or [first])[0], (uppers or [end])[0]
+    for other in lowers[1:]:
+        lower = Binary(BinaryOp.MAX, lower, other, DType.INT64)
+    for other in uppers[1:]:
+        upper = Binary(BinaryOp.MIN, upper, other, DType.INT64)
+    return replace(loop, lower=lower, upper=upper, kind=chunks.kind)
+
+
+def _left_over(chunks: For, found: _Chunk, wanted: list[Expr], inside: Path) -> list[Expr]:
+    """Return when an iteration is in a chunk that runs, where its loop does not say so already."""
+    place = sub(Iter(found.loop.iter), found.start)
+    number = Binary(BinaryOp.FLOORDIV, place, integer(found.size), DType.INT64)
+    here = Iter(chunks.iter)
+    needed = [
+        *(Compare(CompareOp.GE, here, e) for e in operands(chunks.lower, BinaryOp.MAX)),
+        *(Compare(CompareOp.LT, here, e) for e in operands(chunks.upper, BinaryOp.MIN)),
+        *wanted,
+    ]
+    conditions = [substitute(condition, {chunks.iter: number}) for condition in needed]
+    return [condition for condition in conditions if not _holds(condition, inside)]
+
+
+def _holds(condition: Expr, path: Path) -> bool:
+    try:
+        return bool(path.domain.is_subset(path.frame.condition(condition)))
+    except NotAffine:
+        return False
+
+
+def _is_apart(loop: For) -> bool:
+    """Tell whether iterations plainly have elements of their own: what a chunk's order is not for.
+
+    Others are left as they are, for the proof to see their order.
+    """
+    if not all(isinstance(node, Assign | If) for node in all_nodes(loop.body)):
+        return False
+    assigned = [node for node in all_nodes(loop.body) if isinstance(node, Assign)]
+    targets = {node.target.array: node.target for node in assigned}
+    if len(targets) != len({node.target for node in assigned}):
+        return False
+    if not all(_names(target, loop.iter) for target in targets.values()):
+        return False
+    return all(
+        part == targets.get(part.array, part)
+        for node in all_nodes(loop.body)
+        for expr in own_expressions(node)
+        for part in walk(expr)
+        if isinstance(part, Load)
+    )
+
+
+def _mentions(node: Node, name: str) -> bool:
+    instance = getattr(node, "instance", ())
+    target = getattr(node, "target", None)
+    parts: Iterator[Expr] = iter((*own_expressions(node), *instance))
+    return any(_names(e, name) for e in parts) or (target is not None and _names(target, name))
+
+
+def _names(expr: Expr, name: str) -> bool:
+    return any(isinstance(part, Iter) and part.name == name for part in walk(expr))
