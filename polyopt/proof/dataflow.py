@@ -178,6 +178,8 @@ class _Values:
         joins = self.union([m for maps in self.found.joins.values() for m in maps])
         added = whole.sums.apply_range(made)
         for _ in range(ROUNDS):
+            if joins.is_empty():
+                break
             more = coalesced(added.union(whole.sums.apply_range(joins).apply_range(added)))
             if more.is_subset(added):
                 break

@@ -15,6 +15,7 @@ from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.nests import spans
 from polyopt.emit.gpu.quotients import undivided
 from polyopt.emit.gpu.threads import outermost_nests
+from polyopt.emit.localize import mentions
 from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.regions import nodes
 from polyopt.errors import EmitError
@@ -152,8 +153,8 @@ def _with_tiles(kernel: Kernel, body: Body) -> Body:
                 if found is not None and not _is_inside(found, extent):
                     raise NoTile(f"a whole tile goes beyond {load.array}")
     names = {o.load.array for tile in tiles for o in (tile.left, tile.right)}
-    filled = _filled(body, frozenset(names))
-    return filled
+    results = {tile.target.array for tile in tiles}
+    return _whole(body, frozenset(names), frozenset(results))
 
 
 def _is_inside(found: tuple[int, int], extent: Expr) -> bool:
@@ -190,41 +191,54 @@ def _four(loops: list[For]) -> list[For]:
     return [*loops[:-1], one, loops[-1]]
 
 
-def _filled(body: Body, names: frozenset[str]) -> Body:
-    """Return `body` with copies into the arrays `names` that write all of their boxes."""
-    result: list[Node] = []
+def _whole(body: Body, filled: frozenset[str], results: frozenset[str]) -> Body:
+    """Return `body` with copies into `filled`, and what touches `results`, as whole boxes."""
+    parts: list[Node] = []
     for node in body:
         if isinstance(node, For) and node.kind is LoopKind.THREAD:
             written = {n.target.array for n in nodes((node,)) if isinstance(n, Assign)}
-            result.append(_fill(node) if written and written <= names else node)
+            if written and written <= filled:
+                parts.append(_as_box(node, fills=True))
+            elif any(mentions(node, name) for name in results) and not has_matrix_loops((node,)):
+                parts.append(_as_box(node, fills=False))
+            else:
+                parts.append(node)
             continue
-        parts = tuple(_filled(part, names) for part in nested(node))
-        result.append(with_nested(node, parts))
-    return tuple(result)
+        inner = tuple(_whole(part, filled, results) for part in nested(node))
+        parts.append(with_nested(node, inner))
+    return tuple(parts)
 
 
-def _fill(loop: For) -> For:
-    """Return a copy that sets what is outside of the array to zero; others as they are."""
+def _as_box(loop: For, *, fills: bool) -> For:
+    """Return a nest as a box, what a thread runs of it without conditions where all is there.
+
+    A copy that `fills` sets what is outside to zero.  Other nests stay as they are.
+    """
     nest = boxed(loop)
-    if nest is None or len(nest.body) != 1:
-        return loop
-    (copy,) = nest.body
-    tests = nest.tests()
-    if not isinstance(copy, Assign) or any(map(loads, tests)):
+    tests = [] if nest is None else nest.tests()
+    if nest is None or not nest.body or any(map(loads, tests)):
         return loop
     across = [own for own in nest.loops if own.kind is LoopKind.THREAD]
-    inside = nest.loops[len(across) :]
-    if not tests or any(own.kind is LoopKind.THREAD for own in inside):
-        return nest.around((copy,)) if not tests else loop
-    zero = Assign(copy.target, Const(0.0, copy.target.dtype))
-    body = within(inside, (If(conjunction(tests), (copy,), (zero,)),))
-    if inside:
-        whole = conjunction(dict.fromkeys(_at_worst(test, inside) for test in tests))
-        at_once = [replace(own, kind=LoopKind.UNROLL) for own in inside]
-        body = (If(whole, within(at_once, (copy,)), body),)
-    (filled,) = within(across, body)
-    assert isinstance(filled, For)
-    return filled
+    inside = [replace(own, kind=LoopKind.UNROLL) for own in nest.loops[len(across) :]]
+    if any(own.kind is LoopKind.THREAD for own in nest.loops[len(across) :]):
+        return loop
+    other: Body = ()
+    if fills:
+        first = nest.body[0]
+        if not isinstance(first, Assign) or len(nest.body) > 1:
+            return loop
+        other = (Assign(first.target, Const(0.0, first.target.dtype)),)
+    body = nest.body
+    if tests:
+        body = within(inside, (If(conjunction(tests), nest.body, other),))
+        if inside:
+            whole = conjunction(dict.fromkeys(_at_worst(test, inside) for test in tests))
+            body = (If(whole, within(inside, nest.body), body),)
+    elif inside:
+        body = within(inside, nest.body)
+    (changed,) = within(across, body)
+    assert isinstance(changed, For)
+    return changed
 
 
 def _at_worst(test: Expr, loops: list[For]) -> Expr:
