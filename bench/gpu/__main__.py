@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bench.environment import describe
 from bench.gpu.machine import devices, show_machine
+from bench.gpu.rehearsal import VARIABLE
 from bench.gpu.stages import STAGES, Outcome, run_stage
 from bench.gpu.table import show_outcome
 from bench.run import RESULTS
@@ -28,6 +31,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     begun = time.monotonic()
     found = devices()
+    if options.rehearse:
+        os.environ[VARIABLE] = "1"
+        found = replace(found, targets=found.targets | {"cuda"})
+        print("A rehearsal: tiny arrays on the emulator; the numbers mean nothing.")
     print(show_machine(found), flush=True)
     outcomes: list[Outcome] = []
     for stage in STAGES:
@@ -45,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         outcomes.append(outcome)
         print(f"\n{show_outcome(stage, outcome)}", flush=True)
     record = _record(found.record, outcomes, time.monotonic() - begun)
-    target = _target(options.json, "cuda" in found.targets, record)
+    target = _target(options.json, "cuda" in found.targets and not options.rehearse, record)
     if target is not None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -80,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     names = [stage.name for stage in STAGES]
     parser.add_argument("--only", nargs="+", choices=names, help="these stages alone")
+    parser.add_argument("--rehearse", action="store_true", help="on the emulator, tiny arrays")
     parser.add_argument("--seconds", type=float, default=TOTAL, help="in all (default: 590)")
     parser.add_argument("--json", metavar="FILE", help="write the results there")
     return parser

@@ -5,9 +5,10 @@ In: the programs, at 8192 x 8192 float32.  Out: a row a program; the first one i
 
 from __future__ import annotations
 
-from bench.gpu.clock import Context, measure
+from bench.gpu.clock import Clocked, measure, open_context
 from bench.gpu.memory import ours, place
 from bench.gpu.programs import MEMORY_BOUND, Program
+from bench.gpu.rehearsal import size
 from bench.gpu.rivals import rivals
 from bench.gpu.stages import say, seconds_left
 
@@ -16,25 +17,27 @@ _COPY = 1 << 30
 _GOAL = 0.85
 
 
-def copied(context: Context) -> float:
+def copied(context: Clocked) -> float:
     """Return the bytes per second, read and written, of the driver's own copy of 1 GiB."""
-    source, target = context.allocate(_COPY), context.allocate(_COPY)
-    taken = measure(context, lambda: context.copy(target, source, _COPY))
+    nbytes = size(_COPY)
+    source, target = context.allocate(nbytes), context.allocate(nbytes)
+    taken = measure(context, lambda: context.copy(target, source, nbytes))
     context.free(source)
     context.free(target)
-    return 2 * _COPY / taken.seconds
+    return 2 * nbytes / taken.seconds
 
 
-def report(context: Context, program: Program, best: float) -> None:
+def report(context: Clocked, program: Program, best: float) -> None:
     """Measure one program, check its result, and compare."""
     row: dict[str, object] = {"program": program.name}
     try:
-        arrays = program.make(SIZE, SIZE)
+        n = size(SIZE)
+        arrays = program.make(n, n)
         placed = place(arrays)
         own = ours(program, placed)
         taken = measure(context, own.call)
         error = program.error(arrays, own.result())
-        rate = program.moved(SIZE, SIZE) / taken.seconds
+        rate = program.moved(n, n) / taken.seconds
         row |= {"ms": 1e3 * taken.seconds, "spread": taken.spread, "GB/s": rate / 1e9}
         row |= {"of copy": rate / best, "goal": _GOAL, "error": error}
         if not error <= program.tolerance * 4:  # rows are long here
@@ -51,7 +54,7 @@ def report(context: Context, program: Program, best: float) -> None:
 
 def main() -> None:
     """Measure the copy, then all programs."""
-    context = Context()
+    context = open_context()
     best = copied(context)
     say(measured="copy of 1 GiB by the driver", **{"GB/s": best / 1e9})
     for program in MEMORY_BOUND:

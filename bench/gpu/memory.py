@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 import polyopt as po
 from bench.gpu.programs import Arrays, Program
+from bench.gpu.rehearsal import device
 
 Placed = dict[str, Any]
 
 
 def place(arrays: Arrays) -> Placed:
     """Copy arrays to the GPU."""
-    return {name: po.to_device(array, "cuda") for name, array in arrays.items()}
+    return {name: po.to_device(array, "cuda", device()) for name, array in arrays.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Ours:
 
 def ours(program: Program, placed: Placed) -> Ours:
     """Return polyopt's kernel of a program, ready to be called."""
-    kernel = po.kernel(target="cuda", fp=program.fp)(program.function)
+    kernel = po.kernel(target="cuda", device=device(), fp=program.fp)(program.function)
     kernel(**placed)
     output = program.output[0]
     return Ours(lambda: kernel(**placed), lambda: np.asarray(placed[output].numpy()))

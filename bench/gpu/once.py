@@ -10,6 +10,7 @@ import sys
 
 import polyopt as po
 from bench.gpu.programs import PROGRAMS
+from bench.gpu.rehearsal import device
 
 
 def main(name: str, size: str = "") -> int:
@@ -18,7 +19,7 @@ def main(name: str, size: str = "") -> int:
     n, m = (int(size), int(size)) if size else (70, 133)
     arrays = program.make(n, m)
     inputs = {given: array.copy() for given, array in arrays.items()}
-    po.kernel(target="cuda", fp=program.fp)(program.function)(**arrays)
+    po.kernel(target="cuda", device=device(), fp=program.fp)(program.function)(**arrays)
     if size:
         return 0
     return int(program.error(inputs, arrays[program.output[0]]) > program.tolerance)

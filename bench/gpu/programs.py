@@ -5,8 +5,9 @@ In: sizes.  Out: `Program`s.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -60,7 +61,7 @@ def matmul(a: Matrix, b: Matrix, c: Matrix) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A function of arrays of float32: `inputs` and `output` are shapes in terms of n and m.
+    """A function of arrays of one type: `inputs` and `output` are shapes in terms of n and m.
 
     `passes` is how many bytes move for each byte of the larger array at least, `flops` counts
     operations; `tolerance` bounds the error relative to the largest element.
@@ -73,6 +74,14 @@ class Program:
     tolerance: float
     fp: str = "strict"
     flops: Callable[[int, int], int] | None = None
+    dtype: str = "float32"
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The type of the elements; bfloat16 is of the package ml_dtypes."""
+        if self.dtype != "bfloat16":
+            return np.dtype(self.dtype)
+        return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
 
     def shapes(self, n: int, m: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of all arguments, in order."""
@@ -86,9 +95,9 @@ class Program:
         found: Arrays = {}
         for name, shape in self.shapes(n, m).items():
             if name in self.inputs:
-                found[name] = rng.standard_normal(shape, np.float32)
+                found[name] = rng.standard_normal(shape, np.float32).astype(self.numpy)
             else:
-                found[name] = np.full(shape, np.nan, np.float32)
+                found[name] = np.full(shape, np.nan, self.numpy)
         return found
 
     def error(self, arrays: Arrays, got: NDArray[Any]) -> float:
@@ -105,7 +114,8 @@ class Program:
 
     def moved(self, n: int, m: int) -> int:
         """Return the bytes that must be read and written."""
-        return sum(4 * int(np.prod(shape)) for shape in self.shapes(n, m).values())
+        size = self.numpy.itemsize
+        return sum(size * int(np.prod(shape)) for shape in self.shapes(n, m).values())
 
 
 _ROWS = {"x": "nm"}
@@ -122,4 +132,9 @@ MATMUL = Program(
     "matmul", matmul, {"a": "nm", "b": "mn"}, ("c", "nn"), 1e-5, "reassociate",
     lambda n, m: 2 * n * n * m,
 )  # fmt: skip
+HALVES = tuple(
+    replace(MATMUL, name=f"matmul {dtype}", dtype=dtype, tolerance=tolerance)
+    for dtype, tolerance in (("float16", 1e-3), ("bfloat16", 1e-2))
+)
+"""Products on matrix instructions; the results are rounded to numbers of 16 bits."""
 PROGRAMS = (*MEMORY_BOUND, MATMUL)

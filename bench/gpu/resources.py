@@ -28,12 +28,18 @@ def report(program: Program) -> None:
     if done.returncode != 0:
         say(program=program.name, wrong=(done.stderr or done.stdout)[-600:])
         return
-    for line in json.loads(done.stdout)["kernels"]:
-        kernel, _, facts = line.partition(": ")
-        row = {"program": program.name, "kernel": kernel, "report": facts}
-        if kernel == "not compiled" and "PO0514" not in facts:
-            row["wrong"] = facts
-        say(**row)
+    found = json.loads(done.stdout)
+    for line in found["kernels"]:
+        if line.startswith("not compiled") and "PO0514" not in line:
+            say(program=program.name, wrong=line)
+    for launch in found["launches"]:
+        held = {one["arch"]: one for one in launch["occupancy"]}
+        for row in launch["compiled"]:
+            at_once = held.get(row["arch"], {})
+            say(
+                program=program.name, kernel=launch["entry"], **row,
+                blocks=at_once.get("blocks"), limit=at_once.get("limit"),
+            )  # fmt: skip
 
 
 def main() -> None:

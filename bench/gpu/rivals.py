@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Call = Callable[[], object]
+_LACKS = (ImportError, OSError, TypeError, ValueError)
+"""What is raised without a library, or by one that does not know the type of the elements."""
 Views = Mapping[str, Any]
 
 
@@ -24,7 +26,7 @@ def rivals(program: str, placed: Views) -> dict[str, Call]:
         try:
             library = importlib.import_module(name)
             made = table(library, program, views_of(placed))
-        except (ImportError, OSError):
+        except _LACKS:
             continue
         if made is not None:
             found[name] = made
@@ -39,7 +41,7 @@ def _cupy_views(placed: Views) -> Views:
 def _torch_views(placed: Views) -> Views:
     torch = importlib.import_module("torch")
     torch.backends.cuda.matmul.allow_tf32 = False
-    return {name: torch.as_tensor(array, device="cuda") for name, array in placed.items()}
+    return {name: torch.from_dlpack(array) for name, array in placed.items()}
 
 
 def _cupy(cupy: Any, program: str, v: Views) -> Call | None:  # noqa: ANN401

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import polyopt as po
 import workloads
 from bench.check import relative_error
+from bench.gpu.rehearsal import device
 from bench.gpu.stages import say, seconds_left
 from workloads import Workload
 
@@ -94,7 +95,7 @@ def main(names: Sequence[str]) -> None:
     if names:
         for name in names:
             for form in _forms(name):
-                check(name, form)
+                check(name, form, device())
         return
     every = list(workloads.names(None))
     shares = [every[start : start + _SHARE] for start in range(0, len(every), _SHARE)]

@@ -6,7 +6,9 @@ import json
 import os
 import stat
 import subprocess
+import sys
 import time
+import types
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,11 @@ import numpy as np
 import pytest
 
 from bench.gpu import __main__ as command
-from bench.gpu import planted, sanitizer
+from bench.gpu import bandwidth, matmul, networks, planted, rehearsal, sanitizer
 from bench.gpu.machine import Devices, show_machine
 from bench.gpu.profile import read_profile
-from bench.gpu.programs import MATMUL, PROGRAMS, Program
+from bench.gpu.programs import HALVES, MATMUL, PROGRAMS, Program
+from bench.gpu.rivals import rivals
 from bench.gpu.stages import Outcome, Stage, run_stage
 from bench.gpu.suite import sizes_of
 from bench.gpu.table import show_outcome
@@ -128,6 +131,61 @@ def test_with_a_gpu_all_stages_run_while_there_is_time(
     assert "no time is left" in capsys.readouterr().out
 
 
+@pytest.mark.toolchain
+def test_measurements_are_rehearsed_without_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(rehearsal.VARIABLE, "1")
+    monkeypatch.setattr(bandwidth, "MEMORY_BOUND", PROGRAMS[:1])
+    monkeypatch.setattr(matmul, "SIZES", (40,))
+    monkeypatch.setattr(matmul, "HALVES", ())
+    monkeypatch.setattr(networks, "_SIZES", {"attention": {"T": 9, "S": 8, "D": 7}})
+    for stage in (bandwidth, matmul, networks):
+        stage.main()
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row.get("wrong") for row in rows] == [None] * 4
+    assert [row.get("program") or row.get("type") for row in rows[1:3]] == ["copy", "float32"]
+    assert all(row["ms"] > 0 for row in rows[1:])
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_what_cupy_is_asked_for_is_the_program(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NumPy in place of CuPy: its functions have the same names."""
+    cupy = types.ModuleType("cupy")
+    cupy.__dict__.update(np.__dict__)
+    cupy.__dict__.update(fuse=lambda: lambda function: function)
+    for name, module in (("cupy", cupy), ("torch", None), ("triton", None)):
+        monkeypatch.setitem(sys.modules, name, module)
+    arrays = program.make(6, 9)
+    found = rivals(program.name, arrays)
+    assert list(found) == ["cupy"]
+    inputs = {name: array.copy() for name, array in arrays.items()}
+    result = found["cupy"]()
+    if program.name != "chain":  # CuPy's fused functions give a new array
+        result = arrays[program.output[0]]
+    assert isinstance(result, np.ndarray)
+    assert program.error(inputs, result) <= max(program.tolerance, 1e-6)
+
+
+def test_a_rehearsal_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[str] = []
+    monkeypatch.setenv(rehearsal.VARIABLE, "")
+    monkeypatch.setattr(command, "devices", lambda: Devices(frozenset(), NOTHING, ()))
+    monkeypatch.setattr(
+        command, "run_stage", lambda stage, _: ran.append(stage.name) or Outcome(stage.name, ())
+    )
+    assert command.main(["--rehearse", "--only", "matmul", "opencl"]) == 0
+    assert ran == ["matmul"]
+    text = capsys.readouterr().out
+    assert "the numbers mean nothing" in text
+    assert "written" not in text
+
+
 def test_a_wrong_row_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Outcome("emulated", ({"program": "copy", "wrong": "error 1"},))
     monkeypatch.setattr(command, "run_stage", lambda *_: wrong)
@@ -152,7 +210,7 @@ def test_the_machine_as_text() -> None:
     ]
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+@pytest.mark.parametrize("program", (*PROGRAMS, HALVES[0]), ids=lambda program: program.name)
 def test_programs_are_judged(program: Program) -> None:
     arrays = program.make(5, 7)
     output = program.output[0]
