@@ -35,10 +35,15 @@ def rows(name: str, nvcc: bool) -> list[Row]:
     found = []
     for form in forms([name]):
         begun = time.monotonic()
-        report = barriers.judge(form)
-        wrong = [*report.missed, *mapping.judge(form)]
-        if nvcc:
-            wrong += compilers.judge(form)
+        report = barriers.Report(str(form))
+        wrong: list[str] = []
+        try:
+            barriers.judge(form, report)
+            wrong += [*report.missed, *mapping.judge(form)]
+            if nvcc:
+                wrong += compilers.judge(form)
+        except Exception as error:
+            wrong.append(f"{type(error).__name__}: {error}"[:300])
         seconds = time.monotonic() - begun
         found.append(Row(str(form), len(report.proof), len(report.text), seconds, tuple(wrong)))
     return found

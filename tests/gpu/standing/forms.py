@@ -5,9 +5,12 @@ In: names of workloads.  Out: `Form`s; their `Compilation`, and calls on a devic
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+
+import numpy as np
 
 import polyopt as po
 from polyopt.api import CompiledKernel
@@ -20,6 +23,9 @@ from polyopt.pipeline import Compilation
 from polyopt.runtime.device.provider import Provider
 from workloads import registry
 from workloads.workload import Workload
+
+FIRST = 17
+"""A size at which the types of arguments are found, and the smallest that is run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ def _types(workload: str, form: str) -> tuple[ArgType, ...]:
     chosen = registry.get(workload)
     function = chosen.forms[form]
     kernel = po.kernel(target="cuda", device="emulated")(function)
-    types, values = kernel._example((), chosen.make(sizes_of(chosen, 17), seed=3))
+    types, values = kernel._example((), chosen.make(sizes_of(chosen, FIRST), seed=3))
     return kernel._settle_types(types, values, lambda t: build(function, t).signature)
 
 
@@ -66,11 +72,26 @@ def _compiled(workload: str, form: str) -> Compilation:
 
 
 def sizes_of(workload: Workload, first: int) -> dict[str, int]:
-    """Return sizes from `first` down, each a little smaller than the one before; few time steps."""
+    """Return sizes from `first` on, no two alike; few time steps."""
+    return _sizes(workload, first, _step(workload.name))
+
+
+def _sizes(workload: Workload, first: int, step: int) -> dict[str, int]:
     return {
-        name: max(3 if name == workload.steps else first - 2 * k, workload.least.get(name, 0))
+        name: max(3 if name == workload.steps else first + step * k, workload.least.get(name, 0))
         for k, name in enumerate(workload.parameters)
     }
+
+
+@cache
+def _step(name: str) -> int:
+    """Return how far sizes lie apart: upwards or downwards, as the workload takes them."""
+    workload = registry.get(name)
+    for step in (-2, 2):
+        with contextlib.suppress(ValueError, IndexError), np.errstate(all="ignore"):
+            workload.reference(workload.make(_sizes(workload, FIRST, step), seed=3))
+            return step
+    return 0
 
 
 def forms(names: Sequence[str] = ()) -> Iterator[Form]:
