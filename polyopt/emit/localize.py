@@ -103,7 +103,7 @@ def _in_loop(body: Body, array: Array, home: str, around: tuple[For, ...]) -> Bo
 def _at_home(loops: tuple[For, ...], array: Array) -> Body | None:
     """Return the body of the last loop with the array declared; None where it has to be memory.
 
-    Threads of a block see one array; code around kernels has no arrays.
+    Threads of a block see one array; code around kernels of a grid has no arrays.
     """
     home = loops[-1]
     kinds = [loop.kind for loop in loops]
@@ -111,16 +111,17 @@ def _at_home(loops: tuple[For, ...], array: Array) -> Body | None:
         return _declare(home, array, Space.LOCAL)
     if LoopKind.BLOCK in kinds:
         return _declare(home, array, Space.SHARED)
-    if _has_kernels(home.body):
+    if _has(home.body, LoopKind.BLOCK):
         return None
-    return _declare(home, array, Space.LOCAL)
+    is_block = _has(home.body, LoopKind.THREAD)  # a block of its own runs the loop
+    return _declare(home, array, Space.SHARED if is_block else Space.LOCAL)
 
 
-def _has_kernels(body: Body) -> bool:
-    """Tell whether loops across blocks or threads are in the body."""
+def _has(body: Body, kind: LoopKind) -> bool:
+    """Tell whether loops of a kind are in the body."""
     return any(
-        (isinstance(node, For) and node.kind in (LoopKind.BLOCK, LoopKind.THREAD))
-        or any(map(_has_kernels, nested(node)))
+        (isinstance(node, For) and node.kind is kind)
+        or any(_has(part, kind) for part in nested(node))
         for node in body
     )
 

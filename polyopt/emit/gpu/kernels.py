@@ -75,8 +75,17 @@ def is_device(node: Node) -> bool:
             return False
         case If() if leaves_itself((node,)):
             return False
+        case For() if holds(node.body, LoopKind.THREAD):
+            return _is_of_one_block(node)
         case _:
             return not holds((node,), *_MAPPED, LoopKind.PARALLEL) and not _needs_host((node,))
+
+
+def _is_of_one_block(loop: For) -> bool:
+    """Tell whether the threads of one block run a loop together: it has no grids inside."""
+    if holds(loop.body, LoopKind.BLOCK, LoopKind.PARALLEL) or _needs_host((loop,)):
+        return False
+    return not any(isinstance(node, While | Break) for node in nodes((loop,)))
 
 
 def _needs_host(body: Body) -> bool:
@@ -216,7 +225,7 @@ def _meet(one: Body, two: Body) -> bool:
 
 def _is_long(node: Node) -> bool:
     """Tell whether one thread runs a loop in the node."""
-    if isinstance(node, For) and node.kind is LoopKind.THREAD:
+    if holds((node,), LoopKind.THREAD):
         return False
     return any(isinstance(part, For | While) for part in nodes((node,)))
 
@@ -233,5 +242,6 @@ def threads_of(body: Body) -> int:
             isinstance(n, Assign) and n.statement for n in nodes(nest.body)
         )
         found[computes] = max(found.get(computes, 1), nest.size)
-    most = found.get(True, found.get(False, 1))
+    most = max(found.get(True, 1), 1)
+    most = most if most > 1 else found.get(False, 1)
     return most if most <= MOST_THREADS else STRIP

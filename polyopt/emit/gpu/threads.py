@@ -15,6 +15,7 @@ from polyopt.emit.gpu.apart import apart, directly_inside, holds, in_order
 from polyopt.emit.gpu.nests import Unbounded, extent, spans
 from polyopt.emit.gpu.steady import steady
 from polyopt.emit.nodes import nested, with_nested
+from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -30,6 +31,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.loops import (
+    Barrier,
     Body,
     Declare,
     DeclareArray,
@@ -37,6 +39,7 @@ from polyopt.ir.loops import (
     If,
     LoopKind,
     Node,
+    SetLocal,
     Space,
 )
 from polyopt.ir.types import DType
@@ -61,12 +64,23 @@ def _node(node: Node, taken: set[str], around: tuple[For, ...]) -> Body:
             return tuple(part for loop in apart(node) for part in _nest(loop, taken, around))
         case For(kind=LoopKind.PARALLEL) if not holds(node.body, LoopKind.THREAD):
             return _node(replace(node, kind=LoopKind.THREAD, reductions=()), taken, around)
+        case For() if around and holds(around[-1].body, LoopKind.THREAD) and _is_alone(node):
+            loop = For(fresh("alone", taken), integer(0), integer(1), 1, LoopKind.THREAD, (node,))
+            return _nest(loop, taken, around)
         case For():
             inside = block_body(node.body, taken, (*around, node))
             return (replace(_ordered(node), body=inside),)
         case _:
             inner = tuple(block_body(part, taken, around) for part in nested(node))
             return (with_nested(node, inner),)
+
+
+def _is_alone(loop: For) -> bool:
+    """Tell whether one thread runs a loop as well as all, of which the first assigns."""
+    inside = list(nodes((loop,)))
+    free = not any(isinstance(n, Declare | DeclareArray | SetLocal | Barrier) for n in inside)
+    kinds = (LoopKind.THREAD, LoopKind.PARALLEL, LoopKind.MATRIX)
+    return free and not any(isinstance(n, For) and n.kind in kinds for n in inside)
 
 
 def _ordered(loop: For) -> For:

@@ -37,6 +37,8 @@ GRID = 3
 """Dimensions of a grid."""
 LENGTH = 32
 """Elements of a row that are copied at once."""
+SINGLE = 512
+"""Elements that are copied at once of a row that is the only one."""
 WINDOW = 2
 """Elements of a row that are kept where only neighbours are used."""
 
@@ -66,8 +68,10 @@ def _find(schedule: Schedule, label: str) -> Recurrence | None:
     band = find_band(schedule.tree, label)
     path, _ = path_to(schedule.tree, schedule.scop, label)
     rows = len(band.members) - 1
-    if any(True for _ in bands(band.child)) or not 1 <= rows <= GRID:
+    if any(True for _ in bands(band.child)) or rows > GRID:
         return None
+    if not rows and path:
+        return None  # the host runs loops around
     free = all(member.coincident for member in band.members[:rows])
     if not free or band.members[rows].coincident or any(m.coincident for m in path):
         return None
@@ -77,12 +81,14 @@ def _find(schedule: Schedule, label: str) -> Recurrence | None:
 
 def _crossed(schedule: Schedule, label: str, rows: int) -> tuple[str, ...]:
     """Return the arrays that lie along the loop that carries, and not along the rows' last one."""
-    across, along = (steps_of(schedule, label, position) for position in (rows - 1, rows))
+    along = steps_of(schedule, label, rows)
+    across = steps_of(schedule, label, rows - 1) if rows else {}
     _, domain = path_to(schedule.tree, schedule.scop, label)
     found: dict[str, None] = {}
     for name in statements_of(schedule.scop, domain):
         for access in accesses(schedule.scop.statement(name)):
-            if along[access.ref][0] is Step.CONTIGUOUS and across[access.ref][0] is Step.STRIDED:
+            crosses = not rows or across[access.ref][0] is Step.STRIDED
+            if along[access.ref][0] is Step.CONTIGUOUS and crosses:
                 found[access.array] = None
     return tuple(found)
 
@@ -90,8 +96,8 @@ def _crossed(schedule: Schedule, label: str, rows: int) -> tuple[str, ...]:
 def _mapped(schedule: Schedule, found: Recurrence, device: GpuModel) -> Schedule | None:
     """Return `schedule` with a recurrence in tiles, or None where the judge refuses."""
     with suppress(Refused):
-        joint = _joined(schedule, found)
-        windows = [name for name in found.staged if _is_temporary(joint, name)]
+        joint = _joined(schedule, found) if found.rows else schedule
+        windows = [n for n in found.staged if found.rows and _is_temporary(joint, n)]
         for name in windows:
             rank = len(joint.scop.array(name).shape)
             joint = taken(joint, Contract(name, (*[0] * (rank - 1), WINDOW)))
@@ -136,6 +142,8 @@ def _tiled(schedule: Schedule, found: Recurrence, windows: list[str], device: Gp
     """Return `schedule` with tiles of rows, each copied in and out; raises `Refused`."""
     rows, label = found.rows, found.label
     size = sum(schedule.scop.array(name).dtype.size for name in found.staged)
+    if not rows:
+        return _alone(schedule, found, size, device)
     count = min(device.block, device.threads, 2 * device.warp)
     if count * (LENGTH + WINDOW) * size > device.shared:
         count = min(count, device.warp)
@@ -150,6 +158,17 @@ def _tiled(schedule: Schedule, found: Recurrence, windows: list[str], device: Gp
     for name in windows:
         schedule = _copied(schedule, Pack(name, f"{tile}[{rows - 1}]"))
     return taken(schedule, Grid(tuple(f"{tile}[{position}]" for position in range(rows))))
+
+
+def _alone(schedule: Schedule, found: Recurrence, size: int, device: GpuModel) -> Schedule:
+    """Return `schedule` with a single row, which one block copies and one thread follows."""
+    if (SINGLE + WINDOW) * size > device.shared:
+        raise Refused
+    tile = fresh_label(schedule.tree, f"{found.label}.tile")
+    schedule = taken(schedule, Tile(found.label, (SINGLE,)))
+    for name in found.staged:
+        schedule = _copied(schedule, Pack(name, f"{tile}[0]"))
+    return schedule
 
 
 def _padded(schedule: Schedule, pack: Pack) -> Pack:

@@ -43,6 +43,10 @@ def in_order(x: po.f32["N,M"], out: po.f32["N"]):
             out[i] += x[i, j]
 
 
+def single(x: po.f32["N"], out: po.f32["N"]):
+    out[:] = np.cumsum(x)
+
+
 def scop_of(function: Callable[..., Any]) -> Scop:
     return build(function, infer_types(function)).scop
 
@@ -87,3 +91,22 @@ def test_not_a_bit_is_another(target: str) -> None:
         summed(x, found)
         sums(x, wanted)
         assert np.array_equal(found, wanted), shape
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("target", ["cuda", "opencl"])
+def test_a_single_row_is_one_block_s(target: str) -> None:
+    device = "emulated" if target == "cuda" else None
+    summed = po.kernel(target=target, device=device)(single)
+    rng = np.random.default_rng(5)
+    for length in (1, 2, 512, 513, 514, 1100):
+        x = rng.standard_normal(length).astype(np.float32)
+        found = np.full(length, np.nan, np.float32)
+        summed(x, found)
+        assert np.array_equal(found, np.cumsum(x)), length
+    lines = summed.compile(x, found).source.splitlines()
+    assert sum(line.startswith("single_") for line in map(_entry, lines)) == 2  # and a copy
+
+
+def _entry(line: str) -> str:
+    return line.removeprefix("void ").strip()
