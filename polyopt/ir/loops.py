@@ -201,7 +201,7 @@ class CallLibrary:
 class Kernel:
     """Code that runs on a device: `body` in blocks of `threads` threads.
 
-    BLOCK loops come first, each directly inside the one before, three at most.  What is in them is
+    BLOCK loops come first, each directly inside the one before, six at most.  What is in them is
     run by all threads of a block, but for the iterations of nested THREAD loops, which are counted
     row by row and dealt out: thread `t` runs those whose number modulo `threads` is `t`.  An
     assignment outside THREAD loops is run by thread 0.

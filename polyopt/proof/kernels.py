@@ -48,7 +48,7 @@ from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.nodes import all_nodes, bodies, with_bodies, written
 from polyopt.proof.threads import NoBox, ThreadNest, thread_nest
 
-GRID = 3
+GRID = 6
 """Loops over blocks that a grid has room for."""
 THREADS = 1024
 """Threads that a block may have."""

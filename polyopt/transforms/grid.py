@@ -1,7 +1,7 @@
 """Grid: run iterations in blocks of their own, on a device.
 
-In: up to three loops of one band.  Out: the same tree with the loops marked; the judge decides.
-Refuses: more than three loops, loops inside or around others that are mapped in another way.
+In: up to six loops of one band.  Out: the same tree with the loops marked; the judge decides.
+Refuses: more than six loops, loops inside or around others that are mapped in another way.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from polyopt.transforms.mapping import (
     refuse_kinds,
 )
 
-MOST = 3
-"""Dimensions of a grid."""
+MOST = 6
+"""Loops whose iterations a grid has blocks for; more than three are counted along one dimension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Grid:
         if len(positions) > MOST:
             raise ScheduleError(
                 "PO0303",
-                f"{self}: a grid has at most {MOST} dimensions, {len(positions)} loops were given",
+                f"{self}: a grid has at most {MOST} loops, {len(positions)} were given",
                 hint=f"name at most {MOST} loops; the others run inside a block",
             )
         outer = around(tree, label, positions[0])

@@ -2,7 +2,8 @@
 
 In: BLOCK loops.  Out: the grid's extents for the host; declarations and loops around the body.
 The innermost loop is x.  Groups of rows start side by side where a loop asks for it.  Blocks with
-shared memory run one iteration each: where y or z may have no room for them, all are along x.
+shared memory run one iteration each: where y or z may have no room for them, or there are more
+loops than these, all are along x.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, add, integer, mul, nor
 from polyopt.ir.loops import Body, DeclareArray, For, Kernel, LoopKind, Space
 from polyopt.ir.types import DType
 
+DIMENSIONS = 3
+"""Dimensions that a device's grid has."""
 MOST_ROWS = 65535
 """Blocks that a grid has room for in y and z."""
 
@@ -67,6 +70,7 @@ def make_grid(kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, own: O
     order: tuple[str, ...] = ()
     counts = [_extent(loop, printer.ranges) for loop in loops]
     is_line = _has_shared(body) and any(_is_long(c, printer, dialect) for c in counts[1:])
+    is_line = is_line or len(counts) > DIMENSIONS
     group = loops[1].group if len(loops) > 1 else 1
     if is_line:
         order, numbers = _along_x(counts, own, printer, group)
@@ -134,10 +138,18 @@ def _along_x(
     if len(counts) > 2 or group > 1:
         order.append(f"const int {rows} = (int)({printer.text(counts[1])});")
     if len(counts) > 2:
-        bz, left = own.fresh("bz"), own.fresh("flat")
-        order.append(f"const int {bz} = {number} / ({columns} * {rows});")
+        rest, left = own.fresh("bz" if len(counts) == DIMENSIONS else "plane"), own.fresh("flat")
+        order.append(f"const int {rest} = {number} / ({columns} * {rows});")
         order.append(f"const int {left} = {number} % ({columns} * {rows});")
-        number, numbers = left, [bz]
+        number = left
+        for count in counts[2:-1]:
+            size = f"(int)({printer.text(count)})"
+            place, further = own.fresh("bz"), own.fresh("plane")
+            order.append(f"const int {place} = {rest} % {size};")
+            order.append(f"const int {further} = {rest} / {size};")
+            numbers.append(place)
+            rest = further
+        numbers.append(rest)
     x, y = f"{number} % {columns}", f"{number} / {columns}"
     if group > 1:
         lines, first = _in_groups([x, y], columns, rows, own, printer, "int", group)

@@ -47,6 +47,8 @@ from polyopt.ir.loops import Space
 from polyopt.ir.types import DType, Kind
 
 INT_MOST = 2**31 - 1
+NEAR = 1024
+"""How far below 0 a limit may be that is counted in `int`."""
 
 _SUMS = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL)
 _BITS = (BinaryOp.AND, BinaryOp.OR, BinaryOp.XOR)
@@ -248,7 +250,7 @@ class KernelPrinter(ExprPrinter):
         is_known = frozenset(rest) in self.own.limits
         if not rest or not iters <= self.fixed or not (own or is_known):
             return None
-        if not self.is_positive(limit):
+        if not self.is_positive(add(limit, integer(NEAR))):
             return None
         if not self.is_int(left) or not self.fits(add(left, integer(1))):
             return None

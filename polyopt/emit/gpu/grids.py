@@ -34,7 +34,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.loops import Body, For, If, LoopKind
 from polyopt.ir.types import DType
 
-MOST = 3
+MOST = 6
 """Loops that a grid has room for."""
 
 

@@ -28,8 +28,8 @@ from polyopt.strategy.gpu.tiles import TileSizes, tile_sizes
 from polyopt.transforms import Fuse, Grid, Move, Pack, Swizzle, Tensorize, Tile
 
 BUDGET = 10_000_000  # isl operations for one contraction
-GRID = 3
-"""Dimensions of a grid."""
+GRID = 6
+"""Loops that a grid has blocks for."""
 GROUP = 8
 """Rows of blocks that start side by side: about as many as columns that then run."""
 
@@ -112,8 +112,9 @@ def _dealt(
 
 
 def _result(roles: Roles) -> tuple[int, ...]:
-    """Return the loops of the result, outermost first."""
-    return (*roles.batch[-1:], roles.row, roles.column, *roles.batch[:-1])
+    """Return the loops of the result, outermost first: blocks run those that there is room for."""
+    around = GRID - 2
+    return (*roles.batch[:around], roles.row, roles.column, *roles.batch[around:])
 
 
 def _sizes(roles: Roles, sizes: TileSizes) -> dict[int, int]:

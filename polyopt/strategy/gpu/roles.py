@@ -18,6 +18,9 @@ from polyopt.strategy.strides import Step, accesses, directions, step_of
 LEAST = 8
 """Iterations that a loop needs for a tile to be worth copies."""
 
+ENOUGH = 32
+"""Iterations that make good rows of a tile."""
+
 _Moves = dict[str, Step]
 
 
@@ -59,8 +62,9 @@ def find_roles(schedule: Schedule, label: str) -> Roles | None:
     if not deep:
         return None
     order = sorted(wide, key=lambda p: moves[p][write] is not Step.CONTIGUOUS)
+    rows = sorted(wide, key=lambda p: (_is_short(sizes[p]), -_subscript(statement, own[p]), -p))
     for column in order:
-        for row in reversed(wide):
+        for row in rows:
             used = () if row == column else _used_again(moves, row, column, deep[-1], write)
             if used:
                 batch = tuple(p for p in range(len(moves)) if p not in (row, column, *depth))
@@ -94,6 +98,10 @@ def _result_loops(band: Band, moves: list[_Moves], write: str) -> list[int]:
 
 def _is_wide(size: int | None) -> bool:
     return size is None or size >= LEAST
+
+
+def _is_short(size: int | None) -> bool:
+    return size is not None and size < ENOUGH
 
 
 def _used_again(

@@ -80,3 +80,23 @@ def test_blocks_start_in_groups_only_where_asked_for():
         assert np.array_equal(B, 2 * A)
         read.append(tiles_read(kernel.compile(A, B).source, 64, 64, 128))
     assert read == [2 + 64, 8 + 16]
+
+
+def add_all(A, B):
+    for a in range(A.shape[0]):
+        for b in range(A.shape[1]):
+            for c in range(A.shape[2]):
+                for d in range(A.shape[3]):
+                    for e in range(A.shape[4]):
+                        B[a, b, c, d, e] = A[a, b, c, d, e] + 1
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("steps", ["grid(L0)", "grid(L0); swizzle(d, e, 2)"])
+def test_a_grid_of_many_loops_is_counted_along_one(steps: str):
+    kernel = po.kernel(target="cuda", device="emulated-fast", schedule=steps)(add_all)
+    for shape in ((2, 3, 2, 5, 3), (1, 1, 1, 1, 1), (2, 0, 3, 1, 2)):
+        A = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
+        B = np.zeros_like(A)
+        kernel(A, B)
+        assert np.array_equal(B, A + 1)
