@@ -15,7 +15,8 @@ class GpuModel:
     `threads` is the most a block may have, `block` how many it should have, `shared` the bytes
     that a block's threads share, `registers` the bytes of results that a thread keeps, `warp` how
     many neighbours access memory together, `processors` how many blocks run at the same time.
-    `matrices`: warps have instructions for products of small matrices.
+    `matrices`: warps have instructions for products of small matrices; such a device gives blocks
+    `asked` bytes to share when a launch asks for them.
     """
 
     threads: int = 1024
@@ -25,3 +26,4 @@ class GpuModel:
     warp: int = 32
     processors: int = 64
     matrices: bool = False
+    asked: int = 64 * 1024

@@ -38,11 +38,13 @@ def pipeline_copies(schedule: Schedule, device: GpuModel) -> Schedule:
     """Return `schedule` with pipelines in its blocks."""
     for grid in _grids(schedule.tree):
         homes = contraction_loops(schedule.scop, schedule.tree)
-        left = device.shared - sum(_sizes(schedule, grid, homes).values())
+        is_fast = _has_matrices(grid, device)
+        room = device.asked if is_fast else device.shared
+        left = room - sum(_sizes(schedule, grid, homes).values())
         written = {statement.write.array for statement in _statements(schedule, grid)}
         for band in bands(grid):
             copied = _copied(schedule, band, homes, written)
-            stages = _stages(copied, left, device)
+            stages = _stages(copied, left, room if is_fast else room // SHARE)
             if stages > 1:
                 found = schedule.attempt(Pipeline(_last(band), stages))
                 if found is not None:
@@ -51,13 +53,19 @@ def pipeline_copies(schedule: Schedule, device: GpuModel) -> Schedule:
     return schedule
 
 
-def _stages(copied: int, left: int, device: GpuModel) -> int:
-    """Return how many stages there is room for where each takes `copied` bytes."""
+def _stages(copied: int, left: int, most: int) -> int:
+    """Return how many stages of `copied` bytes have room; three may take `most` in all."""
     if copied == 0:
         return 1
-    if MOST * copied <= device.shared // SHARE and (MOST - 1) * copied <= left:
+    if MOST * copied <= most and (MOST - 1) * copied <= left:
         return MOST
     return 2 if copied <= left else 1
+
+
+def _has_matrices(grid: Band, device: GpuModel) -> bool:
+    """Tell whether blocks multiply faster than memory keeps up with in two stages."""
+    members = (member for band in bands(grid) for member in band.members)
+    return device.matrices and any(member.kind is LoopKind.MATRIX for member in members)
 
 
 def _grids(tree: Tree) -> list[Band]:

@@ -21,6 +21,7 @@ from polyopt.schedule.data import DataStep
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.strategy.gpu.roles import Roles
 from polyopt.strategy.gpu.tiles import tile_sizes
+from polyopt.transforms import Pipeline
 from tests.checks import assert_computes
 from tests.gpu.mapping import programs
 from tests.oracle.program import as_program
@@ -138,3 +139,16 @@ def test_small_results_get_small_tiles():
     sizes = tile_sizes(schedule, roles, GpuModel(processors=64))
     assert (sizes.rows, sizes.columns, sizes.own_rows) == (32, 32, 2)
     assert tile_sizes(schedule, roles, GpuModel(processors=4)).rows == 128
+
+
+@pytest.mark.parametrize(
+    ("device", "stages"),
+    [
+        (GpuModel(), [2]),
+        (GpuModel(shared=16 * 1024), []),
+        (GpuModel(block=4, registers=16), [3]),
+    ],
+)
+def test_tiles_are_copied_ahead_in_stages_that_fit(device, stages):
+    schedule = auto_schedule_gpu(programs.scop_of(programs.product), device)
+    assert [step.stages for step in schedule.trace if isinstance(step, Pipeline)] == stages
