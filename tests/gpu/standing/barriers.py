@@ -57,7 +57,7 @@ def ladder(workload: Workload) -> list[dict[str, int]]:
     small, large = sizes_of(workload, SMALL), sizes_of(workload, LARGE)
     middle = sizes_of(workload, MIDDLE)
     one = [{**small, name: size} for name in small for size in (large[name], LONG)]
-    others = [*one, middle, large]
+    others = [*one, middle, large, sizes_of(workload, LONG)]
     if workload.steps is not None:
         others += [{**s, workload.steps: steps} for s in (small, middle) for steps in STEPS]
     able = [sizes for sizes in others if workload.flops(sizes) <= WORK]
