@@ -26,7 +26,7 @@ from polyopt.strategy.fusion import share_data
 from polyopt.strategy.gpu.joins import Refused, taken
 from polyopt.strategy.gpu.mapped import is_mapped, new_nests, siblings
 from polyopt.strategy.gpu.model import GpuModel
-from polyopt.strategy.gpu.sizes import least_value
+from polyopt.strategy.gpu.sizes import constant_extent, least_value
 from polyopt.strategy.gpu.walks import steps_of
 from polyopt.strategy.strides import Step, accesses
 from polyopt.transforms import Contract, Dimension, Fuse, Grid, Pack, Shift, Threads, Tile
@@ -35,6 +35,8 @@ from polyopt.transforms.layout import Part
 BUDGET = 10_000_000  # isl operations for one nest
 GRID = 3
 """Dimensions of a grid."""
+LEAST = 16
+"""Elements that a row has at least for copies to pay."""
 LENGTH = 32
 """Elements of a row that are copied at once."""
 SINGLE = 512
@@ -66,7 +68,7 @@ def map_recurrences(schedule: Schedule, device: GpuModel) -> Schedule:
 def _find(schedule: Schedule, label: str) -> Recurrence | None:
     """Return the recurrence that a band is, or None."""
     band = find_band(schedule.tree, label)
-    path, _ = path_to(schedule.tree, schedule.scop, label)
+    path, domain = path_to(schedule.tree, schedule.scop, label)
     rows = len(band.members) - 1
     if any(True for _ in bands(band.child)) or rows > GRID:
         return None
@@ -74,6 +76,9 @@ def _find(schedule: Schedule, label: str) -> Recurrence | None:
         return None  # the host runs loops around
     free = all(member.coincident for member in band.members[:rows])
     if not free or band.members[rows].coincident or any(m.coincident for m in path):
+        return None
+    length = constant_extent(band.members[rows], domain.intersect_params(schedule.scop.context))
+    if length is not None and length < LEAST:
         return None
     staged = _crossed(schedule, label, rows)
     return Recurrence(label, rows, staged) if staged else None

@@ -63,6 +63,13 @@ def test_what_lies_along_rows_is_staged() -> None:
     assert packed(column) == set()
 
 
+def test_short_rows_are_not_staged() -> None:
+    def program(x: po.f32["N,8"], out: po.f32["N,8"]):
+        out[:] = np.cumsum(x, axis=1)
+
+    assert packed(program) == set()
+
+
 def test_a_running_value_is_kept_in_a_window() -> None:
     trace = auto_schedule_gpu(scop_of(sums), GpuModel()).trace
     assert Contract("running", (0, 2)) in trace
