@@ -27,7 +27,7 @@ from polyopt.ir.isl_ast import (
 from polyopt.ir.loops import Assign, Body, For, If, Node
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.schedule.contraction import contraction_loops
-from polyopt.schedule.isl_bridge import Marked, to_isl
+from polyopt.schedule.isl_bridge import Marked, to_isl, unseparated
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import depth
 
@@ -52,7 +52,7 @@ def lower_scop(schedule: Schedule, names: frozenset[str]) -> Lowered:
     scop = schedule.scop
     marked = to_isl(schedule.tree, scop)
     build = with_iterators(isl.AstBuild.from_context(scop.context), depth(schedule.tree))
-    ast = build.node_from_schedule(marked.schedule)
+    ast = _ast(build, marked.schedule)
     loops = ast_body(ast, frozenset(scop.params))
     taken = names | {array.name for array in scop.arrays} | set(scop.params)
     body = _Lowering(scop, marked, taken).body(loops, {})
@@ -62,6 +62,20 @@ def lower_scop(schedule: Schedule, names: frozenset[str]) -> Lowered:
     reassociable = frozenset(source_name(s) for s in scop.statements if s.is_reassociable)
     expanded = tuple(a for a in arrays if a.role is Role.TEMP)
     return Lowered(body, frozenset(local), reassociable, expanded, arrays)
+
+
+UNKNOWN = "unknown divs"
+"""What isl says when it cannot pull loops apart whose bounds have quotients that it made up."""
+
+
+def _ast(build: isl.AstBuild, schedule: isl.Schedule) -> isl.AstNode:
+    """Return isl's loops; where it fails to pull loops apart, those that are not."""
+    try:
+        return build.node_from_schedule(schedule)
+    except isl.Error as error:
+        if UNKNOWN not in str(error):
+            raise
+    return build.node_from_schedule(unseparated(schedule))
 
 
 class _Lowering:

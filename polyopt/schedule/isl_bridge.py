@@ -143,6 +143,24 @@ def _insert(
             assert_never(tree)
 
 
+def unseparated(schedule: isl.Schedule) -> isl.Schedule:
+    """Return an isl schedule of which every statement gets one loop at each level, not several.
+
+    What isl would pull apart into loops without conditions has conditions inside.
+    """
+    return _unseparated(schedule.get_root()).get_schedule()
+
+
+def _unseparated(node: isl.ScheduleNode) -> isl.ScheduleNode:
+    kind: object = node.get_type()
+    if kind == isl.schedule_node_type.band:
+        for position in range(node.band_n_member()):
+            node = node.band_member_set_ast_loop_type(position, isl.ast_loop_type.atomic)
+    for number in range(node.n_children()):
+        node = _unseparated(node.child(number)).parent()
+    return node
+
+
 def partial_schedule(band: Band) -> isl.MultiUnionPwAff:
     """Return the values of a band's loops as one function."""
     first, *others = (isl.MultiUnionPwAff.from_union_pw_aff(m.schedule) for m in band.members)

@@ -21,6 +21,7 @@ from polyopt.ir.expr import (
     Expr,
     Iter,
     Load,
+    Param,
     add,
     integer,
     linear,
@@ -492,7 +493,7 @@ def _check(statement: Statement, values: tuple[Expr, ...], rank: int) -> None:
         message = f"{statement.name} writes an array of {len(statement.target.index)} dimensions"
         raise NoMargin(f"{message}, {rank} sizes were given")
     for index in statement.target.index:
-        terms = linear(index).terms
+        terms = [term for term in linear(index).terms if not isinstance(term[0], Param)]
         if terms and not (len(terms) == 1 and terms[0][1] == 1 and isinstance(terms[0][0], Iter)):
             raise NoMargin(f"a subscript of what {statement.name} writes is no loop of its own")
         if any(atom.name in names for atom, _ in terms if isinstance(atom, Iter)):
@@ -505,7 +506,8 @@ def _names(statements: Iterable[Statement], rank: int) -> list[str]:
     for dim in range(rank):
         for statement in statements:
             terms = linear(statement.target.index[dim]).terms
-            if terms and isinstance(terms[0][0], Iter):
-                found[dim] = terms[0][0].name
+            names = [atom.name for atom, _ in terms if isinstance(atom, Iter)]
+            if names:
+                found[dim] = names[0]
                 break
     return found

@@ -35,6 +35,8 @@ FASTER = 7
 """How much more shared memory moves in the same time."""
 LAUNCH = 4
 """Bytes for each element that could be moved while a kernel is launched: of some million."""
+STATEMENTS = 8
+"""Statements in a time step; of more it takes long to prove what they read."""
 MANY = 1024
 """Elements of a tile that has a thread for every few of them."""
 ELEMENTS = 4096
@@ -73,7 +75,8 @@ def choose(schedule: Schedule, label: str, device: GpuModel) -> Overlap | None:
     region = enter(schedule.scop, schedule.tree, LoopRef(label, 0), names)
     ranks = {len(region.scop.statement(name).target.index) for name in region.values}
     rank = next(iter(ranks)) if len(ranks) == 1 else 0
-    if rank not in SIZES or not _is_nest(schedule, label):
+    many = len(region.values) > STATEMENTS
+    if many or rank not in SIZES or not _is_nest(schedule, label):
         return None
     try:
         plan = Plan.of(region, 1, tuple(one[0] for one in SIZES[rank]))

@@ -13,17 +13,22 @@ import pytest
 import polyopt as po
 from polyopt.emit.gpu import device_loops
 from polyopt.emit.lower import lower
+from polyopt.hosting import load_program, provider_for
 from polyopt.ir.expr import Load, integer, show, sub
+from polyopt.ir.host import DeviceProgram
 from polyopt.ir.loops import Assign, Body, DeclareArray, For, Kernel, LoopFunction, Node, Space
+from polyopt.pipeline import compile_program
 from polyopt.proof import certify
 from polyopt.proof.barriers import check_synchronisation
 from polyopt.proof.certificate import Verdict
 from polyopt.proof.nodes import all_nodes
 from polyopt.proof.paths import Path
+from polyopt.runtime.device.provider import Provider
 from polyopt.schedule import Schedule, source_schedule
 from polyopt.schedule.tree import LoopRef
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.strategy.gpu.time_tiles import choose, traffic, untiled, with_step
+from polyopt.targets import Options, Target, detect_machine
 from polyopt.transforms import Overlap
 from polyopt.transforms.overlapping import Plan
 from polyopt.transforms.region import enter
@@ -158,3 +163,32 @@ def test_every_barrier_is_needed() -> None:
         without = replace(fn, body=without_barrier(fn.body, number))
         claims = check_synchronisation(without, path)
         assert any(claim.verdict is not Verdict.PROVEN for claim in claims), number
+
+
+class Recorded:
+    """A provider that notes what is asked of it."""
+
+    def __init__(self, provider: Provider) -> None:
+        self.provider = provider
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        self.calls.append(name)
+        return getattr(self.provider, name)
+
+
+@pytest.mark.toolchain
+def test_nothing_stands_between_launches() -> None:
+    options = Options(target=Target.CUDA, schedule=mapped(stencils.line).text)
+    found = compile_program(program_of(stencils.line), options, detect_machine())
+    assert isinstance(found.source, DeviceProgram)
+    recorded = Recorded(provider_for("cuda", "emulated"))
+    kernel = load_program(found.source, recorded)
+    recorded.calls.clear()
+    kernel.call(8, np.ones(40), np.ones(40))
+    first, last = (
+        recorded.calls.index("launch"),
+        len(recorded.calls) - recorded.calls[::-1].index("launch"),
+    )
+    assert recorded.calls[first:last] == ["launch"] * 5  # a copy, and twice two turns of two steps
+    assert recorded.calls.count("synchronize") == 1

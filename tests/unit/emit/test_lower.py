@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from polyopt.emit import lower_scop
 from polyopt.emit.lower import lower
 from polyopt.emit.lower_scop import fresh_name, simplified, tidy
 from polyopt.emit.nodes import nested
@@ -16,6 +17,7 @@ from polyopt.ir.loops import For, If, LoopKind, show_body
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
+from polyopt.schedule.isl_bridge import unseparated
 from polyopt.strategy import auto_schedule
 from polyopt.transforms import (
     Distribute,
@@ -26,6 +28,7 @@ from polyopt.transforms import (
     Tile,
     Unroll,
     Vectorize,
+    parse_steps,
 )
 from tests import scops
 from tests.checks import assert_computes, sizes_of
@@ -271,3 +274,42 @@ def test_index_arrays():
             want["A"][want["P"][i]] += want["B"][want["P"][8 - i]]
         run_loops(fn, start, {"N": 9}, shuffle=Random(1))
         assert np.array_equal(start["A"], want["A"])
+
+
+WAVES = """
+for t in range(T):
+    for i in range(N):
+        for j in range(N):
+            B[i, j] = A[i, j]
+    for i in range(1, N - 1):
+        for j in range(1, N - 1):
+            A[i, j] = B[i - 1, j] + B[i + 1, j] + B[i, j - 1] + B[i, j + 1]
+    for i in range(N):
+        A[0, i] = 1
+    for i in range(N):
+        A[N - 1, i] = 1
+    for i in range(N):
+        A[i, 0] = 1
+    for i in range(N):
+        A[i, N - 1] = 1
+"""
+
+
+def test_loops_that_isl_fails_to_pull_apart(monkeypatch):
+    calls = []
+
+    def counted(schedule):
+        calls.append(schedule)
+        return unseparated(schedule)
+
+    monkeypatch.setattr(lower_scop, "unseparated", counted)
+    steps = "affine(max); skew(L0[0], L0[1], 1); skew(L0[0], L0[2], 1); cut(L0, 1)"
+    scop = read(WAVES, "A[N, N]; B[N, N]", "N T", 1)
+    fn = lowered(scop, *parse_steps(f"{steps}; tile(L0.inner, 8, 32)"))
+    assert calls
+    for params in ({"N": 1, "T": 1}, {"N": 5, "T": 3}):
+        want = random_arrays(scop.arrays, params, 11)
+        got = {name: array.copy() for name, array in want.items()}
+        run_scop(scop, want, params)
+        run_loops(fn, got, params)
+        assert all(np.array_equal(got[name], want[name]) for name in want)
