@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 import polyopt as po
+import polyopt.emulator
+from polyopt.emulator import DeviceFault, EmulatedProvider
 from polyopt.errors import IllegalSchedule
 from polyopt.frontend import build
 from polyopt.frontend.infer import infer_types
+from polyopt.hosting.devices import provider_for
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
+from polyopt.runtime.device.provider import Log, Module, no_log
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
@@ -152,3 +156,30 @@ def test_every_length(target: str) -> None:
         call(x, *found, y)
         wanted = [x.sum(axis=1), x.max(axis=1), x.min(axis=1), y.sum(axis=1)]
         assert all(map(np.array_equal, found, wanted)), length
+
+
+class Changed(EmulatedProvider):
+    """A device that compiles texts with a part of them changed."""
+
+    change = ("", "")
+
+    def compile(
+        self, text: str, entries: Sequence[str], flags: tuple[str, ...] = (), log: Log = no_log
+    ) -> Module:
+        assert self.change[0] in text
+        return super().compile(text.replace(*self.change), entries, flags, log)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(("old", "new"), [("0xffffffffu", "0x0000ffffu"), ("__syncthreads();", "")])
+def test_faults_are_seen(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masks and barriers of what threads combine are checked where the text runs."""
+    monkeypatch.setattr(polyopt.emulator, "EmulatedProvider", Changed)
+    monkeypatch.setattr(Changed, "change", (old, new))
+    provider_for.cache_clear()
+    x = np.arange(140, dtype=np.float32).reshape(2, 70)
+    call = po.kernel(target="cuda", device="emulated")(sums)
+    with pytest.raises(DeviceFault) as caught:
+        call(x, np.empty(2, np.float32))
+    provider_for.cache_clear()
+    assert any(finding.kind.is_race == (new == "") for finding in caught.value.findings)
