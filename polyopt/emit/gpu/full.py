@@ -174,7 +174,7 @@ def _span(loop: For) -> _Span | None:
     end = normalize(add(start, integer(extent)))
     lowers = [e for e in operands(loop.lower, BinaryOp.MAX) if normalize(e) != normalize(start)]
     uppers = [e for e in operands(loop.upper, BinaryOp.MIN) if normalize(e) != end]
-    conditions = [Compare(CompareOp.LE, lower, start) for lower in lowers]
+    conditions: list[Expr] = [Compare(CompareOp.LE, lower, start) for lower in lowers]
     conditions += [undivided(Compare(CompareOp.LE, end, upper)) for upper in uppers]
     return _Span(start, extent, tuple(conditions))
 
@@ -229,7 +229,5 @@ def _guards(loop: For, span: _Span) -> list[Expr]:
     found: list[Expr] = [
         Compare(CompareOp.GE, place, e) for e in lowers if normalize(e) != normalize(span.start)
     ]
-    found += [
-        undivided(Compare(CompareOp.LT, place, e)) for e in uppers if normalize(e) != end
-    ]
+    found += [undivided(Compare(CompareOp.LT, place, e)) for e in uppers if normalize(e) != end]
     return found
