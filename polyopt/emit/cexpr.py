@@ -167,7 +167,9 @@ class ExprPrinter:
                 return element, ATOM
             case VectorLoad():
                 return self.load(expr), ATOM
-            case Broadcast(operand=Cast(operand=Load() as narrow)) if narrow.dtype.is_half:
+            case Broadcast(dtype=DType.FLOAT32, operand=Cast(operand=Load() as narrow)) if (
+                narrow.dtype.is_half
+            ):
                 name = self.helper(Helper(HelperKind.SPLAT, narrow.dtype, expr.lanes))
                 return f"{name}({self.element(narrow.array, narrow.index)})", ATOM
             case Broadcast():

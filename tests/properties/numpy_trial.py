@@ -107,8 +107,6 @@ def tame(value: Any) -> bool:
     if not isinstance(value, np.ndarray | np.generic | float | int | complex):
         return True
     array = np.asarray(value)
-    if array.dtype == np.float16:
-        return False
     return (
         array.dtype != object
         and bool(np.all(np.isfinite(array)))

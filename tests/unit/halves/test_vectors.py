@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import polyopt as po
 from polyopt.building import compile_stages
 from polyopt.frontend.argtypes import ArrayType
 from polyopt.ir.source import Layout
@@ -51,3 +52,21 @@ def test_vectors_are_converted_as_they_are_loaded(dtype: DType, width: int) -> N
     exact = a.astype(np.float64) @ b.astype(np.float64)
     rounding = 2.0**-11 if result.dtype is DType.FLOAT16 else 2.0**-20
     assert (np.abs(found - exact) <= rounding * np.abs(exact) + 1e-4).all()
+
+
+def spread(a, b, c, d):
+    b[:] = a[:, None]
+    c[:] = a[:, None].astype(np.float32) * 2
+    d[:] = a[:, None] + c
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_one_number_for_all_lanes(dtype: DType) -> None:
+    a = np.linspace(-2, 2, 7).astype(dtype.numpy)
+    mine = [np.zeros((7, 40), kind) for kind in (np.float64, np.float32, np.float64)]
+    theirs = [array.copy() for array in mine]
+    po.kernel(spread)(a, *mine)
+    spread(a, *theirs)
+    for left, right in zip(mine, theirs, strict=True):
+        np.testing.assert_array_equal(left, right)
