@@ -75,12 +75,18 @@ def _found(scop: Scop) -> Iterator[Found]:
                 op,
                 statement.target,
                 form,
-                statement.is_reassociable,
+                statement.is_reassociable or _is_join(statement),
                 statement.guard is not None,
                 statement.reduction is not None,
             )
             continue
         yield from _guarded(scop, statement)
+
+
+def _is_join(statement: Statement) -> bool:
+    """Tell whether a statement joins partial results, which a step made of what is open."""
+    is_copy = statement.origin is not None and not statement.origin.statement
+    return is_copy and statement.reduction is not None
 
 
 def accumulation(statement: Statement) -> tuple[BinaryOp, Form] | None:
