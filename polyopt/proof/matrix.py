@@ -28,7 +28,7 @@ from polyopt.ir.loops import (
     Node,
     Space,
 )
-from polyopt.ir.matrix import MatrixTile, NoTile, Operand, matrix_tile, skipped, touched
+from polyopt.ir.matrix import MatrixTile, NoTile, Operand, matrix_tile, reach, skipped, touched
 from polyopt.ir.program import Program
 from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
@@ -225,8 +225,6 @@ def _check_inside(
 
 def _check_skipped(kernel: Kernel, path: Path, tiles: list[tuple[For, MatrixTile]]) -> None:
     """Check that products which the loops do not add are zero, or go to results nobody reads."""
-    declared = (node for node in all_nodes(kernel.body) if isinstance(node, DeclareArray))
-    shapes = {node.array.name: node.array.shape for node in declared}
     probes = [Load(f"$tile{number}", (), DType.FLOAT32) for number in range(len(tiles))]
     nests = {
         id(nest): skipped(tile, replace(probe, index=_places(tile)))
@@ -238,16 +236,14 @@ def _check_skipped(kernel: Kernel, path: Path, tiles: list[tuple[For, MatrixTile
     for (_, tile), probe in zip(tiles, probes, strict=True):
         for touch in watcher.touches:
             if touch.array == probe.array:
-                _check_added(tile, touch, watcher, shapes)
+                _check_added(tile, touch, watcher)
 
 
 def _places(tile: MatrixTile) -> tuple[Expr, ...]:
     return (*tile.target.index, *tile.left.load.index, *tile.right.load.index)
 
 
-def _check_added(
-    tile: MatrixTile, touch: Touch, watcher: _Watcher, shapes: dict[str, tuple[Expr, ...]]
-) -> None:
+def _check_added(tile: MatrixTile, touch: Touch, watcher: _Watcher) -> None:
     """Check the products of `touch`, `{ [outside] -> [time, thread, places] }`."""
     skip = touch.length + 1
     used = len(tile.target.index)
@@ -273,19 +269,19 @@ def _check_added(
         after = start + sum(sizes) - first - len(operand.load.index)
         own = own.project_out(_OUT, first + len(operand.load.index), after)
         own = own.project_out(_OUT, start, first - start)
-        rough = _inside(own.remove_divs(), touch.length, shapes[operand.load.array])
+        rough = _inside(own.remove_divs(), touch.length, tile, operand)
         # what is asked of more reads is quick to answer, and often enough
         if not (_is_zero(operand, rough, touch, watcher) or _is_zero(operand, own, touch, watcher)):
             raise _Wrong(f"{operand.load.array} is not zero outside of what was copied")
 
 
-def _inside(reads: isl.Map, length: int, shape: tuple[Expr, ...]) -> isl.Map:
-    """Keep the places that lie in an array."""
-    for dim, extent in enumerate(shape):
-        assert isinstance(extent, Const)
-        reads = reads.lower_bound_val(_OUT, length + dim, isl.Val(0))
-        last = isl.Val(int(extent.value.real) - 1)
-        reads = reads.upper_bound_val(_OUT, length + dim, last)
+def _inside(reads: isl.Map, length: int, tile: MatrixTile, operand: Operand) -> isl.Map:
+    """Keep the places that a whole tile has."""
+    for dim, part in enumerate(operand.load.index):
+        found = reach(tile, part)
+        if found is not None:
+            reads = reads.lower_bound_val(_OUT, length + dim, isl.Val(found[0]))
+            reads = reads.upper_bound_val(_OUT, length + dim, isl.Val(found[1]))
     return reads
 
 
