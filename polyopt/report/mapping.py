@@ -23,7 +23,9 @@ from polyopt.schedule.tree import (
     statement_function,
     statements_of,
 )
+from polyopt.strategy.gpu.time_tiles import traffic, untiled
 from polyopt.strategy.strides import Step, accesses, directions, step_of
+from polyopt.transforms import Overlap
 
 _WALKS = {
     Step.CONTIGUOUS: "neighbouring elements",
@@ -40,13 +42,30 @@ def explain_mapping(schedule: Schedule) -> tuple[str, ...]:
     found = list(leaves(schedule.tree, schedule.scop.domain))
     if not any(member.kind in _MAPPED for path, _ in found for member in path):
         return ()
-    return tuple(line for path, domain in found for line in _nest(schedule, path, domain))
+    grids = {id(path[0]) for path, _ in found if any(m.kind is LoopKind.BLOCK for m in path)}
+    lines = (line for path, domain in found for line in _nest(schedule, path, domain, grids))
+    return (*_moved_memory(schedule), *lines)
 
 
-def _nest(schedule: Schedule, path: tuple[BandMember, ...], domain: isl.UnionSet) -> Iterator[str]:
+def _moved_memory(schedule: Schedule) -> Iterator[str]:
+    """Yield what tiles of several time steps save: bytes of memory, for an element and a step."""
+    for one in schedule.history():
+        step = one.trace[-1] if one.trace else None
+        if isinstance(step, Overlap) and one.before is not None:
+            plan = step.plan(one.before.tree, one.before.scop)
+            tiled, without = traffic(plan).memory, untiled(plan).memory
+            what = "bytes of memory for each element and time step"
+            yield f"{step}: {tiled:.1f} {what}, {without:.1f} without"
+
+
+def _nest(
+    schedule: Schedule, path: tuple[BandMember, ...], domain: isl.UnionSet, grids: set[int]
+) -> Iterator[str]:
+    """Say how a nest is run; `grids` are outermost loops that have grids inside."""
     names = statements_of(schedule.scop, domain)
     first = next((n for n, member in enumerate(path) if member.kind in _MAPPED), len(path))
-    parts = [_loops("the host runs", path[:first])] if first and first < len(path) else []
+    runs = "the host runs" if path and id(path[0]) in grids else "one block runs"
+    parts = [_loops(runs, path[:first])] if first and first < len(path) else []
     parts += [_loops(what, [m for m in path if m.kind is kind]) for what, kind in _PLACES]
     across = (LoopKind.THREAD, LoopKind.LANE)
     threads = [n for n, member in enumerate(path) if member.kind in across]
