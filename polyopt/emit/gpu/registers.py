@@ -20,6 +20,7 @@ from polyopt.emit.gpu.nests import ThreadNest, rebuilt, thread_nest
 from polyopt.emit.localize import mentions
 from polyopt.emit.nodes import expressions, map_body, nested, with_nested
 from polyopt.emit.regions import nodes
+from polyopt.ir.affine import coalesced
 from polyopt.ir.array import Array
 from polyopt.ir.budget import optional
 from polyopt.ir.expr import (
@@ -40,6 +41,7 @@ from polyopt.ir.loops import (
     Body,
     DeclareArray,
     For,
+    If,
     Kernel,
     LoopFunction,
     LoopKind,
@@ -300,13 +302,37 @@ def _is_own(
 ) -> bool:  # fmt: skip
     """Tell whether every element is one place of one thread, and every place one element."""
     trial = _changed(body, kernel.threads, array.name, layout, is_trial=True)
-    walked = walk_block(kernel, trial, fn, around)
+    # in all iterations, whether they exist or not: quick to answer, and often enough
+    return any(
+        _is_one_to_one(kernel, code, array, fn, around)
+        for code in dict.fromkeys((_unconditional(trial), trial))
+    )
+
+
+def _unconditional(body: Body) -> Body:
+    """Return `body` with both branches of all conditions."""
+    result: list[Node] = []
+    for node in body:
+        if isinstance(node, If):
+            result += _unconditional((*node.then, *node.otherwise))
+        else:
+            parts = tuple(_unconditional(part) for part in nested(node))
+            result.append(with_nested(node, parts))
+    return tuple(result)
+
+
+def _is_one_to_one(
+    kernel: Kernel, body: Body, array: Array, fn: LoopFunction, around: tuple[For, ...]
+) -> bool:
+    """Tell whether subscripts of `array`, its own and those of its places, tell each other."""
+    walked = walk_block(kernel, body, fn, around)
     sets = [t.reached.domain() for t in walked.found if t.array == array.name]
     if not sets:
         return False
     every = sets[0]
     for one in sets[1:]:
         every = every.union(one)
+    every = coalesced(every)
     rank = len(array.shape)
     places = isl.Map.from_range(every).move_dims(_IN, 0, _OUT, 0, rank + 1)
     return bool(places.is_single_valued() and places.is_injective())
