@@ -41,17 +41,12 @@ class Overlap(DataStep):
 
         Raises `ScheduleError` PO0301, PO0302, PO0303, PO0332, PO0344.
         """
-        steps, sizes = value_of(self.steps), tuple(map(value_of, self.sizes))
-        if min((steps, *sizes)) < 1 or not sizes:
-            raise ScheduleError("PO0303", f"{self}: every size has to be at least 1")
-        ref = loop(tree, self.loop, str(self))
-        region = enter(scop, tree, ref, [statement.name for statement in scop.statements])
+        plan = self.plan(tree, scop)
+        region = plan.region
         try:
-            plan = Plan.of(region, steps, sizes)
             made, whole = plan.turns(str(self))
         except NoMargin as error:
-            hint = "run the time steps one after the other; or `skew` the loops and `tile` them"
-            raise ScheduleError("PO0344", f"{self}: {error}", hint=hint) from error
+            raise self._refused(error) from error
         new, placed_tree = placed(region, made, whole)
         copies = {s.name for turn in made.turns for s in (*turn.before, *turn.after)}
         copies |= {statement.name for statement in made.first}
@@ -63,6 +58,22 @@ class Overlap(DataStep):
                 same[statement.name] = region.same.get(old.name, own)
                 again.add(statement.name)
         return Renewal(new, placed_tree, same, frozenset(copies), again=frozenset(again))
+
+    def plan(self, tree: Tree, scop: Scop) -> Plan:
+        """Return what the step is about to make; raises as `renew` does."""
+        steps, sizes = value_of(self.steps), tuple(map(value_of, self.sizes))
+        if min((steps, *sizes)) < 1 or not sizes:
+            raise ScheduleError("PO0303", f"{self}: every size has to be at least 1")
+        ref = loop(tree, self.loop, str(self))
+        region = enter(scop, tree, ref, [statement.name for statement in scop.statements])
+        try:
+            return Plan.of(region, steps, sizes)
+        except NoMargin as error:
+            raise self._refused(error) from error
+
+    def _refused(self, error: NoMargin) -> ScheduleError:
+        hint = "run the time steps one after the other; or `skew` the loops and `tile` them"
+        return ScheduleError("PO0344", f"{self}: {error}", hint=hint)
 
     def __str__(self) -> str:
         return f"overlap({', '.join(map(str, (self.loop, self.steps, *self.sizes)))})"
