@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 
 from tests.gpu.standing import barriers, compilers, mapping
@@ -59,8 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     names = options.names or list(registry.names())
     every: list[Row] = []
     with ProcessPoolExecutor(options.jobs) as pool:
-        for part in pool.map(rows, names, [options.nvcc] * len(names)):
-            for row in part:
+        for done in as_completed(pool.submit(rows, name, options.nvcc) for name in names):
+            for row in done.result():
                 every.append(row)
                 told = "; ".join(row.wrong) or "right"
                 print(

@@ -13,11 +13,12 @@ import numpy as np
 
 from polyopt.emulator import DeviceFault, Order, Rules
 from polyopt.ir.host import DeviceProgram
+from polyopt.ir.loops import Kernel
 from polyopt.pipeline import Compilation
 from polyopt.proof.barriers import check_synchronisation
 from polyopt.proof.certificate import Verdict
 from polyopt.proof.certify import bound_names, context_of
-from polyopt.proof.paths import Path
+from polyopt.proof.paths import Path, with_paths
 from polyopt.runtime.check import ShapeError
 from tests.gpu.standing.forms import FIRST, Form, sizes_of
 from tests.gpu.standing.losing import LosingDevice, Lost, TextBarrier, each_loss
@@ -48,7 +49,7 @@ class Report:
         return [
             *self.faults,
             *(f"proof: {kernel}: {note}" for kernel, note, seen in self.proof if not seen),
-            *(f"emulator: {b.place}" for b in self.text if not b.found),
+            *(f"emulator: {b.kernel}, line {b.line}" for b in self.text if not b.found),
         ]
 
 
@@ -68,11 +69,22 @@ def ask_proof(form: Form, report: Report) -> None:
     """Ask the proof about the loops without each barrier; it must accept those with all."""
     stages = form.compiled()
     path = _path(stages)
+    idle = _idle(stages, path)
     for claim in check_synchronisation(stages.loops, path):
         if claim.verdict is not Verdict.PROVEN:
             report.faults.append(f"the proof refuses {claim.subject}: {claim.reason}")
     for lost in each_loss(stages.loops):
-        report.proof.append((lost.kernel, lost.note, _is_refused(lost, path)))
+        if lost.kernel not in idle:
+            report.proof.append((lost.kernel, lost.note, _is_refused(lost, path)))
+
+
+def _idle(stages: Compilation, path: Path) -> frozenset[str]:
+    """Return the kernels that no call comes to, for sizes that its checks refuse."""
+    return frozenset(
+        node.name
+        for node, place in with_paths(stages.loops.body, path)
+        if isinstance(node, Kernel) and place.domain.is_empty()
+    )
 
 
 def _path(stages: Compilation) -> Path:
@@ -93,11 +105,13 @@ def ask_emulator(form: Form, report: Report) -> None:
     assert isinstance(source, DeviceProgram)
     if "__sync" not in source.text:
         return
+    idle = _idle(form.compiled(), _path(form.compiled()))
+    entries = {entry.name for entry in source.source.entries if entry.kernel in idle}
     for rules in RULES:
         device = LosingDevice(rules)
         kernel = form.on(device)
         if not report.text:
-            report.text = device.barriers
+            report.text = [b for b in device.barriers if b.kernel not in entries]
         for sizes in ladder(form.workload):
             left = [barrier for barrier in report.text if not barrier.found]
             if not left:

@@ -78,7 +78,8 @@ class TextBarrier:
     """A barrier of the text; `found` says how its loss was noticed."""
 
     number: int
-    place: str
+    kernel: str
+    line: int
     found: str = ""
 
 
@@ -121,7 +122,7 @@ class LosingDevice(EmulatedProvider):
             number = len(self._switch.barriers)
             kernel = next((k for at, k in reversed(heads.items()) if at < match.start()), "")
             line = text.count("\n", 0, match.start()) + 1
-            self._switch.barriers.append(TextBarrier(number, f"{kernel}, line {line}"))
+            self._switch.barriers.append(TextBarrier(number, kernel, line))
             return f"if (po_keeps({number})) {match[0]}"
 
         changed = _TEXT.sub(switched, text)
