@@ -68,11 +68,11 @@ def _merged(chunks: For, path: Path) -> Body | None:
     told = [c for node in found.chain if isinstance(node, If) for c in conjuncts(node.condition)]
     wanted = [c for c in told if _names(c, chunks.iter)]
     around: list[Node] = []
-    for node in found.chain:
-        if isinstance(node, For):
-            around.append(node)
+    for link in found.chain:
+        if isinstance(link, For):
+            around.append(link)
         else:
-            around += [If(c, ()) for c in conjuncts(node.condition) if c not in wanted]
+            around += [If(c, ()) for c in conjuncts(link.condition) if c not in wanted]
     merged = _one_loop(chunks, found)
     inside = path
     for node in (*around, merged):
