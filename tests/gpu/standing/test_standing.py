@@ -20,7 +20,7 @@ QUICK = (
 )  # fmt: skip
 """Workloads that are compiled for a device within two seconds."""
 
-SAMPLE = Random(5).sample([str(form) for form in forms(QUICK)], 4)
+SAMPLE = Random(5).sample([str(form) for form in forms(QUICK)], 3)
 
 
 def form_of(name: str) -> Form:

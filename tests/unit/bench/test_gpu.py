@@ -210,7 +210,7 @@ def test_the_machine_as_text() -> None:
     ]
 
 
-@pytest.mark.parametrize("program", (*PROGRAMS, HALVES[0]), ids=lambda program: program.name)
+@pytest.mark.parametrize("program", [*PROGRAMS, HALVES[0]], ids=lambda program: program.name)
 def test_programs_are_judged(program: Program) -> None:
     arrays = program.make(5, 7)
     output = program.output[0]
