@@ -180,6 +180,11 @@ def test_a_loop_ends(step: int) -> None:
     assert "no progress" in reasons(copied, (replace(COPIED, step=step),))
 
 
+@pytest.mark.parametrize("group", [0, -2, 8])
+def test_only_blocks_are_in_groups(group: int) -> None:
+    assert "in groups" in reasons(copied, (replace(COPIED, group=group),))
+
+
 @pytest.mark.parametrize("text", ["*/ out[0] = 5; /*", "a\nb", "ä"])
 def test_a_comment_is_a_comment(text: str) -> None:
     assert not reasons(copied, (Comment("a line"), COPIED))
