@@ -36,7 +36,7 @@ def _same(one: Body, two: Body, path: Path) -> bool:
     first = [node for node in one if not isinstance(node, Comment)]
     second = [node for node in two if not isinstance(node, Comment)]
     match second:
-        case [If(condition=condition, then=then, otherwise=())] if _holds(condition, path):
+        case [If(condition=condition, then=then)] if _holds(condition, path):
             return _same(one, then, path)
         case _:
             pass
