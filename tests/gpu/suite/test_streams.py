@@ -96,7 +96,10 @@ def test_faults_are_raised_by_the_call(device: LateDevice) -> None:
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("told", [True, False])
-def test_other_streams_are_waited_for_and_wait(device: LateDevice, told: bool) -> None:
+@pytest.mark.parametrize("hurry", [OWN, THEIRS])
+def test_other_streams_are_waited_for_and_wait(
+    device: LateDevice, hurry: int, told: bool
+) -> None:  # fmt: skip
     x, y = placed(np.zeros_like(A)), placed(np.zeros_like(A))
     call = kernel(scaled)
     call(x, y)
@@ -108,6 +111,9 @@ def test_other_streams_are_waited_for_and_wait(device: LateDevice, told: bool) -
     else:
         with po.on_stream(THEIRS):
             call(x, y)
+    if hurry == OWN:
+        assert np.array_equal(y.numpy(), 2 * A)
+        return
     device.streams.ask(THEIRS, lambda: _read(device, y, seen))
     device.streams.run(THEIRS)
     assert np.array_equal(seen, 2 * A)
