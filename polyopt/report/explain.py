@@ -163,7 +163,13 @@ def explain_loop(
 
 
 def _kind(member: BandMember) -> str:
-    return "in order" if member.kind is LoopKind.SEQUENTIAL else member.kind.value
+    match member.kind:
+        case LoopKind.SEQUENTIAL:
+            return "in order"
+        case LoopKind.MATRIX:
+            return "the terms of matrix instructions"
+        case _:
+            return member.kind.value
 
 
 def _coincident(schedule: Schedule, band: Band, position: int, member: BandMember) -> str:
