@@ -61,24 +61,11 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
     path = Path((*function.params, *bound), context_of(program))
     taken = {*function.params, *scalars_of(program), *(array.name for array in function.arrays)}
     function = replace(function, body=unhidden(function.body, frozenset(taken), names))
-    declarations = check_declarations(program, function)
-    yield declarations
-    if declarations.verdict is not Verdict.PROVEN:
-        return
-    forms = check_forms(function)
-    yield forms
-    if forms.verdict is not Verdict.PROVEN:
-        return
-    kernels = check_kernels(function)
-    if kernels.verdict is not Verdict.PROVEN or has_kernels(function.body):
-        yield kernels
-    if kernels.verdict is not Verdict.PROVEN:
-        return
-    matrices = tuple(check_matrices(program, function, path))
-    yield from matrices
-    if any(claim.verdict is not Verdict.PROVEN for claim in matrices):
-        return
-    touched = replace(function, body=as_touched(function.body)) if matrices else function
+    for claim in _form_claims(program, function, path):
+        yield claim
+        if claim.verdict is not Verdict.PROVEN:
+            return
+    touched = replace(function, body=as_touched(function.body))
     yield from check_synchronisation(touched, path)
     function = replace(function, body=without_kernels(function.body))
     given = {array.name: array for array in program.arrays}
@@ -111,6 +98,16 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
         yield Claim(ClaimKind.CONTROL, error.subject, Verdict.OPEN, "", error.reason)
         return
     yield Claim(ClaimKind.CONTROL, "regions", Verdict.PROVEN, "")
+
+
+def _form_claims(program: Program, function: LoopFunction, path: Path) -> Iterator[Claim]:
+    """Yield whether the loops have a form that the other claims can be read from."""
+    yield check_declarations(program, function)
+    yield check_forms(function)
+    kernels = check_kernels(function)
+    if kernels.verdict is not Verdict.PROVEN or has_kernels(function.body):
+        yield kernels
+    yield from check_matrices(program, function, path)
 
 
 def bound_names(program: Program) -> tuple[str, ...]:

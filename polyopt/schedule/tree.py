@@ -318,15 +318,7 @@ def _show(tree: Tree, scop: Scop, domain: isl.UnionSet, indent: int) -> list[str
         case Band():
             lines = []
             for position, member in enumerate(tree.members):
-                facts = [] if member.kind is LoopKind.SEQUENTIAL else [member.kind.value]
-                if member.pipeline is not None:
-                    facts.append(f"pipeline of {member.pipeline.stages} stages")
-                if member.group > 1:
-                    facts.append(f"groups of {member.group}")
-                if member.coincident and member.kind is LoopKind.SEQUENTIAL:
-                    facts.append("carries no dependence")
-                if position == 0 and tree.permutable and len(tree.members) > 1:
-                    facts.append("permutable band")
+                facts = _facts(tree, position)
                 note = f"  # {', '.join(facts)}" if facts else ""
                 where = f"{tree.label}[{position}]"
                 rule = show_member(member, scop, domain)
@@ -334,6 +326,21 @@ def _show(tree: Tree, scop: Scop, domain: isl.UnionSet, indent: int) -> list[str
             return lines + _show(tree.child, scop, domain, indent + len(tree.members))
         case _:
             assert_never(tree)
+
+
+def _facts(band: Band, position: int) -> list[str]:
+    """Return what there is to say of a loop."""
+    member = band.members[position]
+    facts = [] if member.kind is LoopKind.SEQUENTIAL else [member.kind.value]
+    if member.pipeline is not None:
+        facts.append(f"pipeline of {member.pipeline.stages} stages")
+    if member.group > 1:
+        facts.append(f"groups of {member.group}")
+    if member.coincident and member.kind is LoopKind.SEQUENTIAL:
+        facts.append("carries no dependence")
+    if position == 0 and band.permutable and len(band.members) > 1:
+        facts.append("permutable band")
+    return facts
 
 
 def statements_of(scop: Scop, domain: isl.UnionSet) -> list[str]:
