@@ -169,7 +169,7 @@ def _kind(member: BandMember) -> str:
         case LoopKind.MATRIX:
             return "the terms of matrix instructions"
         case _:
-            return member.kind.value
+            return str(member.kind.value)
 
 
 def _coincident(schedule: Schedule, band: Band, position: int, member: BandMember) -> str:
