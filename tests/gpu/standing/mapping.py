@@ -7,8 +7,9 @@ carries no dependence in the source's order.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from polyopt.ir.loops import Body, For, LoopKind
+from polyopt.ir.loops import Body, For, Kernel, LoopKind
 from polyopt.proof.nodes import bodies
 from polyopt.schedule import Schedule
 from polyopt.schedule.tree import leaves, statements_of
@@ -35,14 +36,43 @@ def parallel(schedule: Schedule) -> Iterator[tuple[str, str]]:
             yield from ((name, loop) for name in statements_of(schedule.scop, domain))
 
 
-def alone(body: Body, *, mapped: bool = False) -> frozenset[str]:
-    """Return the statements with a node that is in no loop across blocks or threads."""
-    found: set[str] = set()
+def alone(body: Body) -> frozenset[str]:
+    """Return the statements that are in no loop across blocks or threads, or elsewhere, too.
+
+    A single instance that is apart from the others, at an edge, may be where it is.
+    """
+    found: dict[str, set[_Place]] = {}
+    _collect(body, _Place(), found)
+    return frozenset(
+        name
+        for name, places in found.items()
+        if not any(p.mapped for p in places) or any(p.looped and not p.mapped for p in places)
+    )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a node is: in a kernel, there in a loop, and in one across blocks or threads."""
+
+    kernel: bool = False
+    looped: bool = False
+    mapped: bool = False
+
+
+def _collect(body: Body, place: _Place, found: dict[str, set[_Place]]) -> None:
     for node in body:
         statement = getattr(node, "statement", "")
-        if statement and not mapped:
-            found.add(statement)
-        is_mapped = isinstance(node, For) and node.kind in (LoopKind.BLOCK, LoopKind.THREAD)
+        if statement:
+            found.setdefault(statement, set()).add(place)
+        inner = place
+        match node:
+            case Kernel():
+                inner = replace(place, kernel=True)
+            case For(kind=LoopKind.BLOCK | LoopKind.THREAD):
+                inner = replace(place, mapped=True)
+            case For() if place.kernel:
+                inner = replace(place, looped=True)
+            case _:
+                pass
         for part in bodies(node):
-            found |= alone(part, mapped=mapped or is_mapped)
-    return frozenset(found)
+            _collect(part, inner, found)
