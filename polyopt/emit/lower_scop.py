@@ -5,12 +5,14 @@ In: a `Schedule`.  Out: loops that run every instance of its Scop once, in order
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import islpy as isl
 from typing_extensions import assert_never
 
 from polyopt.emit.localize import localize
+from polyopt.emit.regions import nodes
 from polyopt.emit.reindex import reindex
 from polyopt.emit.shrink import shrink
 from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, normalize, rewrite, substitute, walk
@@ -26,7 +28,7 @@ from polyopt.ir.isl_ast import (
 )
 from polyopt.ir.loops import Assign, Body, For, If, Node
 from polyopt.ir.scop import Array, Role, Scop, Statement
-from polyopt.schedule.contraction import contraction_loops
+from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.isl_bridge import Marked, to_isl, unseparated
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import depth
@@ -56,12 +58,25 @@ def lower_scop(schedule: Schedule, names: frozenset[str]) -> Lowered:
     loops = ast_body(ast, frozenset(scop.params))
     taken = names | {array.name for array in scop.arrays} | set(scop.params)
     body = _Lowering(scop, marked, taken).body(loops, {})
-    homes = contraction_loops(scop, schedule.tree)
+    homes = _homes(body, contraction_nests(scop, schedule.tree))
     body, local = localize(reindex(body), scop.arrays, homes)
     body, arrays = shrink(body, tuple(a for a in scop.arrays if a.name not in local), homes)
     reassociable = frozenset(source_name(s) for s in scop.statements if s.is_reassociable)
     expanded = tuple(a for a in arrays if a.role is Role.TEMP)
     return Lowered(body, frozenset(local), reassociable, expanded, arrays)
+
+
+def _homes(body: Body, nests: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Return for each array the innermost of its loops that is one: isl leaves out those of a
+    single iteration.
+    """
+    labels = {node.label for node in nodes(body) if isinstance(node, For)}
+    found = {}
+    for array, nest in nests.items():
+        inside = [label for label in nest if label in labels]
+        if inside:
+            found[array] = inside[-1]
+    return found
 
 
 UNKNOWN = "unknown divs"

@@ -23,22 +23,27 @@ def contraction_loops(scop: Scop, tree: Tree) -> dict[str, str]:
 
     A temporary whose values cross iterations of every loop, or that several nests use, is absent.
     """
+    return {array: loops[-1] for array, loops in contraction_nests(scop, tree).items()}
+
+
+def contraction_nests(scop: Scop, tree: Tree) -> dict[str, tuple[str, ...]]:
+    """Return temporary -> the loops inside whose iterations its values stay, outermost first."""
     found = {}
     for array in scop.arrays:
         if array.role is Role.TEMP:
-            loop = _home(scop, tree, array.name)
-            if loop:
-                found[array.name] = loop
+            loops = _homes(scop, tree, array.name)
+            if loops:
+                found[array.name] = loops
     return found
 
 
-def _home(scop: Scop, tree: Tree, array: str) -> str:
-    found = scop.known.get((_home, array))
+def _homes(scop: Scop, tree: Tree, array: str) -> tuple[str, ...]:
+    found = scop.known.get((_homes, array))
     if not isinstance(found, _Life):
-        found = scop.known[_home, array] = _life(scop, array)
+        found = scop.known[_homes, array] = _life(scop, array)
     if not found.is_initialised:
-        return ""
-    return _descend(tree, found.flow, found.touching, "")
+        return ()
+    return _descend(tree, found.flow, found.touching, ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +74,9 @@ def _life(scop: Scop, array: str) -> _Life:
     return _Life(flow, touching, bool(uninitialised.is_empty()))
 
 
-def _descend(tree: Tree, flow: isl.UnionMap, touching: isl.UnionSet, found: str) -> str:
+def _descend(
+    tree: Tree, flow: isl.UnionMap, touching: isl.UnionSet, found: tuple[str, ...]
+) -> tuple[str, ...]:
     match tree:
         case Leaf():
             return found
@@ -84,7 +91,7 @@ def _descend(tree: Tree, flow: isl.UnionMap, touching: isl.UnionSet, found: str)
             for position, member in enumerate(tree.members):
                 if not flow.is_subset(flow.eq_at_multi_union_pw_aff(multi(member))):
                     return found
-                found = f"{tree.label}[{position}]"
+                found = (*found, f"{tree.label}[{position}]")
             return _descend(tree.child, flow, touching, found)
         case _:
             assert_never(tree)

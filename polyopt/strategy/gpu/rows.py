@@ -27,6 +27,7 @@ from polyopt.schedule.tree import (
 )
 from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.fusion import share_data
+from polyopt.strategy.gpu.again import without_stored_rows
 from polyopt.strategy.gpu.joins import Refused, combined, in_warps, last_join, taken
 from polyopt.strategy.gpu.mapped import bands_around, is_mapped, siblings
 from polyopt.strategy.gpu.model import GpuModel
@@ -170,7 +171,8 @@ def _program(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel)
     longest = max(known) if len(known) == len(extents) else None
     if longest is not None and longest <= SHORT and min(device.block, device.threads) > device.warp:
         return _warps(schedule, parts, rows, device)
-    return _blocks(schedule, parts, rows, _threads(longest, device), device)
+    found = _blocks(schedule, parts, rows, _threads(longest, device), device)
+    return found if longest is not None else without_stored_rows(found, parts[0].label, rows)
 
 
 def _threads(longest: int | None, device: GpuModel) -> int:

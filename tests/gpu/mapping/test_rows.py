@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from polyopt.runtime.device.provider import Log, Module, no_log
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
-from polyopt.transforms import Combine, Grid, Tile, parse_steps
+from polyopt.transforms import Combine, Grid, Recompute, Tile, parse_steps
 from tests.checks import assert_computes, assert_round_trip
 
 SMALL = GpuModel(block=8, warp=4)
@@ -77,6 +78,22 @@ def test_one_kernel(program: Callable[..., Any]) -> None:
 def test_same_results(program: Callable[..., Any]) -> None:
     scop = scop_of(program)
     assert_computes(scop, *auto_schedule_gpu(scop, SMALL).trace)
+
+
+def test_what_is_made_of_a_row_is_not_stored() -> None:
+    scop = scop_of(softmax)
+    schedule = auto_schedule_gpu(scop, GpuModel())
+    assert {s.array for s in schedule.trace if isinstance(s, Recompute)} >= {"e"}
+    assert not any(s.target.array == "e" for s in schedule.scop.statements)
+    pointers = parameters(softmax)
+    assert [name for name in pointers if name not in ("x", "out")] == []
+
+
+def parameters(program: Callable[..., Any]) -> list[str]:
+    """Return the names of the arrays that the kernels of a program are passed."""
+    kernel = po.kernel(target="cuda", device="emulated")(program)
+    text = kernel.compile().source
+    return re.findall(r"\*__restrict__ (\w+)", text)
 
 
 def test_columns_are_no_rows() -> None:

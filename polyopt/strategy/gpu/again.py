@@ -1,0 +1,80 @@
+"""Values of a row that are computed where they are used, not stored: memory is slower than that.
+
+In: a row program mapped to blocks.  Out: the same without temporaries of a row's length, where an
+element is made of few others of the row; each loop that reads one computes it again.
+Refuses (leaves the array as it is): sums, values of many readers or of many elements.
+"""
+
+from __future__ import annotations
+
+from polyopt.ir.scop import Role, Statement
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import bands, find_band, path_to, statements_of
+from polyopt.strategy.gpu.mapped import bands_around
+from polyopt.transforms import Recompute
+
+READERS = 3
+"""Loops that may compute a value."""
+OPERANDS = 2
+"""Elements of a row, each of an array of its own, that a value may be made of."""
+
+
+def without_stored_rows(schedule: Schedule, label: str, rows: int) -> Schedule:
+    """Return `schedule` with what band `label` stores of whole rows computed again, if it may be.
+
+    The first `rows` loops of the band are those over rows.
+    """
+    for name in _made(schedule, label, rows)[::-1]:
+        schedule = _again(schedule, label, name) or schedule
+    return schedule
+
+
+def _made(schedule: Schedule, label: str, rows: int) -> list[str]:
+    """Return the temporaries that one statement in the band computes element by element."""
+    scop = schedule.scop
+    _, domain = path_to(schedule.tree, scop, label)
+    inside = set(statements_of(scop, domain))
+    found = []
+    for array in scop.arrays:
+        touching = {s.name for s in scop.statements if _touches(s, array.name)}
+        writers = [s for s in scop.statements if s.target.array == array.name]
+        if array.role is not Role.TEMP or not touching <= inside or len(writers) != 1:
+            continue
+        (writer,) = writers
+        if writer.reduction is None and len(writer.iters) > rows and _is_simple(writer, rows):
+            found.append(array.name)
+    return found
+
+
+def _touches(statement: Statement, array: str) -> bool:
+    return any(access.array == array for access in (statement.write, *statement.reads))
+
+
+def _is_simple(writer: Statement, rows: int) -> bool:
+    """Tell whether a value is made of few elements of rows."""
+    return len({a.array for a in writer.reads if len(a.index) > rows}) <= OPERANDS
+
+
+def _again(schedule: Schedule, label: str, array: str) -> Schedule | None:
+    """Return `schedule` with the array's values computed where they are read, None if still kept.
+
+    What is computed again may itself read temporaries of the row: its loops stay the readers'.
+    """
+    known = {band.label for band in bands(find_band(schedule.tree, label))}
+    loops: list[str] = []
+    for statement in schedule.scop.statements:
+        if any(read.array == array for read in statement.reads):
+            around = [b for b in bands_around(schedule, statement.name) if b.label in known]
+            around = [b for b in around if "_again" not in b.label]
+            loops.append(f"{around[-1].label}[{len(around[-1].members) - 1}]")
+    loops = list(dict.fromkeys(loops))
+    if not 1 <= len(loops) <= READERS:
+        return None
+    found = schedule
+    for loop in loops:
+        after = found.attempt(Recompute(array, loop))
+        if after is None:
+            return None
+        found = after
+    kept = any(s.target.array == array for s in found.scop.statements)
+    return None if kept else found
