@@ -152,17 +152,18 @@ def _compile(
 def _forms(lowered: LoopFunction, options: Options, machine: Machine) -> list[Form]:
     """Return the loops in the forms that may run, the fastest first; the first one is made."""
     if options.target is not Target.C:
-        return _device_forms(lowered, automatic=options.schedule is None)
+        return _device_forms(lowered, options)
     wanted = sequential(lowered) if options.threads == 1 else lowered
     loops = optimize_loops(wanted, machine, options.fp.value)
     return [Form("optimized loops", lambda: loops), Form("threads", lambda: plain_loops(wanted))]
 
 
-def _device_forms(lowered: LoopFunction, *, automatic: bool) -> list[Form]:
+def _device_forms(lowered: LoopFunction, options: Options) -> list[Form]:
     """Return kernels; where nobody asked for their pipelines and instructions, also without."""
     from polyopt.emit.gpu.matrix import has_matrices, without_matrices
     from polyopt.emit.gpu.pipelines import has_pipelines, without_pipelines
 
+    automatic, target = options.schedule is None, options.target
     variants = [("kernels", lowered)]
     if automatic and has_pipelines(lowered):
         variants.append(("copies in turn", without_pipelines(lowered)))
@@ -171,15 +172,17 @@ def _device_forms(lowered: LoopFunction, *, automatic: bool) -> list[Form]:
         variants.append(("no matrix instructions", plain))
     for position, (name, loops) in enumerate(variants[:-1], start=1):
         try:
-            kernels = _kernels(loops)
+            kernels = _kernels(loops, target)
         except EmitError as error:
             what = "matrix instructions" if error.code == "PO0410" else "copies ahead"
             note_dropped(what, error)
             continue
-        later = [Form(other, partial(_kernels, loops)) for other, loops in variants[position:]]
+        later = [
+            Form(other, partial(_kernels, loops, target)) for other, loops in variants[position:]
+        ]
         return [_made(name, kernels), *later]
     name, loops = variants[-1]
-    return [_made(name, _kernels(loops))]
+    return [_made(name, _kernels(loops, target))]
 
 
 def _made(name: str, loops: LoopFunction) -> Form:
@@ -191,6 +194,7 @@ class Simple:
 
     def __init__(self, program: Program, options: Options) -> None:
         self.program = program
+        self.target = options.target
         self.is_wanted = options.schedule is None and options.target is not Target.C
 
     @cached_property
@@ -200,7 +204,7 @@ class Simple:
 
     def make(self) -> LoopFunction:
         """Return the loops."""
-        return _kernels(bounded_lower(self.schedules, self.program))
+        return _kernels(bounded_lower(self.schedules, self.program), self.target)
 
 
 def _emitted(loops: LoopFunction, target: Target, program: Program) -> Emitted:
@@ -221,14 +225,14 @@ def _as_written(program: Program, options: Options) -> LoopFunction:
     """Return the loops of the source in its own order, run by one thread."""
     schedules = tuple(map(_source, program.scops))
     lowered = sequential(bounded_lower(schedules, program))
-    return plain_loops(lowered) if options.target is Target.C else _kernels(lowered)
+    return plain_loops(lowered) if options.target is Target.C else _kernels(lowered, options.target)
 
 
-def _kernels(lowered: LoopFunction) -> LoopFunction:
+def _kernels(lowered: LoopFunction, target: Target) -> LoopFunction:
     """Return the loops with all that touches arrays in kernels."""
     from polyopt.emit.gpu import device_loops
 
-    return device_loops(lowered)
+    return device_loops(lowered, conditional=target is Target.CUDA)
 
 
 def _settled(program: Program) -> Program:

@@ -92,6 +92,7 @@ CUDA = DeviceDialect(
     rounding=("", ""),
     flags=(("--fmad=false",), ("--fmad=true",)),
     reserved=frozenset(_RESERVED.split()),
+    limits=True,
     asynchronous=True,
     pool="extern __shared__ __align__({bytes}) unsigned char {name}[];",
     matrices=True,

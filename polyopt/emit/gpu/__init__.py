@@ -15,7 +15,11 @@ from polyopt.ir.loops import LoopFunction
 __all__ = ["device_loops"]
 
 
-def device_loops(fn: LoopFunction) -> LoopFunction:
-    """Return lowered loops as kernels and the host's code around them, barriers placed."""
-    kernels = in_matrices(cut_kernels(stop_at_faults(fn)))
+def device_loops(fn: LoopFunction, conditional: bool = True) -> LoopFunction:
+    """Return lowered loops as kernels and the host's code around them, barriers placed.
+
+    Without `conditional`, loops of the host stay there whose body has conditions that a block's
+    threads would wait under: PoCL 3 fails to compile barriers that lie so.
+    """
+    kernels = in_matrices(cut_kernels(stop_at_faults(fn), conditional))
     return place_barriers(in_stages(in_room(with_reuse(of_registers(in_registers(kernels))))))

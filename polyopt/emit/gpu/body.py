@@ -376,7 +376,14 @@ class KernelEmitter:
         printer = self.printer.with_int(count, 0, trips - 1)
         values, _, printer = iterator_value(loop, Iter(count), printer)
         inner = replace(self, printer=printer, scope=self.scope | {count, end})
-        head = f"for (int {count} = 0; {count} < {end}; {count}++)"
+        below = f"{count} < {end}"
+        if ends and not self.own.dialect.limits:
+            limits = [sub(limit, loop.lower) for limit in ends]
+            below = " && ".join(
+                f"{count} < {self._text(normalize(part))}" for part in (integer(trips), *limits)
+            )
+            constants = ()
+        head = f"for (int {count} = 0; {below}; {count}++)"
         body = _joined(inner.guarded(values, (), inner.body(loop.body)), {})
         return Printed(constants, [*self._asked(loop), Nest(head, body)])
 

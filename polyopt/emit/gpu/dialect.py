@@ -33,7 +33,8 @@ class DeviceDialect:
     `matrices`: warps have matrix instructions.
     `shortcuts` are a device's instructions for what helpers do.
     `shuffle` is the `value` of the thread that is `by` further in a group of `width`, if there is a
-    way without memory.
+    way without memory.  `limits`: what the threads of a block share of guards is computed once;
+    PoCL 3 takes such numbers for those that some threads compute under a condition.
     """
 
     language: str
@@ -73,6 +74,7 @@ class DeviceDialect:
     matrices: bool = False
     shortcuts: Shortcuts = field(default_factory=dict)
     shuffle: str = ""
+    limits: bool = False
 
     def type_name(self, dtype: DType) -> str:
         """Return the type of a value."""

@@ -234,7 +234,9 @@ class KernelPrinter(ExprPrinter):
 
         None where that is not known to be the same.
         """
-        if self.own is None or test.left.dtype is not DType.INT64 or not _is_fixed(test):
+        if self.own is None or not self.own.dialect.limits:
+            return None
+        if test.left.dtype is not DType.INT64 or not _is_fixed(test):
             return None
         gap = sub(test.right, test.left)
         return self._with_limit(gap, test.op) or self._with_limit(self.counted(gap), test.op)

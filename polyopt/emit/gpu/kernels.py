@@ -8,6 +8,7 @@ sizes found on the way, faults and library calls stay outside.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 
 from polyopt.emit.gpu.apart import apart, holds
@@ -55,17 +56,20 @@ _MAPPED = (LoopKind.BLOCK, LoopKind.THREAD)
 _HOST = (Fail, AllocateArray, CallLibrary)
 
 
-def cut_kernels(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with all that sets elements of arrays in kernels."""
+def cut_kernels(fn: LoopFunction, conditional: bool = True) -> LoopFunction:
+    """Return `fn` with all that sets elements of arrays in kernels.
+
+    `conditional`: a block's threads may wait for one another under conditions in its loops.
+    """
     taken = {array.name for array in fn.arrays} | set(fn.params) | declared_names(fn.body)
-    body, scalars = in_memory(combining(fn.body), is_device)
-    cutter = _Cutter(fn.name, taken)
+    body, scalars = in_memory(combining(fn.body), partial(is_device, conditional=conditional))
+    cutter = _Cutter(fn.name, taken, conditional)
     body = cutter.host(body)
     return replace(fn, body=body, arrays=(*fn.arrays, *scalars, *cutter.arrays))
 
 
-def is_device(node: Node) -> bool:
-    """Tell whether a node becomes kernels as a whole."""
+def is_device(node: Node, conditional: bool = True) -> bool:
+    """Tell whether a node becomes kernels as a whole; `conditional` as in `cut_kernels`."""
     match node:
         case For(kind=LoopKind.BLOCK | LoopKind.THREAD):
             return True
@@ -76,7 +80,7 @@ def is_device(node: Node) -> bool:
         case If() if leaves_itself((node,)):
             return False
         case For() if holds(node.body, LoopKind.THREAD):
-            return _is_of_one_block(node)
+            return _is_of_one_block(node) and (conditional or not _has_conditions(node.body))
         case _:
             return not holds((node,), *_MAPPED, LoopKind.PARALLEL) and not _needs_host((node,))
 
@@ -86,6 +90,18 @@ def _is_of_one_block(loop: For) -> bool:
     if holds(loop.body, LoopKind.BLOCK, LoopKind.PARALLEL) or _needs_host((loop,)):
         return False
     return not any(isinstance(node, While | Break) for node in nodes((loop,)))
+
+
+def _has_conditions(body: Body) -> bool:
+    """Tell whether loops across threads are under conditions that the block's code has."""
+    for node in body:
+        if isinstance(node, For) and node.kind is LoopKind.THREAD:
+            continue
+        if isinstance(node, If) and holds((node,), LoopKind.THREAD):
+            return True
+        if any(_has_conditions(part) for part in nested(node)):
+            return True
+    return False
 
 
 def _needs_host(body: Body) -> bool:
@@ -98,8 +114,13 @@ class _Cutter:
 
     name: str
     taken: set[str]
+    conditional: bool
     arrays: list[Array] = field(default_factory=list)
     count: int = 0
+
+    def is_device(self, node: Node) -> bool:
+        """Tell whether a node becomes kernels as a whole."""
+        return is_device(node, self.conditional)
 
     def host(self, body: Body) -> Body:
         """Return the host's code for `body`; neighbours that one block runs are one kernel.
@@ -109,10 +130,10 @@ class _Cutter:
         result: list[Node] = []
         together: list[Node] = []
         for node in body:
-            if is_device(node) and _is_one_block(node):
+            if self.is_device(node) and _is_one_block(node):
                 together.append(node)
                 continue
-            if together and is_device(node) and not _meet((node,), tuple(together)):
+            if together and self.is_device(node) and not _meet((node,), tuple(together)):
                 result += self.node(node)
                 continue
             result += self.one_block(tuple(together))
@@ -125,7 +146,7 @@ class _Cutter:
         match node:
             case For(kind=LoopKind.BLOCK):
                 return tuple(part for loop in apart(node) for part in self.grid(loop))
-            case For(kind=LoopKind.PARALLEL) if is_device(node):
+            case For(kind=LoopKind.PARALLEL) if self.is_device(node):
                 return self.spread(node)
             case DeclareArray():
                 self.keep(node.array)

@@ -85,17 +85,22 @@ def _find(schedule: Schedule, label: str) -> Recurrence | None:
 
 
 def _crossed(schedule: Schedule, label: str, rows: int) -> tuple[str, ...]:
-    """Return the arrays that lie along the loop that carries, and not along the rows' last one."""
+    """Return the arrays that lie along the loop that carries, and not along the rows' last one.
+
+    Not those with subscripts that are data: there is no telling what a tile needs of them.
+    """
     along = steps_of(schedule, label, rows)
     across = steps_of(schedule, label, rows - 1) if rows else {}
     _, domain = path_to(schedule.tree, schedule.scop, label)
     found: dict[str, None] = {}
+    data: set[str] = set()
     for name in statements_of(schedule.scop, domain):
         for access in accesses(schedule.scop.statement(name)):
+            data |= set() if access.exact else {access.array}
             crosses = not rows or across[access.ref][0] is Step.STRIDED
             if along[access.ref][0] is Step.CONTIGUOUS and crosses:
                 found[access.array] = None
-    return tuple(found)
+    return tuple(name for name in found if name not in data)
 
 
 def _mapped(schedule: Schedule, found: Recurrence, device: GpuModel) -> Schedule | None:

@@ -70,6 +70,14 @@ def test_short_rows_are_not_staged() -> None:
     assert packed(program) == set()
 
 
+def test_what_is_reached_by_data_is_not_staged() -> None:
+    def program(place: po.i64["N"], x: po.f32["N"], y: po.f32["N"]):
+        for i in range(x.shape[0]):
+            y[place[i]] = y[i] * x[i]
+
+    assert packed(program) == {"place", "x"}
+
+
 def test_a_running_value_is_kept_in_a_window() -> None:
     trace = auto_schedule_gpu(scop_of(sums), GpuModel()).trace
     assert Contract("running", (0, 2)) in trace

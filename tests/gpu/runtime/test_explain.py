@@ -26,9 +26,9 @@ import polyopt as po
 def products(A: po.f32["N,K"], B: po.f32["K,M"], C: po.f32["N,M"]):
     C[:] = A @ B
 
-def prefix(x: po.f32["N"], y: po.f32["N"]):
-    for i in range(1, x.shape[0]):
-        y[i] = y[i - 1] * x[i]
+def strided(x: po.f32["N"], y: po.f32["N"]):
+    for i in range(x.shape[0] // 2 - 1):
+        y[2 * i + 2] = y[2 * i] * x[2 * i + 1]
 """
 
 
@@ -68,7 +68,7 @@ def test_what_a_block_has_and_waits_for(
     monkeypatch.setenv("POLYOPT_NVCC", "no-such-nvcc")
     (tmp_path / "program.py").write_text(SUMS, encoding="utf-8")
     rows = {}
-    for name in ("products", "prefix"):
+    for name in ("products", "strided"):
         path = f"{tmp_path}/program.py:{name}"
         assert run(["explain", path, "--target", "cuda", "--json"]) == 0
         rows[name] = json.loads(capsys.readouterr().out)["launches"]
@@ -78,7 +78,7 @@ def test_what_a_block_has_and_waits_for(
     assert product["registers"]
     assert any("A_pack: written above, read below" in one["note"] for one in product["barriers"])
     assert product["one_thread"] == []
-    (alone,) = rows["prefix"]
+    (alone,) = rows["strided"]
     assert "carries a dependence" in alone["one_thread"][0]
     assert (alone["blocks"], alone["barriers"]) == ([], [])
 

@@ -20,8 +20,6 @@ void demo_0(__global const float *restrict A, __global const float *restrict B,
     const int ty16 = t / 16, tx16 = t % 16;
     const long i0 = 16 * (long)get_group_id(1);
     const long j0 = 16 * (long)get_group_id(0);
-    const int N_left = (int)po_min(N - i0, 2147483647);
-    const int M_left = (int)po_min(M - j0, 2147483647);
     float acc[2][2];
     #pragma unroll
     for (int ii = 0; ii < 2; ii++) {
@@ -31,30 +29,31 @@ void demo_0(__global const float *restrict A, __global const float *restrict B,
         }
     }
     for (long k0 = 0; k0 < K; k0 += 8) {
-        const int K_left = (int)po_min(K - k0, 2147483647);
         #pragma unroll
         for (int r = 0; r < 16; r += 8) {
             const long i = i0 + ty + r, k = k0 + tx;
-            if (ty + r < N_left && tx < K_left) {
+            if (i < N && k < K) {
                 As[ty + r][tx] = A[i * K + k];
             }
         }
         #pragma unroll
         for (int r = 0; r < 8; r += 4) {
             const long k = k0 + ty16 + r, j = j0 + tx16;
-            if (ty16 + r < K_left && tx16 < M_left) {
+            if (k < K && j < M) {
                 Bs[ty16 + r][tx16] = B[k * M + j];
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);  /* As, Bs: written above, read below */
-        const int kk_end = (int)po_min(8, K - k0);
-        for (int kk = 0; kk < kk_end; kk++) {
+        const long ti = i0 + 2 * ty, tj = j0 + 2 * tx;
+        for (int kk = 0; kk < 8 && kk < K - k0; kk++) {
             #pragma unroll
             for (int ii = 0; ii < 2; ii++) {
-                if (2 * ty + ii < N_left) {
+                const long i = ti + ii;
+                if (i < N) {
                     #pragma unroll
                     for (int jj = 0; jj < 2; jj++) {
-                        if (2 * tx + jj < M_left) {
+                        const long j = tj + jj;
+                        if (j < M) {
                             acc[ii][jj] += As[2 * ty + ii][kk] * Bs[kk][2 * tx + jj];
                         }
                     }
@@ -67,14 +66,14 @@ void demo_0(__global const float *restrict A, __global const float *restrict B,
     #pragma unroll
     for (int ii = 0; ii < 2; ii++) {
         const long i = ti + ii;
-        if (2 * ty + ii < N_left) {
-            if (2 * tx + 1 < M_left) {
+        if (i < N) {
+            if (tj + 1 < M) {
                 vstore2((float2)(acc[ii][0], acc[ii][1]), 0, &C[i * M + tj]);
             } else {
                 #pragma unroll
                 for (int jj = 0; jj < 2; jj++) {
                     const long j = tj + jj;
-                    if (2 * tx + jj < M_left) {
+                    if (j < M) {
                         C[i * M + j] = acc[ii][jj];
                     }
                 }

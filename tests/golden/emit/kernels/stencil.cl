@@ -5,11 +5,6 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL FP_CONTRACT OFF
 
-static inline long po_min(long a, long b)
-{
-    return a < b ? a : b;
-}
-
 __kernel __attribute__((reqd_work_group_size(128, 1, 1)))
 void demo_0(__global const double *restrict u, __global double *restrict v, long N, long M)
 {
@@ -18,18 +13,16 @@ void demo_0(__global const double *restrict u, __global double *restrict v, long
     const int ty = t / 16, tx = t % 16;
     const long i0 = 1 + 8 * (long)get_group_id(1);
     const long j0 = 1 + 16 * (long)get_group_id(0);
-    const int N_left = (int)po_min(N - i0, 2147483647);
-    const int M_left = (int)po_min(M - j0, 2147483647);
     for (int e = t; e < 180; e += 128) {
         const int ey = e / 18, ex = e % 18;
         const long i = i0 + ey - 1, j = j0 + ex - 1;
-        if (ey - 1 < N_left && ex - 1 < M_left) {
+        if (i < N && j < M) {
             s[ey][ex] = u[i * M + j];
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);  /* s: written above, read below */
     const long i = i0 + ty, j = j0 + tx;
-    if (ty + 1 < N_left && tx + 1 < M_left) {
+    if (i < N - 1 && j < M - 1) {
         v[i * M + j] = 0.25 * (s[ty][tx + 1] + s[ty + 2][tx + 1] + s[ty + 1][tx]
                 + s[ty + 1][tx + 2]);
     }

@@ -5,11 +5,6 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL FP_CONTRACT OFF
 
-static inline long po_min(long a, long b)
-{
-    return a < b ? a : b;
-}
-
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void demo_0(__global const float *restrict x, __global float *restrict y,
     __global double *restrict q, __global const double *restrict p, long N, long M)
@@ -19,54 +14,53 @@ void demo_0(__global const float *restrict x, __global float *restrict y,
     const int ty = t / 8, tx = t % 8;
     const long i0 = 8 * (long)get_group_id(1);
     const long j0 = 32 * (long)get_group_id(0);
-    const int M_left = (int)po_min(M - j0, 2147483647);
-    const int N_left = (int)po_min(N - i0, 2147483647);
     float turned[4];
     const long i = i0 + ty, jt = j0 + 4 * tx;
-    if (ty < N_left && 4 * tx < M_left) {
-        if (4 * tx + 3 < M_left) {
+    if (i < N && jt < M) {
+        if (jt + 3 < M) {
             vstore4(vload4(0, &x[i * M + jt]), 0, &s[ty][4 * tx]);
         } else {
             #pragma unroll
             for (int jj = 0; jj < 4; jj++) {
                 const long j = jt + jj;
-                if (4 * tx + jj < M_left) {
+                if (j < M) {
                     s[ty][4 * tx + jj] = x[i * M + j];
                 }
             }
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);  /* s: written above, read below */
-    if (ty < N_left && 4 * tx < M_left) {
+    if (i < N && jt < M) {
         #pragma unroll
         for (int jj = 0; jj < 4; jj++) {
-            if (4 * tx + jj < M_left) {
+            const long j = jt + jj;
+            if (j < M) {
                 turned[jj] = s[ty][4 * tx + jj];
             }
         }
     }
-    if (ty < N_left && 4 * tx < M_left) {
-        if (4 * tx + 3 < M_left) {
+    if (i < N && jt < M) {
+        if (jt + 3 < M) {
             vstore4((float4)(turned[0], turned[1], turned[2], turned[3]), 0, &y[i * M + jt]);
         } else {
             #pragma unroll
             for (int jj = 0; jj < 4; jj++) {
                 const long j = jt + jj;
-                if (4 * tx + jj < M_left) {
+                if (j < M) {
                     y[i * M + j] = turned[jj];
                 }
             }
         }
     }
-    if (ty < N_left && 4 * tx < M_left) {
-        if (4 * tx + 3 < M_left) {
+    if (i < N && jt < M) {
+        if (jt + 3 < M) {
             vstore2(vload2(0, &p[i * M + jt]), 0, &q[i * M + jt]);
             vstore2(vload2(0, &p[i * M + jt + 2]), 0, &q[i * M + jt + 2]);
         } else {
             #pragma unroll
             for (int jj = 0; jj < 4; jj++) {
                 const long j = jt + jj;
-                if (4 * tx + jj < M_left) {
+                if (j < M) {
                     q[i * M + j] = p[i * M + j];
                 }
             }
