@@ -26,7 +26,6 @@ from polyopt.ir.expr import (
     integer,
     linear,
     mul,
-    show,
     sub,
 )
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
@@ -35,6 +34,7 @@ from polyopt.schedule.rebase import rebased
 from polyopt.transforms.footprint import hull_box
 from polyopt.transforms.local import Local
 from polyopt.transforms.margins import NoMargin, Reach, distances, reaches
+from polyopt.transforms.overlap_copies import Copier, between, copy_of, lifted, places_of, space_of
 from polyopt.transforms.region import Region, fresh_name
 from polyopt.transforms.turns import Turn, Turns
 
@@ -118,7 +118,7 @@ class Plan:
 
     def _elements(self, statement: Statement, index: Sequence[Expr]) -> isl.Set:
         values = self.region.values[statement.name][: len(self.outer)]
-        return _places(self._domain(statement), (*values, *index)).range()
+        return places_of(self._domain(statement), (*values, *index)).range()
 
     def _domain(self, statement: Statement) -> isl.Set:
         return statement.domain.intersect_params(self.region.scop.context)
@@ -127,7 +127,7 @@ class Plan:
     def times(self) -> isl.Set:
         """`{ [outer, time] }`."""
         found = [
-            _places(self._domain(s), self.region.values[s.name]).range() for s in self.statements
+            places_of(self._domain(s), self.region.values[s.name]).range() for s in self.statements
         ]
         whole = found[0]
         for one in found[1:]:
@@ -141,12 +141,12 @@ class Plan:
             for s in self.statements:
                 if s.target.array == name:
                     place = (*self.region.values[s.name], *s.target.index)
-                    own = _places(self._domain(s), place).range()
+                    own = places_of(self._domain(s), place).range()
                     steps = own if steps is None else steps.union(own)
             assert steps is not None
-            space = _space(self.params, (*self.outer, "$t", *self.elements))
-            whole = _lifted(space, (*self.outer, "$t"), self.times)
-            whole = whole.intersect(_lifted(space, (*self.outer, *self.elements), elements))
+            space = space_of(self.params, (*self.outer, "$t", *self.elements))
+            whole = lifted(space, (*self.outer, "$t"), self.times)
+            whole = whole.intersect(lifted(space, (*self.outer, *self.elements), elements))
             if not whole.is_subset(steps):
                 raise NoMargin(f"not every time step writes all of {name}")
 
@@ -190,31 +190,31 @@ class Plan:
     @cached_property
     def space(self) -> isl.Space:
         """`{ [tiles, element] }`."""
-        return _space(self.params, (*self.tiles, *self.elements))
+        return space_of(self.params, (*self.tiles, *self.elements))
 
     @cached_property
     def running(self) -> isl.Set:
         """`{ [tiles, element] }` of the tiles that there are: some element of theirs is written."""
         first = len(self.outer)
-        pairs = _space(self.params, (*self.tiles[: first + 1], "$t"))
-        time = _lifted(pairs, (*self.outer, "$t"), self.times)
+        pairs = space_of(self.params, (*self.tiles[: first + 1], "$t"))
+        time = lifted(pairs, (*self.outer, "$t"), self.times)
         start = mul(integer(2 * self.steps), self.pair)
-        for condition in _between(Iter("$t"), start, 2 * self.steps):
+        for condition in between(Iter("$t"), start, 2 * self.steps):
             time = time.intersect(condition_set(condition, pairs))
         time = time.project_out(isl.dim_type.set, first + 1, 1)
-        spread = _space(self.params, (*self.outer, *self.tiles[first + 1 :], *self.elements))
+        spread = space_of(self.params, (*self.outer, *self.tiles[first + 1 :], *self.elements))
         rank = len(self.sizes)
         tiles: isl.Set | None = None
         for elements in self.written.values():
-            own = _lifted(spread, (*self.outer, *self.elements), elements)
+            own = lifted(spread, (*self.outer, *self.elements), elements)
             for condition in self._around([(0, 0)] * rank):
                 own = own.intersect(condition_set(condition, spread))
             own = own.project_out(isl.dim_type.set, first + rank, rank)
             tiles = own if tiles is None else tiles.union(own)
         assert tiles is not None
         names = (*self.outer, *self.tiles[first + 1 :])
-        result = _lifted(self.space, self.tiles[: first + 1], time)
-        return coalesced(result.intersect(_lifted(self.space, names, coalesced(tiles))))
+        result = lifted(self.space, self.tiles[: first + 1], time)
+        return coalesced(result.intersect(lifted(self.space, names, coalesced(tiles))))
 
     def _around(self, margins: Sequence[tuple[int, int]]) -> Iterator[Compare]:
         """Yield that an element is in a tile or in so many around it."""
@@ -223,7 +223,7 @@ class Plan:
             self.elements, tiles, self.sizes, margins, strict=True
         ):
             start = sub(mul(integer(size), Iter(tile)), integer(below))
-            yield from _between(Iter(at), start, below + size + above)
+            yield from between(Iter(at), start, below + size + above)
 
     def near(self, margins: Sequence[tuple[int, int]]) -> isl.Set:
         """Return `{ [tiles, element] }` of the elements in a tile or in so many around it."""
@@ -234,21 +234,21 @@ class Plan:
 
     def on(self, elements: isl.Set) -> isl.Set:
         """Return `{ [tiles, element] }` for `{ [outer, element] }`."""
-        return _lifted(self.space, (*self.outer, *self.elements), elements)
+        return lifted(self.space, (*self.outer, *self.elements), elements)
 
     def last(self, number: int) -> isl.Set:
         """Return `{ [tiles, element] }` of the turn that has the last time step."""
-        space = _space(self.params, (*self.outer, "$t"))
-        whole = isl.Set.universe(space).intersect(_lifted(space, (*self.outer, "$t"), self.times))
-        around = _places(whole, tuple(map(Iter, self.outer))).reverse()
-        final = around.apply_range(_places(whole, (Iter("$t"),))).lexmax()
+        space = space_of(self.params, (*self.outer, "$t"))
+        whole = isl.Set.universe(space).intersect(lifted(space, (*self.outer, "$t"), self.times))
+        around = places_of(whole, tuple(map(Iter, self.outer))).reverse()
+        final = around.apply_range(places_of(whole, (Iter("$t"),))).lexmax()
         ends = final.wrap().flatten()
-        pairs = _space(self.params, (*self.tiles[: len(self.outer) + 1], "$t"))
-        result = _lifted(pairs, (*self.outer, "$t"), ends)
-        for condition in _between(Iter("$t"), self._start(number), self.steps):
+        pairs = space_of(self.params, (*self.tiles[: len(self.outer) + 1], "$t"))
+        result = lifted(pairs, (*self.outer, "$t"), ends)
+        for condition in between(Iter("$t"), self._start(number), self.steps):
             result = result.intersect(condition_set(condition, pairs))
         result = result.project_out(isl.dim_type.set, len(self.outer) + 1, 1)
-        return _lifted(self.space, self.tiles[: len(self.outer) + 1], result)
+        return lifted(self.space, self.tiles[: len(self.outer) + 1], result)
 
     def _start(self, number: int) -> Expr:
         """Return the first time step of a turn."""
@@ -305,7 +305,7 @@ class Plan:
                 )  # fmt: skip
                 local = self._local(region, name, number, step)
                 scop = local.redirected()
-                copier = _Copier(self, local, names)
+                copier = Copier(self.params, self.tiles, local, names)
                 second = seconds.get(name)
                 # copies of all tiles come first: loops over tiles are not pulled apart
                 before += self._copies_in(copier, name, second, number)
@@ -333,11 +333,11 @@ class Plan:
         domain = own.intersect_range(statement.domain).domain()
         place = (*around[:first], *map(Iter, self.tiles[first:]), *[integer(0)] * len(self.sizes))
         exists = self.running.project_out(isl.dim_type.set, len(self.tiles), len(self.sizes))
-        tiles = _places(everything, place[: len(self.tiles)])
+        tiles = places_of(everything, place[: len(self.tiles)])
         domain = domain.intersect(tiles.intersect_range(exists.reset_tuple_id()).domain())
         start = self._start(number)
         left = sub(add(start, integer(self.steps - 1)), around[-1])
-        for condition in _between(around[-1], start, self.steps):
+        for condition in between(around[-1], start, self.steps):
             domain = domain.intersect(condition_set(condition, space))
         for dim, reach in enumerate(self.reaches[statement.name]):
             at = statement.target.index[dim]
@@ -362,7 +362,7 @@ class Plan:
     def _local(self, region: Region, array: str, number: int, step: str) -> Local:
         space = self.near(self.margins(array))
         touched = index_map(space, array, tuple(map(Iter, self.elements)))
-        domain = _places(space, tuple(map(Iter, self.tiles)))
+        domain = places_of(space, tuple(map(Iter, self.tiles)))
         boxes = domain.reverse().apply_range(touched)
         wish = f"{array}_{NAMES[number]}"
         return Local.around(region, region.scop.array(array), boxes, wish, step)
@@ -374,17 +374,17 @@ class Plan:
         iters = (*self.outer, *self.elements)
         space = set_space(self.params, name, iters)
         whole = hull_box(self._touched(array), len(self.outer))
-        domain = _lifted(space, iters, whole)
+        domain = lifted(space, iters, whole)
         index = tuple(map(Iter, self.elements))
         source = self.region.scop.array(array)
         target, value = Load(second.name, index, source.dtype), Load(array, index, source.dtype)
-        return _copy(name, iters, coalesced(domain), target, value)
+        return copy_of(name, iters, coalesced(domain), target, value)
 
     def _touched(self, array: str) -> isl.Set:
         return coalesced(self.written[array].union(self.read(array)))
 
     def _copies_in(
-        self, copier: _Copier, array: str, second: Array | None, number: int
+        self, copier: Copier, array: str, second: Array | None, number: int
     ) -> Iterator[Statement]:
         near = self.near(self.margins(array))
         source = self.region.scop.array(array)
@@ -404,7 +404,7 @@ class Plan:
                 yield copier.into(coalesced(where), source)
 
     def _copies_out(
-        self, copier: _Copier, array: str, second: Array | None, number: int
+        self, copier: Copier, array: str, second: Array | None, number: int
     ) -> Iterator[Statement]:
         source = self.region.scop.array(array)
         own = self.near([(0, 0)] * len(self.sizes)).intersect(self.on(self.written[array]))
@@ -421,67 +421,6 @@ class Plan:
             if s.name not in inside
             for read in s.reads
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _Copier:
-    """Makes copies between an array and its part in a tile; `names` are taken."""
-
-    plan: Plan
-    local: Local
-    names: set[str]
-
-    def into(self, where: isl.Set, source: Array) -> Statement:
-        """Return the copy of `{ [tiles, element] }` into the tile."""
-        return self._made(where, source, out=False)
-
-    def out_of(self, where: isl.Set, target: Array) -> Statement:
-        """Return the copy of `{ [tiles, element] }` out of the tile."""
-        return self._made(where, target, out=True)
-
-    def _made(self, where: isl.Set, array: Array, *, out: bool) -> Statement:
-        loops = self.plan.tiles
-        kept, index = self.local.elements(loops)
-        iters = (*loops, *kept)
-        wish = f"{self.local.source.name}_{'out' if out else 'in'}"
-        name = fresh_name(wish, self.names)
-        self.names.add(name)
-        tiles = tuple(map(Iter, loops))
-        cell = self.local.cell(tiles, index)
-        element = Load(array.name, index, array.dtype)
-        space = set_space(self.plan.params, name, iters)
-        places = _places(isl.Set.universe(space), (*tiles, *index))
-        domain = coalesced(places.intersect_range(where.reset_tuple_id()).domain())
-        target, value = (element, cell) if out else (cell, element)
-        return _copy(name, iters, domain, target, value)
-
-
-def _copy(
-    name: str, iters: tuple[str, ...], domain: isl.Set, target: Load, value: Load
-) -> Statement:
-    text = f"{show(target)} = {show(value)}"
-    return Statement(name, iters, domain, (), target, value, None, text, origin=Origin(""))
-
-
-def _lifted(space: isl.Space, names: Iterable[str], values: isl.Set) -> isl.Set:
-    """Return the points of `space` whose coordinates called `names` are in `values`."""
-    places = _places(isl.Set.universe(space), tuple(map(Iter, names)))
-    return places.intersect_range(values.reset_tuple_id()).domain()
-
-
-def _space(params: tuple[str, ...], names: tuple[str, ...]) -> isl.Space:
-    return set_space(params, "", names).reset_tuple_id(isl.dim_type.set)
-
-
-def _places(domain: isl.Set, index: Sequence[Expr]) -> isl.Map:
-    """Return `{ point of the domain -> [index] }`."""
-    return index_map(domain, "", index).reset_tuple_id(isl.dim_type.out)
-
-
-def _between(value: Expr, start: Expr, count: int) -> tuple[Compare, Compare]:
-    """Return that `value` is one of `count` numbers from `start` on."""
-    end = add(start, integer(count))
-    return Compare(CompareOp.GE, value, start), Compare(CompareOp.LT, value, end)
 
 
 def _check(statement: Statement, values: tuple[Expr, ...], rank: int) -> None:
