@@ -36,8 +36,8 @@ LARGE = 2**31
 
 def pipeline_copies(schedule: Schedule, device: GpuModel) -> Schedule:
     """Return `schedule` with pipelines in its blocks."""
+    homes = contraction_loops(schedule.scop, schedule.tree)  # pipelines change none
     for grid in _grids(schedule.tree):
-        homes = contraction_loops(schedule.scop, schedule.tree)
         is_fast = _has_matrices(grid, device)
         room = device.asked if is_fast else device.shared
         left = room - sum(_sizes(schedule, grid, homes).values())
