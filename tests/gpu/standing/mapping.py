@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import islpy as isl
+
 from polyopt.ir.loops import Body, For, Kernel, LoopKind
 from polyopt.proof.nodes import bodies
 from polyopt.schedule import Schedule
-from polyopt.schedule.tree import leaves, statements_of
+from polyopt.schedule.tree import BandMember, leaves, member_map, statements_of
 from tests.gpu.standing.forms import Form
 
 
@@ -31,9 +33,21 @@ def judge(form: Form) -> list[str]:
 def parallel(schedule: Schedule) -> Iterator[tuple[str, str]]:
     """Yield the statements with a parallel loop around them, and the first such loop."""
     for path, domain in leaves(schedule.tree, schedule.scop.domain):
-        loop = next((member.name for member in path if member.coincident), None)
-        if loop is not None:
-            yield from ((name, loop) for name in statements_of(schedule.scop, domain))
+        for name in statements_of(schedule.scop, domain):
+            own = domain.intersect(isl.UnionSet.from_set(schedule.scop.statement(name).domain))
+            for position, member in enumerate(path):
+                if member.coincident and _repeats(path[: position + 1], own):
+                    yield name, member.name
+                    break
+
+
+def _repeats(loops: tuple[BandMember, ...], domain: isl.UnionSet) -> bool:
+    """Tell whether the last loop may have two iterations in one of those around it."""
+    around = isl.UnionMap.from_domain(domain)
+    for loop in loops[:-1]:
+        around = around.flat_range_product(member_map(loop, domain))
+    values = around.reverse().apply_range(member_map(loops[-1], domain))
+    return not values.is_single_valued()
 
 
 def alone(body: Body) -> frozenset[str]:
