@@ -24,8 +24,9 @@ def without_stored_rows(schedule: Schedule, label: str, rows: int) -> Schedule:
 
     The first `rows` loops of the band are those over rows.
     """
+    loops = frozenset(band.label for band in bands(find_band(schedule.tree, label)))
     for name in _made(schedule, label, rows)[::-1]:
-        schedule = _again(schedule, label, name) or schedule
+        schedule = _again(schedule, loops, name) or schedule
     return schedule
 
 
@@ -55,23 +56,21 @@ def _is_simple(writer: Statement, rows: int) -> bool:
     return len({a.array for a in writer.reads if len(a.index) > rows}) <= OPERANDS
 
 
-def _again(schedule: Schedule, label: str, array: str) -> Schedule | None:
+def _again(schedule: Schedule, loops: frozenset[str], array: str) -> Schedule | None:
     """Return `schedule` with the array's values computed where they are read, None if still kept.
 
-    What is computed again may itself read temporaries of the row: its loops stay the readers'.
+    What is computed again may itself read temporaries of the row, in the bands `loops` of before.
     """
-    known = {band.label for band in bands(find_band(schedule.tree, label))}
-    loops: list[str] = []
+    readers: list[str] = []
     for statement in schedule.scop.statements:
         if any(read.array == array for read in statement.reads):
-            around = [b for b in bands_around(schedule, statement.name) if b.label in known]
-            around = [b for b in around if "_again" not in b.label]
-            loops.append(f"{around[-1].label}[{len(around[-1].members) - 1}]")
-    loops = list(dict.fromkeys(loops))
-    if not 1 <= len(loops) <= READERS:
+            around = [b for b in bands_around(schedule, statement.name) if b.label in loops]
+            readers.append(f"{around[-1].label}[{len(around[-1].members) - 1}]")
+    readers = list(dict.fromkeys(readers))
+    if not 1 <= len(readers) <= READERS:
         return None
     found = schedule
-    for loop in loops:
+    for loop in readers:
         after = found.attempt(Recompute(array, loop))
         if after is None:
             return None
