@@ -25,7 +25,7 @@ from polyopt.schedule.tree import (
     Sequence,
     Tree,
     depth,
-    time_map,
+    time_of,
 )
 
 _IN, _OUT, _DIV = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.div
@@ -73,8 +73,8 @@ def _times(scop: Scop, tree: Tree) -> tuple[list[tuple[Expr, ...]], bool]:
             is_total = is_total and own
             times.append(time)
             continue
-        whole = time_map(tree, replace(scop, statements=(statement,)))
-        whole = whole.intersect_params(scop.context)
+        domain = isl.UnionSet.from_set(statement.domain.intersect_params(scop.context))
+        whole = time_of(tree, domain)
         is_total = is_total and bool(whole.is_injective())
         times.append(_time(isl.Map.from_union_map(whole), statement, scop.params))
     return times, is_total
