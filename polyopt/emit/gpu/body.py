@@ -354,38 +354,36 @@ class KernelEmitter:
     def _short_loop(self, loop: For, trips: int) -> Printed:
         """Print a loop of few iterations, counted from its lower bound."""
         count = self._count(loop)
-        constants: tuple[Constant, ...] = ()
-        ends = [
+        goes_on, constants = self._until(loop, count, trips)
+        printer = self.printer.with_int(count, 0, trips - 1)
+        values, _, printer = iterator_value(loop, Iter(count), printer)
+        scope = self.scope | {count, *(constant.name for constant in constants)}
+        inner = replace(self, printer=printer, scope=scope)
+        head = f"for (int {count} = 0; {goes_on}; {count}++)"
+        body = _joined(inner.guarded(values, (), inner.body(loop.body)), {})
+        return Printed(constants, [*self._asked(loop), Nest(head, body)])
+
+    def _until(self, loop: For, count: str, trips: int) -> tuple[str, tuple[Constant, ...]]:
+        """Return the condition under which a short loop goes on, and what it has a name for."""
+        ends = (
             limit
             for limit in operands(loop.upper, BinaryOp.MIN)
             if not _is_constant_from(loop.lower, limit)
-        ]
-        end = str(trips)
-        if ends:
-            least: Expr = integer(trips)
-            for limit in ends:
-                gap = normalize(sub(limit, loop.lower))
-                least = Binary(BinaryOp.MIN, least, gap, DType.INT64)
-            end = self.own.local(f"{count}_end", self.scope)
-            gaps = [self.printer.counted(sub(limit, loop.lower)) for limit in ends]
-            known = all(map(self.printer.is_positive, gaps))
-            kind = "int" if known else self.own.dialect.index
-            text = f"(int){self._text(least)}" if known else self._text(least)
-            fixed = not any(isinstance(part, Load | Symbol) for part in walk(least))
-            constants = (Constant(kind, end, text, fixed),)
-        printer = self.printer.with_int(count, 0, trips - 1)
-        values, _, printer = iterator_value(loop, Iter(count), printer)
-        inner = replace(self, printer=printer, scope=self.scope | {count, end})
-        below = f"{count} < {end}"
-        if ends and not self.own.dialect.limits:
-            limits = [sub(limit, loop.lower) for limit in ends]
-            below = " && ".join(
-                f"{count} < {self._text(normalize(part))}" for part in (integer(trips), *limits)
-            )
-            constants = ()
-        head = f"for (int {count} = 0; {below}; {count}++)"
-        body = _joined(inner.guarded(values, (), inner.body(loop.body)), {})
-        return Printed(constants, [*self._asked(loop), Nest(head, body)])
+        )
+        gaps = [sub(limit, loop.lower) for limit in ends]
+        if not gaps or not self.own.dialect.limits:
+            limits = [normalize(gap) for gap in gaps]
+            below = (f"{count} < {self._text(limit)}" for limit in (integer(trips), *limits))
+            return " && ".join(below), ()
+        least: Expr = integer(trips)
+        for gap in gaps:
+            least = Binary(BinaryOp.MIN, least, normalize(gap), DType.INT64)
+        end = self.own.local(f"{count}_end", self.scope)
+        known = all(self.printer.is_positive(self.printer.counted(gap)) for gap in gaps)
+        kind = "int" if known else self.own.dialect.index
+        text = f"(int){self._text(least)}" if known else self._text(least)
+        fixed = not any(isinstance(part, Load | Symbol) for part in walk(least))
+        return f"{count} < {end}", (Constant(kind, end, text, fixed),)
 
     def _count(self, loop: For) -> str:
         name = self._name(loop.iter)

@@ -4,11 +4,6 @@
 
 #pragma OPENCL FP_CONTRACT OFF
 
-static inline long po_min(long a, long b)
-{
-    return a < b ? a : b;
-}
-
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void demo_0(__global const float *restrict A, __global const float *restrict B,
     __global float *restrict C, long N, long M, long K)
