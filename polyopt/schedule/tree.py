@@ -250,13 +250,11 @@ def constant_map(domain: isl.UnionSet, value: int) -> isl.UnionMap:
     return isl.UnionMap.from_domain_and_range(domain, isl.UnionSet.from_set(point))
 
 
-def time_map(tree: Tree, scop: Scop) -> isl.UnionMap:
-    """Return `{ instance -> time vector }`, all vectors of length `depth(tree)` (at least 1)."""
-    return time_of(tree, scop.domain)
-
-
 def time_of(tree: Tree, domain: isl.UnionSet) -> isl.UnionMap:
-    """Return `{ instance -> time vector }` for the instances of `domain` that `tree` runs."""
+    """Return `{ instance -> time vector }` for the instances of `domain` that `tree` runs.
+
+    All vectors have the length `depth(tree)`, at least 1.
+    """
     return _time(tree, domain, max(1, depth(tree)))
 
 

@@ -8,7 +8,7 @@ import pytest
 from polyopt.schedule import compute_dependences, source_schedule
 from polyopt.schedule.isl_bridge import coefficients, from_isl, loop_names, to_isl
 from polyopt.schedule.source import relabel, source_tree
-from polyopt.schedule.tree import Sequence, bands, path_to, statements_of, time_map
+from polyopt.schedule.tree import Sequence, bands, path_to, statements_of, time_of
 from polyopt.transforms import Fuse, Skew, Tile
 from tests import scops
 
@@ -29,7 +29,7 @@ def test_to_isl_and_back_keeps_the_order(make):
     tree = source_tree(scop)
     marked = to_isl(tree, scop)
     flat = marked.schedule.get_map().intersect_domain(scop.domain)
-    ours = time_map(tree, scop)
+    ours = time_of(tree, scop.domain)
     before = ours.lex_lt_union_map(ours)
     assert before.is_equal(flat.lex_lt_union_map(flat))
 
@@ -57,7 +57,7 @@ def test_from_isl_keeps_the_order(make):
     schedule = scheduled(scop)
     assert "set:" not in schedule.to_str(), "isl leaves the order of a set open"
     flat = schedule.get_map().intersect_domain(scop.domain)
-    ours = time_map(relabel(from_isl(schedule, scop)), scop)
+    ours = time_of(relabel(from_isl(schedule, scop)), scop.domain)
     assert flat.lex_lt_union_map(flat).is_equal(ours.lex_lt_union_map(ours))
 
 

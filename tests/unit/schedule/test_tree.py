@@ -25,7 +25,7 @@ from polyopt.schedule.tree import (
     resolve,
     show_tree,
     statements_of,
-    time_map,
+    time_of,
     with_children,
 )
 from polyopt.transforms import Cut, Distribute, Fuse, Tile
@@ -81,7 +81,7 @@ def test_labels_count_from_outside_in_and_top_down():
 def test_time_maps_keep_the_source_s_order(make):
     """The tree's times order instances as the source's own times do."""
     scop = make()
-    times = time_map(source_tree(scop), scop)
+    times = time_of(source_tree(scop), scop.domain)
     for params in sizes_of(scop):
         one, two = [], []
         arrays = random_arrays(scop.arrays, params, 3)
@@ -93,7 +93,7 @@ def test_time_maps_keep_the_source_s_order(make):
 def test_time_map_of_a_sequence():
     scop = scops.chain()
     assert_same(
-        time_map(source_tree(scop), scop),
+        time_of(source_tree(scop), scop.domain),
         "[N] -> { S0[i] -> [0, i] : 0 <= i < N; S1[j] -> [1, j] : 1 <= j < N }",
     )
     assert depth(source_tree(scops.dot())) == 4
