@@ -23,7 +23,7 @@ from polyopt.ir.scop import Scop, Statement
 from polyopt.machine import Machine
 from polyopt.schedule.data import DataStep
 from polyopt.schedule.schedule import Schedule, Transform, source_schedule
-from polyopt.schedule.tree import Band, Sequence, Tree, bands, children, time_map
+from polyopt.schedule.tree import Band, Sequence, Tree, bands, children, time_of
 from polyopt.transforms import (
     Affine,
     Cut,
@@ -224,7 +224,7 @@ def check_schedule(
             loops = lower(schedule, as_program(schedule.scop))
     except BudgetError:
         return
-    times = time_map(schedule.tree, schedule.scop)
+    times = time_of(schedule.tree, schedule.scop.domain)
     for params in sizes:
         before = random_arrays(scop.arrays, params, 7)
         want = copied(before)
