@@ -9,7 +9,7 @@ import pytest
 
 from polyopt.ir.loops import LoopKind
 from polyopt.schedule import DependenceKind, Dependences, compute_dependences, source_schedule
-from polyopt.schedule.legality import Fault, carried_pairs, check_legal, mark_facts
+from polyopt.schedule.legality import Fault, carried_pairs, check_legal, mark_facts, unaffected
 from polyopt.schedule.source import source_tree
 from polyopt.schedule.tree import Band, BandMember, Filter, Leaf, Sequence, bands, find_band
 from polyopt.transforms import Distribute, Fuse, Interchange, Parallelize, Skew, Tile, Vectorize
@@ -54,6 +54,24 @@ def test_reversed_by_a_loop():
     assert found is not None
     assert (found.fault, found.loop) == (Fault.REVERSED, "i")
     assert_same(found.pairs, "[N] -> { S0[i] -> S0[i + 1] : 1 <= i < N - 1 }")
+
+
+def test_what_changed_is_judged_again():
+    """What a tree shares with a legal one is not legal for other pairs, if these are told of."""
+    scop = read(
+        "for i in range(1, N):\n    A[i] = 1.0\nfor j in range(1, N):\n    B[j] = A[j]",
+        "A[N]; B[N]",
+    )
+    tree = source_tree(scop)
+    assert isinstance(tree, Sequence)
+    kept = unaffected(tree, {scop.statements[0].name})
+    assert isinstance(kept, Sequence)
+    assert kept.parts == tree.parts[1:]
+    pair = next(d for d in compute_dependences(scop).memory if d.array == "A")
+    turned = replace(pair, source=pair.target, target=pair.source, relation=pair.relation.reverse())
+    found = Dependences(scop, (turned,))
+    assert check_legal(scop, found, tree, tree) is None  # nothing was told
+    assert check_legal(scop, found, tree, kept) is not None
 
 
 def test_reversed_by_a_sequence():
