@@ -6,19 +6,15 @@ Refuses: an unknown option (PO0221), a wrong value (PO0222), a wrong environment
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import Enum, unique
-from pathlib import Path
 
 from polyopt.errors import UsageError
 from polyopt.machine import Machine
-from polyopt.runtime.threads import available_cores
-from polyopt.runtime.toolchain import processor_features
+from polyopt.measuring.detection import detect_machine
 from polyopt.schedulefile import text_or_file
 
 __all__ = ["FpMode", "Machine", "Options", "Target", "detect_machine", "seconds_to_compile"]
@@ -185,63 +181,3 @@ def seconds_to_compile(options: Options) -> float:
         hint = f"use a number of seconds from {LEAST_SECONDS} to {MOST_SECONDS:.0f}"
         raise UsageError("PO0224", f"POLYOPT_BUDGET is `{text}`", hint=hint)
     return seconds
-
-
-def detect_machine() -> Machine:
-    """Return the running machine; POLYOPT_CORES, POLYOPT_L1 and so on override what is found."""
-    flags = frozenset(processor_features())
-    caches = _caches(Path("/sys/devices/system/cpu/cpu0/cache"))
-    usual = Machine()
-    vector, registers = _vectors(flags)
-    machine = Machine(
-        cores=available_cores(),
-        vector_bytes=vector,
-        vector_registers=registers,
-        l1=caches.get(1, usual.l1),
-        l2=caches.get(2, usual.l2),
-        l3=caches.get(3, usual.l3),
-        fma=bool(flags & {"fma", "asimd"}),
-    )
-    return _overridden(machine)
-
-
-def _vectors(flags: frozenset[str]) -> tuple[int, int]:
-    """Return the bytes of one vector register and how many there are."""
-    if "avx512f" in flags:
-        return 64, 32
-    if flags & {"avx", "avx2"}:
-        return 32, 16
-    if "asimd" in flags:
-        return 16, 32
-    return 16, 16
-
-
-def _caches(directory: Path) -> dict[int, int]:
-    """Return level -> bytes of the data caches that sysfs lists."""
-    found: dict[int, int] = {}
-    scale = {"K": 1 << 10, "M": 1 << 20, "": 1}
-    for index in range(8):
-        entry = directory / f"index{index}"
-        with contextlib.suppress(OSError, ValueError):
-            kind = (entry / "type").read_text().strip()
-            size = re.fullmatch(r"(\d+)([KM]?)", (entry / "size").read_text().strip())
-            if kind != "Instruction" and size is not None:
-                level = int((entry / "level").read_text())
-                found[level] = int(size[1]) * scale[size[2]]
-    return found
-
-
-def _overridden(machine: Machine) -> Machine:
-    for field in fields(Machine):
-        name = f"POLYOPT_{field.name.upper()}"
-        text = os.environ.get(name)
-        if not text:
-            continue
-        if not text.isdecimal() or (int(text) < 1 and field.name != "fma"):
-            raise UsageError(
-                "PO0224", f"{name} is `{text}`, not a positive number", hint=f"unset {name}"
-            )
-        value = int(text)
-        changes: dict[str, int | bool] = {field.name: bool(value) if field.name == "fma" else value}
-        machine = replace(machine, **changes)  # type: ignore[arg-type]
-    return machine

@@ -27,8 +27,10 @@ LAYERS: dict[str, set[str]] = {
     "racecheck": {"errors", "ir", "runtime", ""},
     "hosting": {"errors", "ir", "runtime", "emulator"},
     "emulator": {"errors", "runtime"},
-    "strategy": {*_COMPILER, "schedule", "transforms"},
-    "targets": {"errors", "machine", "runtime", "schedulefile"},
+    "strategy": {*_COMPILER, "model", "schedule", "transforms"},
+    "measuring": {"errors", "machine", "runtime"},
+    "model": {"errors", "ir", "machine"},
+    "targets": {"errors", "machine", "measuring", "runtime", "schedulefile"},
     "proving": {"errors", "ir", "emit", "proof"},
     "pipeline": {
         *_COMPILER, "schedule", "transforms", "strategy", "emit", "targets", "proof", "proving",
@@ -51,7 +53,8 @@ LAYERS: dict[str, set[str]] = {
     "report": {*_COMPILER, "schedule", "transforms", "strategy"},
     "cli": {
         *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline",
-        "runtime", "report", "api", "artefact", "proof", "numerics", "bounding", "emit",
+        "runtime", "report", "api", "artefact", "measuring", "model",
+        "proof", "numerics", "bounding", "emit",
     },
 }  # fmt: skip
 RUNTIME_IR = {"source", "expr", "types", "library", "array", "loops", "host"}

@@ -24,6 +24,7 @@ _COMMANDS = {
     "explain": "tell what was fused, tiled and parallelized, and why not",
     "bench": "compare with NumPy over the workloads",
     "doctor": "show versions, compiler, cache and machine",
+    "machine": "show caches, vectors and speeds that schedules are chosen by",
     "devices": "list the GPUs and the like that kernels can run on",
     "cache": "show or clear the build cache",
 }

@@ -89,6 +89,11 @@ class Store:
         except OSError:
             return None
 
+    def forget(self, kind: str, key: str) -> None:
+        """Remove the entry of `key`, so that another one can be written."""
+        if self.root is not None:
+            _remove(self.root / kind / digest(key.encode()))
+
     def publish(self, kind: str, key: str, work: Path, names: tuple[str, ...]) -> Entry | None:
         """Make the files `names` of staging directory `work` the entry of `key`.
 
@@ -166,7 +171,7 @@ class Store:
             excess -= size
 
 
-KINDS = ("kernels", "libraries", "compilers", "cubins")
+KINDS = ("kernels", "libraries", "compilers", "cubins", "machines", "tunings")
 
 
 def open_store() -> Store:

@@ -327,6 +327,30 @@ def test_doctor(polyopt):
     assert json.loads(polyopt("doctor", "--json").out)["facts"][0]["subject"] == "polyopt"
 
 
+def test_machine(polyopt, tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYOPT_L2", "777216")
+    shown = polyopt("machine")
+    assert shown.code == 0
+    assert "L2: 759.0 kB of a core" in shown.out
+    assert "vector types: yes" in shown.out
+    written = polyopt("machine", "--json").out
+    monkeypatch.delenv("POLYOPT_L2")
+    (tmp_path / "machine.json").write_text(written)
+    monkeypatch.setenv("POLYOPT_MACHINE", str(tmp_path / "machine.json"))
+    again = json.loads(polyopt("machine", "--json").out)
+    assert again == json.loads(written)
+    assert again["machine"]["l2"] == 777216
+
+
+def test_machine_says_which_number_is_wrong(polyopt, tmp_path, monkeypatch):
+    (tmp_path / "machine.json").write_text('{"machine": {"l2": "large"}}')
+    monkeypatch.setenv("POLYOPT_MACHINE", str(tmp_path / "machine.json"))
+    refused = polyopt("machine")
+    assert refused.code == 2
+    assert "PO0224" in refused.err
+    assert "`large`, not a positive number" in refused.err
+
+
 def test_doctor_lists_numpy(polyopt):
     record = json.loads(polyopt("doctor", "--numpy", "--json").out)
     assert "sqrt" in record["functions"]
@@ -417,7 +441,7 @@ def test_version_and_help(polyopt):
     assert re.fullmatch(r"polyopt \d+\.\d+\.\d+\n", polyopt("--version").out)
     outcome = polyopt("--help")
     assert outcome.code == 0
-    for verb in ("compile", "run", "check", "explain", "bench", "doctor", "cache"):
+    for verb in ("compile", "run", "check", "explain", "bench", "doctor", "machine", "cache"):
         assert verb in outcome.out
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from polyopt.errors import UsageError
 from polyopt.machine import Machine
-from polyopt.targets import FpMode, Options, _caches, _vectors, detect_machine
+from polyopt.targets import FpMode, Options, detect_machine
 
 
 @pytest.fixture(autouse=True)
@@ -76,23 +76,3 @@ def test_every_number_can_be_overridden(monkeypatch, field):
         with pytest.raises(UsageError) as caught:
             detect_machine()
         assert caught.value.code == "PO0224"
-
-
-def test_vectors_by_instruction_set():
-    assert _vectors(frozenset({"avx", "avx512f"})) == (64, 32)
-    assert _vectors(frozenset({"avx", "avx2"})) == (32, 16)
-    assert _vectors(frozenset({"asimd"})) == (16, 32)
-    assert _vectors(frozenset()) == (16, 16)
-
-
-def test_caches_from_sysfs(tmp_path):
-    listed = [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2048K"),
-              ("3", "Unified", "32M"), ("4", "Unified", "junk")]  # fmt: skip
-    for number, (level, kind, size) in enumerate(listed):
-        entry = tmp_path / f"index{number}"
-        entry.mkdir()
-        (entry / "level").write_text(level)
-        (entry / "type").write_text(kind)
-        (entry / "size").write_text(size + "\n")
-    assert _caches(tmp_path) == {1: 48 << 10, 2: 2 << 20, 3: 32 << 20}
-    assert _caches(tmp_path / "missing") == {}

@@ -140,6 +140,11 @@ TOOLCHAIN: dict[str, Entry] = {
         "CUDA text without the barrier between writing a tile and reading it",
         _REPORT,
     ),
+    "PO0522": Entry(
+        "the program that measures the machine's speed did not end as it should",
+        "`polyopt machine --measure` with too little memory",
+        "give the numbers in a file that POLYOPT_MACHINE names, or go on with assumed ones",
+    ),
     "PO0701": Entry(
         "a question about integer sets needed more steps than its budget",
         "a nest of many loops with large coefficients",

@@ -1,0 +1,114 @@
+"""Tile sizes of time loops, solved for from a cache.
+
+In: a `Machine`, what a time step of a stencil reads.  Out: how many steps a tile runs, how many
+elements it has along each dimension of space: those with the least time for an update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+
+from polyopt.machine import Machine, Rates, assumed_rates
+from polyopt.model.caches import caches_of
+
+USUAL = 2000  # elements along a dimension of which nothing is known
+USUAL_STEPS = 100
+TURNS = 3  # tiles for each thread in one front
+LEAST, LEAST_ROW, MOST = 4, 16, 1024  # elements along a dimension, along the contiguous one
+OVERHEAD = 100e-9  # seconds to start a tile
+OPERATIONS = 5  # of an update, where nobody has counted
+
+
+@dataclass(frozen=True, slots=True)
+class Stencil:
+    """A time loop around loops over space, the contiguous dimension last.
+
+    `arrays` are kept from step to step, `element` bytes each; a step reaches `reach` elements
+    further in every dimension.  `whole` dimensions are not tiled.
+    """
+
+    dimensions: int
+    element: int
+    arrays: int = 2
+    reach: int = 1
+    operations: int = OPERATIONS
+    whole: frozenset[int] = frozenset()
+    extents: tuple[int, ...] = ()  # along each dimension; () is unknown
+
+    def extent(self, dimension: int) -> int:
+        """Return the length of a dimension, a usual one where it is unknown."""
+        if self.extents:
+            return self.extents[dimension]
+        return max(64, int(USUAL ** (2 / self.dimensions)))
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTile:
+    """A tile: time steps, and elements along each dimension of space."""
+
+    steps: int
+    sizes: tuple[int, ...]
+
+
+def footprint(stencil: Stencil, tile: TimeTile) -> int:
+    """Return the bytes that a skewed or overlapped tile touches."""
+    grown = stencil.reach * tile.steps
+    return stencil.arrays * stencil.element * prod(size + grown for size in tile.sizes)
+
+
+def time_of_update(
+    stencil: Stencil, tile: TimeTile, machine: Machine, rates: Rates | None = None
+) -> float:
+    """Return the seconds that an update of an element takes one of the threads.
+
+    It computes from L2, after what the tile touches has come from memory, or from L3 where all of
+    the arrays fit there; a vector is begun and ended in each row.
+    """
+    rates = rates or assumed_rates(machine)
+    speeds = rates.every
+    lanes = max(1, machine.vector_bytes // stencil.element)
+    peak = (speeds.float32 if stencil.element == 4 else speeds.float64) / machine.cores / 2
+    updates = tile.steps * prod(tile.sizes)
+    ragged = 1 + lanes / tile.sizes[-1]
+    compute = stencil.operations / peak * ragged
+    near = stencil.arrays * stencil.element / (speeds.l2 / machine.cores) * ragged
+    total = stencil.arrays * stencil.element * prod(map(stencil.extent, range(stencil.dimensions)))
+    far = speeds.l3 if 2 * total < machine.l3 else speeds.memory
+    moved = 1.5 * footprint(stencil, tile) / (far / machine.cores)  # what is written comes in, too
+    return max(compute, near) + (moved + OVERHEAD) / updates
+
+
+@lru_cache(maxsize=64)
+def time_tile(stencil: Stencil, machine: Machine, rates: Rates | None = None) -> TimeTile:
+    """Return the tile with the least time for an update among those that fit into L2."""
+    _, second, _ = caches_of(machine)
+    for least_tiles in (TURNS * machine.cores, 1):
+        tiles = list(_tiles(stencil, least_tiles))
+        fitting = [tile for tile in tiles if footprint(stencil, tile) <= second.room(2)]
+        if fitting:
+            return min(fitting, key=lambda t: time_of_update(stencil, t, machine, rates))
+    return min(_tiles(stencil, 1), key=lambda tile: footprint(stencil, tile))
+
+
+def _tiles(stencil: Stencil, least_tiles: int) -> Iterator[TimeTile]:
+    """Yield tiles of which there are so many."""
+    lengths = [stencil.extent(dimension) for dimension in range(stencil.dimensions)]
+    choices: list[list[int]] = []
+    for dimension, extent in enumerate(lengths):
+        least = LEAST_ROW if dimension == stencil.dimensions - 1 else LEAST
+        fitting = [size for size in _grid() if least <= size < extent]
+        is_whole = dimension in stencil.whole or not fitting
+        choices.append([extent] if is_whole else fitting)
+    for sizes in product(*choices):
+        tiles = prod(-(-n // size) for n, size in zip(lengths, sizes, strict=True))
+        if tiles >= least_tiles:
+            yield from (TimeTile(steps, sizes) for steps in _grid() if steps <= USUAL_STEPS)
+
+
+def _grid() -> list[int]:
+    """Return powers of two."""
+    return [1 << k for k in range(2, MOST.bit_length())]

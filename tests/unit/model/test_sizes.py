@@ -1,0 +1,87 @@
+"""Tile sizes that are solved for."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyopt.machine import Machine
+from polyopt.model.caches import Cache, caches_of
+from polyopt.model.contraction import RegisterTile, contraction_sizes, register_tile
+from polyopt.model.stencil import Stencil, TimeTile, footprint, time_of_update, time_tile
+
+MACHINES = [
+    Machine(),
+    Machine(cores=2, vector_bytes=64, vector_registers=32, l1=48 << 10, l2=1 << 20, l1_ways=12),
+    Machine(cores=64, vector_bytes=16, vector_registers=16, l1=32 << 10, l2=256 << 10),
+    Machine(cores=2, vector_bytes=16, l1=512, l2=2048, l3=8192),
+    Machine(cores=1, l1=1, l2=1, l3=1, l1_ways=1, l2_ways=1, l3_ways=1, vector_registers=1),
+]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("element", [2, 4, 8, 16])
+def test_what_is_held_fits_where_it_is_held(machine, element):
+    sizes = contraction_sizes(machine, element)
+    vectors = sizes.register_columns // sizes.lanes
+    if machine.vector_registers > 2:
+        used = vectors * sizes.register_rows + vectors + 1
+        assert used <= machine.vector_registers
+    assert sizes.rows % sizes.register_rows == 0
+    assert sizes.columns % sizes.register_columns == 0
+    if machine.l1 >= 8 << 10:
+        assert sizes.depth * sizes.register_columns * element < machine.l1
+        assert sizes.depth * sizes.rows * element < machine.l2
+        assert sizes.depth * sizes.columns * element * machine.cores <= 2 * machine.l3
+    assert min(sizes.depth, sizes.rows, sizes.columns) >= 1
+
+
+def test_the_register_tile_reuses_most():
+    assert register_tile(Machine(vector_registers=32)) == RegisterTile(6, 4)
+    assert register_tile(Machine(vector_registers=16)) == RegisterTile(4, 3)
+
+
+def test_known_lengths_are_cut_into_equal_pieces():
+    machine = MACHINES[1]
+    free = contraction_sizes(machine, 8)
+    known = contraction_sizes(machine, 8, extents=(None, None, free.depth + 8))
+    assert known.depth == (free.depth + 8) // 2 // 8 * 8 + (8 if (free.depth + 8) // 2 % 8 else 0)
+    short = contraction_sizes(machine, 8, extents=(5, 7, 3))
+    assert (short.rows, short.columns, short.depth) == (6, 32, 8)
+
+
+def test_more_cores_take_fewer_rows_at_a_time():
+    rows = [contraction_sizes(Machine(cores=n), 8).rows for n in (1, 4, 16)]
+    assert rows == sorted(rows, reverse=True)
+    assert rows[0] > rows[2]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_time_tiles_fit_the_second_cache(machine, dimensions):
+    stencil = Stencil(dimensions, 8, arrays=3, reach=2)
+    tile = time_tile(stencil, machine)
+    assert len(tile.sizes) == dimensions
+    if machine.l2 >= 64 << 10:
+        assert footprint(stencil, tile) < machine.l2
+        once = TimeTile(4, tile.sizes)
+        cost = [time_of_update(stencil, one, machine) for one in (tile, once)]
+        assert cost[0] <= cost[1]
+
+
+def test_a_larger_cache_gets_a_larger_tile():
+    small, large = (Machine(cores=2, l2=size) for size in (256 << 10, 4 << 20))
+    stencil = Stencil(2, 8)
+    assert footprint(stencil, time_tile(stencil, large)) > 2 * footprint(
+        stencil, time_tile(stencil, small)
+    )
+
+
+def test_dimensions_that_stay_whole():
+    stencil = Stencil(2, 8, whole=frozenset({1}), extents=(500, 600))
+    assert time_tile(stencil, Machine(cores=2)).sizes[1] == 600
+
+
+def test_a_cache_of_few_ways_keeps_one():
+    assert Cache(1, 4096, 4, 64).room(1) == 3072
+    assert Cache(1, 4096, 4, 64).room(9) == 1024
+    assert [cache.level for cache in caches_of(Machine())] == [1, 2, 3]
