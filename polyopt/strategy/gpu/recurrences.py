@@ -14,6 +14,7 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.array import Role
 from polyopt.ir.budget import optional
 from polyopt.ir.expr import Const
+from polyopt.ir.loops import LoopKind
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import (
     bands,
@@ -74,6 +75,8 @@ def _find(schedule: Schedule, label: str) -> Recurrence | None:
         return None
     if not rows and path:
         return None  # the host runs loops around
+    if any(member.kind is LoopKind.LANE for member in band.members):
+        return None  # neighbouring threads combine
     free = all(member.coincident for member in band.members[:rows])
     if not free or band.members[rows].coincident or any(m.coincident for m in path):
         return None
