@@ -97,6 +97,9 @@ CUDA = DeviceDialect(
     pool="extern __shared__ __align__({bytes}) unsigned char {name}[];",
     matrices=True,
     shortcuts=CUDA_SHORTCUTS,
+    fence="__threadfence();",
+    count_block="atomicInc({counter}, gridDim.x * gridDim.y * gridDim.z - 1)"
+    " == gridDim.x * gridDim.y * gridDim.z - 1",
     shuffle="__shfl_down_sync(0xffffffffu, {value}, {by}, {width})",
 )
 

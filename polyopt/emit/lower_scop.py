@@ -136,7 +136,7 @@ class _Lowering:
         pipeline, group = member.pipeline, member.group
         return For(
             iterator, lower, upper, step.step, member.kind, body, label,
-            pipeline=pipeline, group=group,
+            pipeline=pipeline, group=group, finishes=member.finishes,
         )  # fmt: skip
 
     def call(self, step: AstCall, names: dict[str, Expr]) -> Body:

@@ -60,8 +60,10 @@ def expressions(node: Node) -> tuple[Expr, ...]:
 def nested(node: Node) -> tuple[Body, ...]:
     """Return a node's bodies."""
     match node:
-        case For() | While() | Kernel():
+        case For() | While():
             return (node.body,)
+        case Kernel():
+            return (node.body, node.finish) if node.finish else (node.body,)
         case If():
             return (node.then, node.otherwise)
         case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
@@ -77,8 +79,10 @@ def nested(node: Node) -> tuple[Body, ...]:
 def with_nested(node: Node, bodies: tuple[Body, ...]) -> Node:
     """Return the node with its bodies replaced, in the order of `nested`."""
     match node:
-        case For() | While() | Kernel():
+        case For() | While():
             return replace(node, body=bodies[0])
+        case Kernel():
+            return replace(node, body=bodies[0], finish=bodies[1] if bodies[1:] else ())
         case If():
             return replace(node, then=bodies[0], otherwise=bodies[1])
         case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():

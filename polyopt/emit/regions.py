@@ -60,8 +60,11 @@ def nodes(body: Body) -> Iterator[Node]:
     for node in body:
         yield node
         match node:
-            case For() | While() | Kernel():
+            case For() | While():
                 yield from nodes(node.body)
+            case Kernel():
+                yield from nodes(node.body)
+                yield from nodes(node.finish)
             case If():
                 yield from nodes(node.then)
                 yield from nodes(node.otherwise)

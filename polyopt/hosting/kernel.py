@@ -10,13 +10,14 @@ its loops and conditions need, faults, results that are no arrays.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from typing_extensions import assert_never
 
-from polyopt.errors import ArgumentError
+from polyopt.errors import ArgumentError, ToolchainError
 from polyopt.hosting.memory import Memory, Mirror
 from polyopt.ir.array import Array, Role
 from polyopt.ir.evaluate import Frame, compile_expr, compile_index, convert
@@ -33,14 +34,18 @@ from polyopt.ir.source import (
     LibraryCall,
     ResultKind,
 )
+from polyopt.ir.types import DType
 from polyopt.runtime.check import Bound, check_call
 from polyopt.runtime.device.arrays import DeviceArray, new_array
-from polyopt.runtime.device.provider import KernelArgument, Module, Provider
+from polyopt.runtime.device.provider import Buffer, KernelArgument, Module, Provider
 from polyopt.runtime.device.streams import in_order
 from polyopt.runtime.device.views import array_on_device, viewed
 from polyopt.runtime.library import Loaded
 from polyopt.runtime.results import results_of, trimmed
 from polyopt.runtime.support import NO_MEMORY, Support
+
+MOST_COUNTED = 2**32 - 1
+"""Blocks that a number of 32 bits counts."""
 
 
 class DeviceKernel:
@@ -180,15 +185,23 @@ class _Device:
         grid = compile_index(entry.grid)
         arguments = [_argument(param) for param in entry.params]
         written = _written(entry)
+        counters = _Counters(self.provider)
+        counts = any(param.kind is KernelParamKind.COUNTER for param in entry.params)
 
         def launch(frame: Frame) -> None:
             extents = grid(frame)
             if min(extents) <= 0:
                 return
-            given = [argument(frame) for argument in arguments]
             x, y, z = extents
+            if counts and x * y * z > MOST_COUNTED:
+                raise _too_many(entry.name, x * y * z)
             block = (entry.threads, 1, 1)
-            self.provider.launch(self.module, entry.name, (x, y, z), block, given, entry.asked)
+            with counters.kept():
+                given = [
+                    counters.buffer() if param.kind is KernelParamKind.COUNTER else argument(frame)
+                    for param, argument in zip(entry.params, arguments, strict=True)
+                ]
+                self.provider.launch(self.module, entry.name, (x, y, z), block, given, entry.asked)
             for name in written:
                 _mirror(frame, name).known = None
 
@@ -208,6 +221,41 @@ class _Device:
             mirror.put(result)
 
 
+class _Counters:
+    """The number in which the blocks of a kernel count themselves: each launch leaves it 0."""
+
+    def __init__(self, provider: Provider) -> None:
+        self.provider = provider
+        self.memory: Buffer | None = None
+        self.is_clean = False
+
+    def buffer(self) -> Buffer:
+        """Return the number's memory."""
+        if self.memory is None:
+            self.memory = self.provider.alloc(DType.UINT32.size)
+        if not self.is_clean:
+            self.provider.fill(self.memory, 0)
+        return self.memory
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Set the number to 0 before the next launch when the one inside fails."""
+        try:
+            yield
+            self.is_clean = True
+        except BaseException:
+            self.is_clean = False
+            raise
+
+
+def _too_many(entry: str, blocks: int) -> ToolchainError:
+    return ToolchainError(
+        "PO0518",
+        f"kernel `{entry}` has {blocks} blocks, more than it can count to find the last one",
+        hint="use larger tiles on the grid's loops, or leave `finish` out",
+    )
+
+
 def _written(entry: KernelEntry) -> tuple[str, ...]:
     kinds = (KernelParamKind.ARRAY, KernelParamKind.FAULTS)
     return tuple(
@@ -222,6 +270,8 @@ def _argument(param: KernelParam) -> Callable[[Frame], KernelArgument]:
     match param.kind:
         case KernelParamKind.ARRAY | KernelParamKind.FAULTS:
             return lambda frame: _mirror(frame, name).buffer
+        case KernelParamKind.COUNTER:
+            return lambda frame: np.uint32(0)  # its memory is the kernel's own
         case KernelParamKind.STRIDE:
             return lambda frame: np.int64(_mirror(frame, name).strides[dim])
         case KernelParamKind.VALUE:

@@ -59,7 +59,7 @@ def _bare(body: Body) -> Body:
 def _bare_node(node: Node) -> Node:
     match node:
         case Kernel():
-            return replace(node, body=())
+            return replace(node, body=(), finish=())
         case For() | While():
             return replace(node, body=_bare(node.body))
         case If():

@@ -64,6 +64,8 @@ class For:
 
     `group` > 1, of a BLOCK loop around another one: blocks are numbered so that as many of its
     iterations start side by side, for one iteration of the loop inside after the other.
+
+    `finishes` asks that the kernel that the loop is in be run by the last block of the one before.
     """
 
     iter: str
@@ -77,6 +79,7 @@ class For:
     lanes: int = 1
     pipeline: Pipeline | None = None
     group: int = 1
+    finishes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +208,15 @@ class Kernel:
     run by all threads of a block, but for the iterations of nested THREAD loops, which are counted
     row by row and dealt out: thread `t` runs those whose number modulo `threads` is `t`.  An
     assignment outside THREAD loops is run by thread 0.
+
+    `finish` is run once all of `body` is, by the block that comes to its end last, or by the only
+    one where `body` has no iterations: its threads share it out in the same way.
     """
 
     name: str
     threads: int
     body: Body
+    finish: Body = ()
 
 
 @unique
@@ -337,6 +344,9 @@ def show_body(body: Body, depth: int = 0) -> list[str]:  # noqa: C901 - one case
             case Kernel():
                 lines.append(f"{pad}kernel {node.name} in blocks of {node.threads} threads:")
                 lines += show_body(node.body, depth + 1)
+                if node.finish:
+                    lines.append(f"{pad}and by the last block:")
+                    lines += show_body(node.finish, depth + 1)
             case Barrier():
                 lines.append(f"{pad}barrier({node.scope.value})  # {node.note}")
             case CommitCopies():

@@ -193,7 +193,7 @@ def _compile(node: Node, setting: Setting) -> Action:  # noqa: C901 - one case p
         case Kernel() if setting.device is not None:
             return setting.device.launcher(node)
         case Kernel():
-            return compile_body(node.body, setting)
+            return compile_body((*node.body, *node.finish), setting)
         case Comment() | Barrier() | CommitCopies() | AwaitCopies():
             return lambda frame: None
         case _:

@@ -307,6 +307,7 @@ class KernelParamKind(Enum):
     STRIDE = "stride"  # a 64-bit integer, in elements; `name` is the array's, `dim` the dimension
     VALUE = "value"  # the value of `value`, a size, a host loop's iterator, a scalar or a local
     FAULTS = "faults"  # pointer to one byte for each fault of the signature, set where it happened
+    COUNTER = "counter"  # pointer to a number of 32 bits, 0 before the launch and after it
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,6 +214,7 @@ class _Collector:
                             self.own.setdefault(array.name, set()).add(Called(function))
                 case Kernel():
                     self.body(node.body, deciding)
+                    self.body(node.finish, deciding)
                 case DeclareArray() | AllocateArray() | Break() | Fail() | Comment() | Barrier():
                     pass
                 case CommitCopies() | AwaitCopies():

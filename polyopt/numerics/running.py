@@ -237,7 +237,7 @@ class _Extender:
             case CallLibrary():
                 return self.library(node)
             case Kernel():
-                return (replace(node, body=self.body(node.body)),)
+                return (replace(node, body=self.body(node.body), finish=self.body(node.finish)),)
             case Break() | Fail() | Comment() | Barrier() | CommitCopies() | AwaitCopies():
                 return (node,)
             case Assign():

@@ -9,7 +9,7 @@ threads at the same time is a matter of `order` and `sharing`, as for any loop o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
@@ -46,7 +46,10 @@ def check_synchronisation(function: LoopFunction, path: Path) -> Iterator[Claim]
     faults = frozenset(a.name for a in function.arrays if a.role is Role.FAULT)
     for node, place in with_paths(function.body, path):
         if isinstance(node, Kernel):
-            reason = _fault(node, place, faults)
+            alone = replace(node, finish=())
+            reason = _fault(alone, place, faults)
+            if reason is None and node.finish:  # it begins when all blocks have ended
+                reason = _fault(replace(alone, body=node.finish), place, faults)
             verdict = Verdict.PROVEN if reason is None else Verdict.REFUTED
             yield Claim(ClaimKind.SYNCHRONISATION, node.name, verdict, "", reason or "")
 

@@ -45,7 +45,7 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.types import Kind
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.nodes import all_nodes, bodies, with_bodies, written
+from polyopt.proof.nodes import all_nodes, bodies, own_expressions, with_bodies, written
 from polyopt.proof.threads import NoBox, ThreadNest, thread_nest
 
 GRID = 6
@@ -89,7 +89,7 @@ def without_kernels(body: Body) -> Body:
     for node in body:
         match node:
             case Kernel():
-                found += without_kernels(node.body)
+                found += without_kernels((*node.body, *node.finish))
             case Barrier() | CommitCopies() | AwaitCopies():
                 pass
             case Assign():
@@ -144,11 +144,44 @@ def _kernel(kernel: Kernel) -> None:
         body = node.body
     if len(iters) > GRID:
         raise _Malformed(kernel.name, f"its grid has {len(iters)} dimensions")
-    declared = frozenset(n.name for n in all_nodes(kernel.body) if isinstance(n, Declare))
-    arrays = [n for n in all_nodes(kernel.body) if isinstance(n, DeclareArray)]
+    declared = frozenset(n.name for n in all_nodes((kernel,)) if isinstance(n, Declare))
+    code = (*kernel.body, *kernel.finish)
+    arrays = [n for n in all_nodes(code) if isinstance(n, DeclareArray)]
     shared = frozenset(n.array.name for n in arrays if n.space is Space.SHARED)
-    changed = written(kernel.body) | frozenset(n.array.name for n in arrays)
-    _Block(kernel, declared, shared, changed).body(body)
+    changed = written(code) | frozenset(n.array.name for n in arrays)
+    block = _Block(kernel, declared, shared, changed)
+    block.body(body)
+    if kernel.finish:
+        _finish(kernel, iters, body)
+        block.body(kernel.finish)
+
+
+def _finish(kernel: Kernel, iters: list[str], body: Body) -> None:
+    """Check that what the last block does has nothing of any block's own."""
+    own = {n.name for n in all_nodes(body) if isinstance(n, Declare)}
+    own |= {n.array.name for n in all_nodes(body) if isinstance(n, DeclareArray)}
+    inside = {n.iter for n in all_nodes(kernel.finish) if isinstance(n, For)}
+    if not iters or kernel.threads == 1:
+        raise _Malformed(kernel.name, "there are no blocks of which one is the last")
+    for node in all_nodes(kernel.finish):
+        if isinstance(node, For) and node.kind in (LoopKind.BLOCK, LoopKind.MATRIX):
+            raise _Malformed(kernel.name, f"the last block alone runs a {node.kind.value} loop")
+        for part in (p for e in own_expressions(node) for p in walk(e)):
+            name = _name(part)
+            if name in own or (name in iters and name not in inside):
+                raise _Malformed(kernel.name, f"the last block uses {name} of every block")
+        if isinstance(node, Assign) and node.target.array in own:
+            raise _Malformed(kernel.name, f"the last block sets {node.target.array} of every block")
+
+
+def _name(part: Expr) -> str:
+    match part:
+        case Load() | VectorLoad():
+            return part.array
+        case Iter() | Symbol():
+            return part.name
+        case _:
+            return ""
 
 
 def _is_inside(part: Expr, iters: list[str]) -> bool:

@@ -67,7 +67,7 @@ def as_touched(body: Body) -> Body:
         if isinstance(node, Kernel):
             tiles = _tiles(node)
             nests = {id(nest): touched(tile, LANE_NAMES) for nest, tile in tiles}
-            result.append(replace(node, body=_replaced(node.body, nests)))
+            result.append(replace(node, body=_replaced(node.body, nests)))  # `finish` has none
         else:
             result.append(with_bodies(node, tuple(as_touched(part) for part in bodies(node))))
     return tuple(result)

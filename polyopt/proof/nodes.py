@@ -28,8 +28,10 @@ from polyopt.ir.loops import (
 def bodies(node: Node) -> tuple[Body, ...]:
     """Return the bodies of a node, in order."""
     match node:
-        case For() | While() | Kernel():
+        case For() | While():
             return (node.body,)
+        case Kernel():
+            return (node.body, node.finish) if node.finish else (node.body,)
         case If():
             return (node.then, node.otherwise)
         case _:
@@ -39,8 +41,10 @@ def bodies(node: Node) -> tuple[Body, ...]:
 def with_bodies(node: Node, parts: tuple[Body, ...]) -> Node:
     """Return `node` with its bodies replaced."""
     match node:
-        case For() | While() | Kernel():
+        case For() | While():
             return replace(node, body=parts[0])
+        case Kernel():
+            return replace(node, body=parts[0], finish=parts[1] if parts[1:] else ())
         case If():
             return replace(node, then=parts[0], otherwise=parts[1])
         case _:

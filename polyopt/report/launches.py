@@ -69,7 +69,8 @@ class Wait:
 class Launch:
     """A kernel; `host` are the loops that launch it, `grid` those whose iterations are blocks.
 
-    `threads` says what the threads of a block share out, `alone` why one thread runs all of it.
+    `threads` says what the threads of a block share out, `alone` why one thread runs all of it,
+    `last` what the last block does after all others.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Launch:
     barriers: tuple[Wait, ...]
     copies: int
     alone: tuple[str, ...]
+    last: tuple[str, ...] = ()
 
     @property
     def words(self) -> int:
@@ -94,6 +96,7 @@ class Launch:
         found += [f"launched for each {', '.join(self.host)}"] if self.host else []
         found += [f"a block for each {', '.join(self.grid)}"] if self.grid else []
         found += [f"threads for {nest}" for nest in self.threads]
+        found += [f"the last block runs {', '.join(self.last)}"] if self.last else []
         for array in self.shared:
             found.append(f"shared: {array}, {array.nbytes} bytes")
         if self.registers:
@@ -121,6 +124,7 @@ class Launch:
             ],
             "waits_for_copies": self.copies,
             "one_thread": list(self.alone),
+            "last_block": list(self.last),
         }
 
 
@@ -184,7 +188,7 @@ def _launch(
     shared: list[Storage] = []
     own: list[Storage] = []
     copies = 0
-    for node in _nodes(kernel.body):
+    for node in _nodes((*kernel.body, *kernel.finish)):
         match node:
             case Assign() | Declare() | SetLocal() | Fail() if node.statement:
                 statements.append(node.statement)
@@ -198,7 +202,8 @@ def _launch(
                 copies += 1
             case _:
                 pass
-    threads = tuple(dict.fromkeys(_nests(kernel.body, rules)))
+    ends = (n.statement or f"copies of {n.target.array}" for n in _assigns(kernel.finish))
+    threads = tuple(dict.fromkeys(_nests((*kernel.body, *kernel.finish), rules)))
     return Launch(
         kernel.name,
         tuple(dict.fromkeys(statements)),
@@ -207,10 +212,15 @@ def _launch(
         threads,
         tuple(shared),
         tuple(own),
-        tuple(_waits(kernel.body, ())),
+        tuple(_waits((*kernel.body, *kernel.finish), ())),
         copies,
         tuple(_reasons(kernel, schedules)) if not grid and not threads else (),
+        tuple(dict.fromkeys(ends)),
     )
+
+
+def _assigns(body: Body) -> Iterator[Assign]:
+    return (node for node in _nodes(body) if isinstance(node, Assign))
 
 
 def _nests(body: Body, rules: Mapping[str, str]) -> Iterator[str]:

@@ -35,6 +35,7 @@ class BandMember:
     kind: LoopKind = LoopKind.SEQUENTIAL
     pipeline: Pipeline | None = None
     group: int = 1
+    finishes: bool = False
 
     @cached_property
     def function(self) -> isl.MultiUnionPwAff:
@@ -334,6 +335,8 @@ def _facts(band: Band, position: int) -> list[str]:
         facts.append(f"pipeline of {member.pipeline.stages} stages")
     if member.group > 1:
         facts.append(f"groups of {member.group}")
+    if member.finishes:
+        facts.append("by the last block")
     if member.coincident and member.kind is LoopKind.SEQUENTIAL:
         facts.append("carries no dependence")
     if position == 0 and band.permutable and len(band.members) > 1:

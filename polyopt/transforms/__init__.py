@@ -9,6 +9,7 @@ from polyopt.transforms.deal import Deal
 from polyopt.transforms.diamond import Diamond
 from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.expand import Expand
+from polyopt.transforms.finish import Finish
 from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.grid import Grid
 from polyopt.transforms.interchange import Interchange
@@ -54,6 +55,7 @@ __all__ = [
     "Dimension",
     "Distribute",
     "Expand",
+    "Finish",
     "Fuse",
     "Fusion",
     "Grid",

@@ -22,6 +22,7 @@ from polyopt.transforms.deal import Deal
 from polyopt.transforms.diamond import Diamond
 from polyopt.transforms.distribute import Distribute
 from polyopt.transforms.expand import Expand
+from polyopt.transforms.finish import Finish
 from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.grid import Grid
 from polyopt.transforms.interchange import Interchange
@@ -197,6 +198,7 @@ STEPS: dict[str, _Step] = {
     "diamond": _Step("diamond(L0, 32)", _diamond),
     "distribute": _Step("distribute(L0, 1)", _distribute),
     "expand": _Step("expand(T, i)", _expand),
+    "finish": _Step("finish(L1)", lambda a: Finish(*a.names(1))),
     "fuse": _Step("fuse(L0, L1)", _fuse),
     "grid": _Step("grid(i_tile, j_tile)", _grid),
     "interchange": _Step("interchange(i, j)", lambda a: Interchange(*a.names(2))),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polyopt.emit.gpu.barriers import place_barriers
+from polyopt.emit.gpu.finishing import finished
 from polyopt.emit.gpu.kernels import cut_kernels
 from polyopt.emit.gpu.matrix import in_matrices, of_registers
 from polyopt.emit.gpu.pipelines import in_stages
@@ -22,4 +23,5 @@ def device_loops(fn: LoopFunction, conditional: bool = True) -> LoopFunction:
     threads would wait under: PoCL 3 fails to compile barriers that lie so.
     """
     kernels = in_matrices(cut_kernels(stop_at_faults(fn), conditional))
-    return place_barriers(in_stages(in_room(with_reuse(of_registers(in_registers(kernels))))))
+    placed = place_barriers(in_stages(in_room(with_reuse(of_registers(in_registers(kernels))))))
+    return finished(placed) if conditional else placed

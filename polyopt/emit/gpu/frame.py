@@ -44,6 +44,8 @@ def _declaration(param: KernelParam, dialect: DeviceDialect) -> str:
             return dialect.parameter(param.dtype, param.text, written=param.written)
         case KernelParamKind.FAULTS:
             return dialect.flags_parameter(param.text)
+        case KernelParamKind.COUNTER:
+            return f"{dialect.pointer}{dialect.type_name(param.dtype)} *{param.text}"
         case KernelParamKind.STRIDE | KernelParamKind.VALUE:
             return f"{dialect.passed(param.dtype)} {param.text}"
 
@@ -61,10 +63,11 @@ def make_frame(
             taken.add(names[name])
         return names[name]
 
-    free = free_names(kernel.body)
+    code = (*kernel.body, *kernel.finish)
+    free = free_names(code)
     entry = c_identifier(kernel.name, taken)
     taken.add(entry)
-    written = written_arrays(kernel.body)
+    written = written_arrays(code)
     used = [arrays[name] for name in free.arrays]
     pointers = [_pointer(array, named(array.name), array.name in written) for array in used]
     values = _values(free, [array for array in used if _is_plain(array, late)])
@@ -79,7 +82,7 @@ def make_frame(
     passed = [
         KernelParam(KernelParamKind.VALUE, v.name, v.dtype, names[v.name], value=v) for v in values
     ]
-    for node in nodes(kernel.body):
+    for node in nodes(code):
         match node:
             case For():
                 named(node.iter)
@@ -90,9 +93,21 @@ def make_frame(
                 places.setdefault(node.array.name, place)
             case _:
                 pass
+    counters = _counters(kernel, taken)
     integers = [p for p in (*strides, *passed) if p.dtype is DType.INT64]
     others = [p for p in passed if p.dtype is not DType.INT64]
-    return KernelFrame(entry, (*pointers, *integers, *others), names, places, frozenset(taken))
+    return KernelFrame(
+        entry, (*pointers, *counters, *integers, *others), names, places, frozenset(taken)
+    )
+
+
+def _counters(kernel: Kernel, taken: set[str]) -> list[KernelParam]:
+    """Return the parameter in which blocks count themselves, if one of them is to be the last."""
+    if not kernel.finish:
+        return []
+    text = c_identifier("ended", taken)
+    taken.add(text)
+    return [KernelParam(KernelParamKind.COUNTER, kernel.name, DType.UINT32, text, written=True)]
 
 
 def _pointer(array: Array, text: str, written: bool) -> KernelParam:

@@ -21,13 +21,14 @@ from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.frame import KernelFrame, make_frame
 from polyopt.emit.gpu.halves import with_shortcut
+from polyopt.emit.gpu.last_block import finishing
 from polyopt.emit.gpu.own import Own
 from polyopt.emit.helpers import Helper, definition
 from polyopt.emit.nodes import nested
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import expressions, nodes
 from polyopt.emit.wrapping import wrapped
-from polyopt.ir.expr import Load, walk
+from polyopt.ir.expr import Binary, BinaryOp, Load, integer, walk
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -37,6 +38,7 @@ from polyopt.ir.loops import (
     LoopFunction,
 )
 from polyopt.ir.source import DeviceSource, KernelEntry, SizeOf
+from polyopt.ir.types import DType
 
 
 def emit_kernels(fn: LoopFunction, dialect: DeviceDialect) -> DeviceSource:
@@ -71,17 +73,23 @@ def _kernel(
     kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, dialect: DeviceDialect
 ) -> tuple[Function, KernelEntry]:
     own = Own(dialect, set(frame.taken))
-    if any(isinstance(node, DeclareArray) for node in nodes(kernel.body)):
+    if any(isinstance(node, DeclareArray) for node in nodes((kernel,))):
         printer = replace(printer, own=own)  # limits are used again
     grid = make_grid(kernel, frame, printer, own)
     alone = kernel.threads == 1
     emitter = KernelEmitter(grid.printer, own, kernel.threads, alone, _orders(kernel))
     lines = with_limits(emitter.body(grid.body), own)
     lines = grid.around(lines)
+    extents = grid.extents
+    if kernel.finish:
+        last = replace(emitter, printer=printer)
+        lines = finishing(kernel, frame, last, lines)
+        x, y, z = (Binary(BinaryOp.MAX, integer(1), e, DType.INT64) for e in extents)
+        extents = (x, y, z)
     lines = [*_head(own, lines), *lines]
     function = Function(f"{dialect.kernel_name}{frame.entry}", frame.declarations(dialect), lines)
     entry = KernelEntry(
-        frame.entry, kernel.name, kernel.threads, grid.extents, frame.params,
+        frame.entry, kernel.name, kernel.threads, extents, frame.params,
         own.shared_bytes - own.asked_bytes, own.asked_bytes,
     )  # fmt: skip
     return function, entry
@@ -97,10 +105,10 @@ def _head(own: Own, lines: list[cgen.Generable]) -> list[cgen.Generable]:
 
 def _orders(kernel: Kernel) -> bool:
     """Tell whether the threads of a block share elements of the device's memory."""
-    own = {n.array.name for n in nodes(kernel.body) if isinstance(n, DeclareArray)}
+    own = {n.array.name for n in nodes((kernel,)) if isinstance(n, DeclareArray)}
     written: list[str] = []
     read: set[str] = set()
-    for node in nodes(kernel.body):
+    for node in nodes((kernel,)):
         parts = expressions(node)
         if isinstance(node, Assign):
             written.append(node.target.array)

@@ -85,7 +85,8 @@ def _node(node: Node, ranges: Ranges, names: Names) -> Body:
         case CommitCopies() | AwaitCopies():
             return (node,)
         case Kernel():
-            return (replace(node, body=_body(node.body, ranges, names)),)
+            finish = _body(node.finish, ranges, names)
+            return (replace(node, body=_body(node.body, ranges, names), finish=finish),)
         case _:
             assert_never(node)
 

@@ -181,4 +181,9 @@ SCHEDULE: dict[str, Entry] = {
         "run the time steps one after the other, or `skew` the loops and `tile` them; "
         "give one size for each dimension of what the statements write",
     ),
+    "PO0345": Entry(
+        "a nest cannot be run by the last block of a grid",
+        "finish(L0) where L0 runs across a grid, or where no nest before it does",
+        "name a nest that one block runs, after one with `grid`",
+    ),
 }

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from polyopt.ir.loops import LoopKind
+from polyopt.emit.gpu import device_loops
+from polyopt.emit.lower import lower
+from polyopt.frontend import build
+from polyopt.frontend.argtypes import ArrayType
+from polyopt.ir.loops import Kernel, LoopKind
+from polyopt.ir.source import Layout
+from polyopt.ir.types import DType
 from polyopt.schedule.tree import leaves
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.strategy.gpu.mapped import bands_around
@@ -32,6 +38,14 @@ def test_terms_run_across_blocks_and_threads(program):
 def test_same_results(program):
     scop = programs.scop_of(program)
     assert_computes(scop, *auto_schedule_gpu(scop, SMALL).trace)
+
+
+def test_partial_results_are_joined_in_one_launch():
+    types = tuple(ArrayType(DType.FLOAT32, rank, Layout.C, (False,)) for rank in (1, 1))
+    program = build(programs.total, types)
+    schedule = auto_schedule_gpu(program.scop, GpuModel())
+    body = device_loops(lower((schedule,), program)).body
+    assert [type(node) for node in body] == [Kernel, Kernel]
 
 
 def test_an_order_that_counts_is_kept():

@@ -1,0 +1,66 @@
+"""Kernels of one block that the last block of the kernel before them runs.
+
+In: kernels, their barriers placed.  Out: one launch for two where a loop of the second asks for it.
+A kernel with more threads than the one before, or with registers for another number of them, stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from polyopt.emit.gpu.each_block import block_of
+from polyopt.emit.gpu.nests import thread_nest
+from polyopt.emit.gpu.threads import fresh, outermost_nests
+from polyopt.emit.nodes import nested, with_nested
+from polyopt.emit.regions import nodes
+from polyopt.ir.expr import integer
+from polyopt.ir.loops import Body, DeclareArray, For, Kernel, LoopFunction, LoopKind, Node, Space
+
+
+def finished(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with kernels run by the last block of those before, where that is asked for."""
+    return replace(fn, body=_host(fn.body))
+
+
+def _host(body: Body) -> Body:
+    result: list[Node] = []
+    for node in body:
+        match node:
+            case Kernel():
+                before = result[-1] if result else None
+                if isinstance(before, Kernel) and _is_asked(node) and _fits(before, node):
+                    result[-1] = replace(before, finish=_by_threads(before, node))
+                    continue
+                result.append(node)
+            case _:
+                result.append(with_nested(node, tuple(_host(part) for part in nested(node))))
+    return tuple(result)
+
+
+def _is_asked(kernel: Kernel) -> bool:
+    return any(isinstance(node, For) and node.finishes for node in nodes(kernel.body))
+
+
+def _fits(before: Kernel, last: Kernel) -> bool:
+    """Tell whether the blocks of `before` have the threads that `last` counts on."""
+    if before.threads == 1 or not block_of(before)[0] or block_of(last)[0] or before.finish:
+        return False
+    inside = list(nodes(last.body))
+    if any(isinstance(node, For) and node.kind is LoopKind.MATRIX for node in inside):
+        return False
+    if before.threads == last.threads:
+        return True
+    if last.threads == 1:
+        return True
+    own = any(isinstance(n, DeclareArray) and n.space is Space.REGISTER for n in inside)
+    sizes = [thread_nest(loop).size for loop in outermost_nests(last.body)]
+    return not own and last.threads < before.threads and max(sizes, default=0) <= last.threads
+
+
+def _by_threads(before: Kernel, last: Kernel) -> Body:
+    """Return the code of `last` for a block with the threads of `before`."""
+    if last.threads > 1:
+        return last.body
+    taken = {node.iter for node in nodes((before, last)) if isinstance(node, For)}
+    alone = fresh("last", taken)
+    return (For(alone, integer(0), integer(1), 1, LoopKind.THREAD, last.body),)

@@ -1,0 +1,54 @@
+"""What the block that comes to its end last does, as text.
+
+In: a kernel with something to finish, the lines of its blocks.  Out: these, a count of the blocks
+that have ended, and the rest under the condition that all have.
+What a block has written is fenced before it counts itself, and the last one reads after a fence.
+"""
+
+from __future__ import annotations
+
+import cgen
+
+from polyopt.emit.blocks import Branch
+from polyopt.emit.gpu.body import KernelEmitter, with_limits
+from polyopt.emit.gpu.frame import KernelFrame
+from polyopt.emit.gpu.limits import all_of
+from polyopt.ir.array import Array, Role
+from polyopt.ir.expr import Compare, CompareOp, Expr
+from polyopt.ir.loops import For, Kernel, LoopKind, Scope
+from polyopt.ir.source import KernelParamKind
+from polyopt.ir.types import DType
+
+
+def finishing(
+    kernel: Kernel, frame: KernelFrame, emitter: KernelEmitter, lines: list[cgen.Generable]
+) -> list[cgen.Generable]:
+    """Return the code of a block, and of the last one."""
+    own = emitter.own
+    (counter,) = (p.text for p in frame.params if p.kind is KernelParamKind.COUNTER)
+    name = own.fresh("is_last")
+    is_last = own.share(Array(name, DType.BOOL, (), Role.TEMP), name)
+    wait = cgen.Line(own.dialect.barrier(Scope.BLOCK, orders_arrays=True))
+    count = own.dialect.count_block.format(counter=counter)
+    fence = cgen.Line(own.dialect.fence)
+    turn = Branch(f"{own.thread} == 0", [fence, cgen.Line(f"{is_last} = {count};"), fence], [])
+    rest = with_limits(emitter.body(kernel.finish), own)
+    guard = emitter.printer.text(all_of(_has_blocks(kernel)))
+    return [
+        Branch(guard, lines, []),
+        cgen.Line("/* the block that ends last has the results of all others */"),
+        wait,
+        turn,
+        wait,
+        Branch(is_last, rest, []),
+    ]
+
+
+def _has_blocks(kernel: Kernel) -> tuple[Expr, ...]:
+    """Return the conditions under which the loops over blocks have an iteration."""
+    found: list[Expr] = []
+    body = kernel.body
+    while len(body) == 1 and isinstance(body[0], For) and body[0].kind is LoopKind.BLOCK:
+        found.append(Compare(CompareOp.LT, body[0].lower, body[0].upper))
+        body = body[0].body
+    return tuple(found)
