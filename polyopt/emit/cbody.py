@@ -24,7 +24,7 @@ from polyopt.emit.lanes import is_contiguous, vectorized
 from polyopt.emit.literals import literal
 from polyopt.emit.localize import zero
 from polyopt.emit.names import c_identifier
-from polyopt.emit.openmp import is_small, parallel_pragma, simd_pragma
+from polyopt.emit.openmp import is_small, parallel_pragma, shared_loops, simd_pragma
 from polyopt.emit.regions import Free, free_names, is_settled, nodes, written_arrays
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
@@ -244,6 +244,9 @@ class BodyEmitter:
         printer = replace(self.printer, ranges=self.printer.ranges.inside(loop))
         inner = replace(self, printer=printer, is_repeated=True)
         if loop.kind is LoopKind.PARALLEL and not self.is_parallel and not is_small(loop):
+            for shared in shared_loops(loop)[1:]:
+                ranges = inner.printer.ranges.inside(shared)
+                inner = replace(inner, printer=replace(inner.printer, ranges=ranges))
             return self._parallel(loop, replace(inner, is_parallel=True))
         if loop.kind is LoopKind.VECTOR and loop.lanes > 1:
             return self._explicit(loop)
@@ -314,21 +317,30 @@ class BodyEmitter:
 
     def _parallel(self, loop: For, inner: BodyEmitter) -> list[cgen.Generable]:
         simd = is_contiguous(loop, self.frame.rows)
-        pragma = cgen.Pragma(parallel_pragma(loop, self.printer, simd=simd))
-        free = free_names(loop.body)
-        fails = leaves_early(loop.body)
+        shared = shared_loops(loop)
+        pragma = cgen.Pragma(parallel_pragma(loop, self.printer, len(shared), simd=simd))
+        last = shared[-1]
+        free = free_names(last.body)
+        fails = leaves_early(last.body)
         stop: list[cgen.Generable] = []
         if fails:
             stop = [Branch(f"{STATUS} != 0", self.exit.lines(STATUS, self.printer), [])]
-        has_loops = any(isinstance(node, For | While) for node in nodes(loop.body))
+        has_loops = any(isinstance(node, For | While) for node in nodes(last.body))
         if free.set_locals or loop.reductions or not (has_loops or fails):
             label = self._label() if fails else ""
             inner = replace(inner, exit=Exit(Way.LOOP, label))
             end = [cgen.Line(f"{label}:;")] if fails else []
-            return [pragma, Nest(self._head(loop), [*inner.body(loop.body), *end]), *stop]
+            return [pragma, self._heads(shared, [*inner.body(last.body), *end]), *stop]
         inner = replace(inner, exit=Exit(Way.REGION))
-        call = inner.region(loop, free, fails)
-        return [pragma, Nest(self._head(loop), call), *stop]
+        call = inner.region(last, free, fails)
+        return [pragma, self._heads(shared, call), *stop]
+
+    def _heads(self, loops: tuple[For, ...], body: list[cgen.Generable]) -> Nest:
+        *outer, last = loops
+        nest = Nest(self._head(last), body)
+        for loop in reversed(outer):
+            nest = Nest(self._head(loop), [nest])
+        return nest
 
     def _label(self) -> str:
         number = 0

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
-from polyopt.emit.regions import declared_names, nodes
+from polyopt.emit.regions import declared_names, is_settled, nodes
 from polyopt.emit.work import has_known_bounds, work
 from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Symbol, linear, operands, sub, walk
-from polyopt.ir.loops import For, While
+from polyopt.ir.loops import For, LoopKind, While
 
 _NAN_KEEPING = {
     BinaryOp.MIN: (HelperKind.MIN, HelperKind.REDUCE_MIN),
@@ -54,8 +54,29 @@ def is_small(loop: For) -> bool:
     return isinstance(amount, Const) and int(amount.value.real) <= ENOUGH_WORK
 
 
-def parallel_pragma(loop: For, printer: ExprPrinter, *, simd: bool = False) -> str:
-    """Return the pragma that shares the iterations of `loop` among threads, if there are enough."""
+def shared_loops(loop: For) -> tuple[For, ...]:
+    """Return `loop` and the parallel loops directly inside whose bounds are the same throughout.
+
+    Their iterations are shared out together: a box with few rows may have many columns.
+    """
+    found = [loop]
+    while len(found[-1].body) == 1 and not loop.reductions:
+        (inner,) = found[-1].body
+        if not isinstance(inner, For) or inner.kind is not LoopKind.PARALLEL or inner.reductions:
+            break
+        outer = {one.iter for one in found}
+        bounds = (inner.lower, inner.upper)
+        if any(_mentions(bound, outer) or not is_settled(bound, inner.body) for bound in bounds):
+            break
+        found.append(inner)
+    return tuple(found)
+
+
+def parallel_pragma(loop: For, printer: ExprPrinter, loops: int = 1, *, simd: bool = False) -> str:
+    """Return the pragma that shares the iterations of `loop` among threads, if there are enough.
+
+    `loops`: how many nested loops are shared out together.
+    """
     amount = work(loop)
     condition = f" if (parallel : {printer.text(amount)} > {ENOUGH_WORK})"
     if isinstance(amount, Const):
@@ -64,7 +85,8 @@ def parallel_pragma(loop: For, printer: ExprPrinter, *, simd: bool = False) -> s
         condition = condition.replace("parallel : ", "")
     how = _sharing(loop)
     kind = "parallel for simd" if simd else "parallel for"
-    return f"omp {kind} schedule({how}){reduction_clauses(loop, printer)}{condition}"
+    together = f" collapse({loops})" if loops > 1 else ""
+    return f"omp {kind}{together} schedule({how}){reduction_clauses(loop, printer)}{condition}"
 
 
 def _sharing(loop: For) -> str:

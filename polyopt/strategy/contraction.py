@@ -8,6 +8,7 @@ The scheme is Goto and van de Geijn, "Anatomy of high-performance matrix multipl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
@@ -87,7 +88,6 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
     box = f"{point}.point"
     steps += [
         Tile(inner, (sizes.rows, sizes.columns, sizes.depth)),
-        Interchange(f"{tile}[1]", f"{tile}[2]"),
         Tile(point, (sizes.register_rows, sizes.register_columns)),
         Interchange(f"{registers}[0]", f"{registers}[1]"),
         Interchange(f"{box}[1]", f"{box}[2]"),
@@ -96,14 +96,21 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
         Vectorize(f"{box}[2]"),
         Separate(registers, box, (sizes.register_rows, sizes.register_columns)),
     ]
-    outer = (
-        f"{label}[0]" if roles.batch and band.members[roles.batch[0]].coincident else f"{tile}[0]"
-    )
     found = schedule.attempt(*steps)
     if found is None:
         return None
     found = found.attempt(*_narrow(f"{box}.rest", sizes)) or found
-    return found.attempt(Parallelize(outer)) or found
+    return _parallel(found, label, tile, [band.members[p].coincident for p in roles.batch])
+
+
+def _parallel(schedule: Schedule, label: str, tile: str, batch: list[bool]) -> Schedule:
+    """Return `schedule` with blocks of the result, of all products of a batch, run by threads."""
+    blocks: list[Transform] = [Cut(tile, 2), *(Parallelize(f"{tile}[{p}]") for p in (0, 1))]
+    if all(batch):
+        blocks += [Parallelize(f"{label}[{p}]") for p in range(len(batch))]
+    elif batch[0]:
+        return schedule.attempt(Parallelize(f"{label}[0]")) or schedule
+    return schedule.attempt(*blocks) or schedule
 
 
 def _narrow(rest: str, sizes: Sizes) -> list[Transform]:
@@ -147,7 +154,8 @@ def _sizes(schedule: Schedule, label: str, machine: Machine) -> Sizes:
     """Return sizes from the register count and the caches.
 
     The register tile has as many accumulators as leave room for a row of the column operand and one
-    broadcast; the depth fits a column panel into half of L1, the rows a row panel into half of L2.
+    broadcast.  A column panel has three quarters of L1, the rest is for rows that stream by; a
+    block of rows, one of columns and one of the result have a third of L2 each.
     """
     _, domain = path_to(schedule.tree, schedule.scop, label)
     names = statements_of(schedule.scop, domain)
@@ -156,10 +164,11 @@ def _sizes(schedule: Schedule, label: str, machine: Machine) -> Sizes:
     vectors = 3 if machine.vector_registers >= 32 else 2
     rows = max(2, min(8, (machine.vector_registers - vectors - 2) // vectors))
     columns = vectors * lanes
-    depth = _multiple(machine.l1 // 2 // (columns * size), 8, 256)
-    row_block = _multiple(machine.l2 // 2 // (depth * size), rows, 96)
-    column_block = _multiple(machine.l2 // (depth * size), columns, 1024)
-    return Sizes(row_block, column_block, depth, rows, columns, lanes)
+    depth = _multiple(machine.l1 * 3 // 4 // (columns * size), 8, 256)
+    most = min(machine.l2 // 3 // (depth * size), isqrt(machine.l2 // 3 // size))
+    return Sizes(
+        _multiple(most, rows, most), _multiple(most, columns, most), depth, rows, columns, lanes
+    )
 
 
 def _multiple(value: int, of: int, most: int) -> int:

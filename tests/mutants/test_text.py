@@ -11,6 +11,7 @@ from tests.oracle.text import Outcome, expressions, read_unit, run_text
 from tests.properties.pair_trial import expected, run_program
 
 FOR = "for (int64_t i = 0; i < n; i++)"
+BOX = "#pragma omp parallel for collapse(2)\nfor (int64_t i = 0; i < 2; i++)"
 
 
 def ran(body: str, n: int = 5) -> Outcome:
@@ -60,6 +61,9 @@ def test_arithmetic(expression: str, value: int) -> None:
         ("b[0] = (int64_t)(a[1] / a[0]);", "does not fit"),
         ("while (1) b[0]++;", "no end"),
         (f"#pragma omp parallel for\n{FOR} b[0] = 1;", "meet in b[0]"),
+        (f"{BOX} for (int64_t j = 0; j < 2; j++) b[i] = 1;", "meet in b[1]"),
+        (f"{BOX} for (int64_t j = 0; j < 2; j++) b[j] = 1;", "meet in b[1]"),
+        (f"{BOX} {{ b[i] = 1; for (int64_t j = 0; j < 2; j++) a[i] = 1; }}", "between them"),
         (f"#pragma omp simd\n{FOR} if (i > 1) a[i] = a[i - 2];", "meet in a["),
         (f"int64_t t;\n#pragma omp parallel for\n{FOR} {{ t = i; b[i] = t; }}", "meet in t[0]"),
         (f"#pragma omp parallel\n{{\n#pragma omp for nowait\n{FOR} a[i] = 1.0;\n"
@@ -78,6 +82,7 @@ def test_trouble(body: str, trouble: str, monkeypatch: pytest.MonkeyPatch) -> No
         "int64_t t[2]; int64_t u = t[0]; u = b[1]; b[0] = u;",
         "double *t = aligned_alloc(64, 64); t[7] = a[1]; b[0] = t[7] == 1.0; free(t);",
         f"#pragma omp parallel for\n{FOR} {{ int64_t t = b[i]; b[i] = t + (i == 0); }}",
+        f"{BOX} {{ for (int64_t j = 0; j < 2; j++) b[2 * i + j] = 1; }}",
         f"int64_t s = -9;\n#pragma omp parallel for reduction(+ : s)\n{FOR} s += b[i];\nb[0] = s;",
         f"#pragma omp parallel\n{{\n#pragma omp for\n{FOR} a[i] = 1.0;\n"
         f"#pragma omp for\n{FOR} b[i] = a[n - 1 - i];\n}}",

@@ -125,6 +125,12 @@ CONTROLS: tuple[Control, ...] = (
         before=_LEAST,
     ),
     Control(
+        "loops shared out together that meet on a diagonal",
+        f"{_FOR} collapse(2)\n{_LOOP} for (int64_t j = 0; j < n; j++) c[i + j] = a[i];",
+        f"{_FOR} collapse(2)\n{_LOOP} for (int64_t j = 0; j < n; j++) c[i * n + j] = a[i];",
+        frozenset({WW}),
+    ),
+    Control(
         "neighbour of another iteration",
         f"{_FOR}\nfor (int64_t i = 1; i < n; i++) a[i] = a[i - 1] + 1.0;",
         f"{_FOR}\nfor (int64_t i = 1; i < n; i++) b[i] = a[i - 1] + 1.0;",

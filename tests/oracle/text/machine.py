@@ -57,7 +57,8 @@ class _Leave(Exception):
 
 _CLAUSE = re.compile(r"reduction\(([^:)]+) : ([^)]+)\)")
 _KNOWN = re.compile(
-    r"\b(omp|parallel|for|simd|nowait|barrier|schedule\([^)]*\)|reduction\([^)]*\)|if \(.*\))"
+    r"\b(omp|parallel|for|simd|nowait|barrier|schedule\([^)]*\)|collapse\(\d+\)"
+    r"|reduction\([^)]*\)|if \(.*\))"
 )
 _START: dict[str, Any] = {"+": 0, "*": 1, "&": -1, "|": 0, "^": 0, "&&": 1, "||": 0}
 
@@ -249,6 +250,7 @@ class Machine(Expressions):
             for op, names in _CLAUSE.findall(text)
             for name in names.split(",")
         ]
+        collapsed = _loops(text) - 1
         (decl,) = node.init.decls
         kind = self.kind_of(decl)
         self.scopes.append({})
@@ -267,7 +269,9 @@ class Machine(Expressions):
                 own = {name: self._private(op, name) for op, name in joins}
                 self.scopes.append({**own, decl.name: self._made(decl.name, kind, step)})
                 try:
-                    if not self._goes_on(node.stmt):
+                    if collapsed:
+                        self._at_once(_only(node.stmt), _with_loops(text, collapsed), Team(text))
+                    elif not self._goes_on(node.stmt):
                         raise Trouble("a parallel loop is left by break")
                 finally:
                     self.scopes.pop()
@@ -305,6 +309,27 @@ class Machine(Expressions):
             self.store(whole, kind, (min if op == "min" else max)(before, own))
         else:
             self.store(whole, kind, arithmetic(op, before, own, kind))
+
+
+_TOGETHER = re.compile(r"\bcollapse\((\d+)\)")
+
+
+def _loops(text: str) -> int:
+    """Return how many nested loops a pragma is about."""
+    found = _TOGETHER.search(text)
+    return int(found[1]) if found else 1
+
+
+def _with_loops(text: str, count: int) -> str:
+    return _TOGETHER.sub(f"collapse({count})", text)
+
+
+def _only(body: Any) -> Any:
+    """Return the one statement of a body, as `collapse` asks for."""
+    items = body.block_items if isinstance(body, c_ast.Compound) else [body]
+    if len(items) != 1 or not isinstance(items[0], c_ast.For):
+        raise Trouble("loops that are shared out together have something between them")
+    return items[0]
 
 
 def _words(text: str) -> list[str]:

@@ -369,6 +369,23 @@ def test_parallel_loops_inside_parallel_loops_do_not_fork():
     assert_same(fn, {"N": 5, "M": 7})
 
 
+@pytest.mark.parametrize(
+    "upper, between, together",
+    [("M", False, True), ("i", False, False), ("M", True, False)],
+)
+def test_parallel_loops_of_a_box_are_shared_out_together(upper, between, together):
+    """Not those whose bounds change from row to row, nor with something between them."""
+    store = loop("k", 0, "N", Assign(at("x", "i", "j"), Const(1.0, F64)))
+    inner = loop("j", 0, upper, store, kind=LoopKind.PARALLEL)
+    first = Assign(at("y", "i"), Const(2.0, F64))
+    body = (first, inner) if between else (inner,)
+    nest = loop("i", 0, "N", *body, kind=LoopKind.PARALLEL)
+    arrays = [array("x", "N", "M"), array("y", "N")]
+    fn = function("f", arrays, ["N", "M"], nest)
+    assert ("collapse(2)" in emit_c(fn).text) == together
+    assert_same(fn, {"N": 5, "M": 7})
+
+
 def test_triangular_work_is_shared_dynamically():
     def nest(upper):
         inner = loop("j", 0, upper, loop("k", 0, "N", Assign(at("x", "i", "j"), Const(1.0, F64))))
