@@ -21,6 +21,7 @@ from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, NeedConstan
 from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature, Source
 from polyopt.runtime.check import OverlapError, ShapeError, check_call
 from polyopt.runtime.library import Loaded
+from polyopt.runtime.notices import PolyoptWarning, notice
 from polyopt.runtime.threads import warn_forked
 from polyopt.schedulefile import ScheduleText, load_text, save_text, with_sizes
 from polyopt.specialize import (
@@ -34,6 +35,7 @@ from polyopt.specialize import (
     with_ones,
 )
 from polyopt.targets import Options, Target, seconds_to_compile
+from polyopt.tuning.kept import Tuned, tuned, with_tuned
 
 if TYPE_CHECKING:
     from polyopt.ir.loops import LoopFunction
@@ -253,6 +255,7 @@ class Kernel(Generic[_F]):
         self.options = options
         self._parameters = Parameters.of(function)
         self._compiled: dict[_Types, CompiledKernel] = {}
+        self._tuned: dict[_Types, Tuned | None] = {}
         self._constants: frozenset[str] = frozenset()
         self._lock = threading.RLock()
         self._fast: Callable[..., Any] = _declined
@@ -303,9 +306,10 @@ class Kernel(Generic[_F]):
             return programs[types].signature
 
         types = self._settle_types(types, values, signature_of)
-        machine = machine_for(self.options, detect_machine())
-        program = settle_regions(with_mode(programs[types], self.options))
-        return only_schedule(program, choose_schedules(program, self.options, machine))
+        options = with_tuned(self.options, tuned(self.py_func, types, self.options))
+        machine = machine_for(options, detect_machine())
+        program = settle_regions(with_mode(programs[types], options))
+        return only_schedule(program, choose_schedules(program, options, machine))
 
     def with_options(self, **options: object) -> Kernel[_F]:
         """Return the same function with other options, as fields of `Options` are called."""
@@ -339,10 +343,49 @@ class Kernel(Generic[_F]):
         names = self._parameters.names
         return tuple(_as_type(n, v, defaults) for n, v in zip(names, given, strict=True)), None
 
+    def tune(self, seconds: float, /, *args: Any, **kwargs: Any) -> Tuned:  # noqa: ANN401
+        """Look for a faster schedule for such a call, for about `seconds`, and use it from then on.
+
+        Candidates are proven like any schedule and run on copies of the arguments.  The best one is
+        kept in the cache and taken by every later process on this machine.  Raises `UsageError`
+        PO0227 for a call that cannot be repeated on copies.
+        """
+        limit = self.options.changed({"tune": seconds}).tune
+        values = plain_values(self._parameters.bind(args, kwargs))
+        types = types_of(self._parameters, values, self._constants)
+        with self._lock:
+            settled = self._settle_types(types, values, lambda t: self._compile(t).signature)
+            return self._tune(settled, values, 0.0 if limit is None else limit)
+
+    def _tune(self, types: _Types, values: _Values, seconds: float) -> Tuned:
+        from polyopt.tuning.kept import keep
+        from polyopt.tuning.tune import tune
+
+        found = tune(self.py_func, types, self.options, values, seconds)
+        self._tuned[types] = found
+        if found.tried > 1:
+            keep(self.py_func, types, self.options, found)
+        del self._compiled[types]
+        self._compile(types)
+        return found
+
     def _specialized(self, types: _Types, values: _Values | None) -> CompiledKernel:
         with self._lock:
             settled = self._settle_types(types, values, lambda t: self._compile(t).signature)
+            seconds = self.options.tune
+            if seconds is not None and values is not None and settled not in self._tuned:
+                self._tune_once(settled, values, seconds)
             return self._compiled[settled]
+
+    def _tune_once(self, types: _Types, values: _Values, seconds: float) -> None:
+        """Tune at the first call; where that cannot be done, say so and go on."""
+        try:
+            self._tune(types, values, seconds)
+        except UsageError as error:
+            if error.code != "PO0227":
+                raise
+            self._tuned[types] = None
+            notice(PolyoptWarning, f"`{self._parameters.name}`: {error.message}")
 
     def _settle_types(
         self, types: _Types, values: _Values | None, signature_of: Callable[[_Types], Signature]
@@ -382,8 +425,13 @@ class Kernel(Generic[_F]):
         found = self._compiled.get(types)
         if found is not None:
             return found
-        built = build_kernel(self.py_func, types, self.options)
-        compiled = CompiledKernel(self.py_func, types, self.options, built)
+        options = self.options
+        better = self._tuned.get(types) or tuned(self.py_func, types, options)
+        if better is not None:
+            self._tuned[types] = better
+            options = with_tuned(options, better)
+        built = build_kernel(self.py_func, types, options)
+        compiled = CompiledKernel(self.py_func, types, options, built)
         self._compiled[types] = compiled
         self._fast = _chain(self._compiled)
         return compiled
@@ -498,6 +546,7 @@ def kernel(
     compiler: str | None = ...,
     target: object = ...,
     device: int | str | None = ...,
+    tune: float | None = ...,
 ) -> Callable[[_F], Kernel[_F]]: ...
 
 

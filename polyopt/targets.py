@@ -49,6 +49,8 @@ class Options:
     `schedule`: None chooses automatically, "source" keeps the source's order, else a schedule's
     text; a file's name gives the text in it.
     `budget`: seconds that compiling may take; None means POLYOPT_BUDGET, or 60.
+    `tune`: seconds to search for a faster schedule at the first call, measured on copies of its
+    arguments; None does not search, but uses what was found before.
     `device`: which of the target's devices to run on, by number or a part of its name; None takes
     the first, "emulated" runs CUDA text on the host and checks it.
     """
@@ -60,6 +62,7 @@ class Options:
     budget: float | None = None
     target: Target = Target.C
     device: int | str | None = None
+    tune: float | None = None
 
     def changed(self, values: Mapping[str, object]) -> Options:
         """Return the options with `values` replaced; raises `UsageError` for what is not one."""
@@ -75,11 +78,13 @@ class Options:
                 case "compiler":
                     options = replace(options, compiler=_compiler(value))
                 case "budget":
-                    options = replace(options, budget=_budget(value))
+                    options = replace(options, budget=_seconds("budget", value))
                 case "target":
                     options = replace(options, target=_target(value))
                 case "device":
                     options = replace(options, device=_device(value))
+                case "tune":
+                    options = replace(options, tune=_seconds("tune", value))
                 case _:
                     raise _unknown(name)
         return options
@@ -156,12 +161,12 @@ def _compiler(value: object) -> str | None:
     )
 
 
-def _budget(value: object) -> float | None:
+def _seconds(name: str, value: object) -> float | None:
     if value is None or (type(value) in (int, float) and LEAST_SECONDS <= value <= MOST_SECONDS):  # type: ignore[operator]
         return value  # type: ignore[return-value]
     raise UsageError(
         "PO0222",
-        f"option `budget` is {value!r}",
+        f"option `{name}` is {value!r}",
         hint=f"use a number of seconds from {LEAST_SECONDS} to {MOST_SECONDS:.0f}",
     )
 

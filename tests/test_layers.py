@@ -42,18 +42,23 @@ LAYERS: dict[str, set[str]] = {
         *_COMPILER, "frontend", "runtime", "targets", "pipeline", "specialize", "emit", "artefact",
         "hosting",
     },
+    "tuning": {
+        *_COMPILER, "frontend", "runtime", "targets", "schedule", "transforms", "strategy",
+        "pipeline", "building",
+    },
     "bounding": {
         *_COMPILER, "emit", "schedule", "runtime", "targets", "pipeline", "numerics",
     },
     "api": {
         *_COMPILER, "numerics", "bounding", "schedulefile", "transforms", "frontend", "runtime",
         "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "hosting",
+        "tuning",
     },
     "tracing": {"errors", "ir", "frontend", "runtime", "specialize", "api", ""},
     "report": {*_COMPILER, "schedule", "transforms", "strategy"},
     "cli": {
         *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline",
-        "runtime", "report", "api", "artefact", "measuring", "model",
+        "runtime", "report", "api", "artefact", "measuring", "model", "tuning",
         "proof", "numerics", "bounding", "emit",
     },
 }  # fmt: skip

@@ -22,6 +22,7 @@ _COMMANDS = {
     "bisect": "name the step of a schedule that makes a result wrong",
     "check": "prove or refuse parallel loops and schedules, without a compiler",
     "explain": "tell what was fused, tiled and parallelized, and why not",
+    "tune": "search for a faster schedule by measuring, and keep it",
     "bench": "compare with NumPy over the workloads",
     "doctor": "show versions, compiler, cache and machine",
     "machine": "show caches, vectors and speeds that schedules are chosen by",

@@ -62,6 +62,7 @@ def command(
     from polyopt.report.explain import Section, explain, show_sections
     from polyopt.report.padding import paddings
     from polyopt.report.timing import timing_section
+    from polyopt.tuning.kept import tuned
 
     prepared = prepare(target, types, parse_sizes(sizes))
     options = make_options(fp, threads, schedule, prepared.target.kernel)
@@ -73,6 +74,9 @@ def command(
     program = prepared.program
     numerics = Section("numerics", show_contract(contract))
     sections = (*explain(program, compilation.schedules, formulas), numerics)
+    found = tuned(prepared.target.func, prepared.types, options)
+    if found is not None:
+        sections = (*sections, Section("tuning", found.lines()))
     if compilation.dropped:
         left_out = tuple(f"{d.what}: {d.reason} [{d.code}]" for d in compilation.dropped)
         sections = (*sections, Section("left out", left_out))

@@ -140,11 +140,13 @@ def schedule_text(value: str | None, settings: tuple[str, ...] = ()) -> str | No
 
 
 def compile_prepared(prepared: Prepared, options: Options) -> Compilation:
-    """Schedule, lower and emit; needs no C compiler."""
+    """Schedule, lower and emit, by what tuning found if it did; needs no C compiler."""
     from polyopt.pipeline import compile_program
     from polyopt.targets import detect_machine
+    from polyopt.tuning.kept import tuned, with_tuned
 
-    return compile_program(prepared.program, options, detect_machine())
+    found = tuned(prepared.target.func, prepared.types, options)
+    return compile_program(prepared.program, with_tuned(options, found), detect_machine())
 
 
 def target_argument(command: _F) -> _F:

@@ -58,6 +58,19 @@ def _candidates(source: Schedule, machine: Machine) -> Iterator[Schedule]:
     yield _within_budget("parallel loops", source, parallelize_outer)
 
 
+def alternatives(scop: Scop, machine: Machine) -> Iterator[Schedule]:
+    """Yield proven schedules that may be faster than the automatic one; measuring tells."""
+    source = source_schedule(scop)
+    if not any(statement.iters for statement in scop.statements):
+        return
+    yield from _candidates(source, machine)
+    yield _improve(source, machine)
+    affine = Affine(Fusion.MAX)
+    fused = _within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
+    if fused is not source:
+        yield _improve(fused, machine)
+
+
 def _improve(start: Schedule, machine: Machine) -> Schedule:
     """Return `start` fused, tiled, parallel outside and in SIMD lanes inside."""
     ordered = _within_budget("the order of loops", start, contiguous_innermost)

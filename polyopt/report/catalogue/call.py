@@ -122,6 +122,11 @@ CALL: dict[str, Entry] = {
         'kernel.compile(po.bf16["N"]), where ml_dtypes is not installed',
         'install it: `pip install "polyopt[halffloat]"`',
     ),
+    "PO0227": Entry(
+        "a call that cannot be tuned for: it cannot be repeated on copies of its arguments",
+        "kernel.tune(10.0, a[1:], a[:-1])",
+        "leave `tune` out, or tune with separate arrays on the target c",
+    ),
     "PO0231": Entry(
         "a subscript found while the kernel ran is outside its array (an IndexError)",
         "y[i] = x[index[i]], where index holds a number that x has no element for",

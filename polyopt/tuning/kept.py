@@ -1,0 +1,105 @@
+"""Schedules that tuning found, kept for the same function, types, options and machine.
+
+In: a function, types, options.  Out: `Tuned`, or the options with its schedule in them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+
+from polyopt.errors import ToolchainError
+from polyopt.frontend.argtypes import ArgType, ConstType
+from polyopt.runtime.fingerprint import fingerprint, versions
+from polyopt.runtime.records import RecordError, to_json
+from polyopt.runtime.store import Store, open_store
+from polyopt.runtime.toolchain import find_compiler, processor_features
+from polyopt.targets import Options, Target, detect_machine
+
+KIND = "tunings"
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What was found: a schedule and a number of threads, for which sizes, how much it helped.
+
+    `seconds` of a call, `before` with the schedule that tuning began with.
+    """
+
+    text: str
+    threads: int | None
+    sizes: tuple[str, ...]
+    seconds: float
+    before: float
+    tried: int
+
+    def lines(self) -> tuple[str, ...]:
+        """Return the words for `polyopt explain`."""
+        gain = self.before / self.seconds if self.seconds > 0 else 1.0
+        threads = "" if self.threads is None else f", threads: {self.threads}"
+        return (
+            f"the best of {self.tried} schedules measured at {', '.join(self.sizes)}{threads}",
+            f"{self.seconds * 1e3:.4g} ms a call, {gain:.2f} times as fast as the first one",
+        )
+
+
+Types = tuple[ArgType, ...]
+
+
+def tuned(function: Callable[..., object], types: Types, options: Options) -> Tuned | None:
+    """Return what was found for a kernel before, None where nothing was."""
+    store = open_store()
+    if options.target is not Target.C or store.root is None or not (store.root / KIND).is_dir():
+        return None
+    key = _key(store, function, types, options)
+    entry = None if key is None else store.read(KIND, key)
+    if entry is None:
+        return None
+    try:
+        known = json.loads(entry.text("tuned.json"))
+        return Tuned(**{**known, "sizes": tuple(known["sizes"])})
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def keep(function: Callable[..., object], types: Types, options: Options, found: Tuned) -> None:
+    """Keep what was found, in place of an earlier one."""
+    store = open_store()
+    key = None if store.root is None else _key(store, function, types, options)
+    if key is not None:
+        store.forget(KIND, key)
+        store.write(KIND, key, {"tuned.json": json.dumps(asdict(found)).encode()})
+
+
+def with_tuned(options: Options, found: Tuned | None) -> Options:
+    """Return the options with what was found."""
+    if found is None:
+        return options
+    threads = options.threads if found.threads is None else found.threads
+    return replace(options, schedule=found.text, threads=threads)
+
+
+def _key(
+    store: Store, function: Callable[..., object], types: Types, options: Options
+) -> str | None:
+    """Return the text of all that decides which schedule is best, but for sizes."""
+    text = fingerprint(function)
+    try:
+        constants = [to_json(kind.value) for kind in types if isinstance(kind, ConstType)]
+        compiler = find_compiler(store, options.compiler).identity
+    except (RecordError, ToolchainError):
+        return None
+    if text is None:
+        return None
+    facts = {
+        "function": text,
+        "types": [repr(kind) for kind in types],
+        "constants": constants,
+        "options": repr(replace(options, budget=None, tune=None)),
+        "compiler": compiler,
+        "machine": repr(detect_machine()),
+        "processor": list(processor_features()),
+        "versions": versions(),
+    }
+    return json.dumps(facts, sort_keys=True, default=repr)
