@@ -61,14 +61,24 @@ def _dropped(body: Body, array: Array, home: str) -> frozenset[int]:
     if not uses or any(use.home == 0 for use in uses):
         return frozenset()
     fixed = {d for d in range(len(array.shape)) if _is_fixed(d, uses)}
-    together = {f.iter for use in uses for f in use.around if f.kind in CONCURRENT}
-    apart = {d for d in fixed if any(_tells(use.index[d], together) for use in uses)}
-    for use in uses:
-        here = {f.iter for f in use.around if f.kind in CONCURRENT}
-        told = {name for d in apart for name in here if _is_plain(use.index[d], name)}
-        if here - told:
-            return frozenset()
+    apart = {d for d in fixed if all(_tells_one(use.index[d], _together(use)) for use in uses)}
+    if any(not _together(use) <= _told(use, apart) for use in uses):
+        return frozenset()
     return frozenset(fixed - apart)
+
+
+def _together(use: _Use) -> set[str]:
+    """Return the iterators of loops around whose iterations run at the same time."""
+    return {f.iter for f in use.around if f.kind in CONCURRENT}
+
+
+def _told(use: _Use, dims: set[int]) -> set[str]:
+    """Return the iterators that one of the subscripts tells apart by itself."""
+    return {name for d in dims for name in _together(use) if _is_plain(use.index[d], name)}
+
+
+def _tells_one(index: Expr, names: set[str]) -> bool:
+    return any(_is_plain(index, name) for name in names)
 
 
 def _is_fixed(dim: int, uses: list[_Use]) -> bool:

@@ -18,7 +18,8 @@ from polyopt.schedule.tree import (
     find_band,
 )
 from polyopt.strategy.order import contiguous_last
-from polyopt.strategy.vector import vector_gain
+from polyopt.strategy.skewed import skewed_lanes
+from polyopt.strategy.vector import vector_gain, vectorize_innermost
 from polyopt.transforms import Interchange, Parallelize, Peel, Skew, Tile
 
 
@@ -118,7 +119,21 @@ def wavefront(schedule: Schedule, label: str) -> Schedule | None:
     steps: list[Transform] = [*moves, Tile(label, sizes)]
     inner = [f"{tiles}[{p}]" for p in range(1, len(sizes))]
     steps += [Skew(f"{tiles}[0]", name, 1) for name in inner]
-    return schedule.attempt(*steps, Parallelize(f"{tiles}[1]"))
+    found = schedule.attempt(*steps, Parallelize(f"{tiles}[1]"))
+    if found is None or has_lanes(vectorize_innermost(found), f"{label}.point"):
+        return found
+    moved = schedule.attempt(*order) if order else schedule
+    return (moved and skewed_lanes(moved, label)) or found
+
+
+def has_lanes(schedule: Schedule, label: str) -> bool:
+    """Tell whether a loop of the band or below runs in SIMD lanes, where the band still is."""
+    return any(
+        member.kind is LoopKind.VECTOR
+        for band in bands(schedule.tree)
+        if band.label == label or band.label.startswith(f"{label}.")
+        for member in band.members
+    )
 
 
 def tile_sizes(band: Band) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from polyopt.transforms.pack import Pack
 from polyopt.transforms.parallelize import Parallelize
 from polyopt.transforms.peel import Peel
 from polyopt.transforms.pipeline import Pipeline
+from polyopt.transforms.rearrange import Rearrange
 from polyopt.transforms.recompute import Recompute
 from polyopt.transforms.reorder import Reorder
 from polyopt.transforms.reverse import Reverse
@@ -67,6 +68,7 @@ __all__ = [
     "Parallelize",
     "Peel",
     "Pipeline",
+    "Rearrange",
     "Recompute",
     "Reorder",
     "Reverse",

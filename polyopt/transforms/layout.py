@@ -13,7 +13,7 @@ from enum import Enum, unique
 from typing_extensions import assert_never
 
 from polyopt.errors import ScheduleError
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, add, integer, normalize
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, add, integer, mul, normalize, sub
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.types import DType
 from polyopt.schedule.data import DataStep, Renewal
@@ -29,15 +29,17 @@ class Part(Enum):
     PADDED = "+"  # its subscript; so many more elements are kept
     TILE = "/"  # the number of its tile
     POINT = "%"  # its place in the tile
+    SKEWED = "@"  # its subscript, and `size` times that of another one
 
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A new dimension: `1`, `0+8`, `0/32` or `0%32`."""
+    """A new dimension: `1`, `0+8`, `0/32`, `0%32` or `1+2*0`, dimension 1 with twice 0 added."""
 
     old: int
     part: Part = Part.WHOLE
     size: int = 0
+    by: int = 0
 
     def index(self, old: tuple[Expr, ...]) -> Expr:
         """Return its subscript for the old ones."""
@@ -49,6 +51,8 @@ class Dimension:
                 return Binary(BinaryOp.FLOORDIV, value, integer(self.size), DType.INT64)
             case Part.POINT:
                 return Binary(BinaryOp.MOD, value, integer(self.size), DType.INT64)
+            case Part.SKEWED:
+                return normalize(add(value, mul(integer(self.size), old[self.by])))
             case _:
                 assert_never(self.part)
 
@@ -65,10 +69,15 @@ class Dimension:
                 return Binary(BinaryOp.FLOORDIV, whole, integer(self.size), DType.INT64)
             case Part.POINT:
                 return integer(self.size)
+            case Part.SKEWED:
+                most = sub(old[self.by], integer(1))
+                return normalize(add(value, mul(integer(self.size), most)))
             case _:
                 assert_never(self.part)
 
     def __str__(self) -> str:
+        if self.part is Part.SKEWED:
+            return f"{self.old}+{self.size}*{self.by}"
         return f"{self.old}{self.part.value}{self.size if self.size else ''}"
 
 
@@ -85,10 +94,13 @@ def refuse_incomplete(dimensions: tuple[Dimension, ...], array: Array, step: str
 def _is_complete(dimensions: tuple[Dimension, ...], rank: int) -> bool:
     if rank == 0 or any(d.old >= rank for d in dimensions):
         return False
+    whole = [d.old for d in dimensions if d.part in (Part.WHOLE, Part.PADDED)]
+    if any(d.part is Part.SKEWED and d.by not in whole for d in dimensions):
+        return False
     for old in range(rank):
         parts = sorted((d.part.value, d.size) for d in dimensions if d.old == old)
         match parts:
-            case [("" | "+", _)]:
+            case [("" | "+" | "@", _)]:
                 continue
             case [("%", point), ("/", tile)] if point == tile:
                 continue
@@ -97,14 +109,14 @@ def _is_complete(dimensions: tuple[Dimension, ...], rank: int) -> bool:
     return True
 
 
-_DIMENSION = re.compile(r"([0-9]{1,2})\s*(?:([+/%])\s*([0-9]{1,9}))?")
+_DIMENSION = re.compile(r"([0-9]{1,2})\s*(?:([+/%])\s*([0-9]{1,9})(?:\s*\*\s*([0-9]{1,2}))?)?")
 
 
 def read_dimension(text: str) -> Dimension | None:
     """Return the dimension written in a step, or None.
 
     >>> read_dimension("0/32")
-    Dimension(old=0, part=<Part.TILE: '/'>, size=32)
+    Dimension(old=0, part=<Part.TILE: '/'>, size=32, by=0)
     """
     found = _DIMENSION.fullmatch(text)
     if found is None:
@@ -112,6 +124,10 @@ def read_dimension(text: str) -> Dimension | None:
     size = int(found[3] or 0)
     if found[2] and size < 1:
         return None
+    if found[4] is not None:
+        return (
+            Dimension(int(found[1]), Part.SKEWED, size, int(found[4])) if found[2] == "+" else None
+        )
     return Dimension(int(found[1]), Part(found[2] or ""), size)
 
 

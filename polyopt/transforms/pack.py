@@ -7,6 +7,7 @@ Refuses: an array that the loop does not touch, a footprint that nothing bounds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -21,7 +22,7 @@ from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.accesses import find_array, touching
 from polyopt.transforms.footprint import Side
-from polyopt.transforms.layout import Dimension, LayOut, refuse_incomplete
+from polyopt.transforms.layout import Dimension, LayOut, Part, refuse_incomplete
 from polyopt.transforms.local import Local, touched_by
 from polyopt.transforms.reference import loop
 from polyopt.transforms.region import Nest, Region, enter, place
@@ -57,63 +58,9 @@ class Pack(DataStep):
     def renew(self, tree: Tree, scop: Scop) -> Renewal:
         """Return the changed program; raises `ScheduleError` PO0301, PO0302, PO0331, PO0332."""
         array = find_array(scop, self.array, str(self))
-        if self.dimensions:
-            refuse_incomplete(self.dimensions, array, str(self))
         ref = loop(tree, self.loop, str(self))
         region = enter(scop, tree, ref, touching(scop, self.array))
-        if not region.values:
-            raise ScheduleError(
-                "PO0331",
-                f"{self}: nothing inside the loop touches {self.array}",
-                hint="name an array that the loop reads or writes",
-            )
-        locals_, inside = self._locals(region, array)
-        before: list[Statement] = []
-        after: list[Statement] = []
-        nests: tuple[list[Nest], list[Nest]] = [], []
-        for number, local in enumerate(locals_):
-            wanted, written = _needed(rebased(inside, region.tree), local.array.name)
-            wish = str(number + 1) if number else ""
-            new_in = [local.copy(f"{array.name}_in{wish}", w, out=False) for w in _sets(wanted)]
-            new_out = [local.copy(f"{array.name}_out{wish}", w, out=True) for w in _sets(written)]
-            nests[0].extend(map(local.nest, new_in))
-            nests[1].extend(map(local.nest, new_out))
-            before += new_in
-            after += new_out
-        new = replace(inside, statements=(*before, *inside.statements, *after))
-        placed = place(replace(region, scop=inside), *map(tuple, nests))
-        copies = frozenset(s.name for s in (*before, *after))
-        for local in locals_:
-            laid = LayOut(local.array.name, _dimensions(self.dimensions, local))
-            if laid.dimensions:
-                new = laid.renew(placed, new).scop
-        return Renewal(new, placed, region.same, copies)
-
-    def _locals(self, region: Region, array: Array) -> tuple[tuple[Local, ...], Scop]:
-        """Return the local arrays, and the Scop that uses them: one, or one for each group of
-        reads where these are apart."""
-        wish, step = f"{array.name}_pack", str(self)
-        groups = _groups(region, array.name)
-        if len(groups) > 1 and not self._is_small(region, array):
-            found: list[Local] = []
-            inside = region.scop
-            for number, (loads, touched) in enumerate(groups):
-                kept = [load for other, _ in groups[number + 1 :] for load in other]
-                kept = [load for load in kept if load not in loads]
-                local = Local.around(replace(region, scop=inside), array, touched, wish, step)
-                inside = local.redirected(kept)
-                found.append(local)
-            if all(map(_is_constant, found)):
-                return tuple(found), inside
-        local = Local.of(region, array, wish, step)
-        return (local,), local.redirected()
-
-    def _is_small(self, region: Region, array: Array) -> bool:
-        """Tell whether one array of constant size holds all that is touched."""
-        try:
-            return _is_constant(Local.of(region, array, array.name, str(self)))
-        except ScheduleError:
-            return False
+        return packed(region, array, self.dimensions, str(self), place)
 
     def footprint(self, tree: Tree, scop: Scop) -> tuple[Side, ...]:
         """Return the box that one iteration uses; raises as `renew` does."""
@@ -123,6 +70,73 @@ class Pack(DataStep):
 
     def __str__(self) -> str:
         return f"pack({', '.join((self.array, self.loop, *map(str, self.dimensions)))})"
+
+
+def packed(
+    region: Region,
+    array: Array,
+    dimensions: tuple[Dimension, ...],
+    step: str,
+    put: Callable[[Region, tuple[Nest, ...], tuple[Nest, ...]], Tree],
+) -> Renewal:
+    """Return the program in which a region uses a copy of `array`; `put` places the copying."""
+    if dimensions:
+        refuse_incomplete(dimensions, array, step)
+    if not region.values:
+        raise ScheduleError(
+            "PO0331",
+            f"{step}: nothing inside the loop touches {array.name}",
+            hint="name an array that the loop reads or writes",
+        )
+    locals_, inside = _locals(region, array, step)
+    before: list[Statement] = []
+    after: list[Statement] = []
+    nests: tuple[list[Nest], list[Nest]] = [], []
+    for number, local in enumerate(locals_):
+        wanted, written = _needed(rebased(inside, region.tree), local.array.name)
+        wish = str(number + 1) if number else ""
+        new_in = [local.copy(f"{array.name}_in{wish}", w, out=False) for w in _sets(wanted)]
+        new_out = [local.copy(f"{array.name}_out{wish}", w, out=True) for w in _sets(written)]
+        nests[0].extend(map(local.nest, new_in))
+        nests[1].extend(map(local.nest, new_out))
+        before += new_in
+        after += new_out
+    new = replace(inside, statements=(*before, *inside.statements, *after))
+    placed = put(replace(region, scop=inside), tuple(nests[0]), tuple(nests[1]))
+    copies = frozenset(s.name for s in (*before, *after))
+    for local in locals_:
+        laid = LayOut(local.array.name, _dimensions(dimensions, local))
+        if laid.dimensions:
+            new = laid.renew(placed, new).scop
+    return Renewal(new, placed, region.same, copies)
+
+
+def _locals(region: Region, array: Array, step: str) -> tuple[tuple[Local, ...], Scop]:
+    """Return the local arrays, and the Scop that uses them: one, or one for each group of
+    reads where these are apart."""
+    wish = f"{array.name}_pack"
+    groups = _groups(region, array.name)
+    if len(groups) > 1 and not _is_small(region, array, step):
+        found: list[Local] = []
+        inside = region.scop
+        for number, (loads, touched) in enumerate(groups):
+            kept = [load for other, _ in groups[number + 1 :] for load in other]
+            kept = [load for load in kept if load not in loads]
+            local = Local.around(replace(region, scop=inside), array, touched, wish, step)
+            inside = local.redirected(kept)
+            found.append(local)
+        if all(map(_is_constant, found)):
+            return tuple(found), inside
+    local = Local.of(region, array, wish, step)
+    return (local,), local.redirected()
+
+
+def _is_small(region: Region, array: Array, step: str) -> bool:
+    """Tell whether one array of constant size holds all that is touched."""
+    try:
+        return _is_constant(Local.of(region, array, array.name, step))
+    except ScheduleError:
+        return False
 
 
 def _groups(region: Region, array: str) -> list[tuple[list[Load], isl.Map]]:
@@ -152,8 +166,18 @@ def _dimensions(chosen: tuple[Dimension, ...], local: Local) -> tuple[Dimension,
     """Return the dimensions of a local array: those of its loops, then what is `chosen`."""
     loops = sum(not side.is_single for side in local.loops)
     kept = [dim for dim, side in enumerate(local.sides) if not side.is_single]
-    own = [replace(d, old=loops + kept.index(d.old)) for d in chosen if d.old in kept]
+    own = [_renumbered(d, loops, kept) for d in chosen if d.old in kept]
     return (*map(Dimension, range(loops)), *own) if own else ()
+
+
+def _renumbered(chosen: Dimension, loops: int, kept: list[int]) -> Dimension:
+    """Return a dimension of the source as one of the local array; no longer skewed by a single."""
+    old = loops + kept.index(chosen.old)
+    if chosen.part is not Part.SKEWED:
+        return replace(chosen, old=old)
+    if chosen.by not in kept:
+        return Dimension(old)
+    return replace(chosen, old=old, by=loops + kept.index(chosen.by))
 
 
 def _needed(scop: Scop, array: str) -> tuple[isl.UnionSet, isl.UnionSet]:

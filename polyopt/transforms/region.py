@@ -37,8 +37,9 @@ from polyopt.schedule.tree import (
 class Region:
     """A loop's iterations: `loops` are the loops around and the loop itself, outermost first.
 
-    `values` gives, for each statement that was entered, the value of every loop in `loops` as an
-    expression over its iterators; `same` what it stands for in the Scop before.
+    A whole nest has `position` -1, `loops` are those around it.  `values` gives, for each statement
+    that was entered, the value of every loop in `loops` as an expression over its iterators; `same`
+    what it stands for in the Scop before.
     """
 
     scop: Scop
@@ -58,8 +59,17 @@ class Region:
 def enter(scop: Scop, tree: Tree, ref: LoopRef, chosen: Iterable[str]) -> Region:
     """Return the region of loop `ref`, the `chosen` statements' instances in it set apart."""
     assert ref.position is not None
-    path, domain = path_to(tree, scop, ref.label)
-    members = (*path, *find_band(tree, ref.label).members[: ref.position + 1])
+    return _entered(scop, tree, ref.label, ref.position, chosen)
+
+
+def enter_nest(scop: Scop, tree: Tree, label: str, chosen: Iterable[str]) -> Region:
+    """Return the region of the whole nest called `label`, as `enter` does."""
+    return _entered(scop, tree, label, -1, chosen)
+
+
+def _entered(scop: Scop, tree: Tree, label: str, position: int, chosen: Iterable[str]) -> Region:
+    path, domain = path_to(tree, scop, label)
+    members = (*path, *find_band(tree, label).members[: position + 1])
     entered = []
     for name in chosen:
         one = _Entry.of(scop, scop.statement(name), members, domain)
@@ -85,8 +95,8 @@ def enter(scop: Scop, tree: Tree, ref: LoopRef, chosen: Iterable[str]) -> Region
     return Region(
         replace(scop, statements=tuple(statements)),
         tree,
-        ref.label,
-        ref.position,
+        label,
+        position,
         tuple(member.name for member in members),
         {m.name: m.values for m in moves},
         {m.name: m.origin for m in moves if m.changed},
@@ -373,14 +383,15 @@ def place(region: Region, before: tuple[Nest, ...], after: tuple[Nest, ...]) -> 
 
 
 def place_around(region: Region, before: tuple[Nest, ...], after: tuple[Nest, ...]) -> Tree:
-    """Return the region's tree with nests before and after the region's loop.
+    """Return the region's tree with nests before and after the region's loop, or its nest.
 
-    The loops around are all of the region's but the last.
+    The loops around a loop are all of the region's but the last.
     """
     nests = (*before, *after)
     if not nests:
         return region.tree
-    label, position = region.label, region.position
+    label, position = region.label, max(region.position, 0)
+    depth = len(region.loops) - (region.position >= 0)
     inner = fresh_label(region.tree, f"{label}.inner") if position else label
 
     def change(band: Band) -> Tree:
@@ -393,7 +404,7 @@ def place_around(region: Region, before: tuple[Nest, ...], after: tuple[Nest, ..
         body = Sequence(parts)
         return Band(band.label, band.members[:position], body) if position else body
 
-    changed = _Opening(label, nests, len(region.loops) - 1, change).open(region.tree, 0)
+    changed = _Opening(label, nests, depth, change).open(region.tree, 0)
     assert changed is not None
     return _flat(changed)
 

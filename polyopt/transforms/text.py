@@ -33,6 +33,7 @@ from polyopt.transforms.pack import Pack
 from polyopt.transforms.parallelize import Parallelize
 from polyopt.transforms.peel import Peel
 from polyopt.transforms.pipeline import Pipeline
+from polyopt.transforms.rearrange import Rearrange
 from polyopt.transforms.recompute import Recompute
 from polyopt.transforms.reorder import Reorder
 from polyopt.transforms.reverse import Reverse
@@ -115,12 +116,17 @@ def _pack(a: Arguments) -> Pack:
     return Pack(a.name(0), a.name(1), _dimensions(a, 2))
 
 
+def _rearrange(a: Arguments) -> Rearrange:
+    a.at_least(3)
+    return Rearrange(a.name(0), a.name(1), _dimensions(a, 2))
+
+
 def _dimensions(a: Arguments, start: int) -> tuple[Dimension, ...]:
     found = []
     for word in a.call.words[start:]:
         dimension = read_dimension(word.text)
         if dimension is None:
-            raise a.wrong(f"`{word.text}` is no dimension: 1, 0/32, 0%32 or 1+8", word)
+            raise a.wrong(f"`{word.text}` is no dimension: 1, 0/32, 0%32, 1+8 or 1+2*0", word)
         found.append(dimension)
     return tuple(found)
 
@@ -210,6 +216,7 @@ STEPS: dict[str, _Step] = {
     "peel": _Step("peel(L0)", lambda a: Peel(*a.names(1))),
     "pipeline": _Step("pipeline(k_tile, 2)", _pipeline),
     "privatise": _Step("privatise(T, i)", _expand),
+    "rearrange": _Step("rearrange(A, L0, 1+2*0, 0)", _rearrange),
     "recompute": _Step("recompute(T, i_tile)", lambda a: Recompute(*a.names(2))),
     "reorder": _Step("reorder(L0, 1, 0)", _reorder),
     "reverse": _Step("reverse(i)", lambda a: Reverse(*a.names(1))),

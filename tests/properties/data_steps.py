@@ -20,6 +20,7 @@ from polyopt.transforms import (
     Expand,
     LayOut,
     Pack,
+    Rearrange,
     Recompute,
     Rfactor,
     read_dimension,
@@ -43,7 +44,7 @@ def random_data_step(rng: Random, schedule: Schedule) -> Transform | None:
     array = rng.choice(arrays)
     temp = rng.choice(temps) if temps else array
     sums = [s.name for s in schedule.scop.statements if s.reduction is not None]
-    match rng.randrange(8):
+    match rng.randrange(9):
         case 0 | 1:
             loops = (loop(),) if rng.random() < 0.7 else (loop(), loop())
             return Expand(rng.choice((array, temp)).name, tuple(dict.fromkeys(loops)))
@@ -56,6 +57,9 @@ def random_data_step(rng: Random, schedule: Schedule) -> Transform | None:
             return Pack(array.name, loop())
         case 6:
             return Recompute(temp.name, loop())
+        case 7 if array.shape:
+            label = rng.choice(list(bands(schedule.tree))).label
+            return Rearrange(array.name, label, _dimensions(rng, array))
         case _:
             name = rng.choice(sums) if sums and rng.random() < 0.9 else "S0"
             return Rfactor(name, loop())
@@ -69,6 +73,8 @@ def _dimensions(rng: Random, array: Array) -> tuple[Dimension, ...]:
         texts += rng.choice(
             (whole, whole, [f"{number}+{size}"], [f"{number}/{size}", f"{number}%{size}"])
         )
+    if len(array.shape) > 1 and rng.random() < 0.3:
+        texts = [f"1+{rng.choice((1, 2))}*0", *map(str, range(2, len(array.shape))), "0"]
     rng.shuffle(texts)
     found = [read_dimension(text) for text in texts]
     return tuple(dimension for dimension in found if dimension is not None)

@@ -15,7 +15,7 @@ from polyopt.ir.loops import Assign, Declare, DeclareArray, For, SetLocal, show_
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
 from polyopt.schedule import source_schedule
-from polyopt.transforms import Distribute, Fuse, Parallelize, Tile, Vectorize
+from polyopt.transforms import Distribute, Fuse, Pack, Parallelize, Skew, Tile, Vectorize
 from tests import scops
 from tests.checks import sizes_of
 from tests.dtypes import DTYPES
@@ -109,6 +109,17 @@ def test_large_tiles_stay_a_full_array():
     assert declared(lowered(stages(), *steps).body) == []
     small = (Fuse("L0", "L1"), Tile("L0", (64, 64)), Distribute("L0.point"))
     assert declared(lowered(stages(), *small).body) == [("T", (64, 64))]
+
+
+def test_what_a_tile_of_a_wavefront_keeps():
+    """Tiles of one front have memory of their own, which those of other fronts use again."""
+    copy = read(
+        "for i in range(N):\n    for j in range(N):\n        B[i, j] = A[i, j]", "A[N, N]; B[N, N]"
+    )
+    steps = (Tile("L0", (128, 128)), Pack("A", "L0.tile[1]"), Skew("L0.tile[0]", "L0.tile[1]", 1))
+    fn = assert_runs(copy, *steps, Parallelize("L0.tile[1]"))
+    (kept,) = (array for array in fn.arrays if array.role is Role.TEMP)
+    assert len(kept.shape) == 3
 
 
 def test_a_constant_extent_needs_no_tiles():

@@ -22,6 +22,7 @@ TILES = (Dimension(1, Part.TILE, 4), ZERO, Dimension(1, Part.POINT, 4))
         ((ONE, ZERO), ["M", "N"]),
         ((Dimension(0, Part.PADDED, 3), ONE), ["N + 3", "M"]),
         (TILES, ["(M + 3) // 4", "N", "4"]),
+        ((Dimension(1, Part.SKEWED, 2, 0), ZERO), ["M + 2 * N - 2", "N"]),
     ],
 )
 def test_same_results(dimensions, shape):
@@ -44,11 +45,24 @@ def test_round_trip():
     assert str(step) == "layout(T, 1/4, 0, 1%4)"
     assert_round_trip(step, LayOut("T", (ONE, Dimension(0, Part.PADDED, 8))))
     assert parse_steps("layout(T, 1 / 4, 0, 1 % 4)") == (step,)
+    skewed = LayOut("T", (Dimension(1, Part.SKEWED, 2, 0), ZERO))
+    assert str(skewed) == "layout(T, 1+2*0, 0)"
+    assert_round_trip(skewed)
 
 
 @pytest.mark.parametrize(
     "dimensions",
-    [(), (ZERO,), (ZERO, ZERO), (ZERO, ONE, ONE), (ZERO, TILES[0]), (ZERO, ONE, Dimension(2))],
+    [
+        (),
+        (ZERO,),
+        (ZERO, ZERO),
+        (ZERO, ONE, ONE),
+        (ZERO, TILES[0]),
+        (ZERO, ONE, Dimension(2)),
+        (Dimension(1, Part.SKEWED, 2, 0), Dimension(0, Part.SKEWED, 1, 1)),
+        (Dimension(1, Part.SKEWED, 1, 1), ZERO),
+        (Dimension(1, Part.SKEWED, 1, 2), ZERO),
+    ],
 )
 def test_incomplete(dimensions):
     assert refused(data_programs.blur(), LayOut("T", dimensions))[0] == "PO0335"
