@@ -13,11 +13,15 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.records import Implementation, Status
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 ROOT = Path(__file__).resolve().parent.parent
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class WorkerFailure(Exception):
@@ -28,23 +32,22 @@ class WorkerFailure(Exception):
         self.status = status
 
 
-class WorkerProcess:
-    """A running worker; a context manager that ends the process."""
+class Conversation:
+    """A running process that answers commands; a context manager that ends it."""
 
-    def __init__(self, implementation: Implementation, timeout: float) -> None:
-        threads = str(implementation.threads)
+    def __init__(
+        self, threads: int, timeout: float, module: str, python: str = sys.executable
+    ) -> None:
+        count = str(threads)
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {
             **os.environ,
-            "OMP_NUM_THREADS": threads,
-            "OPENBLAS_NUM_THREADS": threads,
-            "MKL_NUM_THREADS": threads,
+            **dict.fromkeys(THREADS, count),
             "PYTHONPATH": os.pathsep.join(paths),
         }
-        self.implementation = implementation
         self.timeout = timeout
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "bench.worker"],
+            [python, "-m", module],
             cwd=ROOT,
             env=environment,
             stdin=subprocess.PIPE,
@@ -53,7 +56,7 @@ class WorkerProcess:
             bufsize=1,
         )
 
-    def __enter__(self) -> WorkerProcess:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -65,30 +68,25 @@ class WorkerProcess:
                 if stream is not None:
                     stream.close()
 
-    def load(self, workload: str, library: str = "") -> float | None:
-        """Let the worker prepare the implementation; return the seconds polyopt compiled."""
-        i = self.implementation
-        reply = self.ask(
-            workload=workload,
-            kind=i.kind.value,
-            form=i.form,
-            threads=i.threads,
-            fp=i.fp,
-            library=library,
-        )
-        seconds: float | None = reply["seconds"]
-        return seconds
-
     def ask(self, **command: Any) -> dict[str, Any]:  # noqa: ANN401
         """Send a command, wait for its answer."""
-        stdin, stdout = self.process.stdin, self.process.stdout
+        self.send(**command)
+        return self.receive()
+
+    def send(self, **command: Any) -> None:  # noqa: ANN401
+        """Send a command; its answer must be received before the next."""
+        stdin = self.process.stdin
         assert stdin is not None
-        assert stdout is not None
         try:
             stdin.write(json.dumps(command) + "\n")
             stdin.flush()
         except BrokenPipeError:
             raise self._crash() from None
+
+    def receive(self) -> dict[str, Any]:
+        """Wait for the answer to the last command."""
+        stdout = self.process.stdout
+        assert stdout is not None
         ready, _, _ = select.select([stdout], [], [], self.timeout)
         if not ready:
             raise WorkerFailure(Status.TIMEOUT, f"no answer in {self.timeout:.0f} s")
@@ -103,3 +101,25 @@ class WorkerProcess:
     def _crash(self) -> WorkerFailure:
         code = self.process.wait()
         return WorkerFailure(Status.WRONG, f"the process ended with code {code}")
+
+
+class WorkerProcess(Conversation):
+    """A running worker of the short comparison."""
+
+    def __init__(self, implementation: Implementation, timeout: float) -> None:
+        super().__init__(implementation.threads, timeout, "bench.worker")
+        self.implementation = implementation
+
+    def load(self, workload: str, library: str = "") -> float | None:
+        """Let the worker prepare the implementation; return the seconds polyopt compiled."""
+        i = self.implementation
+        reply = self.ask(
+            workload=workload,
+            kind=i.kind.value,
+            form=i.form,
+            threads=i.threads,
+            fp=i.fp,
+            library=library,
+        )
+        seconds: float | None = reply["seconds"]
+        return seconds

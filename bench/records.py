@@ -29,6 +29,7 @@ class Status(Enum):
     WRONG = "wrong"  # a result outside the bound, or a crash
     REFUSED = "refused"  # an error was raised instead of a result
     TIMEOUT = "timeout"
+    SLOW = "slow"  # one run would use up the time of all
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
+#include "real.h"
 #include <stdlib.h>
 
-void atax(long M, long N, double A[restrict M][N], double x[restrict N], double y[restrict N])
+void atax(long M, long N, real A[restrict M][N], real x[restrict N], real y[restrict N])
 {
-    double *restrict tmp = malloc(M * sizeof(double));
+    real *restrict tmp = malloc(M * sizeof(real));
     for (long i = 0; i < N; i++)
-        y[i] = 0.0;
+        y[i] = R(0.0);
     for (long i = 0; i < M; i++) {
-        tmp[i] = 0.0;
+        tmp[i] = R(0.0);
         for (long j = 0; j < N; j++)
             tmp[i] += A[i][j] * x[j];
         for (long j = 0; j < N; j++)

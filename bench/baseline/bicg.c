@@ -1,10 +1,12 @@
-void bicg(long M, long N, double A[restrict N][M], double s[restrict M], double q[restrict N],
-          double p[restrict M], double r[restrict N])
+#include "real.h"
+
+void bicg(long M, long N, real A[restrict N][M], real s[restrict M], real q[restrict N],
+          real p[restrict M], real r[restrict N])
 {
     for (long i = 0; i < M; i++)
-        s[i] = 0.0;
+        s[i] = R(0.0);
     for (long i = 0; i < N; i++) {
-        q[i] = 0.0;
+        q[i] = R(0.0);
         for (long j = 0; j < M; j++) {
             s[j] += r[i] * A[i][j];
             q[i] += A[i][j] * p[j];

@@ -1,6 +1,7 @@
-#include <math.h>
+#include "real.h"
 
-void cholesky(long N, double A[restrict N][N])
+
+void cholesky(long N, real A[restrict N][N])
 {
     for (long i = 0; i < N; i++) {
         for (long j = 0; j < i; j++) {

@@ -1,21 +1,21 @@
-#include <math.h>
+#include "real.h"
 #include <stdlib.h>
 
-void deriche(long W, long H, double alpha, double imgIn[restrict W][H],
-             double imgOut[restrict W][H])
+void deriche(long W, long H, real alpha, real imgIn[restrict W][H],
+             real imgOut[restrict W][H])
 {
-    double (*y1)[H] = malloc(W * H * sizeof(double));
-    double (*y2)[H] = malloc(W * H * sizeof(double));
-    double k = (1.0 - exp(-alpha)) * (1.0 - exp(-alpha));
-    k = k / (1.0 + 2.0 * alpha * exp(-alpha) - exp(2.0 * alpha));
-    double a1 = k, a5 = k;
-    double a2 = k * exp(-alpha) * (alpha - 1.0), a6 = a2;
-    double a3 = k * exp(-alpha) * (alpha + 1.0), a7 = a3;
-    double a4 = -k * exp(-2.0 * alpha), a8 = a4;
-    double b1 = pow(2.0, -alpha), b2 = -exp(-2.0 * alpha);
-    double c1 = 1.0, c2 = 1.0;
+    real (*y1)[H] = malloc(W * H * sizeof(real));
+    real (*y2)[H] = malloc(W * H * sizeof(real));
+    real k = (R(1.0) - exp(-alpha)) * (R(1.0) - exp(-alpha));
+    k = k / (R(1.0) + R(2.0) * alpha * exp(-alpha) - exp(R(2.0) * alpha));
+    real a1 = k, a5 = k;
+    real a2 = k * exp(-alpha) * (alpha - R(1.0)), a6 = a2;
+    real a3 = k * exp(-alpha) * (alpha + R(1.0)), a7 = a3;
+    real a4 = -k * exp(-R(2.0) * alpha), a8 = a4;
+    real b1 = pow(R(2.0), -alpha), b2 = -exp(-R(2.0) * alpha);
+    real c1 = R(1.0), c2 = R(1.0);
     for (long i = 0; i < W; i++) {
-        double ym1 = 0.0, ym2 = 0.0, xm1 = 0.0;
+        real ym1 = R(0.0), ym2 = R(0.0), xm1 = R(0.0);
         for (long j = 0; j < H; j++) {
             y1[i][j] = a1 * imgIn[i][j] + a2 * xm1 + b1 * ym1 + b2 * ym2;
             xm1 = imgIn[i][j];
@@ -24,7 +24,7 @@ void deriche(long W, long H, double alpha, double imgIn[restrict W][H],
         }
     }
     for (long i = 0; i < W; i++) {
-        double yp1 = 0.0, yp2 = 0.0, xp1 = 0.0, xp2 = 0.0;
+        real yp1 = R(0.0), yp2 = R(0.0), xp1 = R(0.0), xp2 = R(0.0);
         for (long j = H - 1; j >= 0; j--) {
             y2[i][j] = a3 * xp1 + a4 * xp2 + b1 * yp1 + b2 * yp2;
             xp2 = xp1;
@@ -37,7 +37,7 @@ void deriche(long W, long H, double alpha, double imgIn[restrict W][H],
         for (long j = 0; j < H; j++)
             imgOut[i][j] = c1 * (y1[i][j] + y2[i][j]);
     for (long j = 0; j < H; j++) {
-        double tm1 = 0.0, ym1 = 0.0, ym2 = 0.0;
+        real tm1 = R(0.0), ym1 = R(0.0), ym2 = R(0.0);
         for (long i = 0; i < W; i++) {
             y1[i][j] = a5 * imgOut[i][j] + a6 * tm1 + b1 * ym1 + b2 * ym2;
             tm1 = imgOut[i][j];
@@ -46,7 +46,7 @@ void deriche(long W, long H, double alpha, double imgIn[restrict W][H],
         }
     }
     for (long j = 0; j < H; j++) {
-        double tp1 = 0.0, tp2 = 0.0, yp1 = 0.0, yp2 = 0.0;
+        real tp1 = R(0.0), tp2 = R(0.0), yp1 = R(0.0), yp2 = R(0.0);
         for (long i = W - 1; i >= 0; i--) {
             y2[i][j] = a7 * tp1 + a8 * tp2 + b1 * yp1 + b2 * yp2;
             tp2 = tp1;

@@ -1,13 +1,14 @@
+#include "real.h"
 #include <stdlib.h>
 
-void durbin(long N, double r[restrict N], double y[restrict N])
+void durbin(long N, real r[restrict N], real y[restrict N])
 {
-    double *z = malloc(N * sizeof(double));
-    double alpha = -r[0], beta = 1.0;
+    real *z = malloc(N * sizeof(real));
+    real alpha = -r[0], beta = R(1.0);
     y[0] = -r[0];
     for (long k = 1; k < N; k++) {
-        beta = (1.0 - alpha * alpha) * beta;
-        double total = 0.0;
+        beta = (R(1.0) - alpha * alpha) * beta;
+        real total = R(0.0);
         for (long i = 0; i < k; i++)
             total += r[k - i - 1] * y[i];
         alpha = -(r[k] + total) / beta;

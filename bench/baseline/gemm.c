@@ -1,5 +1,7 @@
-void gemm(long NI, long NJ, long NK, double alpha, double beta, double C[restrict NI][NJ],
-          double A[restrict NI][NK], double B[restrict NK][NJ])
+#include "real.h"
+
+void gemm(long NI, long NJ, long NK, real alpha, real beta, real C[restrict NI][NJ],
+          real A[restrict NI][NK], real B[restrict NK][NJ])
 {
     for (long i = 0; i < NI; i++) {
         for (long j = 0; j < NJ; j++)

@@ -1,6 +1,8 @@
-void gemver(long N, double alpha, double beta, double A[restrict N][N], double u1[restrict N],
-            double v1[restrict N], double u2[restrict N], double v2[restrict N],
-            double w[restrict N], double x[restrict N], double y[restrict N], double z[restrict N])
+#include "real.h"
+
+void gemver(long N, real alpha, real beta, real A[restrict N][N], real u1[restrict N],
+            real v1[restrict N], real u2[restrict N], real v2[restrict N],
+            real w[restrict N], real x[restrict N], real y[restrict N], real z[restrict N])
 {
     for (long i = 0; i < N; i++)
         for (long j = 0; j < N; j++)

@@ -1,12 +1,13 @@
+#include "real.h"
 #include <stdlib.h>
 
-void gesummv(long N, double alpha, double beta, double A[restrict N][N], double B[restrict N][N],
-             double x[restrict N], double y[restrict N])
+void gesummv(long N, real alpha, real beta, real A[restrict N][N], real B[restrict N][N],
+             real x[restrict N], real y[restrict N])
 {
-    double *tmp = malloc(N * sizeof(double));
+    real *tmp = malloc(N * sizeof(real));
     for (long i = 0; i < N; i++) {
-        tmp[i] = 0.0;
-        y[i] = 0.0;
+        tmp[i] = R(0.0);
+        y[i] = R(0.0);
         for (long j = 0; j < N; j++) {
             tmp[i] = A[i][j] * x[j] + tmp[i];
             y[i] = B[i][j] * x[j] + y[i];

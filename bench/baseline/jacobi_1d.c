@@ -1,9 +1,11 @@
-void jacobi_1d(long TSTEPS, long N, double A[restrict N], double B[restrict N])
+#include "real.h"
+
+void jacobi_1d(long TSTEPS, long N, real A[restrict N], real B[restrict N])
 {
     for (long t = 0; t < TSTEPS; t++) {
         for (long i = 1; i < N - 1; i++)
-            B[i] = 0.33333 * (A[i - 1] + A[i] + A[i + 1]);
+            B[i] = R(0.33333) * (A[i - 1] + A[i] + A[i + 1]);
         for (long i = 1; i < N - 1; i++)
-            A[i] = 0.33333 * (B[i - 1] + B[i] + B[i + 1]);
+            A[i] = R(0.33333) * (B[i - 1] + B[i] + B[i + 1]);
     }
 }

@@ -1,4 +1,6 @@
-void lu(long N, double A[restrict N][N])
+#include "real.h"
+
+void lu(long N, real A[restrict N][N])
 {
     for (long i = 0; i < N; i++) {
         for (long j = 0; j < i; j++) {

@@ -1,7 +1,9 @@
-void ludcmp(long N, double A[restrict N][N], double b[restrict N], double x[restrict N],
-            double y[restrict N])
+#include "real.h"
+
+void ludcmp(long N, real A[restrict N][N], real b[restrict N], real x[restrict N],
+            real y[restrict N])
 {
-    double w;
+    real w;
     for (long i = 0; i < N; i++) {
         for (long j = 0; j < i; j++) {
             w = A[i][j];

@@ -1,5 +1,7 @@
-void mvt(long N, double x1[restrict N], double x2[restrict N], double y1[restrict N],
-         double y2[restrict N], double A[restrict N][N])
+#include "real.h"
+
+void mvt(long N, real x1[restrict N], real x2[restrict N], real y1[restrict N],
+         real y2[restrict N], real A[restrict N][N])
 {
     for (long i = 0; i < N; i++)
         for (long j = 0; j < N; j++)

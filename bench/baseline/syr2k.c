@@ -1,5 +1,7 @@
-void syr2k(long M, long N, double alpha, double beta, double C[restrict N][N],
-           double A[restrict N][M], double B[restrict N][M])
+#include "real.h"
+
+void syr2k(long M, long N, real alpha, real beta, real C[restrict N][N],
+           real A[restrict N][M], real B[restrict N][M])
 {
     for (long i = 0; i < N; i++) {
         for (long j = 0; j <= i; j++)

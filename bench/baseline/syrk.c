@@ -1,5 +1,7 @@
-void syrk(long M, long N, double alpha, double beta, double C[restrict N][N],
-          double A[restrict N][M])
+#include "real.h"
+
+void syrk(long M, long N, real alpha, real beta, real C[restrict N][N],
+          real A[restrict N][M])
 {
     for (long i = 0; i < N; i++) {
         for (long j = 0; j <= i; j++)

@@ -1,4 +1,6 @@
-void trisolv(long N, double L[restrict N][N], double x[restrict N], double b[restrict N])
+#include "real.h"
+
+void trisolv(long N, real L[restrict N][N], real x[restrict N], real b[restrict N])
 {
     for (long i = 0; i < N; i++) {
         x[i] = b[i];

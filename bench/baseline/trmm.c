@@ -1,4 +1,6 @@
-void trmm(long M, long N, double alpha, double A[restrict M][M], double B[restrict M][N])
+#include "real.h"
+
+void trmm(long M, long N, real alpha, real A[restrict M][M], real B[restrict M][N])
 {
     for (long i = 0; i < M; i++)
         for (long j = 0; j < N; j++) {

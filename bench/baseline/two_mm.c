@@ -1,13 +1,14 @@
+#include "real.h"
 #include <stdlib.h>
 
-void two_mm(long NI, long NJ, long NK, long NL, double alpha, double beta,
-            double A[restrict NI][NK], double B[restrict NK][NJ], double C[restrict NJ][NL],
-            double D[restrict NI][NL])
+void two_mm(long NI, long NJ, long NK, long NL, real alpha, real beta,
+            real A[restrict NI][NK], real B[restrict NK][NJ], real C[restrict NJ][NL],
+            real D[restrict NI][NL])
 {
-    double (*restrict tmp)[NJ] = malloc(sizeof(double[NI][NJ]));
+    real (*restrict tmp)[NJ] = malloc(sizeof(real[NI][NJ]));
     for (long i = 0; i < NI; i++)
         for (long j = 0; j < NJ; j++) {
-            tmp[i][j] = 0.0;
+            tmp[i][j] = R(0.0);
             for (long k = 0; k < NK; k++)
                 tmp[i][j] += alpha * A[i][k] * B[k][j];
         }

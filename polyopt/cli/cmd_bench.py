@@ -1,15 +1,20 @@
 """`polyopt bench [NAMES…]`: compare with NumPy over the workloads of a source checkout.
 
 In: names of workloads, or a suite, and a data set.  Out: a table; exit code 4 for a wrong result.
+The suite `speed` compares with every peer that is installed; two kept runs of it can be compared.
 Refuses: an installation without `bench/` and `workloads/` beside the package (PO0616).
 """
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import click
 
@@ -18,14 +23,28 @@ from polyopt.cli.console import result, result_json, talk
 from polyopt.cli.prepare import json_option
 from polyopt.errors import UsageError
 
+SPEED = "speed"
 DATASETS = ("MINI", "SMALL", "MEDIUM", "LARGE", "EXTRALARGE")
 
 
 @click.command("bench")
 @click.argument("names", nargs=-1)
-@click.option("--suite", help="All workloads of a suite: polybench, learning, science.")
+@click.option("--suite", help="All workloads of a suite: polybench, learning, science, speed.")
 @click.option("--size", type=click.Choice(DATASETS), default="LARGE", show_default=True)
 @click.option("--threads", type=click.IntRange(min=1), help="Most threads; default: all cores.")
+@click.option("--dtype", type=click.Choice(("float64", "float32")), help="speed: element type.")
+@click.option("--fp", type=click.Choice(("strict", "reassociate")), help="speed: one mode only.")
+@click.option("--peers", metavar="A,B", help="speed: these peers only; default: all installed.")
+@click.option("--prepare", is_flag=True, help="speed: compile and check, time nothing.")
+@click.option("--budget", type=float, default=1500.0, help="speed: seconds of timing for all.")
+@click.option("--output", metavar="FILE", type=click.Path(), help="speed: keep the run as JSON.")
+@click.option(
+    "--compare",
+    nargs=2,
+    metavar="A B",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Compare two kept runs of the suite speed; exit code 1 for what got slower.",
+)
 @json_option
 @click.pass_context
 def command(
@@ -35,25 +54,93 @@ def command(
     size: str,
     threads: int | None,
     as_json: bool,
+    compare: tuple[str, str] | None,
+    dtype: str | None,
+    fp: str | None,
+    peers: str | None,
+    prepare: bool,
+    budget: float,
+    output: str | None,
 ) -> None:
-    """Compare polyopt with NumPy over the workloads of a source checkout."""
+    """Compare polyopt with NumPy, or with every peer, over the workloads of a source checkout."""
     root = str(checkout())
     if root not in sys.path:
         sys.path.insert(0, root)
+    if compare is not None:
+        context.exit(_compare(*map(Path, compare)))
+    if suite == SPEED:
+        seconds = 0.0 if prepare else budget
+        request = _request(names, size, threads, (dtype, fp, peers), seconds)
+        report = import_module("bench.speed.run").run(request, talk)
+        _show(report, import_module("bench.speed.table").render, as_json, output)
+        context.exit(report.exit_code)
     chosen = _chosen(import_module("workloads"), names, suite)
-    compare = import_module("bench.compare")
-    report = compare.compare(chosen, size, threads, talk)
+    short = import_module("bench.compare")
+    report = short.compare(chosen, size, threads, talk)
+    _show(report, short.render, as_json, output)
+    context.exit(report.exit_code)
+
+
+def _show(
+    report: Any,  # noqa: ANN401
+    render: Callable[[Any], str],
+    as_json: bool,
+    output: str | None,
+) -> None:
+    """Print a report, and keep it."""
+    if output is not None:
+        Path(output).write_text(json.dumps(report.as_json(), indent=1) + "\n", encoding="utf-8")
     if as_json:
         result_json(report.as_json())
     else:
-        result(compare.render(report))
-    context.exit(report.exit_code)
+        result(render(report))
+
+
+def _request(
+    names: tuple[str, ...],
+    size: str,
+    threads: int | None,
+    asked: tuple[str | None, str | None, str | None],
+    seconds: float,
+) -> object:
+    """Return the request of the suite `speed`: what is not asked for is everything."""
+    suite = import_module("bench.speed.suite")
+    registry = import_module("bench.peers.registry")
+    dtype, fp, peers = asked
+    known = import_module("workloads").names()
+    wanted = tuple(name for name in (peers or "").split(",") if name)
+    for kind, given, there in (("workload", names, known), ("peer", wanted, registry.PEERS)):
+        for name in given:
+            if name not in there:
+                raise click.BadParameter(f"no {kind} {name}; there are {', '.join(there)}")
+    most = len(os.sched_getaffinity(0))
+    return suite.SpeedRequest(
+        names=names or suite.names(),
+        datasets=(size,),
+        dtypes=(dtype or suite.OWN,),
+        modes=suite.MODES if fp is None else (fp,),
+        threads=tuple(sorted({1, most})) if threads is None else (threads,),
+        peers=wanted,
+        seconds=seconds,
+    )
+
+
+def _compare(before: Path, after: Path) -> int:
+    """Print what changed between two kept runs; return 1 where something got slower."""
+    runs = import_module("bench.speed.compare")
+    try:
+        found = runs.compare(runs.read(before), runs.read(after))
+    except (ValueError, KeyError) as error:
+        raise click.BadParameter(f"not a run of the suite speed: {error}") from None
+    result(runs.render(found))
+    return 1 if found.is_worse else 0
 
 
 def _chosen(workloads: ModuleType, names: tuple[str, ...], suite: str | None) -> tuple[str, ...]:
     """Return the names to run: those given, those of the suite, or all."""
     if suite is not None and suite not in workloads.SUITES:
-        raise click.BadParameter(f"no suite {suite}; there are {', '.join(workloads.SUITES)}")
+        there = ", ".join((*workloads.SUITES, SPEED))
+        raise click.BadParameter(f"no suite {suite}; there are {there}")
     known = workloads.names(suite)
     for name in names:
         if name not in known:

@@ -381,7 +381,7 @@ def test_bench_away_from_a_checkout(polyopt, monkeypatch, tmp_path):
     "arguments, message",
     [
         (["gem"], "no workload gem; there are "),
-        (["--suite", "gem"], "no suite gem; there are polybench, learning, science"),
+        (["--suite", "gem"], "no suite gem; there are polybench, learning, science, speed"),
         (["softmax", "--suite", "polybench"], "no workload softmax; there are "),
         (["--size", "HUGE"], "'HUGE' is not one of"),
     ],

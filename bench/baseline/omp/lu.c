@@ -1,0 +1,6 @@
+#include "factor.h"
+
+void lu(long N, real *A)
+{
+    factor(N, A);
+}

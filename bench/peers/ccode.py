@@ -1,0 +1,153 @@
+"""The loops in C: plain, or in the best order by hand with OpenMP, under gcc and clang.
+
+In: a workload and how to compile.  Out: a shared library, kept until the text changes, and calls.
+Refuses: a compiler that is not there or fails.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.baseline import SOURCES, NoCompiler
+from bench.peers.folder import digest, store
+from workloads import Workload
+
+HEADER = "real.h"
+BASE = ("-O3", "-march=native")
+STRICT = ("-ffp-contract=off",)
+FAST = ("-ffast-math", "-DFAST")
+WIDE = ("-mprefer-vector-width=512",)
+POLLY = ("-mllvm", "-polly", "-mllvm", "-polly-parallel", "-mllvm", "-polly-vectorizer=stripmine")
+
+
+@dataclass(frozen=True, slots=True)
+class CPeer:
+    """A compiler, the names it may be found under, and which text it is given.
+
+    `openmp`: the hand-written form with OpenMP, from `baseline/omp`.
+    """
+
+    commands: tuple[str, ...]
+    openmp: bool = False
+    extra: tuple[str, ...] = ()
+
+
+_CLANGS = ("clang", *(f"clang-{n}" for n in range(25, 13, -1)))
+
+C_PEERS = {
+    "gcc": CPeer(("gcc",)),
+    "clang": CPeer(_CLANGS),
+    "gcc-omp": CPeer(("gcc",), openmp=True),
+    "clang-omp": CPeer(_CLANGS, openmp=True),
+    "polly": CPeer(_CLANGS, extra=(*POLLY, "-fopenmp")),
+}
+
+
+@cache
+def compiler(peer: str) -> str | None:
+    """Return the compiler of a peer, None where it is missing."""
+    found = filter(None, map(shutil.which, C_PEERS[peer].commands))
+    path = next(found, None)
+    if path is None or peer != "polly":
+        return path
+    done = subprocess.run(
+        [path, *POLLY, "-x", "c", "-c", "-", "-o", os.devnull],
+        input="", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return path if done.returncode == 0 else None
+
+
+def source(workload: Workload, peer: str) -> Path | None:
+    """Return the text that a peer compiles, None where there is none."""
+    kind = C_PEERS[peer]
+    path = SOURCES / ("omp" if kind.openmp else ".") / f"{stem(workload)}.c"
+    return path if path.is_file() else None
+
+
+def stem(workload: Workload) -> str:
+    """Return the name of the function in C."""
+    return next(iter(workload.forms.values())).__name__.removesuffix("_numpy")
+
+
+def flags(peer: str, dtype: str, fp: str) -> tuple[str, ...]:
+    """Return the compiler's flags: like is compared with like."""
+    kind = C_PEERS[peer]
+    wide = WIDE if kind.openmp else ()
+    openmp = ("-fopenmp",) if kind.openmp else ()
+    if kind.openmp and fp != "strict" and "clang" in kind.commands:
+        openmp += ("-fveclib=libmvec",)
+    real = ("-DREAL=float",) if dtype == "float32" else ()
+    return (*BASE, *wide, *openmp, *kind.extra, *(STRICT if fp == "strict" else FAST), *real)
+
+
+def build(workload: Workload, peer: str, dtype: str, fp: str) -> Path:
+    """Compile the loops of `workload`, or take what was compiled before."""
+    text, path = source(workload, peer), compiler(peer)
+    if text is None or path is None:
+        raise NoCompiler(f"{peer} has nothing for {workload.name}")
+    command = [path, *flags(peer, dtype, fp)]
+    texts = [text.read_text(), (SOURCES / HEADER).read_text()]
+    library = store("c") / f"{text.stem}-{peer}-{digest(command, texts)}.so"
+    if library.is_file():
+        return library
+    fresh = library.with_suffix(f".{os.getpid()}")
+    command += [f"-I{SOURCES}", "-shared", "-fPIC", "-o", str(fresh), str(text), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.splitlines() if "error" in line] or ["no message"]
+        raise NoCompiler(f"{peer} failed on {text.name}: {lines[0]}")
+    fresh.rename(library)
+    return library
+
+
+def bind(workload: Workload, library: Path) -> Callable[..., Callable[[], object]]:
+    """Return a function from sizes and arguments to a call of the compiled loops.
+
+    The C function takes the sizes first, in the published order, then the arguments but for
+    those that are sizes, then arrays for what the Python function returns.
+    """
+    entry = getattr(ctypes.CDLL(str(library)), stem(workload))
+    entry.restype = None
+    real = ctypes.c_float if workload.dtype == np.float32 else ctypes.c_double
+
+    def bound(sizes: dict[str, int], arguments: dict[str, Any]) -> Callable[[], object]:
+        values: list[Any] = [ctypes.c_long(sizes[name]) for name in workload.parameters]
+        for name, value in arguments.items():
+            if isinstance(value, np.ndarray):
+                values.append(ctypes.c_void_p(value.ctypes.data))
+            elif isinstance(value, float | np.floating):
+                values.append(real(value))
+            elif name.upper() not in sizes:
+                values.append(ctypes.c_long(value))
+        returned = _returned(workload, arguments)
+        values += [ctypes.c_void_p(value.ctypes.data) for value in returned]
+        call = partial(entry, *values)
+        if not returned:
+            return call
+
+        def give() -> object:
+            call()
+            return returned[0] if len(returned) == 1 else tuple(returned)
+
+        return give
+
+    return bound
+
+
+def _returned(workload: Workload, arguments: dict[str, Any]) -> list[Any]:
+    """Return arrays of the shapes of what the function returns, pages touched."""
+    names = [name for name in workload.outputs if name.startswith("return")]
+    if not names:
+        return []
+    expected = workload.reference(arguments)
+    return [np.zeros_like(expected[name]) for name in names]

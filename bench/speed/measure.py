@@ -1,0 +1,298 @@
+"""Check and time all entrants of one cell, in turn.
+
+In: a cell, the peers, seconds to spend.  Out: `CellResult`.
+Results are compared before anything is timed; what is wrong, refused or far too slow is not timed.
+A check that was passed is kept until the program, the peer or polyopt changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import ceil
+from pathlib import Path
+from statistics import median
+from time import sleep
+from typing import Any
+
+import numpy as np
+
+import workloads
+from bench.baseline import NoCompiler
+from bench.measure import QUIET_SECONDS, SAMPLE_SECONDS, check_sizes, rank
+from bench.peers import ccode, registry
+from bench.peers.folder import digest, store
+from bench.peers.prints import fingerprint
+from bench.process import Conversation, WorkerFailure
+from bench.records import Status
+from bench.speed.limits import Limits
+from bench.speed.records import Cell, CellResult, Entrant, Outcome
+from workloads import Workload
+
+Sizes = dict[str, int]
+Say = Callable[[str], None]
+TIMEOUT = 240.0
+LONGEST = 12.0  # seconds of one run; who needs more is not timed
+PART = 2.0  # seconds that are timed of a time loop that would take longer
+LEAST, MOST = 3, 9  # samples
+FAR = 6.0  # who takes so many times as long as the best is timed once
+
+
+@dataclass(slots=True)
+class Lane:
+    """One entrant under measurement."""
+
+    entrant: Entrant
+    process: Conversation
+    status: Status = Status.OK
+    message: str = ""
+    error: float | None = None
+    against: str = ""
+    last: float = 0.0
+    sizes: Sizes = field(default_factory=dict)
+    fraction: float = 1.0  # the part of the time steps that is run
+    samples: list[float] = field(default_factory=list)
+
+    def fail(self, failure: Exception) -> None:
+        """Take the entrant out of the run."""
+        self.status = failure.status if isinstance(failure, WorkerFailure) else Status.REFUSED
+        self.message = str(failure)
+
+    def outcome(self) -> Outcome:
+        """Return what was found."""
+        found = (self.entrant, self.status, self.message, self.error, self.against)
+        return Outcome(*found, tuple(self.samples))
+
+
+@dataclass(slots=True)
+class Session:
+    """The processes of one cell."""
+
+    cell: Cell
+    workload: Workload
+    sizes: Sizes
+    judge: Conversation  # NumPy, which computes what is expected
+    lanes: list[Lane]
+    say: Say
+
+    @property
+    def alive(self) -> list[Lane]:
+        """Those still in the run, polyopt first."""
+        return [lane for lane in self.lanes if lane.status is Status.OK]
+
+
+def entrants(cell: Cell, workload: Workload, peers: tuple[str, ...]) -> tuple[Entrant, ...]:
+    """Return who takes part."""
+    return tuple(
+        Entrant(peer, form) for peer in peers for form in registry.forms(peer, workload, cell.fp)
+    )
+
+
+def measure(
+    cell: Cell, peers: tuple[str, ...], seconds: float, limits: Limits | None, say: Say
+) -> CellResult:
+    """Check and time one cell in about `seconds`; with 0 only check."""
+    workload = replace(workloads.get(cell.workload), dtype=np.dtype(cell.dtype))
+    dataset = min(cell.dataset, max(workload.sizes, key=rank), key=rank)
+    sizes = workload.at(dataset)
+    with ExitStack() as stack:
+
+        def start(peer: str) -> Conversation:
+            python = registry.interpreter(peer)
+            return stack.enter_context(
+                Conversation(cell.threads, TIMEOUT, "bench.speed.worker", python)
+            )
+
+        lanes = [Lane(e, start(e.peer), sizes=dict(sizes)) for e in entrants(cell, workload, peers)]
+        session = Session(cell, workload, sizes, start("numpy"), lanes, say)
+        _load(session)
+        moved = _check(session)
+        if seconds > 0:
+            _warm_up(session)
+            _time(session, seconds)
+        limit, bound_by = (None, "") if limits is None else limits.of(
+            cell, workload.flops(sizes), moved
+        )  # fmt: skip
+        return CellResult(
+            cell, sizes, workload.flops(sizes), moved, limit, bound_by,
+            tuple(lane.outcome() for lane in lanes),
+        )  # fmt: skip
+
+
+def _load(session: Session) -> None:
+    """Let all workers load at the same time."""
+    cell = session.cell
+    session.judge.send(**_loading(cell, Entrant("numpy", "numpy"), ""))
+    for lane in session.lanes:
+        peer = lane.entrant.peer
+        try:
+            library = ""
+            if peer in ccode.C_PEERS:
+                library = str(ccode.build(session.workload, peer, cell.dtype, cell.fp))
+            lane.process.send(**_loading(cell, lane.entrant, library))
+        except (NoCompiler, WorkerFailure) as failure:
+            lane.fail(failure)
+    session.judge.receive()
+    for lane in session.alive:
+        _guarded(session, lane, lane.process.receive)
+
+
+def _loading(cell: Cell, entrant: Entrant, library: str) -> dict[str, Any]:
+    return {
+        "workload": cell.workload,
+        "peer": entrant.peer,
+        "form": entrant.form,
+        "dtype": cell.dtype,
+        "fp": cell.fp,
+        "threads": cell.threads,
+        "library": library,
+    }
+
+
+def _guarded(
+    session: Session, lane: Lane, ask: Callable[[], dict[str, Any]]
+) -> dict[str, Any] | None:
+    """Return an answer; None where there is none, and the lane is taken out."""
+    try:
+        return ask()
+    except WorkerFailure as failure:
+        lane.fail(failure)
+        session.say(f"{session.cell}: {lane.entrant}: {failure.status.value}: {failure}")
+        return None
+
+
+def _check(session: Session) -> int:
+    """Compare everybody with what is expected; return the bytes that must be moved."""
+    small = check_sizes(session.workload, session.sizes)
+    record = store("checks") / f"{digest(session.cell)}.json"
+    kept = json.loads(record.read_text()) if record.is_file() else {}
+    moved = kept.get("moved")
+    if moved is None:
+        moved = session.judge.ask(do="moved", sizes=session.sizes)["moved"]
+    passed = dict(kept.get("passed", {}))
+    for lane in session.alive:
+        mark = fingerprint(lane.entrant.peer, session.workload)
+        known = passed.get(str(lane.entrant))
+        if known is None or known["mark"] != mark:
+            _judge(session, lane, small)
+            passed[str(lane.entrant)] = {"mark": mark, **_kept(lane)}
+        else:
+            lane.status, lane.sizes = Status(known["status"]), known["sizes"]
+            lane.message, lane.error, lane.against = (
+                known[name] for name in ("message", "error", "against")
+            )
+            lane.fraction, lane.last = known["fraction"], known["last"]
+    record.write_text(json.dumps({"moved": moved, "passed": passed}, indent=1))
+    return int(moved)
+
+
+def _kept(lane: Lane) -> dict[str, Any]:
+    return {
+        "status": lane.status.value,
+        "message": lane.message,
+        "error": lane.error,
+        "against": lane.against,
+        "fraction": lane.fraction,
+        "sizes": lane.sizes,
+        "last": lane.last,
+    }
+
+
+def _judge(session: Session, lane: Lane, small: Sizes) -> None:
+    """Compare a lane with NumPy's reference, and at full size with the first that was right."""
+    _compare(session, lane, small, _reference(session, small), "NumPy's reference")
+    if small == session.sizes or lane.status is not Status.OK:
+        return
+    flops = session.workload.flops
+    _forecast(session, lane, lane.last * flops(session.sizes) / max(flops(small), 1))
+    if lane.status is not Status.OK:
+        return
+    full = _expected(session, lane.sizes)
+    if full.is_file():
+        _compare(session, lane, lane.sizes, full, "the first to be right at the small size")
+    elif lane.entrant.peer in ccode.C_PEERS:
+        ask = partial(lane.process.ask, do="save", sizes=lane.sizes, path=str(full))
+        reply = _guarded(session, lane, ask)
+        lane.last = lane.last if reply is None else reply["seconds"]
+
+
+def _forecast(session: Session, lane: Lane, seconds: float) -> None:
+    """Let a slow lane run fewer time steps, or take it out."""
+    steps, sizes = session.workload.steps, session.sizes
+    lane.last = seconds
+    if seconds <= LONGEST:
+        return
+    if steps is None:
+        lane.status, lane.message = Status.SLOW, f"one run would take about {seconds:.0f} s"
+        return
+    fewer = max(1, ceil(sizes[steps] * PART / seconds))
+    lane.sizes = {**sizes, steps: fewer}
+    lane.fraction = fewer / sizes[steps]
+    lane.last = seconds * lane.fraction
+
+
+def _compare(session: Session, lane: Lane, sizes: Sizes, path: Path, against: str) -> None:
+    ask = partial(lane.process.ask, do="check", sizes=sizes, path=str(path))
+    reply = _guarded(session, lane, ask)
+    if reply is None:
+        return
+    lane.last, lane.error, lane.against = reply["seconds"], reply["error"], against
+    bound = session.workload.bound(sizes)
+    if not reply["error"] <= bound:
+        lane.status = Status.WRONG
+        lane.message = f"error {reply['error']:.1e} against {against}, bound {bound:.1e}"
+        session.say(f"{session.cell}: {lane.entrant}: wrong: {lane.message}")
+
+
+def _reference(session: Session, sizes: Sizes) -> Path:
+    """Return the file with the results of NumPy's reference."""
+    path = _expected(session, sizes, "reference")
+    if not path.is_file():
+        session.judge.ask(do="reference", sizes=sizes, path=str(path))
+    return path
+
+
+def _expected(session: Session, sizes: Sizes, kind: str = "full") -> Path:
+    mark = digest(fingerprint("numpy", session.workload), session.cell.dtype, sizes)
+    return store("expected") / f"{session.workload.name}-{kind}-{mark}.npz"
+
+
+def _warm_up(session: Session) -> None:
+    """Call everybody once at full size: arrays are made, pages touched, code is compiled."""
+    for lane in session.alive:
+        ask = partial(lane.process.ask, do="time", sizes=lane.sizes, calls=1)
+        reply = _guarded(session, lane, ask)
+        if reply is not None:
+            lane.last = reply["seconds"][0]
+
+
+def _time(session: Session, seconds: float) -> None:
+    """Take samples in turn: as many rounds as fit, fewer of those that are far behind."""
+    calls = {id(lane): _calls(lane) for lane in session.alive}
+    cost = sum(QUIET_SECONDS + calls[id(lane)] * lane.last for lane in session.alive)
+    rounds = max(LEAST, min(MOST, int(seconds / max(cost, 1e-9))))
+    best = min((lane.last / lane.fraction for lane in session.alive), default=0.0)
+    for turn in range(rounds):
+        for lane in session.alive:
+            if turn >= _turns(lane, best, rounds):
+                continue
+            sleep(QUIET_SECONDS)
+            ask = partial(lane.process.ask, do="time", sizes=lane.sizes, calls=calls[id(lane)])
+            reply = _guarded(session, lane, ask)
+            if reply is not None:
+                lane.samples.append(median(reply["seconds"]) / lane.fraction)
+
+
+def _calls(lane: Lane) -> int:
+    return max(1, min(50, ceil(SAMPLE_SECONDS / max(lane.last, 1e-7))))
+
+
+def _turns(lane: Lane, best: float, rounds: int) -> int:
+    """Return how many samples a lane is worth."""
+    behind = lane.last / lane.fraction / max(best, 1e-9)
+    if behind > FAR and lane.last > 0.2:
+        return 1
+    return LEAST if behind > FAR / 2 else rounds

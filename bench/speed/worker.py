@@ -1,0 +1,67 @@
+"""A process that runs one entrant of one cell on request, in the environment of its peer.
+
+In: one JSON command a line on standard input.  Out: one JSON answer a line on standard output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from bench.peers.binders import bind, task
+from bench.worker import Worker, answer
+
+
+def moved(worker: Worker, sizes: dict[str, int]) -> int:
+    """Return the bytes that the program must move: each array in, each result out.
+
+    A result whose published contents are all zeros is taken to be written only.
+    """
+    made = worker.workload.make(sizes)
+    arrays = {name: value for name, value in made.items() if isinstance(value, np.ndarray)}
+    written = worker.workload.written
+    total = sum(a.nbytes for name, a in arrays.items() if name not in written or a.any())
+    total += sum(arrays[name].nbytes for name in written)
+    if len(written) < len(worker.workload.outputs):
+        found = worker.workload.reference(made)
+        total += sum(value.nbytes for name, value in found.items() if name not in arrays)
+    return int(total)
+
+
+def load(command: dict[str, Any]) -> tuple[Worker, float]:
+    """Prepare an entrant; the second value is the seconds it took."""
+    chosen = task(command)
+    start = perf_counter()
+    loaded = bind(chosen)
+    return Worker(chosen.workload, loaded), perf_counter() - start
+
+
+def main() -> None:
+    """Serve commands until standard input ends."""
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what a peer prints must not end up among the answers
+    np.seterr(all="ignore")
+    worker: Worker | None = None
+    for line in sys.stdin:
+        command = json.loads(line)
+        try:
+            if worker is None:
+                worker, seconds = load(command)
+                reply: dict[str, Any] = {"seconds": seconds}
+            elif command["do"] == "moved":
+                reply = {"moved": moved(worker, command["sizes"])}
+            else:
+                reply = answer(worker, command)
+        except Exception as error:  # the driver reports it beside the workload
+            text = (str(error).strip().splitlines() or [""])[0]
+            reply = {"failure": f"{type(error).__name__}: {text}"[:300]}
+        replies.write(json.dumps(reply) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Peers in C: the forms by hand with OpenMP compute what the programs do; flags, absent peers.
+
+In: nothing.  Out: nothing.
+"""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import workloads
+from bench.baseline import SOURCES, NoCompiler
+from bench.check import relative_error
+from bench.peers import ccode, registry
+
+IN_OPENMP = [w for w in workloads.all() if ccode.source(w, "gcc-omp") is not None]
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+
+
+def odd_sizes(workload):
+    """Unequal sizes that are no multiples of blocks, and cross one."""
+    sizes = {name: 127 + 4 * k for k, name in enumerate(workload.parameters)}
+    if len(sizes) > 2:
+        sizes = {name: 29 - 2 * k for k, name in enumerate(workload.parameters)}
+    for name in ("TSTEPS", "TMAX", "K"):
+        if name in sizes:
+            sizes[name] = 3
+    return sizes
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYOPT_BENCH_DIR", str(tmp_path))
+
+
+@pytest.mark.toolchain
+@needs_gcc
+@pytest.mark.parametrize("workload", IN_OPENMP, ids=[w.name for w in IN_OPENMP])
+def test_openmp_forms_compute_the_program(workload):
+    kinds = [("strict", str(workload.dtype))]
+    if workload.dtype.kind == "f" and workload.name in ("mvt", "atax", "bicg", "gemver", "gesummv"):
+        kinds.append(("reassociate", "float32"))  # another text
+    for fp, dtype in kinds:
+        typed = replace(workload, dtype=np.dtype(dtype))
+        sizes = odd_sizes(workload)
+        arguments = typed.make(sizes)
+        expected = typed.reference(arguments)
+        bind = ccode.bind(typed, ccode.build(typed, "gcc-omp", dtype, fp))
+        returned = bind(sizes, arguments)()
+        error = relative_error(typed.results(arguments, returned), expected)
+        assert error <= typed.bound(sizes), fp
+
+
+def test_every_text_in_c_belongs_to_a_workload():
+    stems = {ccode.stem(w) for w in workloads.all()}
+    texts = [*SOURCES.glob("*.c"), *SOURCES.glob("omp/*.c")]
+    assert {text.stem for text in texts} <= stems
+    assert len(IN_OPENMP) >= 30
+
+
+def test_like_is_compared_with_like():
+    strict, fast = (ccode.flags("gcc-omp", "float64", fp) for fp in ("strict", "reassociate"))
+    assert "-ffp-contract=off" in strict
+    assert "-ffast-math" not in strict
+    assert "-ffast-math" in fast
+    assert "-DREAL=float" in ccode.flags("clang", "float32", "strict")
+
+
+def test_a_missing_compiler_is_absent_and_says_so(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    ccode.compiler.cache_clear()
+    registry.version.cache_clear()
+    try:
+        assert registry.version("clang-omp") is None
+        with pytest.raises(NoCompiler, match="clang has nothing for gemm"):
+            ccode.build(workloads.get("gemm"), "clang", "float64", "strict")
+    finally:
+        ccode.compiler.cache_clear()
+        registry.version.cache_clear()
