@@ -27,7 +27,7 @@ def describe() -> dict[str, Any]:
             "cores": len(os.sched_getaffinity(0)),
             "load": round(os.getloadavg()[0], 2),
             "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-            "caches": _caches(),
+            "caches": caches(),
             "system": f"{platform.system()} {platform.machine()}",
         },
         "compiler": _output(compiler(), "--version").partition("\n")[0],
@@ -54,7 +54,8 @@ def _cpu() -> str:
     return f"{name} (family and model {' '.join(numbers)})" if numbers else name
 
 
-def _caches() -> dict[str, str]:
+def caches() -> dict[str, str]:
+    """Return the sizes of the caches of a core, as the system writes them."""
     found: dict[str, str] = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level = (index / "level").read_text().strip()

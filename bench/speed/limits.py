@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.baseline import compiler
+from bench.environment import caches
 from bench.peers.folder import digest, store
 from bench.speed.records import Cell
-from polyopt.targets import detect_machine
 
 FLAGS = ("-O3", "-march=native", "-fopenmp")
 SOURCE = Path(__file__).parent / "limits.c"
+USUAL = {"L1": 32 * 1024, "L2": 1024 * 1024, "L3": 16 * 1024 * 1024}
 FILLED = 0.75  # part of a cache that a program can count on
 
 
@@ -56,18 +57,29 @@ class Limits:
 
 def measure_limits(threads: tuple[int, ...]) -> Limits:
     """Measure; takes about a second for each count of threads."""
-    machine = detect_machine()
-    levels = {"L1": machine.l1, "L2": machine.l2, "L3": machine.l3}
+    levels = {**USUAL, **_levels(caches())}
     program = _program()
     found: dict[int, Mapping[str, float]] = {}
     for count in threads:
-        sizes = [machine.l1 // 2, machine.l2 // 2, machine.l3 // (4 * count), 8 * machine.l3]
+        last = levels["L3"]
+        sizes = [levels["L1"] // 2, levels["L2"] // 2, last // (4 * count), 8 * last]
         command = [str(program), str(count), *map(str, sizes)]
         environment = {**os.environ, "OMP_PROC_BIND": "true"}
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         pairs = (line.rsplit(" ", 1) for line in done.stdout.splitlines())
         found[count] = {name: float(value) for name, value in pairs}
     return Limits(found, levels)
+
+
+def _levels(described: Mapping[str, str]) -> dict[str, int]:
+    """Return bytes of the levels for data from texts such as "48K"."""
+    found = {}
+    for name, text in described.items():
+        level, _, kind = name.partition(" ")
+        scale = {"K": 1024, "M": 1024 * 1024}.get(text[-1:])
+        if kind != "instruction" and scale is not None and text[:-1].isdigit():
+            found[level] = int(text[:-1]) * scale
+    return found
 
 
 def _program() -> Path:
