@@ -37,6 +37,8 @@ class BinaryOp(Enum):
     SHL = "<<"
     SHR = ">>"
 
+    __hash__ = object.__hash__  # members are alone: by identity, without Python code
+
 
 @unique
 class UnaryOp(Enum):
@@ -254,6 +256,9 @@ Expr: TypeAlias = (
 )
 
 
+_ATOMS = (Iter, Const, Param, Symbol)  # without operands
+
+
 def integer(value: int) -> Const:
     """Return an INT64 constant."""
     return Const(value, DType.INT64)
@@ -298,15 +303,15 @@ def mul(left: Expr, right: Expr) -> Expr:
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Return the direct operands, subscripts included, in source order."""
-    match expr:
+    match expr:  # the most frequent ones first
         case Const() | Iter() | Param() | Symbol():
             return ()
+        case Binary() | Compare():
+            return (expr.left, expr.right)
         case Load() | VectorLoad():
             return expr.index
         case Unary() | Cast() | Broadcast():
             return (expr.operand,)
-        case Binary() | Compare():
-            return (expr.left, expr.right)
         case Call():
             return expr.args
         case Select():
@@ -352,18 +357,19 @@ def walk(expr: Expr) -> Iterator[Expr]:
     while waiting:
         part = waiting.pop()
         yield part
-        waiting += children(part)[::-1]
+        if not isinstance(part, _ATOMS):
+            waiting += children(part)[::-1]
 
 
 def rewrite(expr: Expr, rule: Callable[[Expr], Expr | None]) -> Expr:
     """Return `expr` with every part that `rule` gives an answer for replaced, parents first."""
-    checkpoint()
     found = rule(expr)
     if found is not None:
         return found
-    parts = children(expr)
-    if not parts:
+    if isinstance(expr, _ATOMS):
         return expr
+    checkpoint()
+    parts = children(expr)
     renewed = tuple([rewrite(part, rule) for part in parts])
     for new, old in zip(renewed, parts, strict=True):
         if new is not old:
@@ -391,16 +397,19 @@ class Linear:
 
 def linear(expr: Expr) -> Linear:
     """Return `expr` (INT64) as a sum of distinct atoms, in order of first appearance."""
+    checkpoint()
     terms: dict[Expr, int] = {}
     constant = _collect(expr, 1, terms)
     return Linear(constant, tuple((atom, c) for atom, c in terms.items() if c != 0))
 
 
 def _collect(expr: Expr, scale: int, terms: dict[Expr, int]) -> int:
-    checkpoint()
+    if isinstance(expr, Const) and isinstance(expr.value, int):
+        return scale * expr.value
+    if isinstance(expr, Iter | Param):
+        terms[expr] = terms.get(expr, 0) + scale
+        return 0
     match expr:
-        case Const(value=int(value)):
-            return scale * value
         case Binary(op=BinaryOp.ADD):
             return _collect(expr.left, scale, terms) + _collect(expr.right, scale, terms)
         case Binary(op=BinaryOp.SUB):
@@ -412,6 +421,7 @@ def _collect(expr: Expr, scale: int, terms: dict[Expr, int]) -> int:
         case Binary(op=BinaryOp.MUL, right=Const(value=int(value))):
             return _collect(expr.left, scale * value, terms)
         case _:
+            checkpoint()
             parts = children(expr)
             atom = with_children(expr, tuple(map(_normal_operand, parts))) if parts else expr
             terms[atom] = terms.get(atom, 0) + scale
@@ -443,6 +453,8 @@ def from_linear(value: Linear) -> Expr:
 
 def normalize(expr: Expr) -> Expr:
     """Return an INT64 expression with sums collected: `2*t + i - (i - 1)` becomes `2*t + 1`."""
+    if isinstance(expr, Iter | Param):
+        return expr
     return from_linear(linear(expr))
 
 

@@ -45,6 +45,8 @@ class DType(Enum):
     COMPLEX64 = "complex64"
     COMPLEX128 = "complex128"
 
+    __hash__ = object.__hash__  # members are alone: by identity, without Python code
+
     @property
     def numpy(self) -> np.dtype[np.generic]:
         """NumPy's dtype object; that of BFLOAT16 is of the package `ml_dtypes`."""

@@ -29,6 +29,10 @@ class DependenceKind(Enum):
     OUTPUT = "output"  # write, then write
 
 
+MOST_FACES = 18
+"""Constraints of a relation that the scheduler takes as it is; a box of four loops has 16."""
+
+
 @dataclass(frozen=True, eq=False)
 class Dependence:
     """All ordered instance pairs of two statements that touch one array in one way.
@@ -112,20 +116,25 @@ class Dependences:
         """A small set of pairs whose transitive closure holds every ordering dependence.
 
         One simple relation per access: the scheduler's work grows with the number of faces of each,
-        and the hull of a stencil's reads has many.
+        and the hull of a stencil's reads has many.  Where the pairs of reads and all later writes
+        have, the next write after a read stands for them.
         """
         relaxed = {d.array for d in self.memory if d.reduction}
         musts = _accesses(self.scop, (AccessKind.MUST_WRITE,), without=relaxed)
         mays = _accesses(self.scop, (AccessKind.MAY_WRITE,), without=relaxed)
-        anti = DependenceKind.ANTI
-        result = self._union(
-            d for d in self.memory if not d.reduction and (d.array in relaxed or d.kind is anti)
-        )
+        ordered = [d for d in self.memory if not d.reduction]
+        antis = [d for d in ordered if d.kind is DependenceKind.ANTI and d.array not in relaxed]
+        costly = {(d.source, d.array) for d in antis if _faces(d.relation) > MOST_FACES}
+        result = self._union(d for d in ordered if d.array in relaxed)
+        result = result.union(self._union(d for d in antis if (d.source, d.array) not in costly))
         for statement in self.scop.statements:
             for read in statement.reads:
                 if read.array not in relaxed:
                     one = isl.UnionMap.from_map(read.relation)
                     result = result.union(_flow(self.scop, one, musts, mays))
+                if (statement.name, read.array) in costly:
+                    one = isl.UnionMap.from_map(read.relation)
+                    result = result.union(_next_writes(self.scop, one, musts, mays))
         return result.union(_flow(self.scop, musts.union(mays), musts, mays))
 
 
@@ -293,16 +302,58 @@ def _accesses(
 
 
 def _flow(scop: Scop, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap) -> isl.UnionMap:
+    order = scop.order_of(names_in(sink, must, may))
+    found = _nearest(order, sink, must, may)
+    return _unhidden(scop, sink, must, may) if found is None else found
+
+
+def _next_writes(
+    scop: Scop, read: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap
+) -> isl.UnionMap:
+    """Return read -> next write; may-writes do not hide later ones.
+
+    These are the last writes before the read where time runs backwards.
+    """
+    order = scop.order_of(names_in(read, must, may))
+    found = _nearest(_backwards(order), read, must, may)
+    if found is None:
+        return in_order(scop, read.apply_range(must.union(may).reverse()))
+    return found.reverse()
+
+
+def _nearest(
+    order: isl.UnionMap, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap
+) -> isl.UnionMap | None:
+    """Return source -> sink without the pairs that a must-source lies between; None: isl fails."""
     checkpoint()
     info = isl.UnionAccessInfo.from_sink(sink)
-    order = scop.order_of(names_in(sink, must, may))
     info = info.set_must_source(must).set_may_source(may).set_schedule_map(order)
     try:
         return info.compute_flow().get_may_dependence()
     except isl.Error as error:
         if exceeds_limit(error):
             raise
-        return _unhidden(scop, sink, must, may)
+        return None
+
+
+def _faces(relation: isl.Map) -> int:
+    """Return the most constraints of a convex part."""
+    return max((part.n_constraint() for part in relation.get_basic_maps()), default=0)
+
+
+def _backwards(order: isl.UnionMap) -> isl.UnionMap:
+    """Return the order in which everything runs the other way round."""
+    times = isl.UnionMap.empty(order.get_space())
+    for space in {s.get_space() for s in _sets(order.range())}:
+        negative = isl.MultiAff.identity(space.map_from_set()).neg()
+        times = times.union(isl.UnionMap.from_map(isl.Map.from_multi_aff(negative)))
+    return order.apply_range(times)
+
+
+def _sets(found: isl.UnionSet) -> list[isl.Set]:
+    sets: list[isl.Set] = []
+    found.foreach_set(sets.append)
+    return sets
 
 
 def _unhidden(

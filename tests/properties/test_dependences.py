@@ -12,6 +12,7 @@ import pytest
 
 from polyopt.ir.interp import points
 from polyopt.ir.scop import AccessKind, Scop
+from polyopt.schedule import dependences
 from polyopt.schedule.dependences import Dependences, _accesses, _unhidden, compute_dependences
 from tests.oracle.judge import PairKind, last_writes, pairs_of
 from tests.properties.random_specs import random_spec
@@ -67,9 +68,15 @@ def test_last_writers(seed: int) -> None:
         assert enumerated(found.direct_flow, params) == last_writes(scop, params)
 
 
+@pytest.mark.parametrize("faces", [0, dependences.MOST_FACES])
 @pytest.mark.parametrize("seed", range(COUNT))
-def test_scheduling_pairs_imply_every_ordering(seed: int) -> None:
-    scop, found, sizes = program(seed)
+def test_scheduling_pairs_imply_every_ordering(
+    seed: int, faces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all later writes after a read, or the next one only."""
+    monkeypatch.setattr(dependences, "MOST_FACES", faces)
+    scop, _, sizes = program(seed)
+    found = compute_dependences(scop)
     for params in sizes:
         edges: dict[Any, set[Any]] = {}
         for source, target in enumerated(found.scheduling, params):
