@@ -256,7 +256,9 @@ class BodyEmitter:
         match loop.kind:
             case LoopKind.VECTOR:
                 return [cgen.Pragma(simd_pragma(loop, self.printer)), nest]
-            case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.PARALLEL | LoopKind.LANE:
+            case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.PARALLEL:
+                return [nest]
+            case LoopKind.LANE | LoopKind.SCAN:
                 return [nest]
             case LoopKind.BLOCK | LoopKind.THREAD | LoopKind.MATRIX:
                 raise AssertionError("loops over blocks and threads stand in kernels of a device")

@@ -97,6 +97,7 @@ CUDA = DeviceDialect(
     pool="extern __shared__ __align__({bytes}) unsigned char {name}[];",
     matrices=True,
     shortcuts=CUDA_SHORTCUTS,
+    shuffle_up="__shfl_up_sync(0xffffffffu, {value}, {by})",
     fence="__threadfence();",
     count_block="atomicInc({counter}, gridDim.x * gridDim.y * gridDim.z - 1)"
     " == gridDim.x * gridDim.y * gridDim.z - 1",

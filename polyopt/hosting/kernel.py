@@ -34,7 +34,6 @@ from polyopt.ir.source import (
     LibraryCall,
     ResultKind,
 )
-from polyopt.ir.types import DType
 from polyopt.runtime.check import Bound, check_call
 from polyopt.runtime.device.arrays import DeviceArray, new_array
 from polyopt.runtime.device.provider import Buffer, KernelArgument, Module, Provider
@@ -181,11 +180,19 @@ class _Device:
 
     def launcher(self, kernel: Kernel) -> Action:
         """Return the action that launches `kernel` with a frame's arrays and values."""
-        entry = self.program.source.entry(kernel.name)
+        own = _Own(self.provider)
+        launches = [self._launch(e, own) for e in self.program.source.launches(kernel.name)]
+
+        def launch(frame: Frame) -> None:
+            for each in launches:
+                each(frame)
+
+        return launch
+
+    def _launch(self, entry: KernelEntry, own: _Own) -> Action:
         grid = compile_index(entry.grid)
-        arguments = [_argument(param) for param in entry.params]
+        arguments = [_argument(param, own) for param in entry.params]
         written = _written(entry)
-        counters = _Counters(self.provider)
         counts = any(param.kind is KernelParamKind.COUNTER for param in entry.params)
 
         def launch(frame: Frame) -> None:
@@ -196,11 +203,8 @@ class _Device:
             if counts and x * y * z > MOST_COUNTED:
                 raise _too_many(entry.name, x * y * z)
             block = (entry.threads, 1, 1)
-            with counters.kept():
-                given = [
-                    counters.buffer() if param.kind is KernelParamKind.COUNTER else argument(frame)
-                    for param, argument in zip(entry.params, arguments, strict=True)
-                ]
+            with own.kept():
+                given = [argument(frame) for argument in arguments]
                 self.provider.launch(self.module, entry.name, (x, y, z), block, given, entry.asked)
             for name in written:
                 _mirror(frame, name).known = None
@@ -221,25 +225,27 @@ class _Device:
             mirror.put(result)
 
 
-class _Counters:
-    """The number in which the blocks of a kernel count themselves: each launch leaves it 0."""
+class _Own:
+    """Memory of one kernel, which its launches find again: numbers that each of them leaves 0."""
 
     def __init__(self, provider: Provider) -> None:
         self.provider = provider
-        self.memory: Buffer | None = None
+        self.memory: dict[str, Buffer] = {}
         self.is_clean = False
 
-    def buffer(self) -> Buffer:
-        """Return the number's memory."""
-        if self.memory is None:
-            self.memory = self.provider.alloc(DType.UINT32.size)
-        if not self.is_clean:
-            self.provider.fill(self.memory, 0)
-        return self.memory
+    def buffer(self, param: KernelParam) -> Buffer:
+        """Return the memory of a parameter."""
+        count = 1 if param.value is None else int(evaluate(param.value, {}))
+        if param.text not in self.memory:
+            self.memory[param.text] = self.provider.alloc(count * param.dtype.size)
+        buffer = self.memory[param.text]
+        if param.kind is KernelParamKind.COUNTER and not self.is_clean:
+            self.provider.fill(buffer, 0)
+        return buffer
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Set the number to 0 before the next launch when the one inside fails."""
+        """Set numbers to 0 before the next launch when the one inside fails."""
         try:
             yield
             self.is_clean = True
@@ -265,13 +271,13 @@ def _written(entry: KernelEntry) -> tuple[str, ...]:
     )
 
 
-def _argument(param: KernelParam) -> Callable[[Frame], KernelArgument]:
+def _argument(param: KernelParam, own: _Own) -> Callable[[Frame], KernelArgument]:
     name, dim = param.name, param.dim
     match param.kind:
         case KernelParamKind.ARRAY | KernelParamKind.FAULTS:
             return lambda frame: _mirror(frame, name).buffer
-        case KernelParamKind.COUNTER:
-            return lambda frame: np.uint32(0)  # its memory is the kernel's own
+        case KernelParamKind.COUNTER | KernelParamKind.SCRATCH:
+            return lambda frame: own.buffer(param)
         case KernelParamKind.STRIDE:
             return lambda frame: np.int64(_mirror(frame, name).strides[dim])
         case KernelParamKind.VALUE:

@@ -30,6 +30,7 @@ class LoopKind(Enum):
     THREAD = "thread"  # across the threads of a block; what follows waits only at a `Barrier`
     MATRIX = "matrix"  # of a tile of products that warps compute by matrix instructions; in order
     LANE = "lane"  # a reduction that neighbouring threads make together; in order on a CPU
+    SCAN = "scan"  # `a[i] = a[i - 1] op x` that a device's threads make together; in order on a CPU
 
 
 CONCURRENT = frozenset((LoopKind.PARALLEL, LoopKind.VECTOR, LoopKind.BLOCK, LoopKind.THREAD))

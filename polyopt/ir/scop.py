@@ -81,6 +81,7 @@ class Statement:
     `text` is the source line.  `origin` is None for a statement of the source itself.
     `loops`: where the source has the loops of `iters`; None for a loop it does not write.
     `written`: of a function that polyopt has in place of NumPy's, whose roundings may be others.
+    `regroups`: the terms of `a[i] = a[i - 1] op x` may be combined in any grouping.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Statement:
     origin: Origin | None = None
     loops: tuple[Loc | None, ...] = ()
     written: bool = False
+    regroups: bool = False
 
     @cached_property
     def write(self) -> Access:

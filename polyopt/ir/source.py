@@ -307,6 +307,7 @@ class KernelParamKind(Enum):
     STRIDE = "stride"  # a 64-bit integer, in elements; `name` is the array's, `dim` the dimension
     VALUE = "value"  # the value of `value`, a size, a host loop's iterator, a scalar or a local
     FAULTS = "faults"  # pointer to one byte for each fault of the signature, set where it happened
+    SCRATCH = "scratch"  # pointer to `value` elements that the launches of one kernel share
     COUNTER = "counter"  # pointer to a number of 32 bits, 0 before the launch and after it
 
 
@@ -356,5 +357,9 @@ class DeviceSource:
     flags: tuple[str, ...]
 
     def entry(self, kernel: str) -> KernelEntry:
-        """Return the entry of the loop AST's kernel with that name."""
-        return next(entry for entry in self.entries if entry.kernel == kernel)
+        """Return the last entry of the loop AST's kernel with that name."""
+        return self.launches(kernel)[-1]
+
+    def launches(self, kernel: str) -> tuple[KernelEntry, ...]:
+        """Return the entries that together are a kernel of the loop AST, in order."""
+        return tuple(entry for entry in self.entries if entry.kernel == kernel)

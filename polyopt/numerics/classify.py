@@ -7,8 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from polyopt.ir.expr import Call, Expr, Iter, MathFunc, walk
-from polyopt.ir.loops import Assign, Body, Declare, For, If, LoopFunction, LoopKind, SetLocal, While
+from polyopt.ir.expr import Binary, Call, Expr, Iter, MathFunc, walk
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    Declare,
+    For,
+    If,
+    Kernel,
+    LoopFunction,
+    LoopKind,
+    SetLocal,
+    While,
+)
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Statement
 from polyopt.ir.source import ArrayArg, ResultKind, Signature
@@ -39,7 +50,7 @@ def numerics_contract(fn: LoopFunction, program: Program) -> NumericsContract:
     """Return what each output of `fn` may differ by from the Python function's."""
     statements = {s.name: s for scop in program.scops for s in scop.statements}
     trees = _trees(fn, statements)
-    reordered = set(open_statements(program)) | _split(fn)
+    reordered = _open(fn, program) | _split(fn)
     found = flow(fn, reordered | _contracted(fn, statements), written_statements(program))
     outputs = tuple(
         _output(name, array, str(dtype), found)
@@ -57,6 +68,29 @@ def numerics_contract(fn: LoopFunction, program: Program) -> NumericsContract:
             for a in sorted(accuracies, key=lambda a: (a.name, a.dtype.value))
         ),
     )
+
+
+def _open(fn: LoopFunction, program: Program) -> set[str]:
+    """Return the statements whose order is open; recurrences only where threads scan them."""
+    scanned = set(_scanned(fn.body))
+    found = open_statements(program)
+    return {name for name, s in found.items() if not s.regroups or name in scanned}
+
+
+def _scanned(body: Body) -> Iterator[str]:
+    """Yield the statements that threads scan."""
+    for node in body:
+        match node:
+            case For(kind=LoopKind.SCAN):
+                yield from (inner.statement for _, inner in _tagged(node.body, ()))
+            case For() | While():
+                yield from _scanned(node.body)
+            case Kernel():
+                yield from _scanned((*node.body, *node.finish))
+            case If():
+                yield from _scanned((*node.then, *node.otherwise))
+            case _:
+                pass
 
 
 def outputs_of(signature: Signature) -> Iterator[tuple[str, str, object]]:
@@ -90,6 +124,8 @@ def _reduction(name: str, statement: Statement | None, trees: tuple[Tree, ...]) 
         return Reduction(name, None, "", "", "", trees)
     line = None if statement.loc is None else statement.loc.line
     op = "operations" if statement.reduction is None else statement.reduction.op.value
+    if statement.regroups and isinstance(statement.value, Binary):
+        op = statement.value.op.value
     dtype = str(statement.target.dtype)
     return Reduction(name, line, statement.text.strip(), op, dtype, trees)
 

@@ -138,11 +138,15 @@ def open_statements(program: Program) -> dict[str, Statement]:
         s.name: s
         for scop in program.scops
         for s in scop.statements
-        if s.reduction is not None
-        and s.reduction.reassociable
-        and s.reduction.op in ROUNDING
-        and (s.target.dtype.is_float or s.target.dtype.is_complex)
+        if _open_operator(s) in ROUNDING and (s.target.dtype.is_float or s.target.dtype.is_complex)
     }
+
+
+def _open_operator(statement: Statement) -> BinaryOp | None:
+    if statement.regroups and isinstance(statement.value, Binary):
+        return statement.value.op
+    reduction = statement.reduction
+    return None if reduction is None or not reduction.reassociable else reduction.op
 
 
 def written_statements(program: Program) -> frozenset[str]:

@@ -171,7 +171,7 @@ def _sums(body: Body, reordered: frozenset[str]) -> Iterator[str]:
     """Yield what the open sums of `body` accumulate in."""
     for node in body:
         match node:
-            case Assign() if node.statement in reordered and _is_sum(node.value, node.target):
+            case Assign() if node.statement in reordered and _before(node.value, node.target):
                 yield node.target.array
             case SetLocal() if node.statement in reordered:
                 if _is_sum(node.value, Symbol(node.name, node.dtype, node.lanes)):
@@ -183,6 +183,18 @@ def _sums(body: Body, reordered: frozenset[str]) -> Iterator[str]:
                 yield from _sums(node.otherwise, reordered)
             case _:
                 pass
+
+
+def _before(value: Expr, target: Expr) -> Expr | None:
+    """Return the partial sum that an open sum, or a recurrence that is one, goes on from."""
+    if _is_sum(value, target):
+        return target
+    if not (isinstance(target, Load) and isinstance(value, Binary) and value.op is BinaryOp.ADD):
+        return None
+    if value.dtype.is_integer:
+        return None
+    own = (e for e in (value.left, value.right) if isinstance(e, Load) and e.array == target.array)
+    return next(own, None)
 
 
 def _is_sum(value: Expr, target: Expr) -> bool:
@@ -321,10 +333,11 @@ class _Extender:
         if not self.found.is_inexact(name):
             assert condition is None
             return (node,)
-        is_sum = node.statement in self.reordered and _is_sum(node.value, target)
-        if is_sum:
+        since = _before(node.value, target) if node.statement in self.reordered else None
+        if since is not None:
             assert isinstance(node.value, Binary)
-            return self.sum(node, node.value, target, condition)
+            assert isinstance(since, Load | Symbol)
+            return self.sum(node, node.value, target, since, condition)
         value, before = self.evaluated(node.value, node.statement)
         lost: Body = ()
         if isinstance(target, Load):
@@ -362,23 +375,29 @@ class _Extender:
         return pick(inside, error, INFINITY)
 
     def sum(
-        self, node: Assign | SetLocal, value: Binary, target: Load | Symbol, when: Operand | None
+        self,
+        node: Assign | SetLocal,
+        value: Binary,
+        target: Load | Symbol,
+        since: Load | Symbol,
+        when: Operand | None,
     ) -> Body:
-        """Extend one step of an open sum.
+        """Extend one step of an open sum, which goes on from `since`.
 
         Any order of n terms is within n roundings of the sum of magnitudes, and so is the
         reference's: the bound grows to `2 * n * u * sum(|terms|)`, besides the terms' own errors.
         """
         name = target.array if isinstance(target, Load) else target.name
-        term, before = self.evaluated(value.right, node.statement)
-        new_total = Binary(value.op, target, term.value, value.dtype)
+        added = value.right if value.left == since else value.left
+        term, before = self.evaluated(added, node.statement)
+        new_total = Binary(value.op, since, term.value, value.dtype)
         total, sized = self.temporary(new_total), size(term.value)
         error, terms, mass = (
-            self.companion(kind(name), target)
+            self.companion(kind(name), since)
             for kind in (self.names.error, self.names.terms, self.names.mass)
         )
         own = term.error
-        if _may_fuse(value.right):  # one side may round product and sum once
+        if _may_fuse(added):  # one side may round product and sum once
             own = plus(own, roundings(term.value, value.dtype, 2))
         if node.statement in self.rounded:
             own = plus(own, times(number(TF32), sized))

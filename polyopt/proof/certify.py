@@ -40,6 +40,7 @@ from polyopt.proof.regions import Mismatch, Regions, without_stops
 from polyopt.proof.registers import without_registers
 from polyopt.proof.rolling import rolled
 from polyopt.proof.runs import Use
+from polyopt.proof.scans import check_scans
 from polyopt.proof.sharing import find_shared
 from polyopt.proof.source import NotForwarded, SourcePart, source_part
 from polyopt.proof.storage import check_storage
@@ -108,6 +109,7 @@ def _form_claims(program: Program, function: LoopFunction, path: Path) -> Iterat
     if kernels.verdict is not Verdict.PROVEN or has_kernels(function.body):
         yield kernels
     yield from check_matrices(program, function, path)
+    yield from check_scans(program, function)
 
 
 def bound_names(program: Program) -> tuple[str, ...]:

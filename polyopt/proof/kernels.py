@@ -43,6 +43,7 @@ from polyopt.ir.loops import (
     Space,
     While,
 )
+from polyopt.ir.scan import NoScan, scan_of
 from polyopt.ir.types import Kind
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.nodes import all_nodes, bodies, own_expressions, with_bodies, written
@@ -54,6 +55,8 @@ THREADS = 1024
 """Threads that a block may have."""
 WARP = 32
 """Neighbouring threads that pass values on to one another."""
+SCANNING = (32, 64, 128, 256, 512, 1024)
+"""Threads of a block that can scan together."""
 COMBINING = (
     BinaryOp.ADD,
     BinaryOp.MUL,
@@ -207,6 +210,9 @@ class _Block:
                 case For(kind=LoopKind.THREAD):
                     self.nest(node)
                     continue
+                case For(kind=LoopKind.SCAN):
+                    self.scan(node)
+                    continue
                 case For():
                     self.loop(node)
                 case DeclareArray():
@@ -238,8 +244,18 @@ class _Block:
             raise self.wrong(type(node).__name__, "it is for the host to do")
 
     def loop(self, loop: For) -> None:
-        if loop.kind not in (LoopKind.SEQUENTIAL, LoopKind.UNROLL, LoopKind.MATRIX):
+        kinds = (LoopKind.SEQUENTIAL, LoopKind.UNROLL, LoopKind.MATRIX)
+        if loop.kind not in kinds:
             raise self.wrong(f"loop {loop.iter}", f"a {loop.kind.value} loop inside a block")
+
+    def scan(self, loop: For) -> None:
+        """Check that the threads of whole warps make a recurrence, and nothing else."""
+        try:
+            scan_of(loop)
+        except NoScan as error:
+            raise self.wrong(f"loop {loop.iter}", str(error)) from None
+        if self.kernel.threads not in SCANNING:
+            raise self.wrong(f"loop {loop.iter}", "threads that scan are no whole warps")
 
     def nest(self, outermost: For) -> None:
         try:

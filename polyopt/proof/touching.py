@@ -136,6 +136,8 @@ class Reader:
         match node:
             case For(kind=LoopKind.THREAD) if not self.in_nest(where):
                 self.nest(node, where)
+            case For(kind=LoopKind.SCAN) if not self.in_nest(where):
+                self.scan(node, where)
             case Barrier():
                 times = self.times(where).intersect_domain(where.path.domain)
                 outer = self.outer(where, times)
@@ -184,6 +186,19 @@ class Reader:
         if nest.combined is not None:
             inside = replace(inside, combined=(nest.combined, nest.first()))
         self.body(nest.inside, inside)
+
+    def scan(self, loop: For, where: Where) -> None:
+        """Read what all threads make together: any of them has any iteration.
+
+        They wait for one another inside and at the end.
+        """
+        self.own_reads(loop, where)
+        path = where.path.into(loop, 0)
+        inside = replace(where, path=path, time=self.started(where))
+        for node in loop.body:
+            assert isinstance(node, Assign)
+            self.own_reads(node, inside)
+            self.access(node.target, inside, is_written=True)
 
     def started(self, where: Where) -> tuple[Expr, ...]:
         """Return the time of what is inside a node, after what the node itself reads."""

@@ -168,6 +168,8 @@ def _kind(member: BandMember) -> str:
             return "in order"
         case LoopKind.MATRIX:
             return "the terms of matrix instructions"
+        case LoopKind.SCAN:
+            return "a scan by threads"
         case _:
             return str(member.kind.value)
 
@@ -187,6 +189,8 @@ def _coincident(schedule: Schedule, band: Band, position: int, member: BandMembe
             return f"across threads of a block: {fact}"
         case LoopKind.MATRIX:
             return f"by matrix instructions of warps: {fact}"
+        case LoopKind.SCAN:
+            return f"scanned by threads: {fact}"
         case LoopKind.LANE:
             return f"across neighbouring threads that combine: {fact}"
         case LoopKind.SEQUENTIAL:

@@ -83,6 +83,7 @@ _PLACES = (
     ("blocks of", LoopKind.BLOCK),
     ("threads of", LoopKind.THREAD),
     ("neighbouring threads combine", LoopKind.LANE),
+    ("threads scan", LoopKind.SCAN),
 )
 
 

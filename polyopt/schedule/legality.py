@@ -182,7 +182,7 @@ def _check_member(
     if not backwards.is_empty():
         return Violation(Fault.REVERSED, backwards, member.name, level), pending
     match member.kind:
-        case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.MATRIX:
+        case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.MATRIX | LoopKind.SCAN:
             return None, pending.equal(member)
         case LoopKind.PARALLEL | LoopKind.BLOCK | LoopKind.THREAD:
             carried = pending.separated(member)

@@ -22,6 +22,7 @@ from polyopt.ir.expr import (
     loads,
 )
 from polyopt.ir.program import Part, Parts, Program, Repeat
+from polyopt.ir.scan import COMBINING, NoScan, parted
 from polyopt.ir.scop import Reduction, Role, Scop, Statement
 from polyopt.ir.types import DType
 
@@ -216,10 +217,24 @@ def _rounding(scop: Scop) -> Scop:
     return replace(scop, statements=tuple(map(renewed, scop.statements)))
 
 
+def _is_chain(statement: Statement) -> bool:
+    """Tell whether a statement is `a[i] = a[i - 1] op x`, of numbers that are no halves."""
+    target, value = statement.target, statement.value
+    if statement.guard is not None or target.dtype.is_half or not isinstance(value, Binary):
+        return False
+    try:
+        before, _ = parted(target, value)
+    except NoScan:
+        return False
+    return value.op in COMBINING and before.index != target.index
+
+
 def opened(scop: Scop) -> Scop:
     """Return `scop` with the order of all its updates open; itself where it is already."""
 
     def renewed(statement: Statement) -> Statement:
+        if statement.reduction is None and _is_chain(statement) and not statement.regroups:
+            return replace(statement, regroups=True)
         if statement.reduction is None or statement.reduction.reassociable:
             return statement
         if statement.target.dtype.is_half and statement.reduction.op in (

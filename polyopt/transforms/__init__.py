@@ -25,6 +25,7 @@ from polyopt.transforms.recompute import Recompute
 from polyopt.transforms.reorder import Reorder
 from polyopt.transforms.reverse import Reverse
 from polyopt.transforms.rfactor import Rfactor
+from polyopt.transforms.scan import Scan
 from polyopt.transforms.separate import Separate
 from polyopt.transforms.shift import Shift
 from polyopt.transforms.sink import Sink
@@ -73,6 +74,7 @@ __all__ = [
     "Reorder",
     "Reverse",
     "Rfactor",
+    "Scan",
     "Separate",
     "Shift",
     "Sink",

@@ -38,6 +38,7 @@ from polyopt.transforms.recompute import Recompute
 from polyopt.transforms.reorder import Reorder
 from polyopt.transforms.reverse import Reverse
 from polyopt.transforms.rfactor import Rfactor
+from polyopt.transforms.scan import Scan
 from polyopt.transforms.separate import Separate
 from polyopt.transforms.shift import Shift
 from polyopt.transforms.sink import Sink
@@ -221,6 +222,7 @@ STEPS: dict[str, _Step] = {
     "reorder": _Step("reorder(L0, 1, 0)", _reorder),
     "reverse": _Step("reverse(i)", lambda a: Reverse(*a.names(1))),
     "rfactor": _Step("rfactor(S0, i_tile)", lambda a: Rfactor(*a.names(2))),
+    "scan": _Step("scan(i)", lambda a: Scan(*a.names(1))),
     "separate": _Step("separate(L0.point, L0.point2, 6, 16)", _separate),
     "shift": _Step("shift(i, S1, 1)", _shift),
     "sink": _Step("sink(i)", lambda a: Sink(*a.names(1))),

@@ -134,7 +134,7 @@ def with_barriers(body: Body, spot: tuple[int, ...], barriers: dict[Gap, Barrier
     for position, node in enumerate(body):
         if (before := barriers.get(Gap(spot, position))) is not None:
             result.append(before)
-        if not (isinstance(node, For) and node.kind is LoopKind.THREAD):
+        if not (isinstance(node, For) and node.kind in (LoopKind.THREAD, LoopKind.SCAN)):
             inner = (
                 with_barriers(part, (*spot, position, number), barriers)
                 for number, part in enumerate(nested(node))

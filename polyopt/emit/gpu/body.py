@@ -25,6 +25,7 @@ from polyopt.emit.gpu.fragments import TilePrinter
 from polyopt.emit.gpu.limits import all_of, ranges_inside, tests_below, told_plainly
 from polyopt.emit.gpu.nests import Unbounded, spans, thread_nest
 from polyopt.emit.gpu.own import Own
+from polyopt.emit.gpu.scans import ScanPrinter
 from polyopt.emit.gpu.wide import wide_copy
 from polyopt.emit.localize import zero
 from polyopt.emit.regions import expressions, is_settled, nodes
@@ -69,6 +70,7 @@ from polyopt.ir.loops import (
     While,
 )
 from polyopt.ir.matrix import has_matrix, matrix_tile
+from polyopt.ir.scan import scan_of
 from polyopt.ir.types import DType
 
 FEW = 4
@@ -229,6 +231,9 @@ class KernelEmitter:
         """Print a loop."""
         if loop.kind is LoopKind.THREAD and self.threads > 1:
             return self._nest(loop)
+        if loop.kind is LoopKind.SCAN:
+            scan = ScanPrinter(scan_of(loop), self.printer, self.own, self.threads, self.scope)
+            return Printed((), [Block(scan.whole())])
         return self._loop(loop)
 
     def _nest(self, loop: For) -> Printed:

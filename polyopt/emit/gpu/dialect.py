@@ -33,10 +33,10 @@ class DeviceDialect:
     `matrices`: warps have matrix instructions.
     `shortcuts` are a device's instructions for what helpers do.
     `shuffle` is the `value` of the thread that is `by` further in a group of `width`, if there is a
-    way without memory.  `fence` has other blocks see what a thread knows of; `count_block` adds 1
-    to a `counter` and tells whether all blocks have, which sets it to 0.  `limits`: what the
-    threads of a block share of guards is computed once; PoCL 3 takes such numbers for those that
-    some threads compute under a condition.
+    way without memory, `shuffle_up` of the one that is `by` before in its warp.  `fence` has other
+    blocks see what a thread knows of; `count_block` adds 1 to a `counter` and tells whether all
+    blocks have, which sets it to 0.  `limits`: what the threads of a block share of guards is
+    computed once; PoCL 3 takes such numbers for those that some threads compute under a condition.
     """
 
     language: str
@@ -76,6 +76,7 @@ class DeviceDialect:
     matrices: bool = False
     shortcuts: Shortcuts = field(default_factory=dict)
     shuffle: str = ""
+    shuffle_up: str = ""
     fence: str = ""
     count_block: str = ""
     limits: bool = False

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import Place
+from polyopt.emit.gpu.scans import BLOCKS, lone_scan
 from polyopt.emit.names import c_identifier
 from polyopt.emit.regions import Free, free_names, nodes, written_arrays
 from polyopt.ir.array import Array, Role
@@ -44,7 +45,7 @@ def _declaration(param: KernelParam, dialect: DeviceDialect) -> str:
             return dialect.parameter(param.dtype, param.text, written=param.written)
         case KernelParamKind.FAULTS:
             return dialect.flags_parameter(param.text)
-        case KernelParamKind.COUNTER:
+        case KernelParamKind.COUNTER | KernelParamKind.SCRATCH:
             return f"{dialect.pointer}{dialect.type_name(param.dtype)} *{param.text}"
         case KernelParamKind.STRIDE | KernelParamKind.VALUE:
             return f"{dialect.passed(param.dtype)} {param.text}"
@@ -102,11 +103,15 @@ def make_frame(
 
 
 def _counters(kernel: Kernel, taken: set[str]) -> list[KernelParam]:
-    """Return the parameter in which blocks count themselves, if one of them is to be the last."""
-    if not kernel.finish:
+    """Return the parameter in which blocks count themselves, or leave what they have summed up."""
+    scan = lone_scan(kernel)
+    if not kernel.finish and scan is None:
         return []
-    text = c_identifier("ended", taken)
+    text = c_identifier("ended" if scan is None else "sums", taken)
     taken.add(text)
+    if scan is not None:
+        kind, size = KernelParamKind.SCRATCH, integer(BLOCKS)
+        return [KernelParam(kind, kernel.name, scan.dtype, text, written=True, value=size)]
     return [KernelParam(KernelParamKind.COUNTER, kernel.name, DType.UINT32, text, written=True)]
 
 

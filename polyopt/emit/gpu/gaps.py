@@ -84,7 +84,7 @@ def layout_of(body: Body) -> Layout:
     def visit(part: Body, spot: Spot) -> None:
         sizes[spot] = len(part)
         for position, node in enumerate(part):
-            if isinstance(node, For) and node.kind is LoopKind.THREAD:
+            if isinstance(node, For) and node.kind in (LoopKind.THREAD, LoopKind.SCAN):
                 continue
             for number, inner in enumerate(nested(node)):
                 place = (*spot, position, number)

@@ -17,6 +17,8 @@ from polyopt.emit.gpu.each_block import under_grid
 from polyopt.emit.gpu.grids import grid_of
 from polyopt.emit.gpu.memory import in_memory
 from polyopt.emit.gpu.nests import thread_nest
+from polyopt.emit.gpu.scanning import scanning
+from polyopt.emit.gpu.scans import THREADS as SCANNING
 from polyopt.emit.gpu.threads import (
     STRIP,
     block_body,
@@ -62,7 +64,9 @@ def cut_kernels(fn: LoopFunction, conditional: bool = True) -> LoopFunction:
     `conditional`: a block's threads may wait for one another under conditions in its loops.
     """
     taken = {array.name for array in fn.arrays} | set(fn.params) | declared_names(fn.body)
-    body, scalars = in_memory(combining(fn.body), partial(is_device, conditional=conditional))
+    body, scalars = in_memory(
+        scanning(combining(fn.body)), partial(is_device, conditional=conditional)
+    )
     cutter = _Cutter(fn.name, taken, conditional)
     body = cutter.host(body)
     return replace(fn, body=body, arrays=(*fn.arrays, *scalars, *cutter.arrays))
@@ -71,7 +75,7 @@ def cut_kernels(fn: LoopFunction, conditional: bool = True) -> LoopFunction:
 def is_device(node: Node, conditional: bool = True) -> bool:
     """Tell whether a node becomes kernels as a whole; `conditional` as in `cut_kernels`."""
     match node:
-        case For(kind=LoopKind.BLOCK | LoopKind.THREAD):
+        case For(kind=LoopKind.BLOCK | LoopKind.THREAD | LoopKind.SCAN):
             return True
         case For(kind=LoopKind.PARALLEL):
             return not holds(node.body, *_MAPPED) and not _needs_host((node,))
@@ -79,10 +83,13 @@ def is_device(node: Node, conditional: bool = True) -> bool:
             return False
         case If() if leaves_itself((node,)):
             return False
+        case For() if holds(node.body, LoopKind.SCAN):
+            return False
         case For() if holds(node.body, LoopKind.THREAD):
             return _is_of_one_block(node) and (conditional or not _has_conditions(node.body))
         case _:
-            return not holds((node,), *_MAPPED, LoopKind.PARALLEL) and not _needs_host((node,))
+            wide = (*_MAPPED, LoopKind.PARALLEL, LoopKind.SCAN)
+            return not holds((node,), *wide) and not _needs_host((node,))
 
 
 def _is_of_one_block(loop: For) -> bool:
@@ -148,6 +155,8 @@ class _Cutter:
                 return tuple(part for loop in apart(node) for part in self.grid(loop))
             case For(kind=LoopKind.PARALLEL) if self.is_device(node):
                 return self.spread(node)
+            case For(kind=LoopKind.SCAN):
+                return (Kernel(self.kernel_name(), SCANNING, (node,)),)
             case DeclareArray():
                 self.keep(node.array)
                 return ()
@@ -181,6 +190,8 @@ class _Cutter:
     def kernel(self, grid: tuple[For, ...], body: Body) -> Kernel:
         """Return a kernel over the blocks of `grid`."""
         threads = threads_of(body)
+        if holds(body, LoopKind.SCAN):
+            threads = max(SCANNING, 1 << (threads - 1).bit_length())
         if combines(body):
             threads = -(-threads // WARP) * WARP
             body = spread(fitting(body, threads), self.taken)
@@ -235,7 +246,8 @@ class _Cutter:
 
 
 def _is_one_block(node: Node) -> bool:
-    return not (isinstance(node, For) and node.kind in (LoopKind.BLOCK, LoopKind.PARALLEL))
+    wide = (LoopKind.BLOCK, LoopKind.PARALLEL, LoopKind.SCAN)
+    return not (isinstance(node, For) and node.kind in wide)
 
 
 def _meet(one: Body, two: Body) -> bool:

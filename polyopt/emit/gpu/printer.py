@@ -23,12 +23,13 @@ from polyopt.emit.gpu.frame import KernelFrame, make_frame
 from polyopt.emit.gpu.halves import with_shortcut
 from polyopt.emit.gpu.last_block import finishing
 from polyopt.emit.gpu.own import Own
+from polyopt.emit.gpu.scans import ScanPrinter, lone_scan, part_count
 from polyopt.emit.helpers import Helper, definition
 from polyopt.emit.nodes import nested
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import expressions, nodes
 from polyopt.emit.wrapping import wrapped
-from polyopt.ir.expr import Binary, BinaryOp, Load, integer, walk
+from polyopt.ir.expr import Binary, BinaryOp, Load, integer, sub, walk
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -37,7 +38,7 @@ from polyopt.ir.loops import (
     Kernel,
     LoopFunction,
 )
-from polyopt.ir.source import DeviceSource, KernelEntry, SizeOf
+from polyopt.ir.source import DeviceSource, KernelEntry, KernelParamKind, SizeOf
 from polyopt.ir.types import DType
 
 
@@ -51,10 +52,10 @@ def emit_kernels(fn: LoopFunction, dialect: DeviceDialect) -> DeviceSource:
     for kernel in _kernels(fn.body):
         frame = make_frame(kernel, arrays, late, dialect)
         printer = KernelPrinter({}, frame.names, ranges, used, dialect=dialect, places=frame.places)
-        function, entry = _kernel(kernel, frame, printer, dialect)
         head = dialect.kernel_head.format(threads=kernel.threads)
-        texts.append(f"{head}\n{function}")
-        entries.append(entry)
+        for function, entry in _launches(kernel, frame, printer, dialect):
+            texts.append(f"{head}\n{function}")
+            entries.append(entry)
     code = wrapped("\n\n".join(texts))
     text = _file(fn, used, code, dialect)
     return DeviceSource(dialect.language, text, tuple(entries), dialect.flags[fn.contract])
@@ -67,6 +68,30 @@ def _kernels(body: Body) -> Iterator[Kernel]:
         else:
             for part in nested(node):
                 yield from _kernels(part)
+
+
+def _launches(
+    kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, dialect: DeviceDialect
+) -> Iterator[tuple[Function, KernelEntry]]:
+    """Yield the functions that together are a kernel."""
+    scan = lone_scan(kernel)
+    if scan is None:
+        yield _kernel(kernel, frame, printer, dialect)
+        return
+    (sums,) = (p.text for p in frame.params if p.kind is KernelParamKind.SCRATCH)
+    count = part_count(scan)
+    for is_last in (False, True):
+        own = Own(dialect, set(frame.taken))
+        scans = ScanPrinter(scan, printer, own, kernel.threads, frozenset())
+        lines = scans.parts(sums) if is_last else scans.sums(sums)
+        lines = [*_head(own, lines), *lines]
+        name = frame.entry if is_last else own.fresh(f"{frame.entry}_sums")
+        function = Function(f"{dialect.kernel_name}{name}", frame.declarations(dialect), lines)
+        grid = (count if is_last else sub(count, integer(1)), integer(1), integer(1))
+        yield (
+            function,
+            KernelEntry(name, kernel.name, kernel.threads, grid, frame.params, own.shared_bytes),
+        )
 
 
 def _kernel(

@@ -62,6 +62,8 @@ def _node(node: Node, taken: set[str], around: tuple[For, ...]) -> Body:
     match node:
         case For(kind=LoopKind.THREAD):
             return tuple(part for loop in apart(node) for part in _nest(loop, taken, around))
+        case For(kind=LoopKind.SCAN):
+            return (node,)
         case For(kind=LoopKind.PARALLEL) if not holds(node.body, LoopKind.THREAD):
             return _node(replace(node, kind=LoopKind.THREAD, reductions=()), taken, around)
         case For() if around and holds(around[-1].body, LoopKind.THREAD) and _is_alone(node):
@@ -79,7 +81,7 @@ def _is_alone(loop: For) -> bool:
     """Tell whether one thread runs a loop as well as all, of which the first assigns."""
     inside = list(nodes((loop,)))
     free = not any(isinstance(n, Declare | DeclareArray | SetLocal | Barrier) for n in inside)
-    kinds = (LoopKind.THREAD, LoopKind.PARALLEL, LoopKind.MATRIX)
+    kinds = (LoopKind.THREAD, LoopKind.PARALLEL, LoopKind.MATRIX, LoopKind.SCAN)
     return free and not any(isinstance(n, For) and n.kind in kinds for n in inside)
 
 

@@ -127,6 +127,12 @@ class Walk:
         match node:
             case For(kind=LoopKind.THREAD):
                 self.nest(node, place)
+            case For(kind=LoopKind.SCAN):  # all threads wait for one another inside
+                self.own(node, place)
+                inner = self.into(node, 0, place)
+                for assign in node.body:
+                    assert isinstance(assign, Assign)
+                    self.assign(assign, inner)
             case Assign():
                 self.assign(node, replace(place, thread=integer(0)))
             case Barrier() | CommitCopies() | AwaitCopies():

@@ -186,4 +186,9 @@ SCHEDULE: dict[str, Entry] = {
         "finish(L0) where L0 runs across a grid, or where no nest before it does",
         "name a nest that one block runs, after one with `grid`",
     ),
+    "PO0346": Entry(
+        "a loop is no recurrence that threads can scan",
+        "scan(i) on a[i] = 0.5 * a[i - 1] + x[i], or on float sums without fp='reassociate'",
+        "scan a loop of one statement `a[i] = a[i - 1] op x`, of integers or with fp='reassociate'",
+    ),
 }

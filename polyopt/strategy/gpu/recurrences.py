@@ -1,8 +1,9 @@
-"""Recurrences along rows on a device: one thread follows a row, tiles of rows are staged.
+"""Recurrences along rows on a device: scanned by all threads, or one thread follows a row.
 
 In: nests whose innermost loop carries a dependence along contiguous elements, with independent rows
-around.  Out: rows in blocks, a part of each at a time copied in by all threads in the array's own
-order, computed in the order of the source by one thread a row, and copied out.
+around.  Out: where the grouping of terms is free, a block for each row, or many for a single one;
+else rows in blocks, a part of each at a time copied in by all threads in the array's own order,
+computed in the order of the source by one thread a row, and copied out.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from dataclasses import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.array import Role
 from polyopt.ir.budget import optional
-from polyopt.ir.expr import Const
+from polyopt.ir.expr import Const, Iter, linear
 from polyopt.ir.loops import LoopKind
+from polyopt.ir.scan import is_open, is_recurrence
+from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import (
     bands,
@@ -30,7 +33,7 @@ from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.sizes import constant_extent, least_value
 from polyopt.strategy.gpu.walks import steps_of
 from polyopt.strategy.strides import Step, accesses
-from polyopt.transforms import Contract, Dimension, Fuse, Grid, Pack, Shift, Threads, Tile
+from polyopt.transforms import Contract, Dimension, Fuse, Grid, Pack, Scan, Shift, Threads, Tile
 from polyopt.transforms.layout import Part
 
 BUDGET = 10_000_000  # isl operations for one nest
@@ -42,6 +45,8 @@ LENGTH = 32
 """Elements of a row that are copied at once."""
 SINGLE = 512
 """Elements that are copied at once of a row that is the only one."""
+SCANNED = 128
+"""Elements that a row has at least for the threads of a block to scan it."""
 WINDOW = 2
 """Elements of a row that are kept where only neighbours are used."""
 
@@ -60,14 +65,26 @@ def map_recurrences(schedule: Schedule, device: GpuModel) -> Schedule:
     for label in [band.label for band in bands(schedule.tree)]:
         if any(band.label == label and not is_mapped(band) for band in bands(schedule.tree)):
             with optional("a recurrence", BUDGET):
-                found = _find(schedule, label)
+                rows = _carried(schedule, label)
+                scanned = None if rows is None else _scanned(schedule, label, rows)
+                found = None if scanned is not None else _find(schedule, label)
                 if found is not None:
                     schedule = _mapped(schedule, found, device) or schedule
+                schedule = scanned or schedule
     return schedule
 
 
 def _find(schedule: Schedule, label: str) -> Recurrence | None:
-    """Return the recurrence that a band is, or None."""
+    """Return the recurrence along contiguous elements that a band is, or None."""
+    rows = _carried(schedule, label)
+    if rows is None:
+        return None
+    staged = _crossed(schedule, label, rows)
+    return Recurrence(label, rows, staged) if staged else None
+
+
+def _carried(schedule: Schedule, label: str) -> int | None:
+    """Return how many loops are around the one of a band that carries a dependence, or None."""
     band = find_band(schedule.tree, label)
     path, domain = path_to(schedule.tree, schedule.scop, label)
     rows = len(band.members) - 1
@@ -83,8 +100,7 @@ def _find(schedule: Schedule, label: str) -> Recurrence | None:
     length = constant_extent(band.members[rows], domain.intersect_params(schedule.scop.context))
     if length is not None and length < LEAST:
         return None
-    staged = _crossed(schedule, label, rows)
-    return Recurrence(label, rows, staged) if staged else None
+    return rows
 
 
 def _crossed(schedule: Schedule, label: str, rows: int) -> tuple[str, ...]:
@@ -104,6 +120,32 @@ def _crossed(schedule: Schedule, label: str, rows: int) -> tuple[str, ...]:
             if along[access.ref][0] is Step.CONTIGUOUS and crosses:
                 found[access.array] = None
     return tuple(name for name in found if name not in data)
+
+
+def _scanned(schedule: Schedule, label: str, rows: int) -> Schedule | None:
+    """Return `schedule` with all threads of a block at each row, or many blocks at a single one.
+
+    None where the grouping of the terms counts, or rows are short or lie across memory.
+    """
+    member = find_band(schedule.tree, label).members[rows]
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    length = constant_extent(member, domain.intersect_params(schedule.scop.context))
+    names = statements_of(schedule.scop, domain)
+    if len(names) != 1 or (rows and length is not None and length < SCANNED):
+        return None
+    statement = schedule.scop.statement(names[0])
+    if not (is_open(statement) and is_recurrence(statement) and _is_along(statement)):
+        return None
+    grid = Grid(tuple(f"{label}[{position}]" for position in range(rows)))
+    scan = Scan(f"{label}[{rows}]")
+    return schedule.attempt(grid, scan) if rows else schedule.attempt(scan)
+
+
+def _is_along(statement: Statement) -> bool:
+    """Tell whether neighbours in the innermost loop are neighbours in memory."""
+    *outer, last = (dict(linear(part).terms) for part in statement.target.index)
+    name = Iter(statement.iters[-1])
+    return abs(last.get(name, 0)) == 1 and not any(name in part for part in outer)
 
 
 def _mapped(schedule: Schedule, found: Recurrence, device: GpuModel) -> Schedule | None:

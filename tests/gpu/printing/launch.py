@@ -72,8 +72,8 @@ def _argument(
         case KernelParamKind.STRIDE:
             array = arrays[param.name]
             return _number(param, array.strides[param.dim] // array.itemsize)
-        case KernelParamKind.COUNTER:
-            raise AssertionError("the kernels here leave nothing to a last block")
+        case KernelParamKind.COUNTER | KernelParamKind.SCRATCH:
+            raise AssertionError("the kernels here share no memory of their own")
         case KernelParamKind.VALUE:
             return _number(param, env[param.name])
 

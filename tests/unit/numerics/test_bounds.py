@@ -7,7 +7,9 @@ import pytest
 
 from polyopt import bounding
 from polyopt.bounding import bounds_of, source_loops, work
+from polyopt.numerics.bounds import analyse, error_bounds
 from polyopt.numerics.compare import compare
+from polyopt.schedule.reductions import reassociated
 from tests.unit.frontend.harness import compiled
 from tests.unit.numerics.analysed import analysed, inexact_outputs
 
@@ -36,6 +38,20 @@ def test_a_sum_in_any_order(scale):
     sums = [float(np.add.accumulate(order)[-1]) for order in orders]
     assert max(sums) - min(sums) <= bound
     assert bound <= 2.1 * len(x) * 2.0**-53 * np.abs(x).sum()
+
+
+def running_sums(x):
+    return np.cumsum(x)
+
+
+def test_a_scan_in_any_grouping():
+    x = np.concatenate([X * 1e12, -X * 1e12, [1e-3]])
+    program = reassociated(compiled(running_sums, x))
+    bounds = error_bounds(analyse(program, source_loops(program)), (x,))
+    (bound,) = bounds.errors.values()
+    least = np.arange(len(x)) * 2.0**-53 * np.cumsum(np.abs(x))
+    assert np.all(bound >= 1.999 * least)
+    assert np.all(bound <= 2.1 * (least + 2.0**-53 * np.abs(x)))
 
 
 def test_a_sum_that_cancels():

@@ -1,0 +1,29 @@
+"""May the terms of every recurrence that threads scan be grouped as they like?
+
+In: the program, the loops.  Out: a claim for each scan.
+The loop runs in order for all other claims: what differs is the grouping alone, of operations that
+are associative, and whose last bits the program leaves open where they are not exactly so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polyopt.ir.loops import Assign, For, LoopFunction, LoopKind
+from polyopt.ir.program import Program
+from polyopt.ir.scan import is_open
+from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.nodes import all_nodes
+
+
+def check_scans(program: Program, function: LoopFunction) -> Iterator[Claim]:
+    """Yield whether each scan is of a statement whose terms may be grouped."""
+    allowed = {s.name for scop in program.scops for s in scop.statements if is_open(s)}
+    for loop in all_nodes(function.body):
+        if not isinstance(loop, For) or loop.kind is not LoopKind.SCAN:
+            continue
+        names = {n.statement for n in all_nodes(loop.body) if isinstance(n, Assign)}
+        closed = sorted(names - allowed)
+        verdict = Verdict.REFUTED if closed or not names else Verdict.PROVEN
+        reason = f"the order of {closed[0] or 'a copy'} is not open" if closed else ""
+        yield Claim(ClaimKind.ORDER, f"scan {loop.iter}", verdict, "", reason)
