@@ -226,7 +226,7 @@ def _expand(scop: Scop, array: Array) -> Scop | None:
 
 
 def _blocks_alone(scop: Scop, array: Array, statements: list[Statement], count: int) -> bool:
-    """Tell whether temporaries alone make the `count` outer loops of the statements sequential."""
+    """Tell whether temporaries alone, `array` too, make `count` outer loops sequential."""
     own = set(loop_iterators(statements[0], count))
     nest = [s for s in scop.statements if shared_loops([statements[0], s]) >= count]
     kept = frozenset(a.name for a in scop.arrays if a.role is not Role.TEMP)
@@ -234,7 +234,10 @@ def _blocks_alone(scop: Scop, array: Array, statements: list[Statement], count: 
         pairs = isl.UnionMap.from_map(dependence.relation)
         if not _same_iteration(pairs, nest, count):
             return False
-    return bool(own)
+    return bool(own) and not all(
+        _same_iteration(isl.UnionMap.from_map(dependence.relation), statements, count)
+        for dependence in ordered_pairs(scop, statements, frozenset((array.name,)))
+    )
 
 
 def _extents(

@@ -10,7 +10,16 @@ from __future__ import annotations
 from polyopt.ir.expr import Call, walk
 from polyopt.ir.scop import Scop
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree, find_band, statements_of
+from polyopt.schedule.tree import (
+    Band,
+    Filter,
+    Leaf,
+    Sequence,
+    Tree,
+    bands,
+    find_band,
+    statements_of,
+)
 from polyopt.transforms import Fuse
 
 
@@ -79,7 +88,7 @@ def _loses_lanes(schedule: Schedule, one: Band, two: Band, count: int) -> bool:
 
 
 def _is_used_up(nest: Band, count: int) -> bool:
-    return len(nest.members) == count and isinstance(nest.child, Leaf)
+    return len(nest.members) == count and next(iter(bands(nest.child)), None) is None
 
 
 def _calls(schedule: Schedule, nest: Band) -> bool:
