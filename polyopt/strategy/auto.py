@@ -18,6 +18,7 @@ from polyopt.strategy.contraction import contraction, find_roles
 from polyopt.strategy.fusion import fuse_neighbours
 from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.order import contiguous_innermost
+from polyopt.strategy.streams import stream_rows
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.vector import vectorize_innermost
@@ -74,7 +75,9 @@ def alternatives(scop: Scop, machine: Machine) -> Iterator[Schedule]:
 def _improve(start: Schedule, machine: Machine) -> Schedule:
     """Return `start` fused, tiled, parallel outside and in SIMD lanes inside."""
     ordered = _within_budget("the order of loops", start, contiguous_innermost)
-    summed = _within_budget("tiles of sums", ordered, lambda s: jam_sums(s, machine))
+    streamed = _within_budget("joint sweeps", ordered, lambda s: stream_rows(s, machine))
+    joint = frozenset(_labels(streamed.tree) - _labels(ordered.tree))
+    summed = _within_budget("tiles of sums", streamed, lambda s: jam_sums(s, machine, joint))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
     fused = _within_budget("fused nests", summed, lambda s: fuse_neighbours(s, done))
     laned = _within_budget("sunk loops", fused, sink_lanes)
@@ -91,9 +94,14 @@ def _within_budget(
     return schedule
 
 
-def jam_sums(schedule: Schedule, machine: Machine) -> Schedule:
-    """Return `schedule` with contractions and sums tiled: outer nests, and those in time loops."""
+def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Schedule:
+    """Return `schedule` with contractions and sums tiled: outer nests, and those in time loops.
+
+    Bands named in `skip` are left alone.
+    """
     for label in outer_bands(schedule.tree):
+        if label in skip:
+            continue
         outer = find_band(schedule.tree, label)
         schedule = contraction(schedule, label, machine) or sums(schedule, label) or schedule
         if not any(member.coincident for member in outer.members):

@@ -12,7 +12,10 @@ from dataclasses import dataclass, replace
 
 from polyopt.emit.lanes import is_contiguous, row_arrays
 from polyopt.emit.nodes import map_node
+from polyopt.emit.passes.disjoint import are_disjoint
+from polyopt.emit.passes.promote import Cell
 from polyopt.emit.passes.rewriting import Names, bottom_up, trip_count
+from polyopt.emit.passes.unroll import unrolled
 from polyopt.emit.regions import declared_names, nodes
 from polyopt.ir.expr import (
     Binary,
@@ -63,6 +66,9 @@ def vectorize_reductions(fn: LoopFunction) -> LoopFunction:
             return (node,)
         match node.kind:
             case LoopKind.VECTOR:
+                done = _on_lanes(_with_copies(node, names), fn.reassociable, names, faults)
+                if _found_reduction(done):
+                    return done
                 return _on_lanes(node, fn.reassociable, names, faults)
             case LoopKind.SEQUENTIAL if node.step == 1 and is_contiguous(node, rows):
                 vector = replace(node, kind=LoopKind.VECTOR)
@@ -72,6 +78,15 @@ def vectorize_reductions(fn: LoopFunction) -> LoopFunction:
                 return (node,)
 
     return replace(fn, body=bottom_up(fn.body, rule))
+
+
+def _with_copies(loop: For, names: Names) -> For:
+    """Return `loop` with the UNROLL loops directly in it replaced by copies of their bodies."""
+    body: list[Node] = []
+    for node in loop.body:
+        is_short = isinstance(node, For) and node.kind is LoopKind.UNROLL
+        body += unrolled(node, names) if isinstance(node, For) and is_short else (node,)
+    return replace(loop, body=tuple(body))
 
 
 def _found_reduction(body: Body) -> bool:
@@ -171,14 +186,19 @@ def _is_supported(accumulator: _Accumulator, loop: For) -> bool:
         return target.lanes == 1
     if any(isinstance(p, Load | Symbol) or p == Iter(loop.iter) for p in _index_parts(target)):
         return False
-    return _accesses(loop.body, target.array) == {target}
+    others = _accesses(loop.body, target.array) - {target}
+    return all(are_disjoint(_cell(target), _cell(other), loop) for other in others)
 
 
 def _index_parts(target: Load) -> tuple[Expr, ...]:
     return tuple(part for index in target.index for part in walk(index))
 
 
-def _accesses(body: Body, array: str) -> set[Expr]:
+def _cell(access: Load | VectorLoad) -> Cell:
+    return Cell(access.array, access.index, access.lanes if isinstance(access, VectorLoad) else 1)
+
+
+def _accesses(body: Body, array: str) -> set[Load | VectorLoad]:
     targets = [node.target for node in nodes(body) if isinstance(node, Assign)]
     parts = [part for expr in (*targets, *_values(body)) for part in walk(expr)]
     return {p for p in parts if isinstance(p, Load | VectorLoad) and p.array == array}
