@@ -201,7 +201,7 @@ class _Walk:
         if inside is None or loop.loop.kind in CONCURRENT:
             equal = pairs.equal(value)
         if loop.loop.kind in CONCURRENT:
-            private = self.private(loop, pairs)
+            private = self.private(loop)
             together = [(pairs.kept, equal.kept)]
             together += [(pairs.sums[a], equal.sums[a]) for a in pairs.sums if a not in private]
             for every, same in together:
@@ -212,49 +212,26 @@ class _Walk:
             return self.body(loop.body, equal, fixed)
         return self.body(loop.body, pairs.inside(inside), (*fixed, loop.loop.iter))
 
-    def private(self, loop: Loop, pairs: Pairs) -> frozenset[str]:
-        """Return the source's arrays that every iteration sums up on its own, in `pairs`.
-
-        An array may have several elements, each with a local that no other element's instances use.
-        """
+    def private(self, loop: Loop) -> frozenset[str]:
+        """Return the source's arrays of which every iteration sums up one element on its own."""
         inner = {loop.loop.iter} | {p.loop.iter for p in all_loops(loop.body)}
-        runs: dict[str, dict[Load | Symbol, list[Run]]] = {}
+        targets: dict[str, set[Load | Symbol]] = {}
         ops: dict[str, set[BinaryOp | None]] = {}
         for run in all_runs(loop.body):
             if run.statement:
                 statement = self.places[id(run)].quotients.statement
                 array, reduction = statement.target.array, statement.reduction
-                runs.setdefault(array, {}).setdefault(run.target, []).append(run)
+                targets.setdefault(array, set()).add(run.target)
                 ops.setdefault(array, set()).add(None if reduction is None else reduction.op)
         combined = {(_name(symbol), op) for op, symbol in loop.loop.reductions}
         found = set()
-        for array, elements in runs.items():
+        for array, elements in targets.items():
             names = {p.name for e in elements for p in walk(e) if isinstance(p, Iter)}
-            if len(ops[array]) != 1 or names & inner:
-                continue
-            (op,) = ops[array]
-            if all((_name(element), op) in combined for element in elements):
-                known = pairs.sums.get(array)
-                if known is None or not self.cross(known, list(elements.values())):
+            if len(elements) == 1 and len(ops[array]) == 1 and not names & inner:
+                (element,), (op,) = elements, ops[array]
+                if (_name(element), op) in combined:
                     found.add(array)
         return frozenset(found)
-
-    def cross(self, pairs: isl.UnionMap, groups: list[list[Run]]) -> bool:
-        """Tell whether `pairs` may hold two instances of different groups."""
-        if len(groups) < 2:
-            return False
-        sets = []
-        for group in groups:
-            own = isl.UnionSet.empty(self.space)
-            for run in group:
-                own = own.union(isl.UnionSet.from_set(run.instances.range()))
-            sets.append(own)
-        return any(
-            not _within(pairs, first, second).is_empty()
-            for first in sets
-            for second in sets
-            if first is not second
-        )
 
     def iteration(self, loop: Loop) -> isl.UnionSet | None:
         """Return the instances of one iteration, the iterator as a size; None: not known."""

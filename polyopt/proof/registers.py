@@ -243,16 +243,32 @@ def _on_elements(node: Node, cells: Mapping[str, Load | VectorLoad]) -> Node:
                 renewed.steps,
             )
         case For():
-            reductions = tuple(
-                (op, Symbol(cells[s.name].array, s.dtype) if s.name in cells else s)
-                for op, s in node.reductions
-            )
-            node = replace(node, reductions=reductions)
-            node = _only_own(node, rule)
+            node = _only_own(replace(node, reductions=_combined(node, cells)), rule)
         case _:
             node = _only_own(node, rule)
     inner = tuple(tuple(_on_elements(n, cells) for n in part) for part in bodies(node))
     return with_bodies(node, inner)
+
+
+def _combined(
+    loop: For, cells: Mapping[str, Load | VectorLoad]
+) -> tuple[tuple[BinaryOp, Symbol], ...]:
+    """Return what `loop` combines when it works on elements instead of locals.
+
+    An array is named only where all of its elements that the loop accumulates into are combined.
+    """
+    already = written(loop.body)
+    own = {symbol.name for _, symbol in loop.reductions}
+    alone = {cells[name].array for name in set_locals(loop.body) & cells.keys() - own}
+    found: dict[tuple[BinaryOp, Symbol], None] = {}
+    for op, symbol in loop.reductions:
+        if symbol.name in cells:
+            symbol = Symbol(cells[symbol.name].array, symbol.dtype)
+            if symbol.name in already and (op, symbol) not in loop.reductions:
+                continue
+        if symbol.name not in alone:
+            found[op, symbol] = None
+    return tuple(found)
 
 
 def _only_own(node: Node, rule: object) -> Node:

@@ -17,6 +17,7 @@ from polyopt.strategy.strides import Step, loop_moves
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import (
     Deal,
+    Distribute,
     Fuse,
     Interchange,
     Move,
@@ -114,7 +115,12 @@ def _joined(schedule: Schedule, one: _Sweep, two: _Sweep, machine: Machine) -> S
         jammed = joint.attempt(*_groups(first))
         return None if jammed is None else _dealt(jammed, f"{first}.tile[0]", shared, machine)
     joint = met.attempt(Fuse(first, second, 1))
-    return None if joint is None else _dealt(joint, f"{first}[0]", shared, machine)
+    if joint is None:
+        return None
+    jammed = joint.attempt(*_groups_in_turn(first))
+    if jammed is None:
+        return _dealt(joint, f"{first}[0]", shared, machine)
+    return _dealt(jammed, f"{first}.tile[0]", shared, machine)
 
 
 def _groups(label: str) -> list[Transform]:
@@ -128,6 +134,20 @@ def _groups(label: str) -> list[Transform]:
         Separate(tile, point, (ROWS,)),
         Interchange(f"{point}.rest[0]", f"{point}.rest[1]"),
     ]
+
+
+def _groups_in_turn(label: str) -> list[Transform]:
+    """Return the steps that run a few rows at a time, all of one nest before the other's."""
+    tile, point = f"{label}.tile", f"{label}.point"
+    steps: list[Transform] = [
+        Tile(label, (ROWS,)),
+        Separate(tile, point, (ROWS,)),
+        Distribute(point, 1),
+    ]
+    for part in (f"{point}.0", f"{point}.1"):
+        steps += [Interchange(f"{part}[0]", f"{part}[1]"), Vectorize(f"{part}[0]")]
+        steps.append(Unroll(f"{part}[1]"))
+    return steps
 
 
 def _dealt(schedule: Schedule, rows: str, shared: list[str], machine: Machine) -> Schedule | None:

@@ -16,16 +16,17 @@ from polyopt.ir.expr import (
     CompareOp,
     Expr,
     Iter,
+    Symbol,
     add,
     integer,
     mul,
     sub,
 )
 from polyopt.ir.interp import run_loops
-from polyopt.ir.loops import Body, For, If, LoopKind
+from polyopt.ir.loops import Body, For, If, LoopKind, SetLocal
 from polyopt.ir.types import DType
-from polyopt.proof.nodes import changed
-from tests.unit.proof.edits import I64, SIZE, I, loops_of, marked, only_loop, reasons
+from polyopt.proof.nodes import all_nodes, changed
+from tests.unit.proof.edits import I64, SIZE, I, edited, loops_of, marked, only_loop, reasons
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
 
@@ -211,3 +212,42 @@ def inside(place: Expr) -> Expr:
     first, last = (Compare(op, place, end) for op, end in
                    ((CompareOp.GE, integer(0)), (CompareOp.LT, SIZE)))  # fmt: skip
     return Binary(BinaryOp.AND, first, last, DType.BOOL)
+
+
+def products(a: po.f64["N,N"], x: po.f64["N"], y: po.f64["N"]):
+    y += a @ x
+
+
+ROWS_AT_ONCE = """
+tile(L1, 4); interchange(L1.point[0], L1.point[1]); vectorize(L1.point[0])
+unroll(L1.point[1]); separate(L1.tile, L1.point, 4)
+"""
+
+
+def test_lanes_sum_up_several_rows() -> None:
+    """Each row has a local of its own, and every one of them is combined."""
+    body = loops_of(products, ROWS_AT_ONCE, optimized=True).body
+    (lanes,) = (n for n in all_nodes(body) if isinstance(n, For) and len(n.reductions) == 4)
+    assert not reasons(products, body)
+
+    def with_reductions(*found: tuple[BinaryOp, Symbol]) -> str:
+        other = replace(lanes, reductions=found)
+        return reasons(products, edited(body, lambda node: other if node == lanes else node))
+
+    assert "concurrency" in with_reductions(*lanes.reductions[:3])
+    product_of_one = (BinaryOp.MUL, lanes.reductions[3][1])
+    assert "more than combine" in with_reductions(*lanes.reductions[:3], product_of_one)
+
+
+def test_lanes_may_not_share_a_row() -> None:
+    """Two rows are added to one local: these instances are in each other's way."""
+    body = loops_of(products, ROWS_AT_ONCE, optimized=True).body
+    (lanes,) = (n for n in all_nodes(body) if isinstance(n, For) and len(n.reductions) == 4)
+    one, two = (symbol for _, symbol in lanes.reductions[:2])
+
+    mixed = [
+        replace(n, name=one.name) if isinstance(n, SetLocal) and n.name == two.name else n
+        for n in (changed(n, lambda part: one if part == two else None) for n in lanes.body)
+    ]
+    other = replace(lanes, body=tuple(mixed))
+    assert reasons(products, edited(body, lambda node: other if node == lanes else node))
