@@ -55,7 +55,7 @@ LAYERS: dict[str, set[str]] = {
         "tuning",
     },
     "tracing": {"errors", "ir", "frontend", "runtime", "specialize", "api", ""},
-    "report": {*_COMPILER, "schedule", "transforms", "strategy"},
+    "report": {*_COMPILER, "model", "schedule", "transforms", "strategy"},
     "cli": {
         *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline",
         "runtime", "report", "api", "artefact", "measuring", "model", "tuning",

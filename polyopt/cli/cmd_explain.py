@@ -7,12 +7,14 @@ or the rule behind a code.  Needs no C compiler.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from polyopt.cli.console import result, result_json
 from polyopt.cli.prepare import (
+    Prepared,
     compile_options,
     compile_prepared,
     json_option,
@@ -25,7 +27,10 @@ from polyopt.cli.typespec import parse_sizes
 from polyopt.errors import UsageError
 
 if TYPE_CHECKING:
+    from polyopt.pipeline import Compilation
+    from polyopt.report.explain import Section
     from polyopt.schedule import Schedule
+    from polyopt.targets import Options
 
 
 @click.command("explain")
@@ -33,6 +38,8 @@ if TYPE_CHECKING:
 @click.option("--timing", is_flag=True, help="Show how long each stage took.")
 @click.option("--steps", is_flag=True, help="Show the loop nest after each step alone.")
 @click.option("--formulas", is_flag=True, help="Write out which elements are read and written.")
+@click.option("--cost", is_flag=True, help="Predict the time of a call and what limits it.")
+@click.option("--measure", is_flag=True, help="Predict, and run it on random values, too.")
 @types_option
 @sizes_option
 @compile_options
@@ -42,6 +49,8 @@ def command(
     timing: bool,
     steps: bool,
     formulas: bool,
+    cost: bool,
+    measure: bool,
     types: str | None,
     sizes: str | None,
     threads: int | None,
@@ -53,6 +62,7 @@ def command(
     if re.fullmatch(r"(?i)PO\d{1,6}", target):
         _explain_code(target.upper(), as_json)
         return
+    from polyopt.cli.costs import cost_of
     from polyopt.cli.kernels import Kernels
     from polyopt.emit.gpu.conflicts import conflict_lines
     from polyopt.ir.host import DeviceProgram
@@ -62,7 +72,6 @@ def command(
     from polyopt.report.explain import Section, explain, show_sections
     from polyopt.report.padding import paddings
     from polyopt.report.timing import timing_section
-    from polyopt.tuning.kept import tuned
 
     prepared = prepare(target, types, parse_sizes(sizes))
     options = make_options(fp, threads, schedule, prepared.target.kernel)
@@ -74,17 +83,16 @@ def command(
     program = prepared.program
     numerics = Section("numerics", show_contract(contract))
     sections = (*explain(program, compilation.schedules, formulas), numerics)
-    found = tuned(prepared.target.func, prepared.types, options)
-    if found is not None:
-        sections = (*sections, Section("tuning", found.lines()))
-    if compilation.dropped:
-        left_out = tuple(f"{d.what}: {d.reason} [{d.code}]" for d in compilation.dropped)
-        sections = (*sections, Section("left out", left_out))
+    sections = (*sections, *_notes(prepared, compilation, options))
     kernels = Kernels(compilation) if isinstance(compilation.source, DeviceProgram) else None
     if kernels is not None:
         sections = (*sections, Section("kernels", kernels.lines()))
         shared = conflict_lines(compilation.loops, paddings(compilation.schedules))
         sections = (*sections, *([Section("shared memory", shared)] if shared else []))
+    wanted = (cost or measure) and kernels is None
+    given = parse_sizes(sizes)
+    price = cost_of(prepared, compilation, options, given, measure) if wanted else None
+    sections = sections if price is None else (*sections, Section("cost", price.lines()))
     if timing:
         timings = {"frontend": prepared.seconds, **compilation.timings}
         costs = compilation.costs
@@ -100,9 +108,25 @@ def command(
         facts["numerics"] = contract.to_record()
         if kernels is not None:
             facts["launches"] = kernels.to_record()
+        if price is not None:
+            facts["cost"] = price.to_record()
         result_json({"function": prepared.target.name, **facts})
         return
     result(show_sections(f"{program.name} ({prepared.target.path}:{program.line})", sections))
+
+
+def _notes(prepared: Prepared, compilation: Compilation, options: Options) -> Iterator[Section]:
+    """Yield what tuning found, if it did, and what was left out."""
+    from polyopt.report.explain import Section
+    from polyopt.tuning.kept import tuned
+
+    found = tuned(prepared.target.func, prepared.types, options)
+    if found is not None:
+        yield Section("tuning", found.lines())
+    if compilation.dropped:
+        yield Section(
+            "left out", tuple(f"{d.what}: {d.reason} [{d.code}]" for d in compilation.dropped)
+        )
 
 
 def _show_steps(function: str, schedules: tuple[Schedule, ...], as_json: bool) -> None:

@@ -1,0 +1,110 @@
+"""How long loops take: what they need of each part of the machine, and which part binds.
+
+In: the final loops, values of sizes, a machine and its rates.  Out: `Prediction`, whose amounts
+have formulas.  After Williams, Waterman and Patterson, "Roofline: An Insightful Visual Performance
+Model", 2009, with a roof for every cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from polyopt.ir.loops import DeclareArray, LoopFunction, Node
+from polyopt.machine import Machine, Rates, Speeds
+from polyopt.model.amount import ZERO, Amount, total
+from polyopt.model.caches import caches_of
+from polyopt.model.counting import Tally, tally
+from polyopt.model.footprint import Memory
+from polyopt.model.ranges import point
+from polyopt.model.traffic import Known, Room, nodes, traffic
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Something that a kernel needs: how much of it, and the seconds that this alone takes.
+
+    Arithmetic counts places in vector units, latency cycles, the others bytes that are moved.
+    """
+
+    name: str
+    amount: Amount
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a call needs; `seconds` is the sum over its nests of what binds each of them.
+
+    `overhead` of starting threads is in `seconds`.  `is_guess`: a loop's length, or what a library
+    does, is unknown.
+    """
+
+    limits: tuple[Limit, ...]
+    operations: Amount
+    seconds: float
+    overhead: float
+    is_guess: bool
+
+    @property
+    def binding(self) -> Limit:
+        """The limit that takes longest."""
+        return max(self.limits, key=lambda limit: limit.seconds)
+
+
+def predict(
+    fn: LoopFunction, sizes: Mapping[str, Amount], machine: Machine, rates: Rates
+) -> Prediction:
+    """Return what a call of `fn` needs for these values of its size parameters."""
+    ranges = {name: point(value) for name, value in sizes.items()}
+    declared = (node.array for node in nodes(fn.body) if isinstance(node, DeclareArray))
+    arrays = {array.name: array for array in (*fn.arrays, *declared)}
+    memory = Memory(arrays, ranges, machine.line)
+    parts = [_part(node, dict(ranges), memory, machine, rates) for node in fn.body]
+    rows = zip(*(part.limits for part in parts), strict=True)
+    limits = tuple(
+        Limit(row[0].name, total(one.amount for one in row), sum(one.seconds for one in row))
+        for row in rows
+    )
+    return Prediction(
+        limits or (Limit("arithmetic", ZERO, 0.0),),
+        total(part.operations for part in parts),
+        sum(part.seconds for part in parts),
+        sum(part.overhead for part in parts),
+        any(part.is_guess for part in parts),
+    )
+
+
+def _part(node: Node, ranges: Known, memory: Memory, machine: Machine, rates: Rates) -> Prediction:
+    """Return what one of the outermost nodes needs."""
+    done = tally((node,), ranges, machine)
+    is_parallel = done.regions.value > 0 and machine.cores > 1
+    threads = machine.cores if is_parallel else 1
+    speeds = rates.speeds(threads, machine)
+    limits = [
+        *_computing(done, threads, speeds, machine, rates),
+        Limit("L1", done.loaded, done.loaded.value / speeds.l1),
+    ]
+    sources = (("L2", speeds.l2, 1), ("L3", speeds.l3, 1), ("memory", speeds.memory, threads))
+    for cache, (name, rate, sharing) in zip(caches_of(machine), sources, strict=True):
+        moved = traffic((node,), dict(ranges), memory, Room(cache.size, sharing))
+        limits.append(Limit(name, moved, moved.value / rate))
+    overhead = done.regions.value * rates.region if is_parallel else 0.0
+    seconds = max(limit.seconds for limit in limits) + overhead
+    return Prediction(tuple(limits), done.operations, seconds, overhead, done.is_guess)
+
+
+def _computing(
+    done: Tally, threads: int, speeds: Speeds, machine: Machine, rates: Rates
+) -> tuple[Limit, Limit]:
+    """Return the limits of the vector units: how many places they have, how long each takes."""
+    lanes = max(1, machine.vector_bytes // 8)
+    pair = 2 if machine.fma else 1  # operations in a place at most
+    alone, together = rates.one.float64 / (pair * lanes), speeds.float64 / (pair * lanes)
+    seconds = done.places.value / together + done.serial.value / alone
+    hertz = alone / machine.fma_units
+    waiting = done.chain.value / hertz / threads
+    return (
+        Limit("arithmetic", done.places + done.serial, seconds),
+        Limit("latency", done.chain, waiting),
+    )
