@@ -114,6 +114,8 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str) -> str:
     includes = [f"#include <{name}>" for name in _needed_headers(words)]
     if "complex.h" in "".join(includes):
         includes += ["#undef I", *_MADE_COMPLEX]
+    if any(h.kind is HelperKind.ALLOC for h in helpers):
+        includes += ["#ifdef __linux__", "#include <sys/mman.h>", "#endif"]
     halves = any(h.dtype.is_half and h.lanes > 1 for h in helpers)
     if halves or any(h.kind in _INTRINSICS for h in helpers):
         features = "defined(__FMA__) || defined(__AVX512F__)"

@@ -115,7 +115,8 @@ class BodyEmitter:
             case DeclareArray():
                 return [cgen.Line(self._array(node))]
             case While():
-                inner = replace(self, is_repeated=True)
+                printer = replace(self.printer, is_repeated=True)
+                inner = replace(self, printer=printer, is_repeated=True)
                 return [Nest(f"while ({self.printer.text(node.condition)})", inner.body(node.body))]
             case Break():
                 return [cgen.Line("break;")]
@@ -241,7 +242,8 @@ class BodyEmitter:
 
     def _settled_loop(self, loop: For) -> list[cgen.Generable]:
         """Print a loop whose upper bound may be read again at every iteration."""
-        printer = replace(self.printer, ranges=self.printer.ranges.inside(loop))
+        ranges = self.printer.ranges.inside(loop)
+        printer = replace(self.printer, ranges=ranges, is_repeated=True)
         inner = replace(self, printer=printer, is_repeated=True)
         if loop.kind is LoopKind.PARALLEL and not self.is_parallel and not is_small(loop):
             for shared in shared_loops(loop)[1:]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing_extensions import assert_never
 
 from polyopt.emit.dialect import C11, Dialect
-from polyopt.emit.exponentials import COVERED
+from polyopt.emit.functions.table import COVERED
 from polyopt.emit.halves import is_half_operation, is_rounded, widened
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.ranges import Ranges
@@ -76,7 +76,14 @@ _HELPER_OF = {
     BinaryOp.DIV: HelperKind.DIV,
 }
 
-_VECTORIZED = {MathFunc.EXP: HelperKind.EXP, MathFunc.TANH: HelperKind.TANH}
+_VECTORIZED = {
+    MathFunc[name]: HelperKind[name]
+    for name in (
+        *("EXP", "EXP2", "EXPM1", "LOG", "LOG2", "LOG10", "LOG1P", "SIN", "COS", "TAN"),
+        *("ASIN", "ACOS", "ATAN", "ATAN2", "SINH", "COSH", "TANH", "CBRT", "HYPOT"),
+        *("ERF", "ERFC"),
+    )
+}
 """Functions for which compilers would call the C library, one element at a time."""
 
 
@@ -86,6 +93,7 @@ class ExprPrinter:
 
     `keeps_products`: products are guarded against being fused into a neighbouring sum.
     `part`: the first lane and the end of the lanes that exist; others are neither read nor written.
+    `is_repeated`: a loop is around, so that functions which vectorize gain.
     """
 
     views: Mapping[str, View]
@@ -94,6 +102,7 @@ class ExprPrinter:
     used: dict[Helper, None]
     keeps_products: bool = False
     part: tuple[str, str] | None = None
+    is_repeated: bool = False
     dialect: Dialect = C11
 
     def text(self, expr: Expr, outer: int = SELECT) -> str:
@@ -261,6 +270,9 @@ class ExprPrinter:
             return self._logical(expr)
         if expr.op is BinaryOp.POW and dtype in COVERED and _is_three(expr.right):
             return f"{self.helper(Helper(HelperKind.CUBE, dtype))}({self.text(expr.left)})", ATOM
+        if expr.op is BinaryOp.POW and self._is_own(dtype):
+            name = self.helper(Helper(HelperKind.POWER, dtype))
+            return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
         if expr.op is BinaryOp.POW and not dtype.is_integer:
             name = self.dialect.function("pow", dtype)
             return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
@@ -386,10 +398,15 @@ class ExprPrinter:
             return f"{name}({', '.join(self.text(a) for a in expr.args)})", ATOM
         operand = expr.args[0].dtype
         kind = _VECTORIZED.get(expr.func)
-        if kind is not None and operand in COVERED and self.dialect.own_exponentials:
-            return f"{self.helper(Helper(kind, operand))}({self.text(expr.args[0])})", ATOM
+        if kind is not None and self._is_own(operand):
+            name = self.helper(Helper(kind, operand))
+            return f"{name}({', '.join(self.text(a) for a in expr.args)})", ATOM
         text = self.dialect.call(expr, operand, tuple(self.text(a) for a in expr.args))
         return text, ATOM
+
+    def _is_own(self, dtype: DType) -> bool:
+        """Tell whether functions of `dtype` are printed as arithmetic, so that loops vectorize."""
+        return self.is_repeated and dtype in COVERED and self.dialect.own_functions
 
     def _select(self, expr: Select) -> tuple[str, int]:
         condition, level = self._print(expr.condition)

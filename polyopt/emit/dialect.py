@@ -20,8 +20,8 @@ class Dialect(Protocol):
     """The words of one language."""
 
     @property
-    def own_exponentials(self) -> bool:
-        """Whether exponentials are printed as arithmetic, so that loops of them vectorize."""
+    def own_functions(self) -> bool:
+        """Whether functions like `exp` are printed as arithmetic, so that their loops vectorize."""
 
     def type_name(self, dtype: DType) -> str:
         """Return the type of a value."""
@@ -40,7 +40,7 @@ class Dialect(Protocol):
 class C11Dialect:
     """C11 with `stdint.h`, `math.h` and `complex.h`."""
 
-    own_exponentials: bool = True
+    own_functions: bool = True
 
     def type_name(self, dtype: DType) -> str:
         """Return the type of a value."""

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, unique
 
-from polyopt.emit import exponentials, halves
+from polyopt.emit import halves
+from polyopt.emit.functions import table
 from polyopt.ir.types import DType, Kind
 
 SUFFIX = {
@@ -49,8 +50,28 @@ class HelperKind(Enum):
     ABS = "abs"
     GCD = "gcd"
     EXP = "exp"
-    CUBE = "cube"
+    EXP2 = "exp2"
+    EXPM1 = "expm1"
+    SINH = "sinh"
+    COSH = "cosh"
     TANH = "tanh"
+    LOG = "log"
+    LOG2 = "log2"
+    LOG10 = "log10"
+    LOG1P = "log1p"
+    SIN = "sin"
+    COS = "cos"
+    TAN = "tan"
+    ASIN = "asin"
+    ACOS = "acos"
+    ATAN = "atan"
+    ATAN2 = "atan2"
+    CUBE = "cube"
+    CBRT = "cbrt"
+    HYPOT = "hypot"
+    POWER = "power"
+    ERF = "erf"
+    ERFC = "erfc"
     SHL = "shl"
     SHR = "shr"
     MUL = "mul"
@@ -136,11 +157,6 @@ def _min(helper: Helper) -> list[str]:
     return _binary(helper, [f"return a {sign} b ? a : b;"])
 
 
-def _exp(helper: Helper) -> list[str]:
-    t = helper.dtype.ctype
-    return _function(t, helper, f"{t} x", exponentials.exp_body(helper.dtype))
-
-
 def _widen(helper: Helper) -> list[str]:
     return _function("float", helper, "uint16_t x", halves.widen_body(helper.dtype))
 
@@ -161,14 +177,9 @@ def _odd(helper: Helper) -> list[str]:
     return _function("float", helper, "double x", halves.odd_body())
 
 
-def _cube(helper: Helper) -> list[str]:
-    t = helper.dtype.ctype
-    return _function(t, helper, f"{t} x", exponentials.cube_body(helper.dtype))
-
-
-def _tanh(helper: Helper) -> list[str]:
-    t = helper.dtype.ctype
-    return _function(t, helper, f"{t} x", exponentials.tanh_body(helper.dtype))
+def _elementary(helper: Helper) -> list[str]:
+    function = "pow" if helper.kind is HelperKind.POWER else helper.kind.value
+    return table.definition(function, helper.dtype, helper.name)
 
 
 def _reduction(helper: Helper) -> list[str]:
@@ -378,6 +389,9 @@ def _bytes(helper: Helper) -> list[str]:
     )
 
 
+_HUGE_PAGE = 1 << 21  # bytes of a page that Linux gives on request
+
+
 def _alloc(helper: Helper) -> list[str]:
     return [
         "__attribute__((malloc))",
@@ -385,7 +399,21 @@ def _alloc(helper: Helper) -> list[str]:
             "void *",
             helper,
             "size_t bytes",
-            ["return bytes > SIZE_MAX / 2 ? NULL : aligned_alloc(64, (bytes / 64 + 1) * 64);"],
+            [
+                "if (bytes > SIZE_MAX / 2)",
+                "    return NULL;",
+                # the first touch of a page costs more than what is written to it
+                "#ifdef MADV_HUGEPAGE",
+                f"if (bytes >= {2 * _HUGE_PAGE}) {{",
+                f"    size_t whole = (bytes / {_HUGE_PAGE} + 1) * {_HUGE_PAGE};",
+                f"    void *place = aligned_alloc({_HUGE_PAGE}, whole);",
+                "    if (place)",
+                "        (void)madvise(place, whole, MADV_HUGEPAGE);",
+                "    return place;",
+                "}",
+                "#endif",
+                "return aligned_alloc(64, (bytes / 64 + 1) * 64);",
+            ],
         ),
     ]
 
@@ -574,9 +602,29 @@ _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.POW: _pow,
     HelperKind.ABS: _abs,
     HelperKind.GCD: _gcd,
-    HelperKind.EXP: _exp,
-    HelperKind.CUBE: _cube,
-    HelperKind.TANH: _tanh,
+    HelperKind.EXP: _elementary,
+    HelperKind.EXP2: _elementary,
+    HelperKind.EXPM1: _elementary,
+    HelperKind.SINH: _elementary,
+    HelperKind.COSH: _elementary,
+    HelperKind.TANH: _elementary,
+    HelperKind.LOG: _elementary,
+    HelperKind.LOG2: _elementary,
+    HelperKind.LOG10: _elementary,
+    HelperKind.LOG1P: _elementary,
+    HelperKind.SIN: _elementary,
+    HelperKind.COS: _elementary,
+    HelperKind.TAN: _elementary,
+    HelperKind.ASIN: _elementary,
+    HelperKind.ACOS: _elementary,
+    HelperKind.ATAN: _elementary,
+    HelperKind.ATAN2: _elementary,
+    HelperKind.CUBE: _elementary,
+    HelperKind.CBRT: _elementary,
+    HelperKind.HYPOT: _elementary,
+    HelperKind.POWER: _elementary,
+    HelperKind.ERF: _elementary,
+    HelperKind.ERFC: _elementary,
     HelperKind.SHL: _shift,
     HelperKind.SHR: _shift,
     HelperKind.MUL: _complex_mul,

@@ -32,11 +32,11 @@ def _weak(number: Number) -> Number:
 
 
 _MATH = {
-    "sqrt": MathFunc.SQRT, "cbrt": MathFunc.CBRT, "exp": MathFunc.PYTHON_EXP, "exp2": MathFunc.EXP2,
+    "sqrt": MathFunc.SQRT, "cbrt": MathFunc.CBRT, "exp": MathFunc.EXP, "exp2": MathFunc.EXP2,
     "expm1": MathFunc.EXPM1, "log2": MathFunc.LOG2, "log10": MathFunc.LOG10,
     "log1p": MathFunc.LOG1P, "sin": MathFunc.SIN, "cos": MathFunc.COS, "tan": MathFunc.TAN,
     "asin": MathFunc.ASIN, "acos": MathFunc.ACOS, "atan": MathFunc.ATAN, "sinh": MathFunc.SINH,
-    "cosh": MathFunc.COSH, "tanh": MathFunc.PYTHON_TANH, "asinh": MathFunc.ASINH,
+    "cosh": MathFunc.COSH, "tanh": MathFunc.TANH, "asinh": MathFunc.ASINH,
     "acosh": MathFunc.ACOSH, "atanh": MathFunc.ATANH, "erf": MathFunc.ERF,
     "erfc": MathFunc.ERFC, "gamma": MathFunc.TGAMMA, "lgamma": MathFunc.LGAMMA,
     "atan2": MathFunc.ATAN2, "hypot": MathFunc.HYPOT, "copysign": MathFunc.COPYSIGN,

@@ -113,13 +113,11 @@ class MathFunc(Enum):
     LOGB = "logb"
     GCD = "gcd"  # of integers, never negative
     POPCOUNT = "popcount"  # of an unsigned integer; dtype is UINT8
-    PYTHON_EXP = "python_exp"  # to the last bit as Python's math module, by the C library
-    PYTHON_TANH = "python_tanh"
 
     @property
     def c_name(self) -> str:
         """The name for double in the C library."""
-        return self.value.removeprefix("python_")
+        return self.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,10 +40,10 @@ _FUNCTIONS: dict[MathFunc, float] = {
     MathFunc.LOG1P: 3.0,
     MathFunc.SIN: 1.0,
     MathFunc.COS: 1.0,
-    MathFunc.TAN: 2.0,
-    MathFunc.ASIN: 1.0,
-    MathFunc.ACOS: 1.0,
-    MathFunc.ATAN: 1.0,
+    MathFunc.TAN: 3.0,
+    MathFunc.ASIN: 2.0,
+    MathFunc.ACOS: 2.0,
+    MathFunc.ATAN: 2.0,
     MathFunc.SINH: 3.0,
     MathFunc.COSH: 3.0,
     MathFunc.TANH: 3.0,
@@ -54,7 +54,7 @@ _FUNCTIONS: dict[MathFunc, float] = {
     MathFunc.ERFC: 5.0,
     MathFunc.LGAMMA: 8.0,
     MathFunc.TGAMMA: 12.0,
-    MathFunc.ATAN2: 1.0,
+    MathFunc.ATAN2: 2.0,
     MathFunc.HYPOT: 1.0,
 }
 _COMPLEX_FUNCTION = 16.0

@@ -70,7 +70,7 @@ class DeviceDialect:
     rounding: tuple[str, str]
     flags: tuple[tuple[str, ...], tuple[str, ...]]
     reserved: frozenset[str]
-    own_exponentials: bool = False
+    own_functions: bool = False
     asynchronous: bool = False
     pool: str = ""
     matrices: bool = False

@@ -1,0 +1,104 @@
+"""The error function and its complement.
+
+In: the dtype.  Out: the lines of a C function body, for the argument `x`.
+Errors: below 1.5 units in the last place, four for the complement of doubles.
+Near zero they are polynomials, further out one in (x - K) / (x + K) times exp(-x**2).
+"""
+
+from __future__ import annotations
+
+from polyopt.emit.functions.coefficients import (
+    ERF,
+    ERF_SINGLE,
+    ERFC,
+    ERFC_SINGLE,
+    ERFC_TO_6,
+    EXP_SINGLE,
+)
+from polyopt.emit.functions.exponentials import LN2, LOG2_E, scales, tail
+from polyopt.emit.functions.text import SHIFT, guarded, horner, seen_as_bits
+from polyopt.ir.types import DType
+
+_SLOPE, _SLOPE_LOW = "0x1.20dd750429b6dp0", "0x1.1ae3a914fed80p-56"  # 2 / sqrt(pi)
+
+
+def erf_body(dtype: DType) -> list[str]:
+    """Return `erf(x)`."""
+    if dtype is DType.FLOAT32:
+        fast = [
+            *_near("(double)x", ERF_SINGLE),
+            *_far_single(),
+            "float outer = (float)copysign(1.0 - complement, wide);",
+            "return size > 1.0 ? outer : x == 0.0f ? x : (float)inner;",
+        ]
+        return guarded(fast, "erf", dtype)
+    fast = [
+        *_near("x", ERF),
+        *_far("6.0", "3.0", ERFC_TO_6),
+        "double outer = copysign(1.0 - complement, x);",
+        "return size > 1.0 ? outer : x == 0.0 ? x : inner;",
+    ]
+    return guarded(fast, "erf", dtype)
+
+
+def erfc_body(dtype: DType) -> list[str]:
+    """Return `1 - erf(x)`."""
+    if dtype is DType.FLOAT32:
+        fast = [
+            *_near("(double)x", ERF_SINGLE),
+            *_far_single(),
+            "double outer = x < 0.0f ? 2.0 - complement : complement;",
+            "return (float)(size > 0.5 ? outer : 1.0 - inner);",
+        ]
+        return guarded(fast, "erfc", dtype)
+    fast = [
+        *_near("x", ERF),
+        *_far("27.5", "4.0", ERFC),
+        "double outer = x < 0.0 ? 2.0 - complement : complement;",
+        "return size > 0.5 ? outer : 1.0 - inner;",
+    ]
+    return guarded(fast, "erfc", dtype)
+
+
+def _near(argument: str, polynomial: tuple[str, ...]) -> list[str]:
+    """Declare `size` and `inner`, the function up to one."""
+    return [
+        f"double wide = {argument};",
+        "double size = fabs(wide);",
+        "double z = wide * wide;",
+        f"double slope = fma(z, {horner('z', polynomial)}, {_SLOPE_LOW});",
+        f"double inner = fma(wide, {_SLOPE}, wide * slope);",
+    ]
+
+
+def _far(end: str, center: str, polynomial: tuple[str, ...]) -> list[str]:
+    """Declare `complement`, the function at `size` from 1/2 to `end`."""
+    return [
+        f"double y = size > {end} ? {end} : size;",
+        "double line = fma(2.0, y, 1.0);",
+        f"double inverse = 1.0 / (line * (y + {center}));",
+        f"double t = (y - {center}) * line * inverse;",
+        f"double factor = (y + {center}) * inverse * ({horner('t', polynomial)});",
+        "double power_of = y * y;",
+        "double missed = fma(y, y, -power_of);",
+        *tail("-power_of", "-missed"),
+        *scales("shifted"),
+        "double complement = (1.0 + tail) * factor * first * second;",
+    ]
+
+
+def _far_single() -> list[str]:
+    return [
+        "double y = size > 10.5 ? 10.5 : size;",
+        "double line = fma(2.0, y, 1.0);",
+        "double inverse = 1.0 / (line * (y + 3.0));",
+        "double t = (y - 3.0) * line * inverse;",
+        f"double factor = (y + 3.0) * inverse * ({horner('t', ERFC_SINGLE)});",
+        "double power = -y * y;",
+        f"double shifted = fma(power, {LOG2_E}, {SHIFT});",
+        f"double r = fma(-(shifted - {SHIFT}), {LN2}, power);",
+        f"double series = 1.0 + fma(r * r, {horner('r', EXP_SINGLE)}, r);",
+        *seen_as_bits("power_of_two", "shifted"),
+        "power_of_two.bits = (power_of_two.bits + 1023) << 52;",
+        "double complement = series * factor * power_of_two.value;",
+    ]

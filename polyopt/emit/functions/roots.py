@@ -1,0 +1,82 @@
+"""Cube roots, hypotenuses and third powers.
+
+In: the dtype.  Out: the lines of a C function body, for `x`, or for `y` and `x`.
+Errors: below 1.5 units in the last place.
+"""
+
+from __future__ import annotations
+
+from polyopt.emit.functions.coefficients import CBRT
+from polyopt.emit.functions.text import guarded, horner, seen_as_bits
+from polyopt.ir.types import DType
+
+
+def cbrt_body(dtype: DType) -> list[str]:
+    """Return `cbrt(x)`: Newton's method for the reciprocal, then one step with what is left."""
+    is_double = dtype is DType.FLOAT64
+    sign, final = ("copysign", "") if is_double else ("copysignf", "(float)")
+    small = "size < 0x1p-1022" if is_double else "false"
+    fast = [
+        "double size = fabs((double)x);",
+        f"double scaled = {small} ? size * 0x1p54 : size;",
+        *seen_as_bits("whole", "scaled"),
+        "union { double value; uint64_t bits; } exponent_of, mantissa, unit;",
+        "exponent_of.bits = (whole.bits >> 52) | UINT64_C(0x4330000000000000);",
+        "mantissa.bits = (whole.bits & UINT64_C(0xfffffffffffff)) | UINT64_C(0x3ff0000000000000);",
+        f"double exponent = exponent_of.value - ({small} ? 0x1p52 + 1077.0 : 0x1p52 + 1023.0);",
+        "double third = rint(exponent * (1.0 / 3.0));",
+        "double rest = fma(-3.0, third, exponent);",
+        "double m = mantissa.value;",
+        f"double guess = {horner('m', CBRT)};",
+        "guess *= rest > 0.0 ? 0x1.965fea53d6e3dp-1 : rest < 0.0 ? 0x1.428a2f98d728bp0 : 1.0;",
+        "m = rest > 0.0 ? 2.0 * m : rest < 0.0 ? 0.5 * m : m;",
+        *["guess = fma(guess * (1.0 / 3.0), fma(-m * guess, guess * guess, 1.0), guess);"] * 2,
+        "double root = m * guess * guess;",
+        "double square = root * root;",
+        "double left = fma(-square, root, m) - fma(root, root, -square) * root;",
+        "root = fma(left * (1.0 / 3.0), guess * guess, root);",
+        *seen_as_bits("third_of", "third + (0x1.8p52 + 1023.0)"),
+        "unit.bits = third_of.bits << 52;",
+        f"return size == 0.0 || !(size < INFINITY) ? x : {sign}({final}(root * unit.value), x);",
+    ]
+    return guarded(fast, "cbrt", dtype)
+
+
+def hypot_body(dtype: DType) -> list[str]:
+    """Return `hypot(y, x)`."""
+    if dtype is DType.FLOAT32:
+        fast = [
+            "double sum = fma((double)x, x, (double)y * y);",
+            "bool is_far = fabsf(x) == INFINITY || fabsf(y) == INFINITY;",
+            "return is_far ? INFINITY : (float)sqrt(sum);",
+        ]
+        return guarded(fast, "hypot", dtype, "y, x")
+    fast = [
+        "double high = fabs(y);",
+        "double wide = fabs(x);",
+        "double larger = high > wide ? high : wide;",
+        "double smaller = high > wide ? wide : high;",
+        "double unit = larger > 0x1p500 ? 0x1p-600 : larger < 0x1p-400 ? 0x1p600 : 1.0;",
+        "double back = larger > 0x1p500 ? 0x1p600 : larger < 0x1p-400 ? 0x1p-600 : 1.0;",
+        "double a = larger * unit;",
+        "double b = smaller * unit;",
+        "double sum = fma(a, a, b * b);",
+        "double length = sqrt(sum) * back;",
+        "length = x != x || y != y ? NAN : length;",
+        "return high == INFINITY || wide == INFINITY ? INFINITY : length;",
+    ]
+    return guarded(fast, "hypot", dtype, "y, x")
+
+
+def cube_body(dtype: DType) -> list[str]:
+    """Return `pow(x, 3)`, rounded once but for rare cases, as `pow` does."""
+    if dtype is DType.FLOAT32:
+        return ["double y = x;", "return (float)(y * y * y);"]
+    return [
+        "double square = x * x;",
+        "double cube = square * x;",
+        # what the two roundings lost
+        "double rest = fma(square, x, -cube) + fma(x, x, -square) * x;",
+        "double size = fabs(cube);",
+        "return size > 0x1p-960 && size <= 0x1.fffffffffffffp1023 ? cube + rest : cube;",
+    ]

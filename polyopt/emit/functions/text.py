@@ -1,0 +1,50 @@
+"""Pieces that the bodies of elementary functions are made of.
+
+In: names of C variables, coefficients.  Out: C text.
+"""
+
+from __future__ import annotations
+
+from polyopt.ir.types import DType
+
+INLINE = "static inline __attribute__((always_inline))"  # a call keeps a loop from lanes
+SHIFT = "0x1.8p52"  # added to a double of size below 2**51, it rounds to an integer
+
+
+def horner(variable: str, coefficients: tuple[str, ...]) -> str:
+    """Return the value of a polynomial, lowest coefficient first."""
+    *rest, text = coefficients
+    for coefficient in reversed(rest):
+        text = f"fma({variable}, {text}, {coefficient})"
+    return text
+
+
+def seen_as_bits(name: str, value: str) -> list[str]:
+    """Declare `name.bits`, the bits of a double, and `name.value`."""
+    return [f"union {{ double value; uint64_t bits; }} {name};", f"{name}.value = {value};"]
+
+
+def product(high: str, low: str, left: str, right: str) -> list[str]:
+    """Declare doubles whose sum is the product of two.
+
+    The last bit of `high` is cleared: what compilers know to be a product, they may fuse into the
+    next sum, where `low` would count twice.
+    """
+    return [
+        *seen_as_bits(f"{high}_of", f"{left} * {right}"),
+        f"{high}_of.bits &= ~UINT64_C(1);",
+        f"double {high} = {high}_of.value;",
+        f"double {low} = fma({left}, {right}, -{high});",
+    ]
+
+
+def guarded(fast: list[str], function: str, dtype: DType, arguments: str = "x") -> list[str]:
+    """Return `fast` for machines with fused multiply-add, the C library's function for others."""
+    suffix = "f" if dtype is DType.FLOAT32 else ""
+    return [
+        "#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)",
+        *fast,
+        "#else",
+        f"return {function}{suffix}({arguments});",
+        "#endif",
+    ]
