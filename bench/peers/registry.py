@@ -29,7 +29,13 @@ class PythonPeer:
     strict_forms: tuple[str, ...]
 
 
-PYTHON_PEERS: Mapping[str, PythonPeer] = {}
+PYTHON_PEERS: Mapping[str, PythonPeer] = {
+    "numba": PythonPeer("numba", ("numba", "scipy"), ("loops", "numpy"), ("loops", "numpy")),
+    "pythran": PythonPeer("pythran", ("pythran",), ("loops", "numpy"), ("loops", "numpy")),
+    "jax": PythonPeer("jax", ("jax",), ("numpy",), ("numpy",)),
+    "torch": PythonPeer("torch", ("torch",), ("numpy",), ("numpy",)),
+    "torch-compile": PythonPeer("torch", ("torch",), ("numpy",), ("numpy",)),
+}
 IN_PROJECT = ("polyopt", "numpy")
 PEERS = (*IN_PROJECT, *ccode.C_PEERS, *PYTHON_PEERS)
 
