@@ -282,12 +282,29 @@ class Copies:
             raise Unproven(name, "it holds another element than the source reads")
 
     def _check_unwritten(self, copy: Run, depth: int) -> None:
+        """Check that nothing writes what was copied in the iteration that the copy is of."""
         assert isinstance(copy.value, Load)
         around = copy.path.loops[:depth]
+        copied: isl.Map | None = None
         for run in self.runs:
             inside = all(a is b for a, b in zip(run.path.loops, around, strict=False))
-            if _name(run.target) == copy.value.array and inside:
-                raise Unproven(copy.value.array, "it is written where a copy of it is in use")
+            if (
+                not inside
+                or not isinstance(run.target, Load)
+                or _name(run.target) != copy.value.array
+            ):
+                continue
+            if len(run.path.loops) >= depth:
+                copied = _elements(copy, copy.value, depth) if copied is None else copied
+                if copied.is_disjoint(_elements(run, run.target, depth)):
+                    continue
+            raise Unproven(copy.value.array, "it is written where a copy of it is in use")
+
+
+def _elements(run: Run, place: Load, depth: int) -> isl.Map:
+    """Return `{ [iterators of the outer loops] -> element }`."""
+    found = run.path.frame.map_to(place.array, place.index).intersect_domain(run.path.domain)
+    return found.project_out(isl.dim_type.in_, depth, found.dim(isl.dim_type.in_) - depth)
 
 
 def _comes_before(first: Run, second: Run, depth: int) -> bool:

@@ -14,6 +14,7 @@ from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, source_schedule
 from polyopt.schedule.tree import Band, Tree, bands, children, find_band
+from polyopt.strategy.blocks import blocked
 from polyopt.strategy.contraction import contraction, find_roles
 from polyopt.strategy.fusion import fuse_neighbours
 from polyopt.strategy.lanes import sink_lanes
@@ -103,7 +104,8 @@ def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sche
         if label in skip:
             continue
         outer = find_band(schedule.tree, label)
-        schedule = contraction(schedule, label, machine) or sums(schedule, label) or schedule
+        found = contraction(schedule, label, machine) or sums(schedule, label)
+        schedule = found or blocked(schedule, label, machine) or schedule
         if not any(member.coincident for member in outer.members):
             for inner in [band.label for band in bands(outer.child)]:
                 found = contraction(schedule, inner, machine) or sums(schedule, inner)

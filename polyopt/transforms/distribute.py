@@ -93,17 +93,22 @@ class Distribute:
 def flat(tree: Tree) -> Tree:
     """Return the tree with the parts of a sequence inside another among the other's parts."""
     below = children(tree)
-    inner = tuple(map(flat, below))
-    if any(new is not old for new, old in zip(inner, below, strict=True)):
-        tree = with_children(tree, inner)
+    renewed = tuple(map(flat, below))
+    if any(new is not old for new, old in zip(renewed, below, strict=True)):
+        tree = with_children(tree, renewed)
     if not isinstance(tree, Sequence) or not any(
         isinstance(part.child, Sequence) for part in tree.parts
     ):
         return tree
     parts: list[Filter] = []
     for part in tree.parts:
-        parts += part.child.parts if isinstance(part.child, Sequence) else (part,)
+        inner = part.child.parts if isinstance(part.child, Sequence) else None
+        parts += [part] if inner is None else [_within(one, part) for one in inner]
     return Sequence(tuple(parts))
+
+
+def _within(inner: Filter, outer: Filter) -> Filter:
+    return Filter(inner.domain.intersect(outer.domain), inner.child)
 
 
 def _restricted(member: BandMember, part: Filter) -> BandMember:

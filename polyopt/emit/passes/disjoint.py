@@ -1,24 +1,19 @@
-"""Whether two accesses of a loop's body can never touch the same element.
+"""Whether two accesses inside loops can never touch the same element.
 
-In: two cells of one array and the loop.  Out: True only when it is proven.
+In: two cells of one array and the loops around them, outermost first.
+Out: True only when it is proven, from the bounds of the loops.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from polyopt.ir.expr import (
-    BinaryOp,
-    Expr,
-    Iter,
-    add,
-    integer,
-    linear,
-    operands,
-    sub,
-    substitute,
-)
+from polyopt.ir.expr import BinaryOp, Expr, Iter, Linear, Param, linear, operands, sub
 from polyopt.ir.loops import For
+
+MOST = 200  # bounds that are tried for one difference
 
 
 class Access(Protocol):
@@ -33,34 +28,71 @@ class Access(Protocol):
         """Consecutive elements along the last dimension."""
 
 
-def are_disjoint(steady: Access, other: Access, loop: For) -> bool:
-    """Tell whether `steady`, whose address does not change in `loop`, never meets `other`."""
-    last = len(steady.index) - 1
-    for dim, (a, b) in enumerate(zip(steady.index, other.index, strict=True)):
-        width_a = steady.lanes if dim == last else 1
-        width_b = other.lanes if dim == last else 1
-        low, high = _distance(a, b, loop)
-        if (low is not None and low >= width_a) or (high is not None and high <= -width_b):
-            return True
-    return False
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One element by its subscripts."""
+
+    index: tuple[Expr, ...]
+    lanes: int = 1
 
 
-def _distance(a: Expr, b: Expr, loop: For) -> tuple[int | None, int | None]:
-    """Return constant bounds of `b - a` over the iterations of `loop`."""
-    difference = linear(sub(b, a))
-    factor = dict(difference.terms).get(Iter(loop.iter), 0)
-    if not difference.terms:
-        return difference.constant, difference.constant
-    if factor == 0:
-        return None, None
-    first = operands(loop.lower, BinaryOp.MAX)
-    last = tuple(add(arm, integer(-1)) for arm in operands(loop.upper, BinaryOp.MIN))
-    lows, highs = (first, last) if factor > 0 else (last, first)
-    at_low = [c for arm in lows if (c := _constant(sub(b, a), loop.iter, arm)) is not None]
-    at_high = [c for arm in highs if (c := _constant(sub(b, a), loop.iter, arm)) is not None]
-    return max(at_low, default=None), min(at_high, default=None)
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The loops around accesses, and what was found of differences of their subscripts."""
+
+    loops: tuple[For, ...]
+    known: dict[Linear, int | None] = field(default_factory=dict)
+
+    def are_disjoint(self, one: Access, other: Access) -> bool:
+        """Tell whether the cells differ in every iteration of the loops, the last one's too.
+
+        The address of `one` does not change in the last loop: it is compared with all of `other`.
+        """
+        last = len(one.index) - 1
+        for dim, (a, b) in enumerate(zip(one.index, other.index, strict=True)):
+            if a == b:
+                continue
+            width_a = one.lanes if dim == last else 1
+            width_b = other.lanes if dim == last else 1
+            after, before = linear(sub(b, a)), linear(sub(a, b))
+            if self._reaches(after, width_a) or self._reaches(before, width_b):
+                return True
+        return False
+
+    def _reaches(self, difference: Linear, least: int) -> bool:
+        found = self.least(difference)
+        return found is not None and found >= least
+
+    def least(self, sum_: Linear) -> int | None:
+        """Return a constant that the sum is never below, or None where none is found."""
+        if sum_ not in self.known:
+            self.known[sum_] = _least(dict(sum_.terms), sum_.constant, self.loops, [MOST])
+        return self.known[sum_]
 
 
-def _constant(expr: Expr, name: str, value: Expr) -> int | None:
-    result = linear(substitute(expr, {name: value}))
-    return None if result.terms else result.constant
+def _least(
+    terms: Mapping[Expr, int], constant: int, loops: Sequence[For], left: list[int]
+) -> int | None:
+    """Return the best constant bound: the innermost iterator is replaced by its own bounds."""
+    if not terms:
+        return constant
+    left[0] -= 1
+    if left[0] < 0 or not all(isinstance(atom, Iter | Param) for atom in terms):
+        return None
+    inner = next((n for n in range(len(loops) - 1, -1, -1) if Iter(loops[n].iter) in terms), None)
+    if inner is None:
+        return None
+    loop = loops[inner]
+    factor = terms[Iter(loop.iter)]
+    rest = {atom: c for atom, c in terms.items() if atom != Iter(loop.iter)}
+    best: int | None = None
+    bound, op = (loop.lower, BinaryOp.MAX) if factor > 0 else (loop.upper, BinaryOp.MIN)
+    for arm in map(linear, operands(bound, op)):
+        total = dict(rest)
+        for atom, c in arm.terms:
+            total[atom] = total.get(atom, 0) + factor * c
+        reached = constant + factor * (arm.constant - (factor < 0))
+        found = _least({a: c for a, c in total.items() if c}, reached, loops[:inner], left)
+        if found is not None and (best is None or found > best):
+            best = found
+    return best

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from polyopt.emit.nodes import map_node
-from polyopt.emit.passes.rewriting import bottom_up, trip_count
-from polyopt.emit.regions import nodes
+from polyopt.emit.nodes import map_node, nested, with_nested
+from polyopt.emit.passes.disjoint import Box, Place
+from polyopt.emit.passes.rewriting import trip_count
 from polyopt.ir.expr import (
     BinaryOp,
     Expr,
@@ -25,6 +25,7 @@ from polyopt.ir.expr import (
     normalize,
     operands,
     sub,
+    substitute,
     walk,
 )
 from polyopt.ir.loops import (
@@ -45,11 +46,21 @@ def pack_panels(fn: LoopFunction, machine: Machine) -> LoopFunction:
     """Return `fn` with shared operands of register tiles packed into panels of at most an L1."""
     taken = {array.name for array in fn.arrays} | set(fn.params)
 
-    def rule(node: Node) -> Body:
-        nest = _register_nest(node)
-        return (node,) if nest is None else _packed(nest, taken, machine.l1)
+    return replace(fn, body=_inside(fn.body, (), taken, machine.l1))
 
-    return replace(fn, body=bottom_up(fn.body, rule))
+
+def _inside(body: Body, around: tuple[For, ...], taken: set[str], most: int) -> Body:
+    """Return `body`, which the loops `around` are around, with operands packed."""
+    found: list[Node] = []
+    for node in body:
+        nest = _register_nest(node)
+        if nest is not None:
+            found += _packed(nest, around, taken, most)
+            continue
+        inner = (*around, node) if isinstance(node, For) else around
+        parts = tuple(_inside(part, inner, taken, most) for part in nested(node))
+        found.append(with_nested(node, parts) if parts else node)
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +89,16 @@ def _register_nest(node: Node) -> _Nest | None:
     return _Nest(*loops)
 
 
-def _packed(nest: _Nest, taken: set[str], most: int) -> Body:
+def _packed(nest: _Nest, around: tuple[For, ...], taken: set[str], most: int) -> Body:
     depth = _extent(nest.depth)
     width = trip_count(nest.lanes)
     inner = {nest.tiles.iter, nest.rows.iter}
     bounds = (nest.depth.lower, nest.depth.upper, nest.lanes.lower, nest.lanes.upper)
     if depth is None or width is None or any(_mentions(b, inner) or loads(b) for b in bounds):
         return (nest.tiles,)
-    written = {n.target.array for n in nodes(nest.tiles.body) if isinstance(n, Assign)}
     found: list[Node] = []
     tiles: Node = nest.tiles
-    for load in _shared(nest, written, inner):
+    for load in _shared(nest, around, inner):
         if depth.size * width * load.dtype.size > most:
             continue
         name = _fresh(f"{load.array}_panel", taken)
@@ -131,7 +141,7 @@ def _mentions(expr: Expr, names: set[str]) -> bool:
     return any(isinstance(part, Iter) and part.name in names for part in walk(expr))
 
 
-def _shared(nest: _Nest, written: set[str], inner: set[str]) -> list[Load]:
+def _shared(nest: _Nest, around: tuple[For, ...], inner: set[str]) -> list[Load]:
     """Return the loads that depend on depth and lane but not on the row or the tile."""
     (assign,) = nest.lanes.body
     assert isinstance(assign, Assign)
@@ -139,12 +149,41 @@ def _shared(nest: _Nest, written: set[str], inner: set[str]) -> list[Load]:
     for part in walk(assign.value):
         if not isinstance(part, Load) or part in found:
             continue
-        if any(read.array in written for read in loads(part)):
+        own = any(read.array == assign.target.array for read in loads(part))
+        if own and (_is_contiguous(part, nest.lanes) or _is_overwritten(part, nest, around)):
             continue
         depends = _mentions(part, {nest.lanes.iter}) and _mentions(part, {nest.depth.iter})
         if depends and not _mentions(part, inner) and part.dtype is not DType.BOOL:
             found.append(part)
     return found
+
+
+def _is_contiguous(load: Load, lanes: For) -> bool:
+    """Tell whether lanes lie side by side: then a part of the nest's own array stays in place."""
+    *outer, last = load.index
+    step = dict(linear(last).terms).get(Iter(lanes.iter))
+    return step == 1 and not any(_mentions(i, {lanes.iter}) for i in outer)
+
+
+def _is_overwritten(load: Load, nest: _Nest, around: tuple[For, ...]) -> bool:
+    """Tell whether some iteration of the nest may write what another one reads."""
+    (assign,) = nest.lanes.body
+    assert isinstance(assign, Assign)
+    if any(read.array == assign.target.array for i in load.index for read in loads(i)):
+        return True
+    other = {loop.iter: Iter(f"{loop.iter}'") for loop in (nest.depth, nest.lanes)}
+    again = tuple(
+        replace(
+            loop,
+            iter=other[loop.iter].name,
+            lower=substitute(loop.lower, other),
+            upper=substitute(loop.upper, other),
+        )
+        for loop in (nest.depth, nest.lanes)
+    )
+    box = Box((*around, nest.tiles, nest.depth, nest.rows, nest.lanes, *again))
+    read = Place(tuple(substitute(i, other) for i in load.index))
+    return not box.are_disjoint(Place(assign.target.index), read)
 
 
 def _fresh(wish: str, taken: set[str]) -> str:

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from polyopt.emit.nodes import map_node
-from polyopt.emit.passes.disjoint import are_disjoint
-from polyopt.emit.passes.rewriting import Names, bottom_up, trip_count
+from polyopt.emit.nodes import map_node, nested, with_nested
+from polyopt.emit.passes.disjoint import Box
+from polyopt.emit.passes.rewriting import Names, trip_count
+from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import (
     Compare,
     CompareOp,
@@ -52,15 +53,25 @@ def promote(fn: LoopFunction) -> LoopFunction:
     names = Names(fn)
     shared = frozenset(a.name for a in fn.arrays if a.role is Role.FAULT)
 
-    def rule(node: Node) -> Body:
+    return replace(fn, body=_inside(fn.body, (), names, shared))
+
+
+def _inside(body: Body, loops: tuple[For, ...], names: Names, shared: frozenset[str]) -> Body:
+    """Return `body`, inside `loops`, with accumulators in locals, innermost loops first."""
+    found: list[Node] = []
+    for node in body:
+        checkpoint()
+        around = (*loops, node) if isinstance(node, For) else loops
+        inner = tuple(_inside(part, around, names, shared) for part in nested(node))
+        node = with_nested(node, inner) if inner else node
         if isinstance(node, For) and node.kind is LoopKind.SEQUENTIAL:
-            return _promoted(node, names, shared)
-        return (node,)
+            found += _promoted(node, Box(around), names, shared)
+        else:
+            found.append(node)
+    return tuple(found)
 
-    return replace(fn, body=bottom_up(fn.body, rule))
 
-
-def _promoted(loop: For, names: Names, shared: frozenset[str]) -> Body:
+def _promoted(loop: For, box: Box, names: Names, shared: frozenset[str]) -> Body:
     if not all(isinstance(node, Assign | Declare | SetLocal) for node in loop.body):
         return (loop,)
     accesses = _accesses(loop.body)
@@ -72,7 +83,7 @@ def _promoted(loop: For, names: Names, shared: frozenset[str]) -> Body:
         if cell in chosen or cell.array in shared or not _is_steady(cell, loop):
             continue
         others = [other for other in accesses if other.array == cell.array and other != cell]
-        if all(are_disjoint(cell, other, loop) for other in others):
+        if all(box.are_disjoint(cell, other) for other in others):
             wish = names.fresh(f"{cell.array}_acc")
             chosen[cell] = Symbol(wish, node.target.dtype, cell.lanes)
     if not chosen:
