@@ -30,16 +30,36 @@ from polyopt.transforms import (
 )
 from polyopt.transforms.amount import Distance, read_amount
 
-BLOCK = 64  # steps of a block: a square of elements that stays in the first-level cache
-STRIP = 64  # iterations of a loop without dependences that one thread takes at a time
-
 
 @dataclass(frozen=True, slots=True)
 class _Elimination:
-    """Loops of a band: `depth` counts the steps, the others move the element."""
+    """Loops of a band: `depth` counts the steps, the others move the element of `size` bytes."""
 
     depth: int
     others: tuple[int, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Steps of a block; rows and columns that one register tile has."""
+
+    block: int
+    rows: int
+    columns: int
+
+    @staticmethod
+    def of(machine: Machine, size: int) -> _Sizes:
+        """Return powers of two: a block square fits into L1; two vectors of columns.
+
+        Each is a multiple of the next, so that edges of blocks are edges of tiles.
+        """
+        block = 1
+        while (2 * block) ** 2 * size <= machine.l1:
+            block *= 2
+        lanes = max(1, machine.vector_bytes // size)
+        rows = 8 if machine.vector_registers >= 32 else 4
+        return _Sizes(block, min(rows, block), min(2 * lanes, block))
 
 
 def blocked(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
@@ -48,8 +68,9 @@ def blocked(schedule: Schedule, label: str, machine: Machine) -> Schedule | None
     if found is None:
         return None
     band = find_band(schedule.tree, label)
+    sizes = _Sizes.of(machine, found.size)
     steps: list[Transform] = order_steps(label, band, (found.depth, *found.others))
-    steps += [Strip(f"{label}[0]", BLOCK), Cut(label, 1)]
+    steps += [Strip(f"{label}[0]", sizes.block), Cut(label, 1)]
     inner = f"{label}.inner"
     last = len(band.members) - 1
     steps += [Interchange(f"{inner}[{p}]", f"{inner}[{p + 1}]") for p in range(last)]
@@ -57,39 +78,42 @@ def blocked(schedule: Schedule, label: str, machine: Machine) -> Schedule | None
     if stripped is None:
         return None
     name = find_band(stripped.tree, label).members[0].name
-    end = read_amount(f"{BLOCK}*{name} + {BLOCK}", {})
-    split, parts = _parts(stripped, inner, end, 0)
+    free = [m.coincident for m in find_band(stripped.tree, inner).members[:last]]
+    if all(free):
+        return None
+    end = read_amount(f"{sizes.block}*{name} + {sizes.block}", {})
+    bound = tuple(p for p in range(last) if not free[p])
+    split, parts = _parts(stripped, inner, end, bound)
     has_product = False
     for part in parts:
-        product = _products(split, part, machine)
+        product = _products(split, part, sizes)
         has_product = has_product or product is not None
-        split = product or _shared(split, part)
+        split = product or _shared(split, part, sizes.block)
     return split if has_product else None
 
 
-def _parts(schedule: Schedule, label: str, end: Distance, loop: int) -> tuple[Schedule, list[str]]:
-    """Return the nest split, loop by loop, at the end of the block; the parts' labels in order."""
-    band = find_band(schedule.tree, label)
-    if loop == len(band.members) - 1:
+def _parts(
+    schedule: Schedule, label: str, end: Distance, loops: tuple[int, ...]
+) -> tuple[Schedule, list[str]]:
+    """Return the nest split, `loops` in turn, at the end of the block; the parts' labels."""
+    if not loops:
         return schedule, [label]
-    steps: list[Transform] = [] if loop == 0 else [Interchange(f"{label}[0]", f"{label}[{loop}]")]
-    steps.append(Split(f"{label}[0]", end))
-    found = schedule.attempt(*steps)
+    loop, *rest = loops
+    steps: list[Transform] = [Interchange(f"{label}[0]", f"{label}[{loop}]")] if loop else []
+    found = schedule.attempt(*steps, Split(f"{label}[0]", end))
     if found is None:
         return schedule, [label]
+    halves = [f"{label}.low", f"{label}.high"]
+    if any(path_to(found.tree, found.scop, half)[1].is_empty() for half in halves):
+        return _parts(schedule, label, end, tuple(rest))
     parts: list[str] = []
-    for half in ("low", "high"):
-        part = f"{label}.{half}"
-        _, domain = path_to(found.tree, found.scop, part)
-        if domain.is_empty():
-            return _parts(schedule, label, end, loop + 1)
-    for half in ("low", "high"):
-        found, some = _parts(found, f"{label}.{half}", end, loop + 1)
+    for half in halves:
+        found, some = _parts(found, half, end, tuple(rest))
         parts += some
     return found, parts
 
 
-def _products(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+def _products(schedule: Schedule, label: str, sizes: _Sizes) -> Schedule | None:
     """Return `schedule` with every statement of one part as a product, or None if none is one."""
     apart = _distributed(schedule, label)
     if apart is None:
@@ -97,13 +121,13 @@ def _products(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
     found, labels = apart
     is_product = False
     for one in labels:
-        product = _product(found, one, machine)
+        product = _product(found, one, sizes)
         is_product = is_product or product is not None
         found = product or found
     return found if is_product else None
 
 
-def _product(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+def _product(schedule: Schedule, label: str, sizes: _Sizes) -> Schedule | None:
     """Return `schedule` with the product at band `label` in register tiles, or None.
 
     The depth is that of a block already; the edges of tiles and of blocks are the same.
@@ -112,35 +136,25 @@ def _product(schedule: Schedule, label: str, machine: Machine) -> Schedule | Non
     if roles is None or roles.batch:
         return None
     band = find_band(schedule.tree, label)
-    rows, columns = _register_tile(schedule, label, machine)
     inner = f"{label}.inner"
     tile, point = f"{inner}.tile", f"{inner}.point"
     steps = [
         *order_steps(label, band, (roles.row, roles.column, roles.depth)),
-        Strip(f"{label}[0]", STRIP),
+        Strip(f"{label}[0]", sizes.block),
         Cut(label, 1),
         Parallelize(f"{label}[0]"),
-        Tile(inner, (rows, columns)),
+        Tile(inner, (sizes.rows, sizes.columns)),
         Interchange(f"{tile}[0]", f"{tile}[1]"),
         Interchange(f"{point}[1]", f"{point}[2]"),
         Interchange(f"{point}[0]", f"{point}[1]"),
         Unroll(f"{point}[1]"),
         Vectorize(f"{point}[2]"),
-        Separate(tile, point, (rows, columns)),
+        Separate(tile, point, (sizes.rows, sizes.columns)),
     ]
     return schedule.attempt(*steps)
 
 
-def _register_tile(schedule: Schedule, label: str, machine: Machine) -> tuple[int, int]:
-    """Return rows and columns, powers of two: two vectors of columns, the other registers rows."""
-    _, domain = path_to(schedule.tree, schedule.scop, label)
-    name = statements_of(schedule.scop, domain)[0]
-    size = schedule.scop.array(schedule.scop.statement(name).target.array).dtype.size
-    lanes = max(1, machine.vector_bytes // size)
-    return (8 if machine.vector_registers >= 32 else 4), min(2 * lanes, BLOCK)
-
-
-def _shared(schedule: Schedule, label: str) -> Schedule:
+def _shared(schedule: Schedule, label: str, strip: int) -> Schedule:
     """Return `schedule` with strips of a part's free loop shared among threads, if it has one."""
     free = _free(find_band(schedule.tree, label))
     if free is None:
@@ -148,7 +162,7 @@ def _shared(schedule: Schedule, label: str) -> Schedule:
     moves: list[Transform] = [
         Interchange(f"{label}[{p}]", f"{label}[{p - 1}]") for p in range(free, 0, -1)
     ]
-    steps = [*moves, Strip(f"{label}[0]", STRIP), Cut(label, 1), Parallelize(f"{label}[0]")]
+    steps = [*moves, Strip(f"{label}[0]", strip), Cut(label, 1), Parallelize(f"{label}[0]")]
     return schedule.attempt(*steps) or schedule
 
 
@@ -179,7 +193,8 @@ def _find(schedule: Schedule, label: str) -> _Elimination | None:
     if not band.permutable or len(band.members) < 3 or next(bands(band.child), None) is not None:
         return None
     _, domain = path_to(schedule.tree, schedule.scop, label)
-    depths = set()
+    depths: set[int] = set()
+    size = 1
     for name in statements_of(schedule.scop, domain):
         statement = schedule.scop.statement(name)
         if len(statement.iters) < 3:
@@ -187,7 +202,9 @@ def _find(schedule: Schedule, label: str) -> _Elimination | None:
         moves = loop_moves(schedule, label, statement)
         still = [p for p, move in enumerate(moves) if move[statement.write.ref] is Step.INVARIANT]
         depths.update(still[-1:])
+        size = max(size, schedule.scop.array(statement.target.array).dtype.size)
     if len(depths) != 1:
         return None
-    depth = depths.pop()
-    return _Elimination(depth, tuple(p for p in range(len(band.members)) if p != depth))
+    (depth,) = depths
+    others = tuple(p for p in range(len(band.members)) if p != depth)
+    return _Elimination(depth, others, size)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import (
@@ -96,7 +97,11 @@ class Split:
             members = [member for member in above if member.name == name]
             if not members or name in scop.params:
                 continue
-            found[name] = statement_function(members[-1], scop, statement)
+            if len(members) > 1:
+                raise ScheduleError(
+                    "PO0302", f"{self}: `{name}` names several loops outside", hint="use a size"
+                )
+            found[name] = statement_function(members[0], scop, statement)
         return found
 
     def __str__(self) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polyopt.emit import emit_c, optimize_loops
-from polyopt.emit.passes.disjoint import are_disjoint
+from polyopt.emit.passes.disjoint import Box
 from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.guards import hoist_guards
 from polyopt.emit.passes.promote import Cell, promote
@@ -403,7 +403,21 @@ def test_disjoint(a, b, lanes, expected):
     around = loop("k", 0, "N")
     first = Cell("A", tuple(ex(p) for p in a), lanes)
     second = Cell("A", tuple(ex(p) for p in b), lanes)
-    assert are_disjoint(first, second, around) is expected
+    assert Box((around,)).are_disjoint(first, second) is expected
+
+
+@pytest.mark.parametrize("start,expected", [(1, True), (0, False)])
+def test_bounds_of_outer_loops_prove_distance(start, expected):
+    """Rows of later tiles are apart from the columns of this one."""
+    outer = loop("t", 0, "N")
+    tiles = loop("u", plus("t", start), "N")
+    depth = loop("k", i64("*", integer(8), Iter("t")), plus(i64("*", integer(8), Iter("t")), 8))
+    rows = i64("*", integer(8), Iter("u"))
+    box = Box((outer, tiles, depth))
+    first, second = Cell("A", (rows, Iter("j")), 1), Cell("A", (Iter("k"), Iter("j")), 1)
+    assert box.are_disjoint(first, second) is expected
+    upper = Cell("A", (Iter("j"), Iter("k")), 1)
+    assert box.are_disjoint(Cell("A", (Iter("j"), rows), 8), upper) is expected
 
 
 # reduce

@@ -314,3 +314,38 @@ def test_each_element_needs_a_local_of_its_own() -> None:
     sequential = replace(split, kind=LoopKind.SEQUENTIAL, reductions=())
     assert not reasons(halves, (body[0], sequential, body[2]))
     assert "concurrency" in reasons(halves, body)
+
+
+def apart(x: po.f64["16"], steps: po.i64):
+    for _ in range(steps):
+        for i in range(8):
+            x[i + 8] = x[i + 8] + x[i]
+
+
+def overlapping(x: po.f64["16"], steps: po.i64):
+    for _ in range(steps):
+        for i in range(8):
+            x[i + 7] = x[i + 7] + x[i]
+
+
+def half_copied(function: object) -> Body:
+    """Return loops that read the first half of `x` from a copy that every step makes."""
+    loops = loops_of(function)  # type: ignore[arg-type]
+    outer = only_loop(loops.body)
+    home = DeclareArray(Array("c", F64, (integer(8),), Role.TEMP))
+    fill = replace(filling(Iter("k"), Iter("k")), upper=integer(8))
+    inner = only_loop(outer.body)
+    (assign,) = inner.body
+    assert isinstance(assign, Assign)
+    value = rewrite(assign.value, lambda e: element("c", I) if e == element("x", I) else None)
+    reading = replace(inner, body=(replace(assign, value=value),))
+    return (replace(outer, body=(home, fill, reading)),)
+
+
+def test_a_copy_of_elements_that_are_written_elsewhere() -> None:
+    """What a step writes into the other half of the array does not make the copy old."""
+    assert reasons(apart, half_copied(apart)) == ""
+
+
+def test_a_copy_of_elements_that_are_written_meanwhile() -> None:
+    assert "in use" in reasons(overlapping, half_copied(overlapping))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polyopt.schedule.tree import bands
-from polyopt.transforms import Distribute, Fuse, Parallelize, Tile
+from polyopt.transforms import Distribute, Fuse, Parallelize, Split, Tile
 from tests import scops
 from tests.checks import assert_computes, assert_illegal, assert_round_trip, story
 from tests.reading import read
@@ -49,6 +49,19 @@ def test_solve_cannot_be_distributed():
 def test_fused_again():
     steps = (Distribute("L0"), Fuse("L0.0", "L0.1"), Parallelize("i"))
     assert_computes(scops.ordered_gemm(), *steps)
+
+
+def test_a_half_of_a_loop():
+    """The parts of a half have the half's iterations, not all of them."""
+    scop = read(
+        """
+        for i in range(N):
+            A[i] = 1
+            B[i] = A[i] + 1
+        """,
+        "A[N]; B[N]",
+    )
+    assert_computes(scop, Split("i", 3), Distribute("L0.low"), Distribute("L0.high"))
 
 
 def test_three_parts():

@@ -1,0 +1,110 @@
+"""Eliminations in blocks: which nests are some, what becomes of them, results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.ir.loops import LoopKind
+from polyopt.machine import Machine
+from polyopt.schedule import source_schedule
+from polyopt.schedule.tree import bands
+from polyopt.strategy.blocks import blocked
+from polyopt.transforms import Affine, Fusion, Separate, Split
+from tests import scops
+from tests.checks import assert_computes
+from tests.reading import read
+
+# ruff: noqa: F821, UP037 - sizes are named by strings
+
+SMALL = Machine(vector_bytes=8, vector_registers=8, l1=128, l2=512)  # blocks of four steps
+
+LU = """
+    for k in range(N):
+        for i in range(k + 1, N):
+            A[i, k] = A[i, k] / A[k, k]
+            for j in range(k + 1, N):
+                A[i, j] = A[i, j] - A[i, k] * A[k, j]
+    """
+CHOLESKY = """
+    for i in range(N):
+        for j in range(i):
+            for k in range(j):
+                A[i, j] = A[i, j] - A[i, k] * A[j, k]
+            A[i, j] = A[i, j] / A[j, j]
+        for k in range(i):
+            A[i, i] = A[i, i] - A[i, k] * A[i, k]
+        A[i, i] = A[i, i] * 0.5
+    """
+SOLVE = """
+    for i in range(N):
+        for j in range(M):
+            for k in range(i):
+                B[i, j] = B[i, j] - L[i, k] * B[k, j]
+            B[i, j] = B[i, j] / L[i, i]
+    """
+CASES = {
+    "lu": (LU, "A[N, N]"),
+    "cholesky": (CHOLESKY, "A[N, N]"),
+    "solve": (SOLVE, "B[N, M]; L[N, N]"),
+}
+
+
+def in_blocks(text, arrays):
+    scop = read(text, arrays, "N M")
+    start = source_schedule(scop).apply(Affine(Fusion.MIN))
+    return scop, blocked(start, "L0", SMALL)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_same_results(name):
+    scop, schedule = in_blocks(*CASES[name])
+    assert schedule is not None
+    assert_computes(scop, *schedule.trace)
+
+
+def test_the_rest_of_a_block_is_a_product():
+    _, schedule = in_blocks(*CASES["lu"])
+    assert schedule is not None
+    assert sum(isinstance(step, Split) for step in schedule.trace) == 3
+    (full,) = (step for step in schedule.trace if isinstance(step, Separate))
+    assert full.sizes == (4, 2)
+    kinds = [m.kind for band in bands(schedule.tree) for m in band.members]
+    assert kinds.count(LoopKind.PARALLEL) == 3  # rows, columns, and what is left
+    assert kinds.count(LoopKind.UNROLL) == kinds.count(LoopKind.VECTOR) == 1
+
+
+@pytest.mark.parametrize(
+    "make", [scops.gemm, scops.seidel, scops.solve, scops.jacobi, scops.planes]
+)
+def test_other_nests_are_left(make):
+    schedule = source_schedule(make())
+    assert all(blocked(schedule, band.label, SMALL) is None for band in bands(schedule.tree))
+
+
+def factor(A: po.f32["N,N"]):
+    n = A.shape[0]
+    for i in range(n):
+        for j in range(i):
+            for k in range(j):
+                A[i, j] -= A[i, k] * A[j, k]
+            A[i, j] /= A[j, j]
+        for k in range(i):
+            A[i, i] -= A[i, k] * A[i, k]
+        A[i, i] = np.sqrt(A[i, i])
+
+
+def test_compiled_bit_for_bit():
+    """Packed, in registers, and proven: no form of the loops is dropped."""
+    kernel = po.kernel(factor)
+    rows = np.random.default_rng(0).random((131, 131), dtype=np.float32)
+    A = rows @ rows.T + 131 * np.eye(131, dtype=np.float32)
+    want = A.copy()
+    po.kernel(factor, schedule="source")(want)
+    compiled = kernel.compile(A)
+    compiled(A)
+    assert np.array_equal(A, want)
+    text = compiled.source
+    assert "A_panel" in text
+    assert "A_acc" in text
