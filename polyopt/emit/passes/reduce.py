@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from polyopt.emit.lanes import is_contiguous, row_arrays
 from polyopt.emit.nodes import map_node
-from polyopt.emit.passes.disjoint import are_disjoint
+from polyopt.emit.passes.disjoint import Box
 from polyopt.emit.passes.promote import Cell
 from polyopt.emit.passes.rewriting import Names, bottom_up, trip_count
 from polyopt.emit.passes.unroll import unrolled
@@ -187,7 +187,7 @@ def _is_supported(accumulator: _Accumulator, loop: For) -> bool:
     if any(isinstance(p, Load | Symbol) or p == Iter(loop.iter) for p in _index_parts(target)):
         return False
     others = _accesses(loop.body, target.array) - {target}
-    return all(are_disjoint(_cell(target), _cell(other), loop) for other in others)
+    return all(Box((loop,)).are_disjoint(_cell(target), _cell(other)) for other in others)
 
 
 def _index_parts(target: Load) -> tuple[Expr, ...]:
