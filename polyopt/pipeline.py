@@ -286,7 +286,8 @@ def _automatic(scop: Scop, machine: Machine, target: Target, part: float = 1.0) 
             return source_schedule(scop)
         if target is Target.C:
             return auto_schedule(scop, machine)
-        return auto_schedule_gpu(scop, GpuModel(matrices=target is Target.CUDA))
+        is_cuda = target is Target.CUDA
+        return auto_schedule_gpu(scop, GpuModel(matrices=is_cuda, atomics=is_cuda))
     return written_order(scop)
 
 

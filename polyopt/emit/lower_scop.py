@@ -26,7 +26,7 @@ from polyopt.ir.isl_ast import (
     ast_body,
     with_iterators,
 )
-from polyopt.ir.loops import Assign, Body, For, If, Node
+from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.isl_bridge import Marked, to_isl, unseparated
@@ -100,6 +100,7 @@ class _Lowering:
         self.scop = scop
         self.marked = marked
         self.taken = taken
+        self.atomic: frozenset[str] = frozenset()
 
     def body(self, steps: AstBody, names: dict[str, Expr]) -> Body:
         result: list[Node] = []
@@ -131,7 +132,11 @@ class _Lowering:
         inside = {part.name for value in names.values() for part in _iters(value)}
         iterator = fresh_name(member.name, self.taken | inside)
         lower, upper = simplified(step.lower, names), simplified(step.upper, names)
+        around = self.atomic
+        if member.kind in (LoopKind.BLOCK, LoopKind.THREAD):
+            self.atomic = around | member.atomic
         body = self.body(step.body, names | {step.iterator: Iter(iterator)})
+        self.atomic = around
         label = f"{band.label}[{position}]"
         pipeline, group = member.pipeline, member.group
         return For(
@@ -142,7 +147,19 @@ class _Lowering:
     def call(self, step: AstCall, names: dict[str, Expr]) -> Body:
         statement = self.scop.statement(step.name)
         instance = tuple(simplified(argument, names) for argument in step.arguments)
-        return instance_of(statement, instance)
+        body = instance_of(statement, instance)
+        return _at_once(body) if statement.name in self.atomic else body
+
+
+def _at_once(body: Body) -> Body:
+    """Return a statement's instance with its update as one."""
+    match body:
+        case (If() as test,):
+            return (replace(test, then=_at_once(test.then)),)
+        case (Assign() as node,):
+            return (replace(node, is_atomic=True),)
+        case _:
+            return body
 
 
 def source_name(statement: Statement) -> str:

@@ -34,6 +34,8 @@ _TYPES = {
 _FUNCTIONS = (*(f.value for f in MathFunc), "pow", "fabs")
 _SHARED = "barrier(CLK_LOCAL_MEM_FENCE);"
 _ALL = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"
+_EXTENSION = "#pragma OPENCL EXTENSION cl_khr_int64_{}_atomics : enable"
+_EXTENDED = ("min", "max", "and", "or", "xor")
 _DOUBLE = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"
 
 _SCALARS = "char uchar short ushort int uint long ulong float double"
@@ -81,7 +83,14 @@ OPENCL = DeviceDialect(
     store_vector="vstore{lanes}({value}, 0, &{place});",
     make_vector="({type})({parts})",
     aligns=False,
-    prelude=(("double", _DOUBLE), ("double2", _DOUBLE)),
+    prelude=(
+        *(("double", _DOUBLE), ("double2", _DOUBLE)),
+        ("atom_add", _EXTENSION.format("base")),
+        *(
+            (f"atom_{op}", _EXTENSION.format("extended"))
+            for op in ("min", "max", "and", "or", "xor")
+        ),
+    ),
     rounding=("#pragma OPENCL FP_CONTRACT OFF", "#pragma OPENCL FP_CONTRACT ON"),
     flags=(("-cl-std=CL1.2",), ("-cl-std=CL1.2",)),
     shortcuts=OPENCL_SHORTCUTS,

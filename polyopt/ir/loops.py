@@ -100,6 +100,7 @@ class Assign:
     A `VectorLoad` as target stores all lanes; lane `l` is instance `instance + l * steps`.
     `is_async`: an element of a shared array gets one of the device's memory, at any time until the
     thread has passed the `AwaitCopies` that covers it; nobody may touch either before.
+    `is_atomic`: `target = target op term` as one, whoever else updates the element meanwhile.
     """
 
     target: Load | VectorLoad
@@ -108,6 +109,7 @@ class Assign:
     instance: tuple[Expr, ...] = ()
     steps: tuple[int, ...] = ()
     is_async: bool = False
+    is_atomic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +323,8 @@ def show_body(body: Body, depth: int = 0) -> list[str]:  # noqa: C901 - one case
                     lines += show_body(node.otherwise, depth + 1)
             case Assign():
                 sign = "<-" if node.is_async else "="
-                lines.append(f"{pad}{show(node.target)} {sign} {show(node.value)}")
+                note = "  # atomic" if node.is_atomic else ""
+                lines.append(f"{pad}{show(node.target)} {sign} {show(node.value)}{note}")
             case Declare() | SetLocal():
                 lines.append(f"{pad}{node.name} = {show(node.value)}")
             case DeclareArray():

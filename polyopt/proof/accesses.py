@@ -14,7 +14,9 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import Expr, Iter, Load, Symbol, substitute
+from polyopt.ir.atomic import NoUpdate, update_of
+from polyopt.ir.expr import Expr, Iter, Load, Symbol, loads, substitute
+from polyopt.ir.identity import is_exact
 from polyopt.ir.scop import Access, AccessKind, Statement
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.coordinates import over_instance
@@ -103,7 +105,19 @@ def _check_own(part: SourcePart, nest: Nest) -> None:
 
 
 def _accumulator(statement: Statement) -> bool:
-    return statement.is_reassociable
+    return statement.is_reassociable or _is_exact_update(statement)
+
+
+def _is_exact_update(statement: Statement) -> bool:
+    """Tell whether a statement is an update of an element whose order cannot be seen."""
+    guard = () if statement.guard is None else loads(statement.guard)
+    if any(load.array == statement.target.array for load in guard):
+        return False
+    try:
+        op, _ = update_of(statement.target, statement.value)
+    except NoUpdate:
+        return False
+    return is_exact(op, statement.target.dtype)
 
 
 def _cell(statement: Statement) -> tuple[str, tuple[Expr, ...]]:

@@ -121,6 +121,8 @@ def _depth(body: Body) -> int:
 def _pairs(touches: list[Touch]) -> Iterator[tuple[Touch, Touch]]:
     for number, one in enumerate(touches):
         for two in touches[number:]:
+            if one.is_atomic and two.is_atomic:
+                continue
             if one.array == two.array and (one.is_written or two.is_written):
                 yield one, two
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from polyopt.ir.atomic import NoUpdate, update_of
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -121,6 +122,8 @@ def _host(body: Body) -> None:
                 _kernel(node)
             case Barrier() | CommitCopies() | AwaitCopies() | Assign(is_async=True):
                 raise _Malformed("the host", "it waits for threads of a block")
+            case Assign(is_atomic=True):
+                raise _Malformed("the host", "it updates by an atomic operation")
             case For(kind=LoopKind.BLOCK | LoopKind.THREAD):
                 raise _Malformed(f"loop {node.iter}", "it stands in no kernel")
             case DeclareArray(space=Space.SHARED | Space.REGISTER):
@@ -152,7 +155,7 @@ def _kernel(kernel: Kernel) -> None:
     arrays = [n for n in all_nodes(code) if isinstance(n, DeclareArray)]
     shared = frozenset(n.array.name for n in arrays if n.space is Space.SHARED)
     changed = written(code) | frozenset(n.array.name for n in arrays)
-    block = _Block(kernel, declared, shared, changed)
+    block = _Block(kernel, declared, shared, changed, frozenset(n.array.name for n in arrays))
     block.body(body)
     if kernel.finish:
         _finish(kernel, iters, body)
@@ -203,6 +206,7 @@ class _Block:
     declared: frozenset[str]
     shared: frozenset[str]
     changed: frozenset[str]
+    own: frozenset[str]
 
     def body(self, body: Body) -> None:
         for node in body:
@@ -221,8 +225,8 @@ class _Block:
                     raise self.wrong(name, "a local of the host is set")
                 case While() | Break() if self.kernel.threads > 1:
                     raise self.wrong(type(node).__name__, "its iterations are not counted")
-                case Assign(is_async=True):
-                    self.copy(node)
+                case Assign():
+                    self.assign(node)
                 case _:
                     self.host_only(node)
             for part in bodies(node):
@@ -319,10 +323,25 @@ class _Block:
                 raise self.wrong(node.array.name, "a thread declares what the block has")
             case Barrier() | CommitCopies() | AwaitCopies():
                 raise self.wrong("barrier", "a thread waits that others may not reach")
-            case Assign(is_async=True):
-                self.copy(node)
+            case Assign():
+                self.assign(node)
             case _:
                 self.host_only(node)
+
+    def assign(self, node: Assign) -> None:
+        if node.is_async:
+            self.copy(node)
+        if node.is_atomic:
+            self.update(node)
+
+    def update(self, node: Assign) -> None:
+        """Check that an atomic operation is one that devices have, of the device's memory."""
+        try:
+            update_of(node.target, node.value)
+        except NoUpdate as error:
+            raise self.wrong(node.target.array, str(error)) from None
+        if node.target.array in self.own:
+            raise self.wrong(node.target.array, "an atomic operation on what a block has alone")
 
     def copy(self, node: Assign) -> None:
         """Check that an asynchronous copy is from what nobody changes to what a block shares."""

@@ -14,7 +14,7 @@ import islpy as isl
 
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import BinaryOp, Expr, Iter, Load, Symbol, walk
-from polyopt.ir.loops import CONCURRENT
+from polyopt.ir.loops import CONCURRENT, LoopKind
 from polyopt.proof.accesses import Touch
 from polyopt.proof.instances import Placed
 from polyopt.proof.reading import Loop, Piece, Run, all_runs
@@ -203,6 +203,7 @@ class _Walk:
         if loop.loop.kind in CONCURRENT:
             private = self.private(loop)
             together = [(pairs.kept, equal.kept)]
+            private |= self.at_once(loop)
             together += [(pairs.sums[a], equal.sums[a]) for a in pairs.sums if a not in private]
             for every, same in together:
                 carried = every.subtract(same)
@@ -232,6 +233,19 @@ class _Walk:
                 if (_name(element), op) in combined:
                     found.add(array)
         return frozenset(found)
+
+    def at_once(self, loop: Loop) -> frozenset[str]:
+        """Return the source's arrays that blocks or threads update by atomic operations alone."""
+        if loop.loop.kind not in (LoopKind.BLOCK, LoopKind.THREAD):
+            return frozenset()
+        plain: set[str] = set()
+        found: set[str] = set()
+        for run in all_runs(loop.body):
+            if run.statement:
+                array = self.places[id(run)].quotients.statement.target.array
+                is_here = run.is_atomic and _name(run.target) == array
+                (found if is_here else plain).add(array)
+        return frozenset(found - plain)
 
     def iteration(self, loop: Loop) -> isl.UnionSet | None:
         """Return the instances of one iteration, the iterator as a size; None: not known."""

@@ -49,6 +49,7 @@ class Run:
     path: Path
     number: int
     is_declaration: bool = False
+    is_atomic: bool = False
 
     @cached_property
     def instances(self) -> isl.Map:
@@ -167,7 +168,10 @@ class _Reader:
         if isinstance(target, Symbol) and target.lanes > 1:
             raise Unreadable(f"the vector {target.name} is kept over statements")
         declares = isinstance(node, Declare)
-        return Run(target, node.value, node.statement, node.instance, path, self.count, declares)
+        at_once = isinstance(node, Assign) and node.is_atomic
+        return Run(
+            target, node.value, node.statement, node.instance, path, self.count, declares, at_once
+        )
 
 
 def _is_lasting(condition: Expr, body: Body, path: Path) -> bool:

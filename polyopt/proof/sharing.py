@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 import islpy as isl
 
-from polyopt.ir.loops import CONCURRENT, For
+from polyopt.ir.loops import CONCURRENT, For, LoopKind
 from polyopt.proof.reading import Loop, Nest, Piece, all_runs
 from polyopt.proof.runs import Use
 
+_ATOMIC = (LoopKind.BLOCK, LoopKind.THREAD)
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
 
@@ -40,6 +41,8 @@ def _is_shared(loop: Loop, uses: list[Use]) -> bool:
     others = [use for use in uses if not _is_private(loop.loop, use)]
     for use in others:
         for other in uses:
+            if _at_once(loop.loop, use, other):
+                continue
             if (use.writes or other.writes) and _meet(loop.depth, use, other):
                 return True
     return any(
@@ -47,6 +50,12 @@ def _is_shared(loop: Loop, uses: list[Use]) -> bool:
         for use in private
         for other in others
     )
+
+
+def _at_once(loop: For, one: Use, two: Use) -> bool:
+    """Tell whether two uses are atomic updates by one operator."""
+    both = one.run.is_atomic and two.run.is_atomic and loop.kind in _ATOMIC
+    return both and one.sums is not None and one.sums is two.sums
 
 
 def _is_private(loop: For, use: Use) -> bool:

@@ -61,6 +61,7 @@ class Touch:
     length: int
     around: tuple[Unsure, ...]
     is_async: bool = False
+    is_atomic: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +150,22 @@ class Reader:
                     self.turns.append(Turn(pending, self.outer(where, times)))
             case Assign():
                 one = where if where.thread is not None else replace(where, thread=integer(0))
-                self.own_reads(node, one)
-                self.access(node.target, one, is_written=True, is_async=node.is_async)
+                self.assign(node, one)
             case _:
                 self.own_reads(node, where)
                 self.inside(node, where)
+
+    def assign(self, node: Assign, where: Where) -> None:
+        """Read an assignment; an atomic one reads and sets its element as one."""
+        if not node.is_atomic:
+            self.own_reads(node, where)
+            self.access(node.target, where, is_written=True, is_async=node.is_async)
+            return
+        assert isinstance(node.value, Binary)
+        for part in (node.value.left, node.value.right, *node.target.index):
+            if part != node.target:
+                self.reads(part, where)
+        self.access(node.target, where, is_written=True, is_atomic=True)
 
     def own_reads(self, node: Node, where: Where) -> None:
         for expr in own_expressions(node):
@@ -224,6 +236,7 @@ class Reader:
         *,
         is_written: bool,
         is_async: bool = False,
+        is_atomic: bool = False,
     ) -> None:
         if access.array not in self.seen and access.array not in self.own:
             return
@@ -243,7 +256,16 @@ class Reader:
         place = place.intersect_domain(where.path.domain)
         outer = self.outer(where, place)
         self.touches.append(
-            Touch(access.array, is_written, outer, where.time, self.length, where.around, is_async)
+            Touch(
+                access.array,
+                is_written,
+                outer,
+                where.time,
+                self.length,
+                where.around,
+                is_async,
+                is_atomic,
+            )
         )
 
     def check_own(self, access: Load | VectorLoad, index: tuple[Expr, ...], where: Where) -> None:

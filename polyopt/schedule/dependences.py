@@ -92,6 +92,16 @@ class Dependences:
         """Pairs of `ordering` that join partial results: a step split a reduction in any order."""
         return self._union(d for d in self.memory if not d.reduction and _is_join(self.scop, d))
 
+    def updates(self, statements: frozenset[str]) -> isl.UnionMap:
+        """Pairs of updates by one of `statements`, which read and set one element as one."""
+        return self._union(
+            d
+            for d in self.memory
+            if d.source == d.target
+            and d.source in statements
+            and d.array == self.scop.statement(d.source).target.array
+        )
+
     @cached_property
     def all(self) -> isl.UnionMap:
         """Every pair that must not run at the same time."""

@@ -184,8 +184,12 @@ def _check_member(
     match member.kind:
         case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.MATRIX | LoopKind.SCAN:
             return None, pending.equal(member)
-        case LoopKind.PARALLEL | LoopKind.BLOCK | LoopKind.THREAD:
+        case LoopKind.PARALLEL:
             carried = pending.separated(member)
+        case LoopKind.BLOCK | LoopKind.THREAD:
+            carried = pending.separated(member)
+            if member.atomic and pending.dependences is not None:
+                carried = carried.subtract(pending.dependences.updates(member.atomic))
         case LoopKind.VECTOR:
             carried = pending.separated(member, free=False)
         case LoopKind.LANE:
@@ -194,7 +198,7 @@ def _check_member(
             assert_never(member.kind)
     if not carried.is_empty():
         return Violation(Fault.CONCURRENT, carried, member.name, level), pending
-    if member.kind not in (LoopKind.VECTOR, LoopKind.LANE):
+    if member.kind not in (LoopKind.VECTOR, LoopKind.LANE) and not member.atomic:
         return None, pending  # it leaves all of them equal
     return None, pending.equal(member)
 

@@ -36,6 +36,7 @@ class BandMember:
     pipeline: Pipeline | None = None
     group: int = 1
     finishes: bool = False
+    atomic: frozenset[str] = frozenset()
 
     @cached_property
     def function(self) -> isl.MultiUnionPwAff:
@@ -337,6 +338,8 @@ def _facts(band: Band, position: int) -> list[str]:
         facts.append(f"groups of {member.group}")
     if member.finishes:
         facts.append("by the last block")
+    if member.atomic and member.kind in (LoopKind.BLOCK, LoopKind.THREAD):
+        facts.append(f"atomic {', '.join(sorted(member.atomic))}")
     if member.coincident and member.kind is LoopKind.SEQUENTIAL:
         facts.append("carries no dependence")
     if position == 0 and band.permutable and len(band.members) > 1:

@@ -2,6 +2,7 @@
 
 from polyopt.transforms.affine import Affine, Fusion
 from polyopt.transforms.amount import Amount, amount
+from polyopt.transforms.atomic import Atomic
 from polyopt.transforms.combine import Combine
 from polyopt.transforms.contract import Contract
 from polyopt.transforms.cut import Cut
@@ -49,6 +50,7 @@ from polyopt.transforms.vectorize import Vectorize
 __all__ = [
     "Affine",
     "Amount",
+    "Atomic",
     "Combine",
     "Contract",
     "Cut",

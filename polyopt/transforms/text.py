@@ -15,6 +15,7 @@ from polyopt.schedule.sizes import show_steps
 from polyopt.schedulefile import NOWHERE, Call, Let, nearest, read_items
 from polyopt.transforms.affine import Affine, Fusion
 from polyopt.transforms.arguments import Arguments
+from polyopt.transforms.atomic import Atomic
 from polyopt.transforms.combine import Combine
 from polyopt.transforms.contract import Contract
 from polyopt.transforms.cut import Cut
@@ -198,6 +199,7 @@ def _swizzle(a: Arguments) -> Swizzle:
 
 STEPS: dict[str, _Step] = {
     "affine": _Step("affine(max)", _affine),
+    "atomic": _Step("atomic(S1)", lambda a: Atomic(*a.names(1))),
     "combine": _Step("combine(i)", lambda a: Combine(*a.names(1))),
     "contract": _Step("contract(T, 2, 0)", _contract),
     "cut": _Step("cut(L0, 1)", _cut),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 
 import cgen
@@ -17,6 +18,7 @@ from polyopt.emit.banner import plain
 from polyopt.emit.blocks import Branch, Nest, words
 from polyopt.emit.compound import in_place
 from polyopt.emit.exits import Block
+from polyopt.emit.gpu.atomics import atomic_text
 from polyopt.emit.gpu.combination import Combination
 from polyopt.emit.gpu.copies import copy_text, turn_text
 from polyopt.emit.gpu.dealing import Value, dealt_nest, iterator_value
@@ -32,6 +34,7 @@ from polyopt.emit.regions import expressions, is_settled, nodes
 from polyopt.emit.wrapping import WIDTH
 from polyopt.errors import EmitError
 from polyopt.ir.array import Role
+from polyopt.ir.atomic import update_of
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -150,6 +153,8 @@ class KernelEmitter:
                 pending = node.pending if isinstance(node, AwaitCopies) else None
                 turn = turn_text(self.own.dialect, pending)
                 return [cgen.Line(turn)] if turn else []
+            case Assign(target=Load() as target) if node.is_atomic:
+                return [cgen.Line(self.update(target, node.value, is_atomic=True))]
             case Assign(target=Load() as target):
                 return [cgen.Line(self._store(self._element(target), target, node.value))]
             case Declare():
@@ -177,8 +182,12 @@ class KernelEmitter:
             case _:
                 assert_never(node)
 
-    def update(self, target: Load, value: Expr) -> str:
+    def update(self, target: Load, value: Expr, *, is_atomic: bool = False) -> str:
         """Return the text of an assignment to an element."""
+        if is_atomic:
+            op, term = update_of(target, value)
+            text = self.printer.text(term)
+            return atomic_text(self.own.dialect, op, target.dtype, self._element(target), text)
         return self._store(self._element(target), target, value)
 
     def _name(self, name: str) -> str:
@@ -252,7 +261,8 @@ class KernelEmitter:
             lines = TilePrinter(tile, dealt.printer, self.own, scope).lines()
             return inner.guarded(dealt.values, dealt.guards, lines)
         if nest.combined is not None:
-            together = Combination(nest, dealt, self.own, self.threads, scope, inner.update)
+            update = partial(inner.update, is_atomic=_is_atomic(nest.body))
+            together = Combination(nest, dealt, self.own, self.threads, scope, update)
             alone = inner.guarded(dealt.values, (), together.lines())
             return Printed((), [Block([*_declarations(alone.constants), *alone.lines])])
         printed = inner.guarded(dealt.values, dealt.guards, inner.body(nest.body))
@@ -425,6 +435,10 @@ class KernelEmitter:
             if any(_mentions(self.printer.counted(i), moving) for i in index):
                 found.add(space)
         return found
+
+
+def _is_atomic(body: Body) -> bool:
+    return any(isinstance(node, Assign) and node.is_atomic for node in nodes(body))
 
 
 def with_limits(

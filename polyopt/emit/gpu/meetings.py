@@ -138,6 +138,8 @@ def _over_params(expr: Expr) -> Expr:
 def _pairs(reached: list[Touch]) -> Iterator[tuple[Touch, Touch]]:
     for first in reached:
         for second in reached:
+            if first.is_atomic and second.is_atomic:
+                continue
             if first.array == second.array and (first.is_written or second.is_written):
                 yield first, second
 

@@ -74,6 +74,7 @@ class Touch:
     loops: tuple[For, ...]
     homes: tuple[Spot, ...]
     reached: isl.Map
+    is_atomic: bool = False
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,13 @@ class Walk:
             self.reads(expr, place)
 
     def assign(self, node: Assign, place: Place) -> None:
+        if node.is_atomic:
+            assert isinstance(node.value, Binary)
+            for part in (node.value.left, node.value.right, *node.target.index):
+                if part != node.target:
+                    self.reads(part, place)
+            self.access(node.target, place, is_written=True, is_atomic=True)
+            return
         self.reads(node.value, place)
         for part in node.target.index:
             self.reads(part, place)
@@ -212,7 +220,14 @@ class Walk:
             if isinstance(part, Load | VectorLoad):
                 self.access(part, place, is_written=False)
 
-    def access(self, access: Load | VectorLoad, place: Place, *, is_written: bool) -> None:
+    def access(
+        self,
+        access: Load | VectorLoad,
+        place: Place,
+        *,
+        is_written: bool,
+        is_atomic: bool = False,
+    ) -> None:
         if access.array not in self.arrays:
             return
         if place.combined is not None and access.array == place.combined[0]:
@@ -241,7 +256,9 @@ class Walk:
         result = result.project_out(_IN, 0, len(names))
         reached = result.move_dims(_IN, 0, _OUT, len(place.homes) + 1, len(access.index))
         loops = place.loops[: len(place.homes)]
-        self.found.append(Touch(access.array, is_written, place.spot, loops, place.homes, reached))
+        self.found.append(
+            Touch(access.array, is_written, place.spot, loops, place.homes, reached, is_atomic)
+        )
 
     def domain(self, place: Place, space: isl.Space, renamed: dict[str, Iter]) -> isl.Set:
         result = isl.Set.universe(space).intersect_params(self.context)

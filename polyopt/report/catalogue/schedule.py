@@ -191,4 +191,9 @@ SCHEDULE: dict[str, Entry] = {
         "scan(i) on a[i] = 0.5 * a[i - 1] + x[i], or on float sums without fp='reassociate'",
         "scan a loop of one statement `a[i] = a[i - 1] op x`, of integers or with fp='reassociate'",
     ),
+    "PO0347": Entry(
+        "a statement cannot be an atomic update",
+        "atomic(S0) on a[i] = 2 * a[i], or on float sums without fp='reassociate'",
+        "name a statement like `a[i] += x`, of numbers of 32 or 64 bits whose order is open",
+    ),
 }

@@ -40,6 +40,11 @@ TOOLCHAIN: dict[str, Entry] = {
         "tensorize(L0.point, 64, 32) where A is not packed",
         "pack both operands at the loop over tiles of terms; tensorize what touches the results",
     ),
+    "PO0411": Entry(
+        "the language has no such atomic operation",
+        "atomic(S0) on float sums with target='opencl'",
+        "leave `atomic` out of the schedule, or use target='cuda'",
+    ),
     "PO0420": Entry("a size is not an integer expression over sizes", "internal", _REPORT),
     "PO0501": Entry(
         "no C compiler is installed, or not the one asked for",

@@ -22,6 +22,7 @@ from polyopt.strategy.gpu.rows import map_rows
 from polyopt.strategy.gpu.score import is_best, score
 from polyopt.strategy.gpu.sums import map_sums
 from polyopt.strategy.gpu.time_tiles import map_time
+from polyopt.strategy.gpu.updates import map_updates
 from polyopt.transforms import Affine, Fusion
 
 BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
@@ -88,7 +89,8 @@ def _mapped(start: Schedule, device: GpuModel) -> Schedule:
     summed = _within_budget(tiles, start, lambda s: map_contractions(s, device), None)
     rows = _within_budget("rows", summed, lambda s: map_rows(s, device), None)
     dealt = _within_budget("sums", rows, lambda s: map_sums(s, device), None)
-    followed = _within_budget("recurrences", dealt, lambda s: map_recurrences(s, device), None)
+    updated = _within_budget("updates", dealt, lambda s: map_updates(s, device), None)
+    followed = _within_budget("recurrences", updated, lambda s: map_recurrences(s, device), None)
     mapped = _nests(followed, device)
     return _within_budget("pipelines", mapped, lambda s: pipeline_copies(s, device))
 

@@ -16,7 +16,8 @@ class GpuModel:
     that a block's threads share, `registers` the bytes of results that a thread keeps, `warp` how
     many neighbours access memory together, `processors` how many blocks run at the same time.
     `matrices`: warps have instructions for products of small matrices; such a device gives blocks
-    `asked` bytes to share when a launch asks for them.
+    `asked` bytes to share when a launch asks for them.  `atomics`: it updates numbers of 64 bits by
+    atomic operations.
     """
 
     threads: int = 1024
@@ -26,4 +27,5 @@ class GpuModel:
     warp: int = 32
     processors: int = 64
     matrices: bool = False
+    atomics: bool = True
     asked: int = 64 * 1024

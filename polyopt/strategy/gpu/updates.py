@@ -1,0 +1,65 @@
+"""Updates of elements that data chooses, as of a histogram: across blocks, by atomic operations.
+
+In: nests of one statement `a[f(x[i])] op= y` whose order cannot be seen.  Out: all of their loops
+on the grid and across threads.  Sums of floats keep their order, which atomic operations do not.
+"""
+
+from __future__ import annotations
+
+from polyopt.ir.atomic import NoUpdate, update_of
+from polyopt.ir.budget import optional
+from polyopt.ir.identity import is_exact
+from polyopt.ir.scop import Statement
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import Leaf, bands, find_band, fresh_label, path_to, statements_of
+from polyopt.strategy.gpu.mapped import MAPPED, is_mapped
+from polyopt.strategy.gpu.model import GpuModel
+from polyopt.transforms import Atomic, Grid, Threads, Tile
+
+BUDGET = 5_000_000  # isl operations for one nest
+GRID = 6
+"""Loops that a grid has room for."""
+
+
+def map_updates(schedule: Schedule, device: GpuModel) -> Schedule:
+    """Return `schedule` with its updates of elements that data chooses mapped."""
+    if not device.atomics:
+        return schedule
+    for label in [band.label for band in bands(schedule.tree)]:
+        with optional("an update", BUDGET):
+            schedule = _mapped(schedule, label, device) or schedule
+    return schedule
+
+
+def _mapped(schedule: Schedule, label: str, device: GpuModel) -> Schedule | None:
+    """Return `schedule` with a band mapped, or None where it is no update."""
+    band = find_band(schedule.tree, label)
+    path, domain = path_to(schedule.tree, schedule.scop, label)
+    names = statements_of(schedule.scop, domain)
+    count = len(band.members)
+    if not isinstance(band.child, Leaf) or len(names) != 1 or count > GRID:
+        return None
+    if is_mapped(band) or any(member.kind in MAPPED for member in path):
+        return None
+    if not _is_update(schedule.scop.statement(names[0])):
+        return None
+    tile = fresh_label(schedule.tree, f"{label}.tile")
+    point = fresh_label(schedule.tree, f"{label}.point")
+    size = min(device.block, device.threads)
+    return schedule.attempt(
+        Tile(label, (*[1] * (count - 1), size)),
+        Atomic(names[0]),
+        Threads((point,)),
+        Grid((tile,)),
+    )
+
+
+def _is_update(statement: Statement) -> bool:
+    """Tell whether data chooses the element that a statement updates, in an order nobody sees."""
+    if statement.write.exact:
+        return False
+    try:
+        op, _ = update_of(statement.target, statement.value)
+    except NoUpdate:
+        return False
+    return is_exact(op, statement.target.dtype)
