@@ -85,13 +85,13 @@ def conflicts(
             pairs = _touching(unions[one], unions[two])
             if one and one == two:
                 array = groups[one][0].access.array
-                ordered = pairs.lex_lt_at_multi_union_pw_aff(part.times)
+                ordered = part.in_order(pairs)
                 sums[array] = sums[array].union(ordered) if array in sums else ordered
             else:
                 kept = kept.union(pairs)
     if kept.is_empty():
         return Pairs(kept, sums)
-    return Pairs(coalesced(kept.lex_lt_at_multi_union_pw_aff(part.times)), sums)
+    return Pairs(coalesced(part.in_order(kept)), sums)
 
 
 def _reads_and_writes(

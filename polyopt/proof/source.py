@@ -29,16 +29,41 @@ class SourcePart:
         """The statements by their names."""
         return {s.name: s for s in self.statements}
 
+    def in_order(self, pairs: isl.UnionMap) -> isl.UnionMap:
+        """Return the pairs of instances whose first one runs before the second in the source.
+
+        The comparison of two statements' times alone is a small question, the same for all sizes;
+        where they differ in a constant it has one answer.
+        """
+        found = isl.UnionMap.empty(pairs.get_space())
+        for part in pieces(pairs):
+            first = part.get_tuple_name(isl.dim_type.in_)
+            second = part.get_tuple_name(isl.dim_type.out)
+            if first in self.by_name and second in self.by_name:
+                one, two = self.domain(self.by_name[first]), self.domain(self.by_name[second])
+                kept = part.intersect(self._before(first, second))
+                kept = kept.intersect_domain(one).intersect_range(two)
+                found = found.union(isl.UnionMap.from_map(kept))
+        return found
+
+    def _before(self, first: str, second: str) -> isl.Map:
+        """Return instance of `first` -> instance of `second` that has a later time."""
+        if (first, second) not in self._comparisons:
+            one, two = self._functions[first], self._functions[second]
+            self._comparisons[first, second] = one.lex_lt_map(two)
+        return self._comparisons[first, second]
+
     @cached_property
-    def times(self) -> isl.MultiUnionPwAff:
-        """instance -> its place in the source's execution."""
-        order = self.scop.order.intersect_params(self.scop.context)
-        names = {s.name for s in self.statements}
-        kept = isl.UnionMap.empty(order.get_space())
-        for part in pieces(order):
-            if part.get_tuple_name(isl.dim_type.in_) in names:
-                kept = kept.union(isl.UnionMap.from_map(part))
-        return isl.MultiUnionPwAff.from_union_map(kept)
+    def _comparisons(self) -> dict[tuple[str, str], isl.Map]:
+        return {}
+
+    @cached_property
+    def _functions(self) -> dict[str, isl.Map]:
+        """Every statement's instance -> time, for any instance."""
+        return {
+            part.get_tuple_name(isl.dim_type.in_): part.gist_domain(part.domain())
+            for part in pieces(self.scop.order)
+        }
 
     @cached_property
     def unordered(self) -> frozenset[str]:
