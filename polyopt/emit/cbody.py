@@ -18,6 +18,7 @@ from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.compound import in_place
 from polyopt.emit.contraction import mixes_products
 from polyopt.emit.exits import FIRST_FAULT, STATUS, Block, Exit, Way, leaves_early
+from polyopt.emit.extents import extent_of
 from polyopt.emit.frame import Frame, array_view, extent_text, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import is_contiguous, vectorized
@@ -25,6 +26,7 @@ from polyopt.emit.literals import literal
 from polyopt.emit.localize import zero
 from polyopt.emit.names import c_identifier
 from polyopt.emit.openmp import is_small, parallel_pragma, shared_loops, simd_pragma
+from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.regions import Free, free_names, is_settled, nodes, written_arrays
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
@@ -275,7 +277,10 @@ class BodyEmitter:
         begins: list[str] = []
         lower = self._bound(loop.lower, f"{name}_lo", begins)
         upper = self._bound(loop.upper, f"{name}_hi", begins)
-        first = next(node.target for node in body if isinstance(node, Assign))
+        longest = extent_of(loop)
+        if longest is not None and longest.size <= width:
+            return [self._strip(loop, body, (lower, upper), begins)]
+        first = next(node.target for node in nodes(body) if isinstance(node, Assign))
         start = tuple(normalize(substitute(i, {loop.iter: lower})) for i in first.index)
         phase = self.printer.helper(Helper(HelperKind.PHASE, first.dtype, width))
         back = f"{phase}({self.printer.address(first.array, start)})"
@@ -292,6 +297,21 @@ class BodyEmitter:
         ends = replace(self, printer=replace(self.printer, part=part))
         whole = f"{name} >= {low} && {name} + {width} <= {high}"
         return [Nest(head, [Branch(whole, self.body(body), [*bounds, *ends.body(body)])])]
+
+    def _strip(
+        self, loop: For, body: Body, bounds: tuple[Expr, Expr], begins: list[str]
+    ) -> cgen.Generable:
+        """Print a VECTOR loop of at most one register, wherever it begins."""
+        name = self._name(loop.iter)
+        low, high = (self.printer.text(bound) for bound in bounds)
+        begins.append(f"{name} = {low}")
+        head = f"for (int64_t {', '.join(begins)}; {name} < {high}; {name} += {loop.lanes})"
+        if trip_count(loop) == loop.lanes:
+            return Nest(head, self.body(body))
+        to = self._own(f"{name}_to")
+        ends = replace(self, printer=replace(self.printer, part=("0", to)))
+        rest = [cgen.Line(f"int64_t {to} = {high} - {name};"), *ends.body(body)]
+        return Nest(head, [Branch(f"{name} + {loop.lanes} <= {high}", self.body(body), rest)])
 
     def _helper(self, kind: HelperKind) -> str:
         return self.printer.helper(Helper(kind))

@@ -1,7 +1,8 @@
 """A loop body for several consecutive iterations at once.
 
-In: the statements of a VECTOR loop, its iterator, the number of lanes.  Out: the same statements
-on vectors: consecutive elements, or one value in every lane.
+In: the body of a VECTOR loop, its iterator, the number of lanes.  Out: the same statements on
+vectors: consecutive elements, or one value in every lane; loops and conditions that are the same
+for all lanes stay around them.
 Refuses (`NotVector`): other subscripts, mixed dtypes, operations without a vector operator.
 """
 
@@ -25,6 +26,7 @@ from polyopt.ir.expr import (
     UnaryOp,
     VectorLoad,
     linear,
+    loads,
     walk,
 )
 from polyopt.ir.loops import (
@@ -33,7 +35,9 @@ from polyopt.ir.loops import (
     Declare,
     DeclareArray,
     For,
+    If,
     LoopFunction,
+    LoopKind,
     Node,
     SetLocal,
 )
@@ -63,12 +67,14 @@ def row_arrays(fn: LoopFunction) -> frozenset[str]:
 def vector_dtype(body: Body) -> DType | None:
     """Return the one dtype the statements of `body` compute in, or None."""
     dtypes: set[DType] = set()
-    for node in body:
+    for node in nodes(body):
         match node:
             case Assign():
                 dtypes.add(node.target.dtype)
             case Declare() | SetLocal():
                 dtypes.add(node.dtype)
+            case For() | If():
+                pass
             case _:
                 return None
     dtype = dtypes.pop() if len(dtypes) == 1 else None
@@ -80,9 +86,8 @@ def vectorized(loop: For, lanes: int, rows: frozenset[str]) -> Body:
     dtype = vector_dtype(loop.body)
     if dtype is None:
         raise NotVector
-    own = frozenset(node.name for node in loop.body if isinstance(node, Declare))
-    vectorizer = _Vectorizer(loop.iter, lanes, dtype, rows, own)
-    return tuple(vectorizer.node(node) for node in loop.body)
+    own = frozenset(node.name for node in nodes(loop.body) if isinstance(node, Declare))
+    return _Vectorizer(loop.iter, lanes, dtype, rows, own).body(loop.body)
 
 
 def is_contiguous(loop: For, rows: frozenset[str]) -> bool:
@@ -113,8 +118,17 @@ class _Vectorizer:
     rows: frozenset[str]
     own: frozenset[str]
 
+    def body(self, body: Body) -> Body:
+        return tuple(self.node(node) for node in body)
+
     def node(self, node: Node) -> Node:
         match node:
+            case For(kind=LoopKind.SEQUENTIAL | LoopKind.UNROLL) if self.is_uniform(
+                node.lower, node.upper
+            ):
+                return replace(node, body=self.body(node.body))
+            case If() if self.is_uniform(node.condition):
+                return replace(node, then=self.body(node.then), otherwise=self.body(node.otherwise))
             case Assign(target=Load() as target):
                 vector = self.load(target)
                 if not isinstance(vector, VectorLoad):
@@ -181,6 +195,10 @@ class _Vectorizer:
             elif self.varies(atom):
                 raise NotVector
         return found
+
+    def is_uniform(self, *exprs: Expr) -> bool:
+        """Tell whether control is the same for all lanes, and stays so whatever they store."""
+        return not any(self.varies(e) or loads(e) for e in exprs)
 
     def varies(self, expr: Expr) -> bool:
         """Tell whether `expr` differs between lanes."""

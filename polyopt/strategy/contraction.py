@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isqrt
 
+import islpy as isl
+
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, find_band, path_to, statements_of
@@ -18,6 +20,7 @@ from polyopt.transforms import (
     Cut,
     Interchange,
     Parallelize,
+    Reorder,
     Separate,
     Tile,
     Unroll,
@@ -49,8 +52,9 @@ def find_roles(schedule: Schedule, label: str) -> Roles | None:
     write = statement.write.ref
     depths = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]
     free = [p for p in range(len(moves)) if band.members[p].coincident]
+    ordered = [p for p in range(len(moves)) if p not in free]
     for column in reversed(free):
-        for row in reversed(free):
+        for row in (*reversed(free), *reversed(ordered)):
             if depths and row != column and _is_register_tile(moves[row], moves[column], write):
                 batch = tuple(p for p in range(len(moves)) if p not in (row, column, depths[-1]))
                 return Roles(batch, row, column, depths[-1])
@@ -94,36 +98,86 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
         Interchange(f"{box}[0]", f"{box}[1]"),
         Unroll(f"{box}[1]"),
         Vectorize(f"{box}[2]"),
-        Separate(registers, box, (sizes.register_rows, sizes.register_columns)),
     ]
-    found = schedule.attempt(*steps)
+    full = (sizes.register_rows, sizes.register_columns)
+    orders: list[tuple[Transform, ...]] = [
+        (Separate(registers, box, full),),
+        (Separate(registers, box, full), Reorder(tile, (1, 0))),  # a sum begins at the diagonal
+        (Separate(box, box, full), Reorder(registers, (1, 0))),  # and its terms are results, too
+    ]
+    attempts = (schedule.attempt(*steps, *order) for order in orders)
+    found = next((one for one in attempts if one is not None), None)
     if found is None:
         return None
-    found = found.attempt(*_narrow(f"{box}.rest", sizes)) or found
+    (name,) = statements_of(schedule.scop, band.members[0].schedule.domain())
+    halves = _is_box(schedule.scop.statement(name).domain)
+    found = found.attempt(*_strips(f"{box}.rest", sizes, halves=halves)) or found
     return _parallel(found, label, tile, [band.members[p].coincident for p in roles.batch])
 
 
+def _is_box(domain: isl.Set) -> bool:
+    """Tell whether every loop has the same bounds throughout; not so in a triangle."""
+    count = domain.dim(isl.dim_type.set)
+    box = isl.Set.universe(domain.get_space())
+    for position in range(count):
+        side = domain.eliminate(isl.dim_type.set, position + 1, count - position - 1)
+        box = box.intersect(side.eliminate(isl.dim_type.set, 0, position))
+    return bool(box.is_subset(domain))
+
+
 def _parallel(schedule: Schedule, label: str, tile: str, batch: list[bool]) -> Schedule:
-    """Return `schedule` with blocks of the result, of all products of a batch, run by threads."""
-    blocks: list[Transform] = [Cut(tile, 2), *(Parallelize(f"{tile}[{p}]") for p in (0, 1))]
-    if all(batch):
-        blocks += [Parallelize(f"{label}[{p}]") for p in range(len(batch))]
-    elif batch[0]:
+    """Return `schedule` with blocks of the result, of all products of a batch, run by threads.
+
+    Where rows depend on one another, blocks of columns are.
+    """
+    if batch and batch[0] and not all(batch):
         return schedule.attempt(Parallelize(f"{label}[0]")) or schedule
-    return schedule.attempt(*blocks) or schedule
+    cut = Cut(tile, 2)
+    rows, columns = Parallelize(f"{tile}[0]"), Parallelize(f"{tile}[1]")
+    outer = [Parallelize(f"{label}[{p}]") for p in range(len(batch) if all(batch) else 0)]
+    swap = Interchange(f"{tile}[0]", f"{tile}[1]")
+    return (
+        schedule.attempt(cut, rows, columns, *outer)
+        or schedule.attempt(swap, Parallelize(f"{tile}[0]"), *outer)
+        or schedule
+    )
 
 
-def _narrow(rest: str, sizes: Sizes) -> list[Transform]:
-    """Return the steps that give leftover columns register tiles one vector wide."""
+def _strips(rest: str, sizes: Sizes, *, halves: bool) -> list[Transform]:
+    """Return the steps that run what is left of rows and columns a vector of columns at a time.
+
+    The lanes of a strip, which may be fewer than a vector's, are outside of the sum: its results
+    stay in registers.  Rows are run as in full tiles, with `halves` half as many at a time, or one
+    by one.
+    """
     point = f"{rest}.point"
-    return [
+    steps: list[Transform] = [
         Interchange(f"{rest}[0]", f"{rest}[2]"),
         Tile(rest, (sizes.lanes,)),
-        Interchange(f"{point}[0]", f"{point}[2]"),
-        Unroll(f"{point}[1]"),
-        Vectorize(f"{point}[2]"),
-        Separate(f"{rest}.tile", point, (sizes.register_rows, sizes.lanes)),
+        Interchange(f"{point}[1]", f"{point}[2]"),
+        *_rows(f"{rest}.tile", point, sizes.register_rows),
     ]
+    last = f"{point}.rest"
+    if halves:
+        half = max(2, sizes.register_rows // 2)
+        point, last = f"{last}.point", f"{last}.point.rest"
+        steps += [
+            Interchange(f"{rest}.point.rest[0]", f"{rest}.point.rest[2]"),
+            Tile(f"{rest}.point.rest", (half,)),
+            Interchange(f"{point}[0]", f"{point}[2]"),
+            *_rows(f"{rest}.point.rest.tile", point, half),
+        ]
+    return [
+        *steps,
+        Interchange(f"{last}[0]", f"{last}[2]"),
+        Interchange(f"{last}[1]", f"{last}[2]"),
+        Vectorize(f"{last}[1]"),
+    ]
+
+
+def _rows(tile: str, point: str, rows: int) -> list[Transform]:
+    """Return the steps that run `rows` rows of a strip (columns, terms, rows) at a time."""
+    return [Vectorize(f"{point}[0]"), Unroll(f"{point}[2]"), Separate(tile, point, (rows,))]
 
 
 def order_steps(label: str, band: Band, order: tuple[int, ...]) -> list[Transform]:

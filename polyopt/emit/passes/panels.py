@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
+from polyopt.emit.extents import extent_of
 from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.passes.disjoint import Box, Place
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.ir.expr import (
-    BinaryOp,
     Expr,
     Iter,
     Load,
@@ -23,7 +23,6 @@ from polyopt.ir.expr import (
     linear,
     loads,
     normalize,
-    operands,
     sub,
     substitute,
     walk,
@@ -90,7 +89,7 @@ def _register_nest(node: Node) -> _Nest | None:
 
 
 def _packed(nest: _Nest, around: tuple[For, ...], taken: set[str], most: int) -> Body:
-    depth = _extent(nest.depth)
+    depth = extent_of(nest.depth)
     width = trip_count(nest.lanes)
     inner = {nest.tiles.iter, nest.rows.iter}
     bounds = (nest.depth.lower, nest.depth.upper, nest.lanes.lower, nest.lanes.upper)
@@ -118,23 +117,6 @@ def _packed(nest: _Nest, around: tuple[For, ...], taken: set[str], most: int) ->
 
 def _exchanged(old: Expr, new: Expr, part: Expr) -> Expr | None:
     return new if part == old else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Extent:
-    origin: Expr
-    size: int
-
-
-def _extent(loop: For) -> _Extent | None:
-    """Return a constant bound of a loop's trip count, from one pair of its bounds."""
-    best: _Extent | None = None
-    for low in operands(loop.lower, BinaryOp.MAX):
-        for high in operands(loop.upper, BinaryOp.MIN):
-            distance = linear(sub(high, low))
-            if not distance.terms and (best is None or distance.constant < best.size):
-                best = _Extent(low, distance.constant)
-    return best if best is not None and best.size > 0 else None
 
 
 def _mentions(expr: Expr, names: set[str]) -> bool:

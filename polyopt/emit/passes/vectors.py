@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from polyopt.emit.lanes import NotVector, row_arrays, vector_dtype, vectorized
 from polyopt.emit.passes.rewriting import bottom_up, substituted, trip_count
-from polyopt.emit.regions import is_settled
+from polyopt.emit.regions import is_settled, nodes
 from polyopt.ir.expr import add, integer, normalize
 from polyopt.ir.loops import Assign, Body, For, LoopFunction, LoopKind, Node
 from polyopt.machine import Machine
@@ -44,7 +44,7 @@ def _vectors(loop: For, rows: frozenset[str], machine: Machine) -> Body:
         body = vectorized(loop, lanes, rows)
     except NotVector:
         return (loop,)
-    if not any(isinstance(node, Assign) for node in body):
+    if not any(isinstance(node, Assign) for node in nodes(body)):
         return (loop,)  # it only sets locals
     is_short = count is not None and count % lanes == 0 and count // lanes <= MAX_VECTORS
     is_short = is_short and is_settled(loop.lower, loop.body)

@@ -334,6 +334,44 @@ def test_partial_vectors_cover_every_element_once(dtype, vector_bytes, portable)
         np.testing.assert_array_equal(values["z"], want["z"], err_msg=f"{low} {high}")
 
 
+@pytest.mark.toolchain
+@pytest.mark.parametrize("portable", [False, True], ids=["native", "portable"])
+@pytest.mark.parametrize("upper, strips", [("M", False), (least("M", 8), True), (8, True)])
+def test_sums_in_lanes(upper, strips, portable):
+    """Lanes outside of a sum: its loop runs once for all of them, results stay in registers."""
+    product = op("*", at("A", "i", "k"), at("B", "k", "j"))
+    add_up = Assign(at("C", "i", "j"), op("+", at("C", "i", "j"), product))
+    lanes = loop("j", 0, upper, loop("k", 0, "K", add_up), kind=LoopKind.VECTOR)
+    arrays = [array("C", "N", 12), array("A", "N", "K"), array("B", "K", 12)]
+    fn = function("f", arrays, ["N", "M", "K"], loop("i", 0, "N", lanes))
+    done = optimize_loops(fn, WIDE if upper == "M" else Machine(vector_bytes=64), "strict")
+    flags = tuple(f for f in STRICT if not (portable and f == "-march=native"))
+    entry = build(source := emit_c(done), (*flags, "-Wno-psabi"))
+    assert "po_load_f64x" in source.text
+    assert ("po_phase" in source.text) != strips
+    for m, k in [(0, 3), (1, 3), (3, 0), (5, 4), (7, 1), (8, 2), (11, 2)]:
+        params = {"N": 3, "M": m, "K": k}
+        values = data(fn, params, seed=m)
+        want = interpret(fn, values, params)
+        assert entry(*arguments(source, values, params, {})) == 0
+        np.testing.assert_array_equal(values["C"], want["C"], err_msg=f"{m} {k}")
+
+
+def test_lanes_that_differ_in_control_are_no_vectors():
+    add_up = Assign(at("C", "j"), op("+", at("C", "j"), at("B", "k", "j")))
+    arrays = [array("C", "N"), array("B", "N", "N")]
+    for inner in (
+        loop("k", 0, "j", add_up),
+        loop("k", 0, "N", add_up, kind=LoopKind.PARALLEL),
+        If(Compare(CompareOp.GT, at("C", 0), Const(0.0, F64)), (add_up,)),
+    ):
+        lanes = loop("j", 0, "N", inner, kind=LoopKind.VECTOR)
+        fn = function(
+            "f", arrays, ["N"], loop("k", 0, "N", lanes) if inner.__class__ is If else lanes
+        )
+        assert "po_f64x" not in emit_c(optimize_loops(fn, WIDE, "strict")).text
+
+
 def test_text_does_not_depend_on_the_hash_seed():
     script = "\n".join(
         [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from polyopt.ir.loops import LoopKind
@@ -63,6 +65,36 @@ def test_golden(golden):
     schedule = contraction(source_schedule(scops.gemm()), "L0", Machine())
     assert schedule is not None
     golden("schedule/contraction_gemm.tree", story(scops.gemm(), *schedule.trace))
+
+
+LOWER = ("for i in range(N):", "for k in range(i):", "for j in range(M):")
+AFTER = ("for i in range(N):", "for k in range(i + 1, N):", "for j in range(M):")
+
+
+def triangle(loops, statement, arrays):
+    nest = "".join(f"{'    ' * n}{line}\n" for n, line in enumerate(loops))
+    scop = read(f"{nest}            {statement}", arrays, "N M")
+    (found,) = scop.statements
+    ordered = replace(found, reduction=replace(found.reduction, reassociable=False))
+    return replace(scop, statements=(ordered,))
+
+
+@pytest.mark.parametrize(
+    "loops, statement, last",
+    [
+        (LOWER, "C[i, j] += A[i, k] * B[k, j]", "separate(L0.point.tile,"),
+        (LOWER, "C[k, j] += A[i, k] * B[i, j]", "reorder(L0.tile,"),
+        (AFTER, "B[i, j] += A[k, i] * B[k, j]", "reorder(L0.point.tile,"),
+    ],
+)
+def test_triangles(loops, statement, last):
+    """Whole tiles run before, after or between those on the diagonal, as the order of sums asks."""
+    scop = triangle(loops, statement, "C[N, M]; A[N, N]; B[N, M]")
+    start = source_schedule(scop)
+    schedule = contraction(start, "L0", replace(SMALL, l2=2048))
+    assert schedule is not None
+    assert any(str(step).startswith(last) for step in schedule.trace)
+    assert_computes(scop, *schedule.trace)
 
 
 @pytest.mark.parametrize("case", [NN, TN, NT, BATCH])
