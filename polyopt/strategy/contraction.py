@@ -38,8 +38,11 @@ class Roles:
     depth: int  # leaves the result in place: the sum
 
 
-def find_roles(schedule: Schedule, label: str) -> Roles | None:
-    """Return the parts the loops play, or None when the band is no contraction."""
+def find_roles(schedule: Schedule, label: str, *, ordered: bool = False) -> Roles | None:
+    """Return the parts the loops play, or None when the band is no contraction.
+
+    `ordered`: rows may depend on one another, as long as their loop may be tiled.
+    """
     band = find_band(schedule.tree, label)
     if not band.permutable or len(band.members) < 3 or not isinstance(band.child, Leaf):
         return None
@@ -52,9 +55,9 @@ def find_roles(schedule: Schedule, label: str) -> Roles | None:
     write = statement.write.ref
     depths = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]
     free = [p for p in range(len(moves)) if band.members[p].coincident]
-    ordered = [p for p in range(len(moves)) if p not in free]
+    rows = [*free[::-1], *(p for p in reversed(range(len(moves))) if ordered and p not in free)]
     for column in reversed(free):
-        for row in (*reversed(free), *reversed(ordered)):
+        for row in rows:
             if depths and row != column and _is_register_tile(moves[row], moves[column], write):
                 batch = tuple(p for p in range(len(moves)) if p not in (row, column, depths[-1]))
                 return Roles(batch, row, column, depths[-1])
@@ -77,7 +80,7 @@ def _is_register_tile(row: dict[str, Step], column: dict[str, Step], write: str)
 
 def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with the contraction at band `label` tiled, or None when it is none."""
-    roles = find_roles(schedule, label)
+    roles = find_roles(schedule, label, ordered=True)
     if roles is None:
         return None
     band = find_band(schedule.tree, label)
