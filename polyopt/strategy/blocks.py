@@ -16,6 +16,7 @@ from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, Sequence, bands, find_band, path_to, statements_of
 from polyopt.strategy.contraction import find_roles, order_steps
 from polyopt.strategy.strides import Step, loop_moves
+from polyopt.strategy.sums import sums
 from polyopt.transforms import (
     Cut,
     Distribute,
@@ -128,14 +129,16 @@ def _products(schedule: Schedule, label: str, sizes: _Sizes) -> Schedule | None:
 
 
 def _product(schedule: Schedule, label: str, sizes: _Sizes) -> Schedule | None:
-    """Return `schedule` with the product at band `label` in register tiles, or None.
+    """Return `schedule` with the product or the sums at band `label` in registers, or None.
 
     The depth is that of a block already; the edges of tiles and of blocks are the same.
     """
+    band = find_band(schedule.tree, label)
+    if len(band.members) == 2:
+        return sums(schedule, label, recurrent=True)
     roles = find_roles(schedule, label)
     if roles is None or roles.batch:
         return None
-    band = find_band(schedule.tree, label)
     inner = f"{label}.inner"
     tile, point = f"{inner}.tile", f"{inner}.point"
     steps = [
@@ -190,14 +193,14 @@ def _distributed(schedule: Schedule, label: str) -> tuple[Schedule, list[str]] |
 def _find(schedule: Schedule, label: str) -> _Elimination | None:
     """Return the parts that the loops play, or None for a nest that eliminates nothing."""
     band = find_band(schedule.tree, label)
-    if not band.permutable or len(band.members) < 3 or next(bands(band.child), None) is not None:
+    if not band.permutable or len(band.members) < 2 or next(bands(band.child), None) is not None:
         return None
     _, domain = path_to(schedule.tree, schedule.scop, label)
     depths: set[int] = set()
     size = 1
     for name in statements_of(schedule.scop, domain):
         statement = schedule.scop.statement(name)
-        if len(statement.iters) < 3:
+        if len(statement.iters) < len(band.members):
             continue
         moves = loop_moves(schedule, label, statement)
         still = [p for p, move in enumerate(moves) if move[statement.write.ref] is Step.INVARIANT]

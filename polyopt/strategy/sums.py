@@ -29,9 +29,12 @@ class _Sum:
     contiguous: bool  # the sums lie next to each other, and so do their terms
 
 
-def sums(schedule: Schedule, label: str) -> Schedule | None:
-    """Return `schedule` with the sums at band `label` jammed, or None when there are none."""
-    found = _find(schedule, label)
+def sums(schedule: Schedule, label: str, *, recurrent: bool = False) -> Schedule | None:
+    """Return `schedule` with the sums at band `label` jammed, or None when there are none.
+
+    `recurrent` ones may read results of the same array that are finished.
+    """
+    found = _find(schedule, label, recurrent=recurrent)
     if found is None:
         return None
     band = find_band(schedule.tree, label)
@@ -67,7 +70,7 @@ def _columns(label: str) -> list[Transform]:
     ]
 
 
-def _find(schedule: Schedule, label: str) -> _Sum | None:
+def _find(schedule: Schedule, label: str, *, recurrent: bool) -> _Sum | None:
     band = find_band(schedule.tree, label)
     if not band.permutable or len(band.members) < 2 or not isinstance(band.child, Leaf):
         return None
@@ -79,10 +82,11 @@ def _find(schedule: Schedule, label: str) -> _Sum | None:
     moves = loop_moves(schedule, label, statement)
     write = statement.write.ref
     terms = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]
-    if statement.reduction is None or not terms:
+    is_open = statement.reduction is not None and statement.reduction.reassociable
+    if (statement.reduction is None and not recurrent) or not terms:
         return None
     return _column_sum(band, moves, write, terms[-1]) or (
-        None if statement.reduction.reassociable else _row_sum(band, moves, write, terms[-1])
+        None if is_open else _row_sum(band, moves, write, terms[-1])
     )
 
 

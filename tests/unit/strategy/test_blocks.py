@@ -44,7 +44,14 @@ SOLVE = """
                 B[i, j] = B[i, j] - L[i, k] * B[k, j]
             B[i, j] = B[i, j] / L[i, i]
     """
+VECTOR = """
+    for i in range(N):
+        for j in range(i):
+            x[i] = x[i] - L[i, j] * x[j]
+        x[i] = x[i] / L[i, i]
+    """
 CASES = {
+    "vector": (VECTOR, "x[N]; L[N, N]"),
     "lu": (LU, "A[N, N]"),
     "cholesky": (CHOLESKY, "A[N, N]"),
     "solve": (SOLVE, "B[N, M]; L[N, N]"),
