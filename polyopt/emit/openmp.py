@@ -9,7 +9,7 @@ from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.regions import declared_names, is_settled, nodes
 from polyopt.emit.work import has_known_bounds, work
-from polyopt.ir.expr import BinaryOp, Const, Expr, Iter, Symbol, linear, operands, sub, walk
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Symbol, linear, operands, sub, walk
 from polyopt.ir.loops import For, LoopKind, While
 
 _NAN_KEEPING = {
@@ -126,4 +126,10 @@ def _mentions(expr: Expr, iters: set[str]) -> bool:
 
 
 def _is_steady(upper: Expr, lower: Expr, tainted: set[str]) -> bool:
-    return not any(_mentions(atom, tainted) for atom, _ in linear(sub(upper, lower)).terms)
+    atoms = (atom for atom, _ in linear(sub(upper, lower)).terms if not _is_remainder(atom))
+    return not any(_mentions(atom, tainted) for atom in atoms)
+
+
+def _is_remainder(expr: Expr) -> bool:
+    """Tell whether an expression is a remainder by a number: it changes a trip count little."""
+    return isinstance(expr, Binary) and expr.op is BinaryOp.MOD and isinstance(expr.right, Const)

@@ -60,9 +60,19 @@ def _parallelize(schedule: Schedule, label: str, above: int) -> Schedule:
         found = wavefront(schedule, label)
         if found is not None:
             return found
+    before = schedule
     for inner in outer_bands(band.child):
         schedule = _parallelize(schedule, inner, above + len(band.members))
+    if schedule is before and coincident is not None:
+        return _where_it_is(schedule, band, coincident) or schedule
     return schedule
+
+
+def _where_it_is(schedule: Schedule, band: Band, position: int) -> Schedule | None:
+    """Return `schedule` with a loop parallel that cannot go further out; no contiguous one."""
+    if vector_gain(schedule, band.label, position) > 0:
+        return None
+    return schedule.attempt(Parallelize(f"{band.label}[{position}]"))
 
 
 def _peeled(schedule: Schedule, band: Band) -> Schedule | None:
