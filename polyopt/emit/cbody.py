@@ -28,6 +28,7 @@ from polyopt.emit.names import c_identifier
 from polyopt.emit.openmp import is_small, parallel_pragma, shared_loops, simd_pragma
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.regions import Free, free_names, is_settled, nodes, written_arrays
+from polyopt.emit.sliding import moved, windows
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
     BinaryOp,
@@ -296,7 +297,49 @@ class BodyEmitter:
         ]
         ends = replace(self, printer=replace(self.printer, part=part))
         whole = f"{name} >= {low} && {name} + {width} <= {high}"
-        return [Nest(head, [Branch(whole, self.body(body), [*bounds, *ends.body(body)])])]
+        full = [*self.body(body), *self._sliding(loop, body, high)]
+        return [Nest(head, [Branch(whole, full, [*bounds, *ends.body(body)])])]
+
+    def _sliding(self, loop: For, body: Body, high: str) -> list[cgen.Generable]:
+        """Print the vectors in the middle of a loop, each element of a window loaded once.
+
+        Loaded is what the vector after the next one loads in any case: it has to be a whole one.
+        """
+        found = windows(body)
+        if not found:
+            return []
+        name, width = self._name(loop.iter), loop.lanes
+        kept: dict[VectorLoad, str] = {}
+        starts: list[cgen.Generable] = []
+        loads: list[cgen.Generable] = []
+        moves: list[cgen.Generable] = []
+        for number, window in enumerate(found):
+            here = window.here
+            vector = self.printer.helper(Helper(HelperKind.VECTOR, here.dtype, width))
+            between = self.printer.helper(Helper(HelperKind.BETWEEN, here.dtype, width))
+            wishes = (f"{self._name(here.array)}_{number}{part}" for part in ("a", "b", "c"))
+            before, now, after = map(self._own, wishes)
+            later = self.printer.load(moved(here, width))
+            if window.looks_back:
+                starts.append(cgen.Line(f"{vector} {before} = {self.printer.load(here)};"))
+                moves.append(cgen.Line(f"{before} = {now};"))
+            starts.append(cgen.Line(f"{vector} {now} = {later};"))
+            loads.append(cgen.Line(f"{vector} {after} = {later};"))
+            moves.append(cgen.Line(f"{now} = {after};"))
+            kept[here] = now
+            for load, distance in window.others:
+                pair = f"{now}, {after}, {distance}"
+                if distance < 0:
+                    pair = f"{before}, {now}, {width + distance}"
+                kept[load] = f"{between}({pair})"
+        inner = replace(self, printer=replace(self.printer, held=kept))
+        more = f"{name} + {2 * width} <= {high}"
+        nest = Nest(
+            f"for ({name} += {width}; {more}; {name} += {width})",
+            [*loads, *inner.body(body), *moves],
+        )
+        back = cgen.Line(f"{name} -= {width};")
+        return [Branch(f"{name} + {3 * width} <= {high}", [*starts, nest, back], [])]
 
     def _strip(
         self, loop: For, body: Body, bounds: tuple[Expr, Expr], begins: list[str]

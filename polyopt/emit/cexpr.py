@@ -7,7 +7,7 @@ Refuses: ordering comparisons and min/max of complex numbers (PO0401), functions
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from typing_extensions import assert_never
 
@@ -94,6 +94,7 @@ class ExprPrinter:
     `keeps_products`: products are guarded against being fused into a neighbouring sum.
     `part`: the first lane and the end of the lanes that exist; others are neither read nor written.
     `is_repeated`: a loop is around, so that functions which vectorize gain.
+    `held`: texts for vectors that are in registers already.
     """
 
     views: Mapping[str, View]
@@ -104,6 +105,7 @@ class ExprPrinter:
     part: tuple[str, str] | None = None
     is_repeated: bool = False
     dialect: Dialect = C11
+    held: Mapping[VectorLoad, str] = field(default_factory=dict)
 
     def text(self, expr: Expr, outer: int = SELECT) -> str:
         """Return the C text of `expr`, in parentheses where `outer` binds tighter."""
@@ -140,6 +142,8 @@ class ExprPrinter:
 
     def load(self, source: VectorLoad) -> str:
         """Return the text that loads consecutive elements; those outside `part` are zero."""
+        if source in self.held:
+            return self.held[source]
         place = self.address(source.array, source.index)
         if self.part is None:
             return f"{self._lanes(HelperKind.LOAD, source)}({place})"

@@ -88,6 +88,7 @@ class HelperKind(Enum):
     STORE = "store"
     FMA = "fma"
     PHASE = "phase"
+    BETWEEN = "between"
     FAIL = "fail"
     LOAD_PART = "load_part"
     STORE_PART = "store_part"
@@ -527,6 +528,29 @@ def _phase(helper: Helper) -> list[str]:
     )
 
 
+def _between(helper: Helper) -> list[str]:
+    """The elements from number `first` on of two vectors that lie next to each other."""
+    vector = vector_type(helper.dtype, helper.lanes)
+    args = f"{vector} low, {vector} high, int first"
+    plain = [
+        f"{vector} result;",
+        f"for (int lane = 0; lane < {helper.lanes}; lane++)",
+        f"    result[lane] = lane + first < {helper.lanes} ? low[lane + first]"
+        f" : high[lane + first - {helper.lanes}];",
+        "return result;",
+    ]
+    names = _Registers.of(helper)
+    if names is None or names.bits != 512:
+        return _function(vector, helper, args, plain)
+    counts = ", ".join(map(str, reversed(range(helper.lanes))))
+    bits = helper.dtype.size * 8
+    wide = f"_mm512_set1_epi{bits}(first)"
+    places = f"_mm512_add_epi{bits}({wide}, _mm512_set_epi{bits}({counts}))"
+    operands = f"({names.type})low, {places}, ({names.type})high"
+    fast = [f"return ({vector})_mm512_permutex2var_{names.element}({operands});"]
+    return _function(vector, helper, args, _either(_masks(names), fast, plain))
+
+
 def _mask(helper: Helper) -> str:
     mask = f"__mmask{max(8, helper.lanes)}"
     return f"{mask} lanes = ({mask})(from < to ? ((1u << (to - from)) - 1) << from : 0);"
@@ -642,6 +666,7 @@ _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.STORE: _store,
     HelperKind.FMA: _fma,
     HelperKind.PHASE: _phase,
+    HelperKind.BETWEEN: _between,
     HelperKind.LOAD_PART: _load_part,
     HelperKind.STORE_PART: _store_part,
     HelperKind.ALIGNED: _aligned,
