@@ -2,7 +2,7 @@
 
 In: the body of a VECTOR loop on whole vectors.  Out: its windows: reads of one row that overlap,
 so that one load for each vector is enough and the others are made of two registers.
-Refuses: rows of arrays that the body writes.
+Refuses: rows that the body may write.
 """
 
 from __future__ import annotations
@@ -12,7 +12,18 @@ from dataclasses import dataclass, replace
 
 from polyopt.emit.nodes import expressions
 from polyopt.emit.regions import written_arrays
-from polyopt.ir.expr import Expr, VectorLoad, integer, linear, normalize, sub, walk
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Const,
+    Expr,
+    VectorLoad,
+    integer,
+    linear,
+    normalize,
+    sub,
+    walk,
+)
 from polyopt.ir.loops import Assign, Body
 from polyopt.ir.types import DType
 
@@ -35,10 +46,12 @@ class Window:
 
 def windows(body: Body) -> tuple[Window, ...]:
     """Return the windows of a loop's body, those with the most reads first."""
-    written = written_arrays(body)
+    written = [n.target for n in body if isinstance(n, Assign) and isinstance(n.target, VectorLoad)]
+    if written_arrays(body) != {target.array for target in written}:
+        return ()
     rows: dict[tuple[object, ...], dict[int, VectorLoad]] = {}
     for load in _loads(body):
-        if load.array in written or not _fills_register(load):
+        if not _fills_register(load) or any(_may_meet(load, target) for target in written):
             continue
         *outer, last = load.index
         place = linear(last)
@@ -68,6 +81,27 @@ def _aligned(body: Body) -> Expr | None:
         if isinstance(node, Assign) and isinstance(node.target, VectorLoad):
             return node.target.index[-1]
     return None
+
+
+def _may_meet(load: VectorLoad, target: VectorLoad) -> bool:
+    """Tell whether two rows may be the same one: of one array, not told apart by a subscript."""
+    if load.array != target.array:
+        return False
+    return not any(map(_differ, load.index[:-1], target.index[:-1]))
+
+
+def _differ(one: Expr, other: Expr) -> bool:
+    """Tell whether subscripts are always different: `i` and `i + 1`, `t % 3` and `(t + 1) % 3`."""
+    match one, other:
+        case (
+            Binary(op=BinaryOp.MOD, left=left, right=Const(value=int(count))),
+            Binary(op=BinaryOp.MOD, left=right, right=Const(value=int(same))),
+        ) if count == same and count > 0:
+            distance = normalize(sub(left, right))
+            return isinstance(distance, Const) and int(distance.value.real) % count != 0
+        case _:
+            distance = normalize(sub(one, other))
+            return isinstance(distance, Const) and distance != integer(0)
 
 
 def _fills_register(load: VectorLoad) -> bool:

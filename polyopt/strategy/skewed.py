@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from polyopt.ir.expr import Const, Iter, linear, normalize
+from polyopt.ir.expr import Const, Iter, linear, normalize, walk
 from polyopt.ir.scop import Access, Array, Statement
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, Transform
@@ -153,6 +153,9 @@ def _change(
     if direction is None or not access.exact:
         return None
     step = dict(zip(statement.iters, direction, strict=True))
+    atoms = [a for i in access.index for a, _ in linear(i).terms if not isinstance(a, Iter)]
+    if any(isinstance(p, Iter) and step[p.name] for atom in atoms for p in walk(atom)):
+        return None
     return tuple(
         sum((step[a.name] * c for a, c in linear(i).terms if isinstance(a, Iter)), Fraction(0))
         for i in access.index

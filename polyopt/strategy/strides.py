@@ -76,7 +76,7 @@ def step_of(
     deltas = []
     for index in access.index:
         terms = linear(index).terms
-        if any(not isinstance(atom, Iter) and _mentions(atom) for atom, _ in terms):
+        if any(not isinstance(atom, Iter) and _moves(atom, change) for atom, _ in terms):
             return Step.STRIDED
         deltas.append(
             sum((change[a.name] * c for a, c in terms if isinstance(a, Iter)), Fraction(0))
@@ -88,8 +88,9 @@ def step_of(
     return Step.CONTIGUOUS if unit else Step.STRIDED
 
 
-def _mentions(atom: Expr) -> bool:
-    return any(isinstance(part, Iter) for part in walk(atom))
+def _moves(atom: Expr, change: dict[str, Fraction]) -> bool:
+    """Tell whether a term such as `t % 3` may change where the iterators change so."""
+    return any(isinstance(part, Iter) and change[part.name] != 0 for part in walk(atom))
 
 
 def accesses(statement: Statement) -> tuple[Access, ...]:

@@ -431,3 +431,4 @@ def test_triangular_work_is_shared_dynamically():
 
     assert "schedule(dynamic)" in emit_c(nest("i")).text
     assert "schedule(static)" in emit_c(nest("N")).text
+    assert "schedule(static)" in emit_c(nest(plus("N", i64("%", "i", 2)))).text

@@ -168,3 +168,19 @@ def test_a_wavefront_of_tiles():
     assert schedule is not None
     assert kinds(schedule) == {("j_tile", "parallel")}
     assert wavefront(source_schedule(scops.diagonal()), "L0") is None
+
+
+def test_a_loop_that_cannot_go_further_out_is_parallel_where_it_is():
+    """Two colours in turns: rows of one colour are independent, steps and colours are not."""
+    scop = read(
+        """
+        for t in range(N):
+            for c in range(2):
+                for i in range(1, N - 1):
+                    for j in range(N):
+                        A[c, i, j] = A[1 - c, i - 1, j] + A[1 - c, i + 1, j]
+        """,
+        "A[2, N, N]",
+    )
+    source = source_schedule(scop)
+    assert ("i", "parallel") in kinds(parallelize_outer(source))

@@ -56,6 +56,13 @@ def test_steps_over_several_elements():
     assert moves(scop) == [["strided", "strided", "contiguous"]]
 
 
+def test_a_subscript_that_the_loop_leaves_alone():
+    """Arrays that take turns by `t % 3` are walked like any other along j."""
+    text = "for t in range(N):\n    for j in range(N):\n        A[(t + 1) % 3, j] = B[t % 2, j]"
+    scop = read(text, "A[3, N]; B[2, N]")
+    assert moves(scop) == [["strided", "strided"], ["contiguous", "contiguous"]]
+
+
 def test_subscripts_that_are_not_linear():
     scop = read(
         "for i in range(N):\n    A[i // 2] = B[i % 3] + C[P[i]] + B[0]",
