@@ -114,7 +114,7 @@ class ScanPrinter:
             *self.part(first, last),
             cgen.Line(f"{self.kind} {mine} = {self.neutral};"),
             Nest(f"{head}{name} += {self.threads})", [cgen.Line(update)]),
-            *here.together(mine),
+            *here.together(mine, is_told=False),
             Branch(f"{self.own.thread} == 0", [whole], []),
         ]
 
@@ -130,7 +130,7 @@ class ScanPrinter:
             *self.part(first, last),
             cgen.Line(f"{self.kind} {mine} = {self.neutral};"),
             Nest(f"{head}{count} += {self.threads})", [cgen.Line(update)]),
-            *here.together(mine),
+            *here.together(mine, is_told=True),
             *self.started(carry, f"{first} < {last}"),
             cgen.Line(self.joined(carry, carry, self.totals(0))),
             self.wait,
@@ -261,13 +261,13 @@ class ScanPrinter:
             self.wait,
         ]
 
-    def together(self, mine: str) -> Lines:
-        """Return a sum of what all threads have, for all of them the first of the totals.
+    def together(self, mine: str, *, is_told: bool) -> Lines:
+        """Return a sum of what all threads have, which is `mine` of the first thread.
 
-        `mine` of the first thread is the sum.
+        If it is told, all threads have it as the first of the totals.
         """
         if self.own.dialect.shuffle:
-            return self._by_warps(mine)
+            return self._by_warps(mine, is_told)
         (by,) = self.names("by")
         thread, place = self.own.thread, self.totals(self.own.thread)
         other = self.totals(f"{thread} + {by}")
@@ -277,27 +277,20 @@ class ScanPrinter:
         store = cgen.Line(f"{place} = {mine};")
         return [store, self.wait, Nest(head, [step, self.wait]), last]
 
-    def _by_warps(self, mine: str) -> Lines:
+    def _by_warps(self, mine: str, is_told: bool) -> Lines:
         thread, warps = self.own.thread, self.threads // WARP
         store = cgen.Line(f"{self.totals(f'{thread} / {WARP}')} = {mine};")
         start = self.totals(thread)
         if warps < WARP:
             start = f"{thread} < {warps} ? {start} : {self.neutral}"
-        whole = cgen.Line(f"{self.totals(0)} = {mine};")
+        whole = Branch(f"{thread} == 0", [cgen.Line(f"{self.totals(0)} = {mine};")], [])
+        first = [cgen.Line(f"{mine} = {start};"), *self.down(mine, warps)]
         return [
             *self.down(mine, WARP),
             Branch(f"{thread} % {WARP} == 0", [store], []),
             self.wait,
-            Branch(
-                f"{thread} < {WARP}",
-                [
-                    cgen.Line(f"{mine} = {start};"),
-                    *self.down(mine, warps),
-                    Branch(f"{thread} == 0", [whole], []),
-                ],
-                [],
-            ),
-            self.wait,
+            Branch(f"{thread} < {WARP}", [*first, *([whole] if is_told else [])], []),
+            *([self.wait] if is_told else []),
         ]
 
     def down(self, value: str, width: int) -> Lines:

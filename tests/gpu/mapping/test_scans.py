@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +11,15 @@ import numpy.typing as npt
 import pytest
 
 import polyopt as po
+import polyopt.emulator
 from polyopt.emit.gpu import device_loops
 from polyopt.emit.gpu.scans import BLOCKS, TILE, part_count, part_length
 from polyopt.emit.lower import lower
+from polyopt.emulator import DeviceFault, EmulatedProvider
 from polyopt.errors import ScheduleError
 from polyopt.frontend import build
 from polyopt.frontend.argtypes import ArrayType
+from polyopt.hosting.devices import provider_for
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, evaluate, integer
 from polyopt.ir.loops import Assign, Barrier, Body, For, Kernel, LoopFunction, LoopKind
 from polyopt.ir.program import Program
@@ -25,6 +28,7 @@ from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.proof.certify import certify
 from polyopt.proof.nodes import all_nodes, bodies, with_bodies
+from polyopt.runtime.device.provider import Log, Module, no_log
 from polyopt.schedule.reductions import reassociated
 from polyopt.schedule.schedule import source_schedule
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
@@ -293,6 +297,48 @@ def test_floats_emulated(function: Callable[..., object]):
     po.kernel(target="cuda", device="emulated", fp="reassociate")(function)(x, ours)
     function(x, theirs)
     assert np.array_equal(ours, theirs)
+
+
+class Device(EmulatedProvider):
+    """A device that loses a barrier of what it compiles."""
+
+    lost = -1
+    barriers = 0
+
+    def compile(
+        self, text: str, entries: Sequence[str], flags: tuple[str, ...] = (), log: Log = no_log
+    ) -> Module:
+        before, *parts = text.split("__syncthreads();")
+        Device.barriers = len(parts)
+        kept = ("" if n == Device.lost else "__syncthreads();" for n in range(len(parts)))
+        text = before + "".join(wait + part for wait, part in zip(kept, parts, strict=True))
+        return super().compile(text, entries, flags, log)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(
+    ("function", "shape"), [(row_sums, (1, 2 * TILE + 9)), (sums, (TILE + 9,))]
+)
+def test_no_barrier_of_a_scan_can_be_lost(
+    function: Callable[..., object], shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(polyopt.emulator, "EmulatedProvider", Device)
+    values = np.ones(shape, np.int64)
+    last = 1 if function is sums else 0  # the end of a tile: each block has one alone
+    po.kernel(target="cuda", device="emulated")(function).compile(values)
+    number = -1
+    while number < Device.barriers - last:
+        monkeypatch.setattr(Device, "lost", number)
+        provider_for.cache_clear()
+        kernel = po.kernel(target="cuda", device="emulated")(function)
+        if number < 0:
+            kernel(values)
+        else:
+            with pytest.raises(DeviceFault):
+                kernel(values)
+        number += 1
+    provider_for.cache_clear()
+    assert number > 2
 
 
 def test_opencl():
