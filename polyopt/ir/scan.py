@@ -133,18 +133,23 @@ def _is_same(one: Expr, two: Expr) -> bool:
 
 def is_recurrence(statement: Statement) -> bool:
     """Tell whether a statement goes on, in one of its loops, from its last iteration's element."""
+    return loop_of(statement) is not None
+
+
+def loop_of(statement: Statement) -> str | None:
+    """Return the iterator of the loop in which a statement goes on from its last element."""
     target, value = statement.target, statement.value
     if statement.guard is not None or not isinstance(value, Binary) or value.op not in COMBINING:
-        return False
+        return None
     is_passed = target.dtype.size in PASSED and target.dtype.kind not in (Kind.COMPLEX, Kind.BOOL)
     if not is_passed or identity(value.op, target.dtype) is None:
-        return False
+        return None
     try:
         before, _ = parted(target, value)
     except NoScan:
-        return False
-    names = statement.iters
-    return any(_follows(target, before, name, by) for name in names for by in (1, -1))
+        return None
+    each = ((name, by) for name in statement.iters for by in (1, -1))
+    return next((name for name, by in each if _follows(target, before, name, by)), None)
 
 
 def is_open(statement: Statement) -> bool:

@@ -16,7 +16,7 @@ from polyopt.ir.array import Role
 from polyopt.ir.budget import optional
 from polyopt.ir.expr import Const, Iter, linear
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.scan import is_open, is_recurrence
+from polyopt.ir.scan import is_open, is_recurrence, loop_of
 from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import (
@@ -142,9 +142,9 @@ def _scanned(schedule: Schedule, label: str, rows: int) -> Schedule | None:
 
 
 def _is_along(statement: Statement) -> bool:
-    """Tell whether neighbours in the innermost loop are neighbours in memory."""
+    """Tell whether what a recurrence goes on from is its element's neighbour in memory."""
     *outer, last = (dict(linear(part).terms) for part in statement.target.index)
-    name = Iter(statement.iters[-1])
+    name = Iter(loop_of(statement) or "")
     return abs(last.get(name, 0)) == 1 and not any(name in part for part in outer)
 
 

@@ -100,6 +100,15 @@ def test_other_recurrences_are_not(function: Callable[..., object]):
     assert not scanned(program_of(function, 1, 1))
 
 
+def planes(A: Array) -> Array:
+    return np.cumsum(A, axis=1)
+
+
+def test_rows_across_memory_are_not_scanned():
+    assert not scanned(program_of(planes, 3))
+    assert not scanned(program_of(column, 2))
+
+
 def test_floats_keep_their_order_unless_it_is_open():
     program = program_of(sums, 1, dtype=DType.FLOAT32)
     assert not scanned(program)
