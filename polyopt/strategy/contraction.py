@@ -113,8 +113,12 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
     if found is None:
         return None
     (name,) = statements_of(schedule.scop, band.members[0].schedule.domain())
-    halves = _is_box(schedule.scop.statement(name).domain)
-    found = found.attempt(*_strips(f"{box}.rest", sizes, halves=halves)) or found
+    statement = schedule.scop.statement(name)
+    if Step.STRIDED in loop_moves(schedule, label, statement)[roles.column].values():
+        found = found.attempt(*_narrow(f"{box}.rest", sizes)) or found
+    else:
+        halves = _is_box(statement.domain)
+        found = found.attempt(*_strips(f"{box}.rest", sizes, halves=halves)) or found
     return _parallel(found, label, tile, [band.members[p].coincident for p in roles.batch])
 
 
@@ -144,6 +148,22 @@ def _parallel(schedule: Schedule, label: str, tile: str, batch: list[bool]) -> S
         or schedule.attempt(swap, Parallelize(f"{tile}[0]"), *outer)
         or schedule
     )
+
+
+def _narrow(rest: str, sizes: Sizes) -> list[Transform]:
+    """Return the steps that give leftover columns register tiles one vector wide.
+
+    For operands that have to be packed, as columns are not next to each other.
+    """
+    point = f"{rest}.point"
+    return [
+        Interchange(f"{rest}[0]", f"{rest}[2]"),
+        Tile(rest, (sizes.lanes,)),
+        Interchange(f"{point}[0]", f"{point}[2]"),
+        Unroll(f"{point}[1]"),
+        Vectorize(f"{point}[2]"),
+        Separate(f"{rest}.tile", point, (sizes.register_rows, sizes.lanes)),
+    ]
 
 
 def _strips(rest: str, sizes: Sizes, *, halves: bool) -> list[Transform]:
