@@ -7,6 +7,7 @@ environment; a peer is imported only when it computes.
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -160,6 +161,9 @@ def _pythran_type(value: object) -> str:
 
 def _jax(chosen: Task) -> Bind:
     """JAX: the form as a pure function, loops as `fori_loop` where they can be traced."""
+    if chosen.threads == 1:
+        single = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        os.environ["XLA_FLAGS"] = single
     import jax
 
     jax.config.update("jax_enable_x64", chosen.dtype != "float32")

@@ -20,7 +20,6 @@ from bench.speed.records import Cell
 FLAGS = ("-O3", "-march=native", "-fopenmp")
 SOURCE = Path(__file__).parent / "limits.c"
 USUAL = {"L1": 32 * 1024, "L2": 1024 * 1024, "L3": 16 * 1024 * 1024}
-FILLED = 0.75  # part of a cache that a program can count on
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +38,24 @@ class Limits:
         if values is None:
             return None, ""
         peak = values.get(cell.dtype, values["float64"]) * (0.5 if cell.fp == "strict" else 1.0)
-        level = self.level(moved, cell.threads)
-        speed = max(rate for name, rate in values.items() if name.startswith(level))
-        arithmetic, transfer = flops / peak, moved / speed
-        if arithmetic >= transfer:
-            return arithmetic, "arithmetic"
-        return transfer, level
+        arithmetic = flops / peak
+        transfer, level = self.transfer(values, moved, cell.threads)
+        return (arithmetic, "arithmetic") if arithmetic >= transfer else (transfer, level)
 
-    def level(self, moved: int, threads: int) -> str:
-        """Return the nearest level that holds everything."""
-        for name, size in self.levels.items():
-            whole = size if name == "L3" else size * threads
-            if moved <= FILLED * whole:
-                return name
-        return "DRAM"
+    def transfer(self, values: Mapping[str, float], moved: int, threads: int) -> tuple[float, str]:
+        """Return the least seconds that bytes need, and the farthest level they come from.
+
+        What fits may still be in a cache from before; the rest comes from the next level.
+        """
+        seconds, left, held = 0.0, moved, 0
+        for name in (*self.levels, "DRAM"):
+            speed = max(rate for known, rate in values.items() if known.startswith(name))
+            size = self.levels.get(name, moved) * (threads if name in ("L1", "L2") else 1)
+            part = min(left, max(0, size - held))
+            seconds, left, held = seconds + part / speed, left - part, held + part
+            if left == 0:
+                return seconds, name
+        return seconds, "DRAM"
 
 
 def measure_limits(threads: tuple[int, ...]) -> Limits:

@@ -79,9 +79,9 @@ def test_limits_are_set_by_arithmetic_or_by_the_level_that_holds_the_data():
     fast = Cell("gemm", "LARGE", "float64", "reassociate", 2)
     assert limits.of(fast, 1000, 40) == (10.0, "arithmetic")
     assert limits.of(CELL, 1000, 40) == (20.0, "arithmetic")  # no fused operations
-    assert limits.of(fast, 1, 140) == (2.8, "L1")
-    assert limits.of(fast, 1, 1500) == (75.0, "L2")  # two cores have twice as much
-    assert limits.of(fast, 1, 100_000) == (20_000.0, "DRAM")
+    assert limits.of(fast, 1, 150) == (3.0, "L1")  # two cores have twice as much
+    assert limits.of(fast, 1, 1500) == (4.0 + 1300 / 20, "L2")
+    assert limits.of(fast, 1, 50_000) == (4.0 + 90.0 + 800.0 + 8000.0, "DRAM")
     assert limits.of(Cell("gemm", "LARGE", "float64", "strict", 1), 1, 1) == (None, "")
 
 
