@@ -20,7 +20,9 @@ void attention(long T, long S, long D, real *q, real *k, real *v, real *out)
 #pragma omp simd reduction(max : top)
                 for (long s = 1; s < S; s++)
                     top = x[s] > top ? x[s] : top;
+#ifdef FAST
 #pragma omp simd reduction(+ : total)
+#endif
                 for (long s = 0; s < S; s++) {
                     x[s] = exp(x[s] - top);
                     total += x[s];

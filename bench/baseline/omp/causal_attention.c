@@ -30,7 +30,9 @@ void causal_attention(long B, long T, long H, long D, real *qkv, real *out, real
 #pragma omp simd reduction(max : top)
                         for (long s = 1; s <= t; s++)
                             top = x[s] > top ? x[s] : top;
+#ifdef FAST
 #pragma omp simd reduction(+ : total)
+#endif
                         for (long s = 0; s <= t; s++) {
                             y[s] = exp(x[s] - top);
                             total += y[s];

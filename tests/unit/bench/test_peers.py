@@ -15,6 +15,7 @@ from bench.check import relative_error
 from bench.peers import ccode, registry
 
 IN_OPENMP = [w for w in workloads.all() if ccode.source(w, "gcc-omp") is not None]
+SHARED = ("mvt", "atax", "bicg", "gemver", "gesummv", "layernorm-backward")  # sums by thread
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 
@@ -40,7 +41,7 @@ def _own_folder(tmp_path, monkeypatch):
 def test_openmp_forms_compute_the_program(workload, monkeypatch):
     monkeypatch.setattr(ccode, "BASE", ("-O1", "-march=native"))  # compiles faster
     kinds = [("strict", str(workload.dtype))]
-    if workload.dtype.kind == "f" and workload.name in ("mvt", "atax", "bicg", "gemver", "gesummv"):
+    if workload.dtype.kind == "f" and workload.name in SHARED:
         kinds.append(("reassociate", "float32"))  # another text
     for fp, dtype in kinds:
         typed = replace(workload, dtype=np.dtype(dtype))
