@@ -2,21 +2,23 @@
 
 In: a `Machine`, bytes of an element.  Out: `ContractionSizes`.
 Registers hold a tile of the result, the first cache a panel of the columns' operand, the second one
-a block of the rows' operand, the third one the columns' operand.
+a block of each operand and of the result.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isqrt
+from math import isqrt, sqrt
 
 from polyopt.machine import Machine
 from polyopt.model.caches import caches_of
 
 LATENCY = 4  # cycles until the result of a multiply-add can be added to
 USUAL = 2000  # iterations of a loop of which nothing is known
-COPY = 8  # rows of multiply-adds that take as long as copying the columns' operand
+TURNS = 2  # blocks of the result for each thread, so that threads end together
 WIDEST = 4  # vectors: columns of the result in registers; the rest of a row goes by single vectors
+ENOUGH = 2.0  # multiply-adds for each load: the units for loads are half idle
+SPARE = 2  # registers: a broadcast, what the compiler needs
 STEP = 8  # the depth is a multiple of it
 
 
@@ -41,24 +43,28 @@ class ContractionSizes:
 
 
 def register_tile(machine: Machine) -> RegisterTile:
-    """Return the tile with the most multiply-adds for each vector and element that is loaded.
+    """Return the tile for which loads keep up with multiply-adds.
 
-    Accumulators, a row of the columns' operand and one broadcast fit the registers; there are
-    enough accumulators to start one multiply-add after the other.
+    Accumulators and a row of the columns' operand fit the registers; there are enough accumulators
+    to start one multiply-add after the other.  Of tiles with enough reuse the narrowest leaves the
+    fewest columns over; where none has enough, the one with the most.
     """
-    registers = machine.vector_registers
+    registers = machine.vector_registers - SPARE
     tiles = [
         RegisterTile(rows, vectors)
         for vectors in range(1, WIDEST + 1)
-        for rows in range(1, registers)
-        if rows * vectors + vectors + 1 <= registers
+        for rows in range(2, registers, 2)
+        if rows * vectors + vectors <= registers
     ]
-    busy = [t for t in tiles if t.rows * t.vectors >= LATENCY * machine.fma_units]
-    return max(busy or tiles or [RegisterTile(1, 1)], key=_reuse)
+    busy = [t for t in tiles if t.rows * t.vectors >= LATENCY * machine.fma_units] or tiles
+    good = [tile for tile in busy if _reuse(tile) >= ENOUGH]
+    if good:
+        return max(good, key=lambda tile: (-tile.vectors, _reuse(tile)))
+    return max(busy or [RegisterTile(1, 1)], key=lambda tile: (_reuse(tile), tile.rows))
 
 
-def _reuse(tile: RegisterTile) -> tuple[float, int]:
-    return tile.rows * tile.vectors / (tile.rows + tile.vectors), tile.rows
+def _reuse(tile: RegisterTile) -> float:
+    return tile.rows * tile.vectors / (tile.rows + tile.vectors)
 
 
 def contraction_sizes(
@@ -75,24 +81,24 @@ def contraction_sizes(
     tile = tile or register_tile(machine)
     lanes = max(1, machine.vector_bytes // element)
     columns = tile.vectors * lanes
-    first, second, third = caches_of(machine, machine.cores)
+    first, second, _ = caches_of(machine)
     # the panel of columns stays in L1 while panels of rows pass; one way is the result's
     share = int((first.ways - 1) / (1 + tile.rows / columns))
     depth = _multiple(max(1, share) * first.way // (columns * element), STEP, extents[2])
-    rows = second.room(2) // (depth * element)
-    rows = _multiple(min(rows, _shared_rows(machine, extents[0] or USUAL)), tile.rows, extents[0])
-    column_block = third.room(1) // (depth * element)
-    column_block = _multiple(min(column_block, USUAL // 2), columns, extents[1])
+    most = _block(second.room(2) // element, depth, machine.cores)
+    rows = _multiple(most, tile.rows, extents[0])
+    column_block = _multiple(most, columns, extents[1])
     return ContractionSizes(rows, column_block, depth, tile.rows, columns, lanes)
 
 
-def _shared_rows(machine: Machine, extent: int) -> int:
-    """Return how many rows a thread takes at a time.
+def _block(room: int, depth: int, cores: int) -> int:
+    """Return the side b of a block of the result: b * b of it and 2 * b * depth of operands fit.
 
-    Each block of rows copies the columns' operand, COPY / rows of the work; at the end a thread
-    waits for half a block, cores * rows / (2 * extent) of the work.  The sum is least here.
+    There are enough blocks of a result of usual size for all threads.
     """
-    return max(1, isqrt(2 * extent * COPY // machine.cores))
+    fitting = isqrt(depth * depth + room) - depth
+    shared = int(USUAL / sqrt(TURNS * cores))
+    return max(1, min(fitting, shared))
 
 
 def _multiple(value: int, of: int, extent: int | None) -> int:

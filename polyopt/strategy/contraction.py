@@ -8,11 +8,11 @@ The scheme is Goto and van de Geijn, "Anatomy of high-performance matrix multipl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isqrt
 
 import islpy as isl
 
 from polyopt.machine import Machine
+from polyopt.model.contraction import ContractionSizes, contraction_sizes
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, find_band, path_to, statements_of
 from polyopt.strategy.strides import Step, loop_moves
@@ -150,7 +150,7 @@ def _parallel(schedule: Schedule, label: str, tile: str, batch: list[bool]) -> S
     )
 
 
-def _narrow(rest: str, sizes: Sizes) -> list[Transform]:
+def _narrow(rest: str, sizes: ContractionSizes) -> list[Transform]:
     """Return the steps that give leftover columns register tiles one vector wide.
 
     For operands that have to be packed, as columns are not next to each other.
@@ -166,7 +166,7 @@ def _narrow(rest: str, sizes: Sizes) -> list[Transform]:
     ]
 
 
-def _strips(rest: str, sizes: Sizes, *, halves: bool) -> list[Transform]:
+def _strips(rest: str, sizes: ContractionSizes, *, halves: bool) -> list[Transform]:
     """Return the steps that run what is left of rows and columns a vector of columns at a time.
 
     The lanes of a strip, which may be fewer than a vector's, are outside of the sum: its results
@@ -215,38 +215,9 @@ def order_steps(label: str, band: Band, order: tuple[int, ...]) -> list[Transfor
     return steps
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """Tile sizes: cache blocks, and the register tile inside them."""
-
-    rows: int
-    columns: int
-    depth: int
-    register_rows: int
-    register_columns: int
-    lanes: int
-
-
-def _sizes(schedule: Schedule, label: str, machine: Machine) -> Sizes:
-    """Return sizes from the register count and the caches.
-
-    The register tile has as many accumulators as leave room for a row of the column operand and one
-    broadcast.  A column panel has three quarters of L1, the rest is for rows that stream by; a
-    block of rows, one of columns and one of the result have a third of L2 each.
-    """
+def _sizes(schedule: Schedule, label: str, machine: Machine) -> ContractionSizes:
+    """Return sizes for the elements that the band adds up."""
     _, domain = path_to(schedule.tree, schedule.scop, label)
     names = statements_of(schedule.scop, domain)
     size = schedule.scop.array(schedule.scop.statement(names[0]).target.array).dtype.size
-    lanes = max(1, machine.vector_bytes // size)
-    vectors = 3 if machine.vector_registers >= 32 else 2
-    rows = max(2, min(8, (machine.vector_registers - vectors - 2) // vectors))
-    columns = vectors * lanes
-    depth = _multiple(machine.l1 * 3 // 4 // (columns * size), 8, 256)
-    most = min(machine.l2 // 3 // (depth * size), isqrt(machine.l2 // 3 // size))
-    return Sizes(
-        _multiple(most, rows, most), _multiple(most, columns, most), depth, rows, columns, lanes
-    )
-
-
-def _multiple(value: int, of: int, most: int) -> int:
-    return max(of, min(value, most) // of * of)
+    return contraction_sizes(machine, size)
