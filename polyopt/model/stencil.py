@@ -16,7 +16,7 @@ from polyopt.machine import Machine, Rates, assumed_rates
 from polyopt.model.caches import caches_of
 
 USUAL = 2000  # elements along a dimension of which nothing is known
-USUAL_STEPS = 100
+USUAL_STEPS = 32
 TURNS = 3  # tiles for each thread in one front
 LEAST, LEAST_ROW, MOST = 4, 16, 1024  # elements along a dimension, along the contiguous one
 OVERHEAD = 100e-9  # seconds to start a tile
@@ -54,10 +54,27 @@ class TimeTile:
     sizes: tuple[int, ...]
 
 
+def working_set(stencil: Stencil, tile: TimeTile) -> int:
+    """Return the bytes that one time step of a tile touches: what has to stay in a cache."""
+    kept = (size + 2 * stencil.reach for size in tile.sizes)
+    return stencil.arrays * stencil.element * prod(kept)
+
+
 def footprint(stencil: Stencil, tile: TimeTile) -> int:
-    """Return the bytes that a skewed or overlapped tile touches."""
+    """Return the bytes that all time steps of a skewed tile touch: what comes into the cache."""
     grown = stencil.reach * tile.steps
     return stencil.arrays * stencil.element * prod(size + grown for size in tile.sizes)
+
+
+def waiting(stencil: Stencil, tile: TimeTile, machine: Machine) -> float:
+    """Return how much longer a wavefront of tiles takes than its work: fronts differ in length."""
+    counts = [USUAL_STEPS / tile.steps]
+    for dimension, size in enumerate(tile.sizes):
+        if dimension not in stencil.whole:
+            counts.append(max(1.0, stencil.extent(dimension) / size))
+    fronts = counts[0] + (counts[1] if len(counts) > 1 else 1.0) - 1
+    in_front = max(1.0, prod(counts[:2]) / max(1.0, fronts))
+    return 1 + (machine.cores - 1) / in_front
 
 
 def time_of_update(
@@ -79,7 +96,8 @@ def time_of_update(
     total = stencil.arrays * stencil.element * prod(map(stencil.extent, range(stencil.dimensions)))
     far = speeds.l3 if 2 * total < machine.l3 else speeds.memory
     moved = 1.5 * footprint(stencil, tile) / (far / machine.cores)  # what is written comes in, too
-    return max(compute, near) + (moved + OVERHEAD) / updates
+    busy = max(compute, near) + (moved + OVERHEAD) / updates
+    return busy * waiting(stencil, tile, machine)
 
 
 @lru_cache(maxsize=64)
@@ -88,10 +106,10 @@ def time_tile(stencil: Stencil, machine: Machine, rates: Rates | None = None) ->
     _, second, _ = caches_of(machine)
     for least_tiles in (TURNS * machine.cores, 1):
         tiles = list(_tiles(stencil, least_tiles))
-        fitting = [tile for tile in tiles if footprint(stencil, tile) <= second.room(2)]
+        fitting = [tile for tile in tiles if working_set(stencil, tile) <= second.room(2)]
         if fitting:
             return min(fitting, key=lambda t: time_of_update(stencil, t, machine, rates))
-    return min(_tiles(stencil, 1), key=lambda tile: footprint(stencil, tile))
+    return min(_tiles(stencil, 1), key=lambda tile: working_set(stencil, tile))
 
 
 def _tiles(stencil: Stencil, least_tiles: int) -> Iterator[TimeTile]:

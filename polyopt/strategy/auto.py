@@ -58,7 +58,7 @@ def _candidates(source: Schedule, machine: Machine) -> Iterator[Schedule]:
     yield found
     if start is not source:
         yield _improve(source, machine)
-    yield _within_budget("parallel loops", source, parallelize_outer)
+    yield _within_budget("parallel loops", source, lambda s: parallelize_outer(s, machine))
 
 
 def alternatives(scop: Scop, machine: Machine) -> Iterator[Schedule]:
@@ -83,7 +83,7 @@ def _improve(start: Schedule, machine: Machine) -> Schedule:
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
     fused = _within_budget("fused nests", summed, lambda s: fuse_neighbours(s, done))
     laned = _within_budget("sunk loops", fused, sink_lanes)
-    parallel = _within_budget("parallel loops", laned, parallelize_outer)
+    parallel = _within_budget("parallel loops", laned, lambda s: parallelize_outer(s, machine))
     return _within_budget("SIMD lanes", parallel, vectorize_innermost)
 
 

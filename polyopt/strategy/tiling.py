@@ -7,6 +7,8 @@ bands that carry dependences tiled and run as a wavefront of tiles.
 from __future__ import annotations
 
 from polyopt.ir.loops import LoopKind
+from polyopt.machine import Machine
+from polyopt.model.stencil import Stencil, time_tile
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
@@ -16,6 +18,7 @@ from polyopt.schedule.tree import (
     Tree,
     bands,
     find_band,
+    statements_of,
 )
 from polyopt.strategy.order import contiguous_last
 from polyopt.strategy.skewed import skewed_lanes
@@ -36,14 +39,14 @@ def outer_bands(tree: Tree) -> list[str]:
             return []
 
 
-def parallelize_outer(schedule: Schedule) -> Schedule:
+def parallelize_outer(schedule: Schedule, machine: Machine) -> Schedule:
     """Return `schedule` with the outermost loops of each nest parallel, tiled where that pays."""
     for label in outer_bands(schedule.tree):
-        schedule = _parallelize(schedule, label, 0)
+        schedule = _parallelize(schedule, label, machine, 0)
     return schedule
 
 
-def _parallelize(schedule: Schedule, label: str, above: int) -> Schedule:
+def _parallelize(schedule: Schedule, label: str, machine: Machine, above: int) -> Schedule:
     """Return `schedule` with one loop at or below the band parallel; `above` counts outer loops."""
     band = find_band(schedule.tree, label)
     if any(m.kind is LoopKind.PARALLEL for below in bands(band) for m in below.members):
@@ -57,12 +60,12 @@ def _parallelize(schedule: Schedule, label: str, above: int) -> Schedule:
     if peeled is not None:
         return peeled
     if len(band.members) >= 2 and band.permutable and above == 0:
-        found = wavefront(schedule, label)
+        found = wavefront(schedule, label, machine)
         if found is not None:
             return found
     before = schedule
     for inner in outer_bands(band.child):
-        schedule = _parallelize(schedule, inner, above + len(band.members))
+        schedule = _parallelize(schedule, inner, machine, above + len(band.members))
     if schedule is before and coincident is not None:
         return _where_it_is(schedule, band, coincident) or schedule
     return schedule
@@ -97,6 +100,8 @@ def _parallel_position(schedule: Schedule, band: Band) -> int | None:
     return min(found, key=lambda p: (vector_gain(schedule, band.label, p) > 0, p))
 
 
+STEPS_AND_STRIP = (32, 512)  # of a wavefront of two loops
+MOST_TILED = 4  # loops of a wavefront: more are too many tile loops to make
 STRIP = 256  # iterations of a contiguous loop that one thread takes at a time
 
 
@@ -119,17 +124,16 @@ def _outermost(schedule: Schedule, band: Band, position: int) -> Schedule | None
     return schedule.attempt(*moves, Parallelize(f"{label}[0]"))
 
 
-def wavefront(schedule: Schedule, label: str) -> Schedule | None:
+def wavefront(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with the band tiled and its tiles run in parallel along a diagonal."""
     band = find_band(schedule.tree, label)
     order = contiguous_last(schedule, label)
-    moves: list[Transform] = list(order)
-    sizes = tile_sizes(band)
+    sizes = tile_sizes(schedule, band, machine)
     tiles = f"{label}.tile"
-    steps: list[Transform] = [*moves, Tile(label, sizes)]
-    inner = [f"{tiles}[{p}]" for p in range(1, len(sizes))]
-    steps += [Skew(f"{tiles}[0]", name, 1) for name in inner]
-    found = schedule.attempt(*steps, Parallelize(f"{tiles}[1]"))
+    inner = [Skew(f"{tiles}[0]", f"{tiles}[{p}]", 1) for p in range(1, len(sizes))]
+    steps: list[Transform] = [*order, Tile(label, sizes), inner[0]]
+    diagonal = Parallelize(f"{tiles}[1]")
+    found = schedule.attempt(*steps, diagonal) or schedule.attempt(*steps, *inner[1:], diagonal)
     if found is None or has_lanes(vectorize_innermost(found), f"{label}.point"):
         return found
     moved = schedule.attempt(*order) if order else schedule
@@ -146,10 +150,23 @@ def has_lanes(schedule: Schedule, label: str) -> bool:
     )
 
 
-def tile_sizes(band: Band) -> tuple[int, ...]:
+def tile_sizes(schedule: Schedule, band: Band, machine: Machine) -> tuple[int, ...]:
     """Return tile sizes for a band run as a wavefront: time steps, then rows.
 
-    Two loops: long strips of the contiguous loop.  Three and more: steps and rows of tiles whose
-    inner loops run whole, so that rows stay long for the lanes; a tile's rows fit the L2 cache.
+    Two loops: long strips of the contiguous loop.  Three and more: sizes with which what a time
+    step touches fits the L2 cache; the contiguous loop runs whole, long for the lanes.
     """
-    return {2: (32, 512), 3: (16, 32)}.get(len(band.members), (4, 8))
+    count = len(band.members)
+    if count == 2:
+        return STEPS_AND_STRIP
+    statements = [
+        schedule.scop.statement(name)
+        for name in statements_of(schedule.scop, band.members[0].schedule.domain())
+    ]
+    targets = {schedule.scop.array(statement.target.array) for statement in statements}
+    kept = [array for array in targets if array.shape]
+    element = max((array.dtype.size for array in kept), default=8)
+    dimensions = min(count, MOST_TILED) - 1
+    whole = frozenset({dimensions - 1})
+    tile = time_tile(Stencil(dimensions, element, max(2, len(kept)), whole=whole), machine)
+    return (tile.steps, *tile.sizes[:-1])

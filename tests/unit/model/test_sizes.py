@@ -7,7 +7,15 @@ import pytest
 from polyopt.machine import Machine
 from polyopt.model.caches import Cache, caches_of
 from polyopt.model.contraction import RegisterTile, contraction_sizes, register_tile
-from polyopt.model.stencil import Stencil, TimeTile, footprint, time_of_update, time_tile
+from polyopt.model.stencil import (
+    Stencil,
+    TimeTile,
+    footprint,
+    time_of_update,
+    time_tile,
+    waiting,
+    working_set,
+)
 
 MACHINES = [
     Machine(),
@@ -30,14 +38,14 @@ def test_what_is_held_fits_where_it_is_held(machine, element):
     assert sizes.columns % sizes.register_columns == 0
     if machine.l1 >= 8 << 10:
         assert sizes.depth * sizes.register_columns * element < machine.l1
-        assert sizes.depth * sizes.rows * element < machine.l2
-        assert sizes.depth * sizes.columns * element * machine.cores <= 2 * machine.l3
+        operands = sizes.depth * (sizes.rows + sizes.columns)
+        assert (operands + sizes.rows * sizes.columns) * element < machine.l2
     assert min(sizes.depth, sizes.rows, sizes.columns) >= 1
 
 
-def test_the_register_tile_reuses_most():
-    assert register_tile(Machine(vector_registers=32)) == RegisterTile(6, 4)
-    assert register_tile(Machine(vector_registers=16)) == RegisterTile(4, 3)
+def test_the_register_tile_has_enough_reuse_and_few_columns():
+    assert register_tile(Machine(vector_registers=32)) == RegisterTile(8, 3)
+    assert register_tile(Machine(vector_registers=16)) == RegisterTile(6, 2)
 
 
 def test_known_lengths_are_cut_into_equal_pieces():
@@ -46,11 +54,11 @@ def test_known_lengths_are_cut_into_equal_pieces():
     known = contraction_sizes(machine, 8, extents=(None, None, free.depth + 8))
     assert known.depth == (free.depth + 8) // 2 // 8 * 8 + (8 if (free.depth + 8) // 2 % 8 else 0)
     short = contraction_sizes(machine, 8, extents=(5, 7, 3))
-    assert (short.rows, short.columns, short.depth) == (6, 32, 8)
+    assert (short.rows, short.columns, short.depth) == (8, 24, 8)
 
 
 def test_more_cores_take_fewer_rows_at_a_time():
-    rows = [contraction_sizes(Machine(cores=n), 8).rows for n in (1, 4, 16)]
+    rows = [contraction_sizes(Machine(cores=n, l2=8 << 20), 8).rows for n in (1, 64, 256)]
     assert rows == sorted(rows, reverse=True)
     assert rows[0] > rows[2]
 
@@ -62,18 +70,30 @@ def test_time_tiles_fit_the_second_cache(machine, dimensions):
     tile = time_tile(stencil, machine)
     assert len(tile.sizes) == dimensions
     if machine.l2 >= 64 << 10:
-        assert footprint(stencil, tile) < machine.l2
-        once = TimeTile(4, tile.sizes)
-        cost = [time_of_update(stencil, one, machine) for one in (tile, once)]
+        assert working_set(stencil, tile) < machine.l2
+        other = TimeTile(4, tile.sizes)
+        cost = [time_of_update(stencil, one, machine) for one in (tile, other)]
         assert cost[0] <= cost[1]
 
 
 def test_a_larger_cache_gets_a_larger_tile():
     small, large = (Machine(cores=2, l2=size) for size in (256 << 10, 4 << 20))
-    stencil = Stencil(2, 8)
-    assert footprint(stencil, time_tile(stencil, large)) > 2 * footprint(
-        stencil, time_tile(stencil, small)
-    )
+    stencil = Stencil(2, 8, whole=frozenset({1}))
+    sets = [working_set(stencil, time_tile(stencil, machine)) for machine in (small, large)]
+    assert sets[1] > 2 * sets[0]
+
+
+def test_more_threads_want_more_tiles_in_a_front():
+    stencil = Stencil(2, 8, whole=frozenset({1}))
+    few, many = (time_tile(stencil, Machine(cores=n, l2=1 << 20)) for n in (1, 32))
+    assert many.steps < few.steps
+    tile = TimeTile(8, (16, 2000))
+    waits = [waiting(stencil, tile, Machine(cores=n)) for n in (1, 2, 32)]
+    assert waits[0] == 1.0
+    assert waits[1] < waits[2]
+    assert waiting(stencil, TimeTile(32, (16, 2000)), Machine(cores=4)) == pytest.approx(4.0)
+    grown = [footprint(stencil, TimeTile(steps, (16, 2000))) for steps in (4, 8)]
+    assert grown[0] < grown[1]
 
 
 def test_dimensions_that_stay_whole():

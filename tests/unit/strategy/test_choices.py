@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polyopt.ir.loops import LoopKind
+from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands, find_band
 from polyopt.strategy import tiling
@@ -99,7 +100,7 @@ def test_marked_loops_are_left_alone():
     schedule = source_schedule(scops.transposed()).apply(Vectorize("i"))
     assert str(vectorize_innermost(schedule)) == str(schedule)
     outer = source_schedule(scops.gemm()).apply(Parallelize("j"))
-    assert parallelize_outer(outer) is outer
+    assert parallelize_outer(outer, Machine()) is outer
 
 
 def test_innermost():
@@ -146,11 +147,11 @@ def test_outer_bands():
 
 
 def test_threads():
-    assert kinds(parallelize_outer(source_schedule(scops.gemm()))) == {("i", "parallel")}
-    assert kinds(parallelize_outer(source_schedule(scops.prefix()))) == set()
-    inner = parallelize_outer(source_schedule(scops.jacobi()))
+    assert kinds(parallelize_outer(source_schedule(scops.gemm()), Machine())) == {("i", "parallel")}
+    assert kinds(parallelize_outer(source_schedule(scops.prefix()), Machine())) == set()
+    inner = parallelize_outer(source_schedule(scops.jacobi()), Machine())
     assert kinds(inner) == {("i", "parallel")}, "the time loop stays outside"
-    assert kinds(parallelize_outer(source_schedule(scops.solve()))) == set()
+    assert kinds(parallelize_outer(source_schedule(scops.solve()), Machine())) == set()
 
 
 @pytest.mark.parametrize("make", [scops.seidel, scops.backward, scops.transposed])
@@ -158,16 +159,16 @@ def test_wavefronts_and_strips_at_small_sizes(make, monkeypatch):
     """The same steps as for large arrays, with tiles that several tests' sizes fill."""
     monkeypatch.setattr(tiling, "STRIP", 3)
     monkeypatch.setattr(tiling, "tile_sizes", lambda *_: (2, 3))
-    schedule = parallelize_outer(source_schedule(make()))
+    schedule = parallelize_outer(source_schedule(make()), Machine())
     assert any(kind == "parallel" for _, kind in kinds(schedule))
     assert_computes(make(), *schedule.trace)
 
 
 def test_a_wavefront_of_tiles():
-    schedule = wavefront(source_schedule(scops.seidel()), "L0")
+    schedule = wavefront(source_schedule(scops.seidel()), "L0", Machine())
     assert schedule is not None
     assert kinds(schedule) == {("j_tile", "parallel")}
-    assert wavefront(source_schedule(scops.diagonal()), "L0") is None
+    assert wavefront(source_schedule(scops.diagonal()), "L0", Machine()) is None
 
 
 def test_a_loop_that_cannot_go_further_out_is_parallel_where_it_is():
@@ -183,4 +184,4 @@ def test_a_loop_that_cannot_go_further_out_is_parallel_where_it_is():
         "A[2, N, N]",
     )
     source = source_schedule(scop)
-    assert ("i", "parallel") in kinds(parallelize_outer(source))
+    assert ("i", "parallel") in kinds(parallelize_outer(source, Machine()))
