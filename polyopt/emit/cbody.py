@@ -25,7 +25,7 @@ from polyopt.emit.lanes import is_contiguous, vectorized
 from polyopt.emit.literals import literal
 from polyopt.emit.localize import zero
 from polyopt.emit.names import c_identifier
-from polyopt.emit.openmp import is_small, parallel_pragma, shared_loops, simd_pragma
+from polyopt.emit.openmp import enough, is_small, parallel_pragma, shared_loops, simd_pragma
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.regions import Free, free_names, is_settled, nodes, written_arrays
 from polyopt.emit.sliding import moved, windows
@@ -385,22 +385,38 @@ class BodyEmitter:
     def _parallel(self, loop: For, inner: BodyEmitter) -> list[cgen.Generable]:
         simd = is_contiguous(loop, self.frame.rows)
         shared = shared_loops(loop)
-        pragma = cgen.Pragma(parallel_pragma(loop, self.printer, len(shared), simd=simd))
         last = shared[-1]
         free = free_names(last.body)
         fails = leaves_early(last.body)
         stop: list[cgen.Generable] = []
         if fails:
             stop = [Branch(f"{STATUS} != 0", self.exit.lines(STATUS, self.printer), [])]
-        has_loops = any(isinstance(node, For | While) for node in nodes(last.body))
+        has_loops = any(isinstance(node, For) for node in nodes(last.body))
         if free.set_locals or loop.reductions or not (has_loops or fails):
             label = self._label() if fails else ""
             inner = replace(inner, exit=Exit(Way.LOOP, label))
             end = [cgen.Line(f"{label}:;")] if fails else []
-            return [pragma, self._heads(shared, [*inner.body(last.body), *end]), *stop]
+            nest = self._heads(shared, [*inner.body(last.body), *end])
+            return [*self._shared(loop, nest, len(shared), simd=simd, once=fails), *stop]
         inner = replace(inner, exit=Exit(Way.REGION))
         call = inner.region(last, free, fails)
-        return [pragma, self._heads(shared, call), *stop]
+        nest = self._heads(shared, call)
+        return [*self._shared(loop, nest, len(shared), simd=simd), *stop]
+
+    def _shared(
+        self, loop: For, nest: Nest, loops: int, *, simd: bool, once: bool = False
+    ) -> list[cgen.Generable]:
+        """Print `nest` for threads, and inside a loop once more for one thread.
+
+        There a region that OpenMP's own condition keeps to one thread costs too much, each time.
+        `once`: the nest has labels and cannot stand twice.
+        """
+        condition = enough(loop, self.printer) if self.is_repeated and not once else ""
+        text = parallel_pragma(loop, self.printer, loops, simd=simd, always=bool(condition))
+        if not condition:
+            return [cgen.Pragma(text), nest]
+        alone = [cgen.Pragma(simd_pragma(loop, self.printer))] if simd else []
+        return [Branch(condition, [cgen.Pragma(text), nest], [*alone, nest])]
 
     def _heads(self, loops: tuple[For, ...], body: list[cgen.Generable]) -> Nest:
         *outer, last = loops

@@ -90,6 +90,7 @@ class HelperKind(Enum):
     PHASE = "phase"
     BETWEEN = "between"
     FAIL = "fail"
+    MANY = "many"
     LOAD_PART = "load_part"
     STORE_PART = "store_part"
     ALIGNED = "aligned"
@@ -390,6 +391,7 @@ def _bytes(helper: Helper) -> list[str]:
     )
 
 
+ENOUGH_WORK = 30_000  # assignments; fewer cost less than waking the threads
 _HUGE_PAGE = 1 << 21  # bytes of a page that Linux gives on request
 
 
@@ -433,6 +435,15 @@ def _fail(helper: Helper) -> list[str]:
             "}",
         ],
     )
+
+
+_ALWAYS = ("(void)work;", "return true;")
+
+
+def _many(helper: Helper) -> list[str]:
+    # code that is not optimized is looked at: by the race check, by readers of the text
+    body = ["#ifdef __OPTIMIZE__", f"return work > {ENOUGH_WORK};"]
+    return _function("bool", helper, "int64_t work", [*body, "#else", *_ALWAYS, "#endif"])
 
 
 def _vector(helper: Helper) -> list[str]:
@@ -660,6 +671,7 @@ _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.BYTES: _bytes,
     HelperKind.ALLOC: _alloc,
     HelperKind.FAIL: _fail,
+    HelperKind.MANY: _many,
     HelperKind.VECTOR: _vector,
     HelperKind.SPLAT: _splat,
     HelperKind.LOAD: _load,

@@ -5,12 +5,27 @@ In: a `For`.  Out: the pragma's text.
 
 from __future__ import annotations
 
-from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.cexpr import SHIFT, ExprPrinter
+from polyopt.emit.helpers import ENOUGH_WORK, Helper, HelperKind
 from polyopt.emit.regions import declared_names, is_settled, nodes
 from polyopt.emit.work import has_known_bounds, work
-from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Symbol, linear, operands, sub, walk
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Const,
+    Expr,
+    Iter,
+    Symbol,
+    add,
+    integer,
+    linear,
+    normalize,
+    operands,
+    sub,
+    walk,
+)
 from polyopt.ir.loops import For, LoopKind, While
+from polyopt.ir.types import DType
 
 _NAN_KEEPING = {
     BinaryOp.MIN: (HelperKind.MIN, HelperKind.REDUCE_MIN),
@@ -44,8 +59,8 @@ def _reduction(op: BinaryOp, symbol: Symbol, printer: ExprPrinter) -> str:
     return printer.helper(Helper(declared, symbol.dtype))
 
 
-CHUNK = 32  # iterations of unknown, short length handed out at once
-ENOUGH_WORK = 30_000  # assignments; fewer cost less than waking the threads
+CHUNK = 32  # iterations of unknown, short length handed out at once, at least
+CHUNKS = 512  # as many pieces are enough to keep threads busy
 
 
 def is_small(loop: For) -> bool:
@@ -72,30 +87,55 @@ def shared_loops(loop: For) -> tuple[For, ...]:
     return tuple(found)
 
 
-def parallel_pragma(loop: For, printer: ExprPrinter, loops: int = 1, *, simd: bool = False) -> str:
+def enough(loop: For, printer: ExprPrinter) -> str:
+    """Return the condition under which sharing `loop` among threads pays; empty: always."""
+    amount = work(loop)
+    many = ""
+    if not isinstance(amount, Const):
+        name = printer.helper(Helper(HelperKind.MANY))
+        many = f"{name}({printer.text(amount)})"
+    lowers, uppers = operands(loop.lower, BinaryOp.MAX), operands(loop.upper, BinaryOp.MIN)
+    if len(lowers) == len(uppers) == 1:
+        return many
+    # the work is that of the simplest bounds; a band of tiles may be one tile wide
+    least = printer.text(normalize(add(loop.lower, integer(1))), SHIFT)
+    several = f"{least} < {printer.text(loop.upper, SHIFT)}"
+    return f"{several} && {many}" if many else several
+
+
+def parallel_pragma(
+    loop: For, printer: ExprPrinter, loops: int = 1, *, simd: bool = False, always: bool = False
+) -> str:
     """Return the pragma that shares the iterations of `loop` among threads, if there are enough.
 
-    `loops`: how many nested loops are shared out together.
+    `loops`: how many nested loops are shared out together.  `always`: the text around asks.
     """
     amount = work(loop)
     condition = f" if (parallel : {printer.text(amount)} > {ENOUGH_WORK})"
-    if isinstance(amount, Const):
+    if isinstance(amount, Const) or always:
         condition = ""
     if not simd:
         condition = condition.replace("parallel : ", "")
-    how = _sharing(loop)
+    how = _sharing(loop, printer)
     kind = "parallel for simd" if simd else "parallel for"
     together = f" collapse({loops})" if loops > 1 else ""
     return f"omp {kind}{together} schedule({how}){reduction_clauses(loop, printer)}{condition}"
 
 
-def _sharing(loop: For) -> str:
+def _sharing(loop: For, printer: ExprPrinter) -> str:
     """Return how iterations are dealt out; where only data tells their length, some at a time."""
     inner = [node for node in nodes(loop.body) if isinstance(node, For | While)]
     own = declared_names(loop.body)
     if any(isinstance(node, While) or not has_known_bounds(node, own) for node in inner):
-        return f"dynamic, {CHUNK}" if len(inner) == 1 else "dynamic"
+        return f"dynamic, {_chunk(loop, printer)}" if len(inner) == 1 else "dynamic"
     return "dynamic" if has_varying_work(loop) else "static"
+
+
+def _chunk(loop: For, printer: ExprPrinter) -> str:
+    """Return how many iterations are handed out at once: many make up for what that costs."""
+    trip = normalize(sub(loop.upper, loop.lower))
+    text = printer.text(Binary(BinaryOp.FLOORDIV, trip, integer(CHUNKS), DType.INT64))
+    return f"{text} + {CHUNK}" if "(" not in text else f"{CHUNK}"
 
 
 def simd_pragma(loop: For, printer: ExprPrinter) -> str:

@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 static inline size_t po_bytes(size_t bytes, int64_t n)
 {
@@ -15,7 +18,18 @@ static inline size_t po_bytes(size_t bytes, int64_t n)
 __attribute__((malloc))
 static inline void *po_alloc(size_t bytes)
 {
-    return bytes > SIZE_MAX / 2 ? NULL : aligned_alloc(64, (bytes / 64 + 1) * 64);
+    if (bytes > SIZE_MAX / 2)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    if (bytes >= 4194304) {
+        size_t whole = (bytes / 2097152 + 1) * 2097152;
+        void *place = aligned_alloc(2097152, whole);
+        if (place)
+            (void)madvise(place, whole, MADV_HUGEPAGE);
+        return place;
+    }
+#endif
+    return aligned_alloc(64, (bytes / 64 + 1) * 64);
 }
 
 int chain(int64_t N, double *restrict x)
