@@ -24,6 +24,7 @@ from polyopt.strategy.streams import stream_rows
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.vector import vectorize_innermost
+from polyopt.strategy.windows import share_rows
 from polyopt.transforms import Affine, Fusion, Separate
 
 BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
@@ -84,7 +85,8 @@ def _improve(start: Schedule, machine: Machine) -> Schedule:
     fused = _within_budget("fused nests", summed, lambda s: fuse_neighbours(s, done))
     laned = _within_budget("sunk loops", fused, sink_lanes)
     parallel = _within_budget("parallel loops", laned, lambda s: parallelize_outer(s, machine))
-    return _within_budget("SIMD lanes", parallel, vectorize_innermost)
+    laned = _within_budget("SIMD lanes", parallel, vectorize_innermost)
+    return _within_budget("shared rows", laned, lambda s: share_rows(s, machine))
 
 
 def _within_budget(

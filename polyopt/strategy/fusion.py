@@ -7,6 +7,8 @@ via loop fusion and distribution", 1993.
 
 from __future__ import annotations
 
+import islpy as isl
+
 from polyopt.ir.expr import Call, walk
 from polyopt.ir.scop import Scop
 from polyopt.schedule.schedule import Schedule
@@ -21,6 +23,8 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.transforms import Fuse
+
+LONG = 64  # iterations of inner loops beside which a function outside of lanes does not count
 
 
 def fuse_neighbours(schedule: Schedule, skip: frozenset[str]) -> Schedule:
@@ -79,12 +83,28 @@ def _loses_lanes(schedule: Schedule, one: Band, two: Band, count: int) -> bool:
     """Tell whether fusing `count` loops takes functions such as exp out of SIMD lanes.
 
     A nest that has no loop left inside the joint ones runs them one by one, between the other's
-    inner loops.
+    inner loops; where these are long, one function more or less does not count.
     """
     for nest, other in ((one, two), (two, one)):
-        if _is_used_up(nest, count) and not _is_used_up(other, count) and _calls(schedule, nest):
+        alone = _is_used_up(nest, count) and not _is_used_up(other, count)
+        if alone and _calls(schedule, nest) and _is_short(schedule, other, count):
             return True
     return False
+
+
+def _is_short(schedule: Schedule, nest: Band, count: int) -> bool:
+    """Tell whether the loops inside the first `count` of `nest` have few iterations for any size.
+
+    What depends on sizes is taken to be long.
+    """
+    names = statements_of(schedule.scop, nest.members[0].schedule.domain())
+    for statement in map(schedule.scop.statement, names):
+        for position in range(count, len(statement.iters)):
+            most = statement.domain.dim_max_val(position)
+            least = statement.domain.dim_min_val(position)
+            if not (most.is_int() and least.is_int()) or most.sub(least).ge(isl.Val(LONG)):
+                return False
+    return True
 
 
 def _is_used_up(nest: Band, count: int) -> bool:
