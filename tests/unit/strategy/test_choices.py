@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import polyopt as po
 from polyopt.ir.loops import LoopKind
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
@@ -22,6 +24,9 @@ from polyopt.transforms import Parallelize, Vectorize
 from tests import scops
 from tests.checks import assert_computes
 from tests.reading import read
+from tests.unit.proof.edits import program_of
+
+# ruff: noqa: F821, UP037 - sizes are named by strings
 
 
 def kinds(schedule):
@@ -185,3 +190,18 @@ def test_a_loop_that_cannot_go_further_out_is_parallel_where_it_is():
     )
     source = source_schedule(scop)
     assert ("i", "parallel") in kinds(parallelize_outer(source, Machine()))
+
+
+def long_rows(a: po.f64["N,M"], out: po.f64["N,M"]):
+    out[:] = a / np.sqrt(np.sum(a * a, axis=1))[:, None]
+
+
+def short_rows(a: po.f64["N,3"], out: po.f64["N,3"]):
+    out[:] = a / np.sqrt(np.sum(a * a, axis=1))[:, None]
+
+
+@pytest.mark.parametrize(("function", "nests"), [(long_rows, 1), (short_rows, 3)])
+def test_a_function_beside_long_rows(function, nests):
+    """A square root a row stays out of lanes when the row is worth more than it."""
+    schedule = fuse_neighbours(source_schedule(program_of(function).scop), frozenset())
+    assert len(outer_bands(schedule.tree)) == nests

@@ -13,28 +13,28 @@ from polyopt.strategy.streams import stream_rows
 from polyopt.transforms import Affine, Fusion
 from tests.unit.proof.edits import program_of
 
-# ruff: noqa: F821 - sizes are named by strings
+# ruff: noqa: F821, UP037 - sizes are named by strings
 
 TWO = Machine(cores=2)
 
 
-def both(A: po.f64[N, M], x: po.f64[M], y: po.f64[N], p: po.f64[N], q: po.f64[M]):
+def both(A: po.f64["N,M"], x: po.f64["M"], y: po.f64["N"], p: po.f64["N"], q: po.f64["M"]):
     p += A @ x
     q += y @ A
 
 
-def chained(A: po.f64[N, M], x: po.f64[M], y: po.f64[N], p: po.f64[N], q: po.f64[M]):
+def chained(A: po.f64["N,M"], x: po.f64["M"], y: po.f64["N"], p: po.f64["N"], q: po.f64["M"]):
     p[:] = A @ x
     q[:] = A.T @ p + y[0]
 
 
-def updated(A: po.f64[N, M], x: po.f64[M], y: po.f64[N], p: po.f64[N], q: po.f64[M]):
+def updated(A: po.f64["N,M"], x: po.f64["M"], y: po.f64["N"], p: po.f64["N"], q: po.f64["M"]):
     A += np.outer(y, x)
     q[:] = y @ A
     p[:] = A @ q
 
 
-def in_loops(A: po.f64[N, M], x: po.f64[M], y: po.f64[N], p: po.f64[N], q: po.f64[M]):
+def in_loops(A: po.f64["N,M"], x: po.f64["M"], y: po.f64["N"], p: po.f64["N"], q: po.f64["M"]):
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
             p[i] += A[i, j] * x[j]

@@ -1,0 +1,69 @@
+"""Rows that parallel iterations keep for themselves, in the cells of a hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.machine import Machine
+from polyopt.schedule import source_schedule
+from polyopt.strategy.tiling import parallelize_outer
+from polyopt.strategy.windows import share_rows
+from polyopt.transforms import parse_steps
+from tests.unit.proof.edits import program_of
+
+# ruff: noqa: F821, UP037 - sizes are named by strings
+TWO = Machine(cores=2)
+FUSED = "fuse(L0, L1, 1); fuse(L0, L2, 1); fuse(L0, L3, 1)"
+
+
+def shares(a: po.f64["N,M"], out: po.f64["N,M"]):
+    powers = np.exp(a)
+    out[:] = powers / np.sum(powers, axis=1)[:, None]
+
+
+def picked(a: po.f64["N,M"], at: po.i64["N"], out: po.f64["N"]):
+    powers = np.exp(a)
+    out[:] = powers[np.arange(len(at)), at]
+
+
+def few(a: po.f64["N,4"], out: po.f64["N,4"]):
+    powers = np.exp(a)
+    out[:] = powers / np.sum(powers, axis=1)[:, None]
+
+
+def parallel(function, steps):
+    schedule = source_schedule(program_of(function).scop)
+    return parallelize_outer(schedule.apply(*parse_steps(steps)), TWO)
+
+
+def test_a_hand_has_one_row():
+    """N rows of powers become one for each of four hands a core."""
+    schedule = share_rows(parallel(shares, FUSED), TWO)
+    found = [str(step) for step in schedule.trace[-3:]]
+    assert found == ["deal(L0[0], 8)", "contract(powers, 8, 0)", "parallelize(L0[0])"]
+
+
+@pytest.mark.parametrize(("function", "steps"), [(shares, "fuse(L0, L1, 1)"), (few, FUSED)])
+def test_left_alone(function, steps):
+    """A temporary that two nests need, and one of which an iteration has four cells."""
+    schedule = parallel(function, steps)
+    assert share_rows(schedule, TWO) is schedule
+
+
+def test_a_cell_that_data_chooses_stays():
+    """Which element is read is not known, and so not when it is needed for the last time."""
+    kernel = po.kernel(picked, threads=2)
+    text = kernel.schedule(np.zeros((3, 4)), np.zeros(3, np.int64), np.zeros(3)).text
+    assert "contract" not in text
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (5, 7), (8, 2), (300, 130)])
+def test_results(shape):
+    """As many rows as hands, fewer, more, and none."""
+    a = np.random.default_rng(2).uniform(-1, 1, shape)
+    want, got = np.zeros(shape), np.zeros(shape)
+    shares(a, want)
+    po.kernel(shares, threads=2)(a, got)
+    np.testing.assert_allclose(got, want, rtol=1e-14)
