@@ -12,11 +12,20 @@ from dataclasses import replace
 
 import islpy as isl
 
-from polyopt.ir.expr import Compare, CompareOp, Expr, Param, Symbol, integer
+from polyopt.ir.expr import (
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Expr,
+    Param,
+    Symbol,
+    integer,
+    operands,
+)
 from polyopt.ir.loops import Body, LoopFunction, Node
 from polyopt.ir.program import Bind, Program, all_parts
 from polyopt.ir.scop import Role, Scop
-from polyopt.ir.source import ArrayArg, Signature, SizeOf
+from polyopt.ir.source import ArrayArg, Computed, Signature, SizeOf
 from polyopt.proof.accesses import Copies, Tagged, Unproven, touches
 from polyopt.proof.affine import Frame, NotAffine
 from polyopt.proof.barriers import check_synchronisation
@@ -130,8 +139,19 @@ def context_of(program: Program) -> isl.Set:
     for condition in (*(c.condition for c in signature.checks), *_shapes(signature)):
         with contextlib.suppress(NotAffine):
             result = result.intersect(frame.condition(condition))
+    for computed in signature.computed:
+        result = result.intersect(_as_product(computed, frame))
     context = result.params()
     return context.intersect(program.scop.context) if program.is_static else context
+
+
+def _as_product(computed: Computed, frame: Frame) -> isl.Set:
+    """Return the sizes at which a computed one may be its product: none of its factors is 0."""
+    found = frame.universe
+    for factor in operands(computed.value, BinaryOp.MUL):
+        with contextlib.suppress(NotAffine):
+            found = found.intersect(frame.condition(Compare(CompareOp.NE, factor, integer(0))))
+    return found.union(frame.condition(Compare(CompareOp.EQ, Param(computed.param), integer(0))))
 
 
 def _shapes(signature: Signature) -> Iterator[Expr]:

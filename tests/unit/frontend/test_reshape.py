@@ -41,6 +41,10 @@ def ravelled(x):
     return x.ravel(), x.T.ravel(), x.flatten()[::2], x.ravel(order="F")
 
 
+def running(x):
+    return np.cumsum(x), np.cumprod(x.ravel())[::2]
+
+
 def other_order(x):
     return x.reshape((x.shape[1], x.shape[0]), order="F")
 
@@ -135,7 +139,8 @@ CASES = [
     (open_product, of(2, 3, 4), of(4, 5)), (open_product, of(0, 2, 3), of(3, 2)),
     (heads, of(2, 3, 4), 2), (heads, of(2, 3, 4), 1), (heads, of(0, 3, 4), 4),
     (heads_and_back, of(2, 5, 6), 3), (heads_and_back, of(1, 1, 1), 1),
-    (ravelled, of(3, 4)), (ravelled, of(0, 4)), (other_order, of(3, 4)),
+    (ravelled, of(3, 4)), (ravelled, of(0, 4)), (running, of(3, 4)), (running, of(3, 0)),
+    (other_order, of(3, 4)),
     (constants, of(24)), (constants, of(4, 6)), (constants, of(2, 3, 4)),
     (reductions, of(2, 3, 4)), (reductions, of(1, 1, 3)),
     (gradient, of(2, 3, 4), of(2, 3, 5)), (gradient, of(0, 3, 4), of(0, 3, 2)),
@@ -224,3 +229,12 @@ def test_compiled():
         np.testing.assert_allclose(kernel(*args), heads_and_back(*args), rtol=1e-11, atol=1e-12)
     with pytest.raises(PolyoptError, match="as many elements"):
         kernel(of(2, 3, 4), 3)
+
+
+@pytest.mark.toolchain
+def test_the_first_of_all_elements_is_there_where_any_is():
+    """The size of a flattened array is a product: where it is positive, so are its factors."""
+    kernel = po.kernel(running)
+    for x in (of(3, 4), of(3, 0), of(0, 4)):
+        for found, wanted in zip(kernel(x), running(x), strict=True):
+            np.testing.assert_array_equal(found, wanted)
