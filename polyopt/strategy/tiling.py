@@ -49,8 +49,10 @@ def parallelize_outer(schedule: Schedule, machine: Machine) -> Schedule:
 def _parallelize(schedule: Schedule, label: str, machine: Machine, above: int) -> Schedule:
     """Return `schedule` with one loop at or below the band parallel; `above` counts outer loops."""
     band = find_band(schedule.tree, label)
-    if any(m.kind is LoopKind.PARALLEL for below in bands(band) for m in below.members):
+    if any(member.kind is LoopKind.PARALLEL for member in band.members):
         return schedule
+    if any(m.kind is LoopKind.PARALLEL for below in bands(band) for m in below.members):
+        return _parallelize_inner(schedule, band, machine, above)
     coincident = _parallel_position(schedule, band)
     if coincident is not None:
         found = _outermost(schedule, band, coincident)
@@ -63,11 +65,16 @@ def _parallelize(schedule: Schedule, label: str, machine: Machine, above: int) -
         found = wavefront(schedule, label, machine)
         if found is not None:
             return found
-    before = schedule
+    found = _parallelize_inner(schedule, band, machine, above)
+    if found is schedule and coincident is not None:
+        return _where_it_is(schedule, band, coincident) or schedule
+    return found
+
+
+def _parallelize_inner(schedule: Schedule, band: Band, machine: Machine, above: int) -> Schedule:
+    """Return `schedule` with the nests inside the band parallel, those that are not so far."""
     for inner in outer_bands(band.child):
         schedule = _parallelize(schedule, inner, machine, above + len(band.members))
-    if schedule is before and coincident is not None:
-        return _where_it_is(schedule, band, coincident) or schedule
     return schedule
 
 
