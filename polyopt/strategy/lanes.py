@@ -6,11 +6,13 @@ loop from further out run in strips, innermost.
 
 from __future__ import annotations
 
-from polyopt.schedule.schedule import Schedule
+from collections.abc import Sequence
+
+from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band
 from polyopt.strategy.tiling import outer_bands
 from polyopt.strategy.vector import is_innermost, vector_gain
-from polyopt.transforms import Interchange, Sink, Tile, Vectorize
+from polyopt.transforms import Cut, Interchange, Sink, Tile, Vectorize
 
 STRIP = 256  # iterations of the sunk loop that run together: their values stay in L1
 
@@ -41,10 +43,27 @@ def _has_lanes(schedule: Schedule, band: Band) -> bool:
 
 
 def _sunk(schedule: Schedule, label: str, position: int) -> Schedule | None:
-    """Return `schedule` with the loop sunk and in lanes, or None where that does not help."""
+    """Return `schedule` with the loop sunk and in lanes, or None where that does not help.
+
+    Strips go inside the other independent loops, which are left to the threads; where there are
+    none, outside: all that is done to a strip then follows at once.
+    """
+    band = find_band(schedule.tree, label)
+    last = len(band.members) - 1
+    if band.permutable and any(m.coincident for p, m in enumerate(band.members) if p != position):
+        moves = [Interchange(f"{label}[{p}]", f"{label}[{p + 1}]") for p in range(position, last)]
+        inside = f"{label}.inner"
+        found = _in_strips(schedule, [*moves, Cut(label, last)], inside)
+        if found is not None:
+            return found
+    moves = [Interchange(f"{label}[0]", f"{label}[{position}]")] if position else []
+    return _in_strips(schedule, moves, label)
+
+
+def _in_strips(schedule: Schedule, moves: Sequence[Transform], label: str) -> Schedule | None:
+    """Return `schedule` after `moves`, with the first loop of the band in strips that are lanes."""
     before = {band.label for band in bands(schedule.tree)}
-    steps = [Interchange(f"{label}[0]", f"{label}[{position}]")] if position else []
-    sunk = schedule.attempt(*steps, Tile(label, (STRIP,)), Sink(f"{label}.point[0]"))
+    sunk = schedule.attempt(*moves, Tile(label, (STRIP,)), Sink(f"{label}.point[0]"))
     if sunk is None:
         return None
     made = [b.label for b in bands(sunk.tree) if b.label not in before and ".lanes" in b.label]

@@ -7,12 +7,14 @@ Leaves: temporaries that one iteration alone keeps in a few cells, as many as th
 
 from __future__ import annotations
 
+import islpy as isl
+
 from polyopt.ir.expr import Const, Iter
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.scop import Array, Scop
+from polyopt.ir.scop import Array, Scop, Statement
 from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_nests
-from polyopt.schedule.isl_bridge import coefficients
+from polyopt.schedule.isl_bridge import coefficients, statement_function
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, BandMember, bands, find_band
 from polyopt.transforms import Contract, Deal, Parallelize
@@ -65,16 +67,32 @@ def _sizes(
         for home in homes
         if (it := _iterator(_member(schedule, home), scop, writer.name)) is not None
     }
-    sizes = tuple(
-        cells.get(index.name, 0) if isinstance(index, Iter) else 0 for index in writer.target.index
-    )
-    return sizes if hands in sizes and _is_large(array, sizes) else ()
+    index = writer.target.index
+    sizes = tuple(cells.get(part.name, 0) if isinstance(part, Iter) else 0 for part in index)
+    strips = {it for home in homes for it in _strips(_member(schedule, home), scop, writer)}
+    whole = tuple(not (isinstance(part, Iter) and part.name in strips) for part in index)
+    return sizes if hands in sizes and _is_large(array, sizes, whole) else ()
 
 
-def _is_large(array: Array, sizes: tuple[int, ...]) -> bool:
-    """Tell whether an iteration's own cells are as many as a size of the program says."""
-    kept = [extent for extent, size in zip(array.shape, sizes, strict=True) if size == 0]
-    return any(not isinstance(extent, Const) for extent in kept)
+def _is_large(array: Array, sizes: tuple[int, ...], whole: tuple[bool, ...]) -> bool:
+    """Tell whether an iteration's own cells are as many as a size of the program says.
+
+    Of dimensions that are not `whole`, an iteration has a strip only.
+    """
+    kept = zip(array.shape, sizes, whole, strict=True)
+    return any(size == 0 and far and not isinstance(extent, Const) for extent, size, far in kept)
+
+
+def _strips(member: BandMember, scop: Scop, statement: Statement) -> list[str]:
+    """Return the iterators that a loop moves, by strips or one by one."""
+    values: list[isl.Aff] = []
+    function = statement_function(member, scop, statement.name)
+    function.foreach_piece(lambda _, value: values.append(value))
+    return [
+        name
+        for position, name in enumerate(statement.iters)
+        if any(value.involves_dims(isl.dim_type.in_, position, 1) for value in values)
+    ]
 
 
 def _member(schedule: Schedule, home: str) -> BandMember:

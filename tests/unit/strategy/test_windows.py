@@ -8,6 +8,7 @@ import pytest
 import polyopt as po
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
+from polyopt.strategy.auto import auto_schedule
 from polyopt.strategy.tiling import parallelize_outer
 from polyopt.strategy.windows import share_rows
 from polyopt.transforms import parse_steps
@@ -43,6 +44,25 @@ def test_a_hand_has_one_row():
     schedule = share_rows(parallel(shares, FUSED), TWO)
     found = [str(step) for step in schedule.trace[-3:]]
     assert found == ["deal(L0[0], 8)", "contract(powers, 8, 0)", "parallelize(L0[0])"]
+
+
+def pooled(x: po.f32["N,H,W,C"], out: po.f32["N,H,W,C"]):
+    for n in range(x.shape[0]):
+        for i in range(x.shape[1] // 2):
+            for j in range(x.shape[2] // 2):
+                for c in range(x.shape[3]):
+                    top = x[n, 2 * i, 2 * j, c]
+                    for p in range(2):
+                        for q in range(2):
+                            top = max(top, x[n, 2 * i + p, 2 * j + q, c])
+                    out[n, i, j, c] = top
+
+
+def test_strips_in_lanes_leave_other_loops_to_threads():
+    """A strip of channels runs inside rows and planes; what it keeps is no row of a hand."""
+    found = [str(step) for step in auto_schedule(program_of(pooled).scop, TWO).trace]
+    assert "tile(L0.inner, 256)" in found
+    assert found[-1] == "parallelize(L0[0])"
 
 
 @pytest.mark.parametrize(("function", "steps"), [(shares, "fuse(L0, L1, 1)"), (few, FUSED)])
