@@ -14,9 +14,9 @@ from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Array, Scop, Statement
 from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_nests
-from polyopt.schedule.isl_bridge import coefficients, statement_function
+from polyopt.schedule.isl_bridge import coefficients
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import Band, BandMember, bands, find_band
+from polyopt.schedule.tree import Band, BandMember, bands, find_band, statement_function
 from polyopt.transforms import Contract, Deal, Parallelize
 
 HANDS = 4  # for each core: a late one does not keep the others waiting for long
