@@ -11,7 +11,7 @@ from polyopt.ir.stopwatch import make_stopwatch
 from polyopt.proof import Certificate
 from polyopt.proving import Proven
 from polyopt.schedule import schedule
-from tests.bombs.limits import PROGRAMS, compiled, numbers, outcome, seidel, stopped_at
+from tests.bombs.limits import PROGRAMS, compiled, numbers, outcome, seidel, stopped_at, triangle
 
 POINTS, STOPS = 25, 12
 
@@ -52,11 +52,11 @@ def test_a_stop_that_is_taken_for_an_answer_is_noticed(monkeypatch):
     monkeypatch.setattr(schedule, "check_legal", forgiving)
     monkeypatch.setattr(pipeline, "first_proven", unproven)
     with stopped_at(0, "legal") as times:
-        assert outcome(seidel, None) == "same"
+        assert outcome(triangle, None) == "same"
     met = []
     for number in range(1, len(times) + 1):
         with stopped_at(number, "legal"):
-            met.append(outcome(seidel, None))
+            met.append(outcome(triangle, None))
     assert any(one.startswith("wrong") for one in met)
 
 
