@@ -91,23 +91,35 @@ def flags(peer: str, dtype: str, fp: str) -> tuple[str, ...]:
 
 
 def build(workload: Workload, peer: str, dtype: str, fp: str) -> Path:
-    """Compile the loops of `workload`, or take what was compiled before."""
+    """Compile the loops of `workload`, or take what was compiled before.
+
+    Linked apart, without the fast flags: with them gcc adds code that flushes subnormal numbers of
+    the whole process to zero as soon as the library is loaded.
+    """
     text, path = source(workload, peer), compiler(peer)
     if text is None or path is None:
         raise NoCompiler(f"{peer} has nothing for {workload.name}")
-    command = [path, *flags(peer, dtype, fp)]
+    chosen = flags(peer, dtype, fp)
+    command = [path, *chosen, "-c", "-fPIC", f"-I{SOURCES}"]
     texts = [text.read_text(), (SOURCES / HEADER).read_text()]
     library = store("c") / f"{text.stem}-{peer}-{digest(command, texts)}.so"
     if library.is_file():
         return library
     fresh = library.with_suffix(f".{os.getpid()}")
-    command += [f"-I{SOURCES}", "-shared", "-fPIC", "-o", str(fresh), str(text), "-lm"]
+    code = Path(f"{fresh}.o")
+    _run(peer, text, [*command, "-o", str(code), str(text)])
+    plain = [flag for flag in chosen if flag not in FAST]
+    _run(peer, text, [path, *plain, "-shared", "-o", str(fresh), str(code), "-lm"])
+    code.unlink()
+    fresh.rename(library)
+    return library
+
+
+def _run(peer: str, text: Path, command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if "error" in line] or ["no message"]
         raise NoCompiler(f"{peer} failed on {text.name}: {lines[0]}")
-    fresh.rename(library)
-    return library
 
 
 def bind(workload: Workload, library: Path) -> Callable[..., Callable[[], object]]:

@@ -54,6 +54,13 @@ def test_openmp_forms_compute_the_program(workload, monkeypatch):
         assert error <= typed.bound(sizes), fp
 
 
+@needs_gcc
+def test_fast_loops_leave_the_process_its_subnormal_numbers():
+    workload = workloads.get("jacobi-1d")
+    ccode.bind(workload, ccode.build(workload, "gcc", "float64", "reassociate"))
+    assert np.all(np.full(4, 1e-310) * 0.5 > 0.0)
+
+
 def test_every_text_in_c_belongs_to_a_workload():
     stems = {ccode.stem(w) for w in workloads.all()}
     texts = [*SOURCES.glob("*.c"), *SOURCES.glob("omp/*.c")]
