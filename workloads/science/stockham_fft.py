@@ -17,6 +17,7 @@ SIZES = {
     "EXTRALARGE": {"LOG": 20},
 }
 OUTPUTS = ("return",)
+EXACT = False
 DTYPE = np.complex128
 
 
