@@ -147,8 +147,11 @@ def context_of(program: Program) -> isl.Set:
 
 def _as_product(computed: Computed, frame: Frame) -> isl.Set:
     """Return the sizes at which a computed one may be its product: none of its factors is 0."""
+    factors = operands(computed.value, BinaryOp.MUL)
     found = frame.universe
-    for factor in operands(computed.value, BinaryOp.MUL):
+    if len(factors) == 1:
+        return found
+    for factor in factors:
         with contextlib.suppress(NotAffine):
             found = found.intersect(frame.condition(Compare(CompareOp.NE, factor, integer(0))))
     return found.union(frame.condition(Compare(CompareOp.EQ, Param(computed.param), integer(0))))
