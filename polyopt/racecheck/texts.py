@@ -14,18 +14,20 @@ from polyopt.racecheck.races import Level
 _SIMD = re.compile(r"^(\s*#pragma omp )simd\b")
 _ASKS = re.compile(r"\bomp_get_(?:thread_num|num_threads)\b")
 _PARALLEL = re.compile(r"^\s*#pragma omp parallel for\b")
+_MANY = re.compile(r"(bool po_many\(int64_t work\)\n\{[^}]*return )true;")
 
 
 def checked_text(text: str, level: Level) -> str:
     """Return `text` as it is compiled to check `level`.
 
-    Lanes become iterations of a parallel loop; the loops around them are run by one thread.
+    Lanes become iterations of a parallel loop; the loops around them are run by one thread, as
+    where there is little work.
     """
     match level:
         case Level.THREADS:
             return text
         case Level.LANES:
-            return "\n".join(map(_of_lanes, text.split("\n")))
+            return "\n".join(map(_of_lanes, _MANY.sub(r"\1false;", text).split("\n")))
         case _:
             assert_never(level)
 

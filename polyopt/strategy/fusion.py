@@ -10,6 +10,7 @@ from __future__ import annotations
 import islpy as isl
 
 from polyopt.ir.expr import Call, walk
+from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import (
@@ -67,6 +68,8 @@ def _fuse(schedule: Schedule, first: str, second: str) -> Schedule | None:
         return None
     common = min(len(one.members), len(two.members))
     for count in range(common, 0, -1):
+        if any(_is_shared_out(nest, count) for nest in (one, two)):
+            continue
         if _loses_lanes(schedule, one, two, count):
             continue
         fused = schedule.attempt(Fuse(first, second, count))
@@ -77,6 +80,12 @@ def _fuse(schedule: Schedule, first: str, second: str) -> Schedule | None:
         if all(j.coincident or not (a.coincident or b.coincident) for j, a, b in parts):
             return fused
     return None
+
+
+def _is_shared_out(nest: Band, count: int) -> bool:
+    """Tell whether threads share loops inside the first `count`: these would run one by one."""
+    inner = nest.members[count:], *(band.members for band in bands(nest.child))
+    return any(member.kind is LoopKind.PARALLEL for members in inner for member in members)
 
 
 def _loses_lanes(schedule: Schedule, one: Band, two: Band, count: int) -> bool:

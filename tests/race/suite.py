@@ -101,6 +101,7 @@ def compile_case(case: Case) -> tuple[Compilation, Workload, dict[str, int]]:
 
 SPECIAL: dict[tuple[str, str], dict[str, int]] = {
     ("conv2d-nchw", "numpy"): {"K": 2, "N": 3, "C": 5, "H": 12, "W": 20, "O": 40},
+    ("knn", "loops"): {"M": 12, "N": 40, "D": 33},
     ("lorenz", "numpy"): {"N": 600, "STEPS": 3},
     ("max-pool", "loops"): {"N": 2, "H": 6, "W": 8, "C": 600},
     ("trmm", "numpy"): {"M": 12, "N": 600},

@@ -20,7 +20,7 @@ def far(dtype: DType) -> str:
     """Return the condition under which the bodies do not hold."""
     if dtype is DType.FLOAT32:
         return "!(x > 0.0f && x < INFINITY && fabsf(y) < INFINITY)"
-    return "!(x >= 0x1p-1022 && x < INFINITY && fabs(y) < 0x1p60)"
+    return "!(x >= 0x1p-1022 && x < (double)INFINITY && fabs(y) < 0x1p60)"
 
 
 def pow_body(dtype: DType) -> list[str]:

@@ -121,6 +121,16 @@ def arguments(name, dtype):
 
 
 @pytest.mark.toolchain
+def test_compilers_have_nothing_to_say_of_their_text():
+    warnings = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wdouble-promotion")
+    command = ["gcc", "-std=gnu11", "-fopenmp-simd", *warnings, "-fsyntax-only", "-x", "c", "-"]
+    done = subprocess.run(command, input=text(), capture_output=True, text=True, check=False)
+    lines = done.stderr.splitlines()
+    said = [line for line in lines if "warning" in line and "unused parameter" not in line]
+    assert said == []
+
+
+@pytest.mark.toolchain
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", LIMITS)
 def test_errors(library, name, dtype):

@@ -160,3 +160,35 @@ def test_a_product_in_a_time_loop_is_tiled():
     assert auto.products(source_schedule(scop)) == 1
     assert auto.jammed(schedule) == 1
     assert_computes(scop, *schedule.trace)
+
+
+BATCHED = """
+for p in range(P):
+    for n in range(N):
+        for i in range(M):
+            for j in range(M):
+                T[n, i, j] = 0
+    for n in range(N):
+        for i in range(M):
+            for j in range(M):
+                for k in range(K):
+                    T[n, i, j] += A[n, i, k] * B[p, k, j]
+    for n in range(N):
+        for i in range(M):
+            for j in range(M):
+                C[n, i, j] = C[n, i, j] + T[n, i, j]
+"""
+
+
+def test_loops_that_threads_share_stay_outermost_of_their_nest():
+    scop = read(BATCHED, "C[N, M, M]; A[N, M, K]; B[P, K, M]; temp T[N, M, M]", "N M K P")
+    schedule = automatic(scop)
+    outer, *nests = bands(schedule.tree)
+    assert outer.members[0].name == "p"
+    for band in nests:
+        shared = [m.name for inner in bands(band.child) for m in inner.members if _is_shared(m)]
+        assert not shared or _is_shared(band.members[0])
+
+
+def _is_shared(member):
+    return member.kind is LoopKind.PARALLEL
