@@ -11,6 +11,7 @@ from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.fragments import MATRIX_HELPERS
 from polyopt.emit.gpu.halves import CUDA_SHORTCUTS
 from polyopt.emit.gpu.printer import emit_kernels
+from polyopt.emit.gpu.warps import CUDA_WARP, WARP_HELPERS
 from polyopt.ir.loops import LoopFunction, Scope
 from polyopt.ir.source import DeviceSource
 from polyopt.ir.types import DType
@@ -69,6 +70,7 @@ CUDA = DeviceDialect(
     macros={
         **CUDA_HELPERS,
         **MATRIX_HELPERS,
+        **WARP_HELPERS,
         "INFINITY": (
             "#ifndef INFINITY",
             "#define INFINITY __int_as_float(0x7f800000)",
@@ -98,6 +100,7 @@ CUDA = DeviceDialect(
     matrices=True,
     shortcuts=CUDA_SHORTCUTS,
     shuffle_up="__shfl_up_sync(0xffffffffu, {value}, {by})",
+    warp=CUDA_WARP,
     fence="__threadfence();",
     count_block="atomicInc({counter}, gridDim.x * gridDim.y * gridDim.z - 1)"
     " == gridDim.x * gridDim.y * gridDim.z - 1",

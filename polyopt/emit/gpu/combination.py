@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import cgen
 
 from polyopt.emit.blocks import Branch, Nest
-from polyopt.emit.gpu.combining import update_of
+from polyopt.emit.gpu.combining import WARP, update_of
 from polyopt.emit.gpu.dealing import Dealt
 from polyopt.emit.gpu.limits import all_of
 from polyopt.emit.gpu.nests import ThreadNest
@@ -80,7 +80,24 @@ class Combination:
         return [self.own.local(wish, self.scope) for wish in wishes]
 
     def shuffled(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[cgen.Generable]:
-        """Return a tree of shuffles that leaves what all have with the first thread."""
+        """Return what leaves with the first thread what all have.
+
+        That is an instruction where a whole warp combines and there is one, or a tree of shuffles.
+        """
+        at_once = {
+            name: function
+            for name, (dtype, op) in passed.items()
+            if self.width == WARP and (function := self.own.dialect.warp.get((op, dtype)))
+        }
+        lines: list[cgen.Generable] = [
+            cgen.Line(f"{name} = {function.call(name, passed[name][0])};")
+            for name, function in at_once.items()
+        ]
+        passed = {name: passed[name] for name in passed if name not in at_once}
+        return [*lines, *self.tree(passed)] if passed else lines
+
+    def tree(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[cgen.Generable]:
+        """Return a tree of shuffles."""
         (by,) = self.names("by")
         steps: list[cgen.Generable] = []
         for other, name in zip(_OTHERS, passed, strict=False):

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from polyopt.emit.cmath import call_text
 from polyopt.emit.gpu.halves import Shortcuts
+from polyopt.emit.gpu.warps import WarpFunction
 from polyopt.emit.literals import literal
-from polyopt.ir.expr import Call, Const, MathFunc
+from polyopt.ir.expr import BinaryOp, Call, Const, MathFunc
 from polyopt.ir.loops import Scope
 from polyopt.ir.types import DType
 
@@ -33,7 +34,8 @@ class DeviceDialect:
     `matrices`: warps have matrix instructions.
     `shortcuts` are a device's instructions for what helpers do.
     `shuffle` is the `value` of the thread that is `by` further in a group of `width`, if there is a
-    way without memory, `shuffle_up` of the one that is `by` before in its warp.  `fence` has other
+    way without memory, `shuffle_up` of the one that is `by` before in its warp; functions in `warp`
+    combine what all lanes have.  `fence` has other
     blocks see what a thread knows of; `count_block` adds 1 to a `counter` and tells whether all
     blocks have, which sets it to 0.  `limits`: what the threads of a block share of guards is
     computed once; PoCL 3 takes such numbers for those that some threads compute under a condition.
@@ -77,6 +79,7 @@ class DeviceDialect:
     shortcuts: Shortcuts = field(default_factory=dict)
     shuffle: str = ""
     shuffle_up: str = ""
+    warp: Mapping[tuple[BinaryOp, DType], WarpFunction] = field(default_factory=dict)
     fence: str = ""
     count_block: str = ""
     limits: bool = False

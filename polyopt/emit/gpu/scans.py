@@ -294,7 +294,10 @@ class ScanPrinter:
         ]
 
     def down(self, value: str, width: int) -> Lines:
-        """Return a tree of shuffles that leaves the sum of `width` threads with the first."""
+        """Return what leaves the sum of `width` threads with the first."""
+        at_once = self.own.dialect.warp.get((self.scan.op, self.scan.dtype))
+        if at_once is not None and width == WARP:
+            return [cgen.Line(f"{value} = {at_once.call(value, self.scan.dtype)};")]
         by, other = self.names("by", "other")
         text = self.own.dialect.shuffle.format(value=value, by=by, width=WARP)
         steps: Lines = [
