@@ -1,7 +1,7 @@
 """Polynomials near elementary functions, lowest degree first, as C constants.
 
 In: nothing.  Out: interpolations at Chebyshev points, computed to 300 bits and then rounded.
-Those for float32 are evaluated in double, too, and have fewer terms.
+Those for float32 have fewer terms; they are evaluated in double, too, but for `..._FLOAT`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,26 @@ EXP_SINGLE: Polynomial = (
 )
 """(exp(r) - 1 - r) / r**2, |r| <= log(2) / 2"""
 
+EXP_FLOAT: Polynomial = (
+    "0x1.0p-1",
+    "0x1.5554dep-3",
+    "0x1.55551ap-5",
+    "0x1.120b62p-7",
+    "0x1.6d10fcp-10",
+)
+"""(exp(r) - 1 - r) / r**2, |r| <= log(2) / 2, evaluated in float"""
+
+EXP2_FLOAT: Polynomial = (
+    "0x1.62e43p-1",
+    "-0x1.05c61p-29",
+    "0x1.ebfbep-3",
+    "0x1.c6afeep-5",
+    "0x1.3b2a8p-7",
+    "0x1.5ec866p-10",
+    "0x1.43e716p-13",
+)
+"""(2**r - 1) / r, |r| <= 1 / 2, evaluated in float; log(2) in two parts, then the rest times r"""
+
 EXP2: Polynomial = (
     "0x1.62e42fefa39efp-1",
     "0x1.ebfbdff82c58fp-3",
@@ -45,17 +65,6 @@ EXP2: Polynomial = (
     "0x1.e4cf10dd6eb26p-28",
     "0x1.e9ec22c2bcbfap-32",
     "0x1.c4a2957dfb045p-36",
-)
-"""(2**r - 1) / r, |r| <= 1 / 2"""
-
-EXP2_SINGLE: Polynomial = (
-    "0x1.62e42fefa39efp-1",
-    "0x1.ebfbe045f7380p-3",
-    "0x1.c6b08d883e869p-5",
-    "0x1.3b2a1b6e225bap-7",
-    "0x1.5d879eab0ff3dp-10",
-    "0x1.444002f97e4bcp-13",
-    "0x1.00a5835001ebcp-16",
 )
 """(2**r - 1) / r, |r| <= 1 / 2"""
 

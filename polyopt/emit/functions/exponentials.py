@@ -1,12 +1,13 @@
 """Exponentials and hyperbolic functions.
 
 In: the dtype.  Out: the lines of a C function body, for the argument `x`.
-Errors: below one unit in the last place, two for hyperbolic functions of doubles.
+Errors: below one unit in the last place, 2.5 for hyperbolic functions.  float32: `singles`.
 """
 
 from __future__ import annotations
 
-from polyopt.emit.functions.coefficients import EXP, EXP2, EXP2_SINGLE, EXP_SINGLE
+from polyopt.emit.functions import singles
+from polyopt.emit.functions.coefficients import EXP, EXP2
 from polyopt.emit.functions.text import SHIFT, guarded, horner, seen_as_bits
 from polyopt.ir.types import DType
 
@@ -19,7 +20,7 @@ LN2_LOW = "0x1.abc9e3b39803fp-56"
 def exp_body(dtype: DType) -> list[str]:
     """Return `exp(x)`."""
     if dtype is DType.FLOAT32:
-        return guarded([*_single("x", "-110.0", "100.0"), _FLOAT_POWER], "exp", dtype)
+        return singles.exp_body()
     fast = [
         "double y = x < -750.0 ? -750.0 : x > 720.0 ? 720.0 : x;",
         *tail("y"),
@@ -32,15 +33,15 @@ def exp_body(dtype: DType) -> list[str]:
 
 def exp2_body(dtype: DType) -> list[str]:
     """Return `exp2(x)`."""
-    is_double = dtype is DType.FLOAT64
-    low, high = ("-1100.0", "1030.0") if is_double else ("-160.0", "130.0")
+    if dtype is DType.FLOAT32:
+        return singles.exp2_body()
     fast = [
-        f"double y = x < {low} ? {low} : x > {high} ? {high} : x;",
+        "double y = x < -1100.0 ? -1100.0 : x > 1030.0 ? 1030.0 : x;",
         f"double shifted = y + {SHIFT};",
         f"double r = y - (shifted - {SHIFT});",
-        f"double series = fma(r, {horner('r', EXP2 if is_double else EXP2_SINGLE)}, 1.0);",
-        *(scales("shifted") if is_double else _SCALE),
-        "return series * first * second;" if is_double else "return (float)(series * scale);",
+        f"double series = fma(r, {horner('r', EXP2)}, 1.0);",
+        *scales("shifted"),
+        "return series * first * second;",
     ]
     return guarded(fast, "exp2", dtype)
 
@@ -48,12 +49,7 @@ def exp2_body(dtype: DType) -> list[str]:
 def expm1_body(dtype: DType) -> list[str]:
     """Return `exp(x) - 1`."""
     if dtype is DType.FLOAT32:
-        fast = [
-            *_single("x", "-40.0", "100.0"),
-            "double less_one = fma(tail, scale, scale - 1.0);",
-            "return x == 0.0f ? x : (float)less_one;",
-        ]
-        return guarded(fast, "expm1", dtype)
+        return singles.expm1_body()
     fast = [
         "double y = x < -60.0 ? -60.0 : x > 720.0 ? 720.0 : x;",
         *tail("y"),
@@ -68,12 +64,7 @@ def expm1_body(dtype: DType) -> list[str]:
 def tanh_body(dtype: DType) -> list[str]:
     """Return `tanh(x)` from the exponential of `2 * x`."""
     if dtype is DType.FLOAT32:
-        fast = [
-            *_single("2.0 * (double)x", "-40.0", "40.0"),
-            "double less_one = fma(tail, scale, scale - 1.0);",
-            "return x == 0.0f ? x : (float)(less_one / (less_one + 2.0));",
-        ]
-        return guarded(fast, "tanh", dtype)
+        return singles.tanh_body()
     fast = [
         "double y = 2.0 * fabs(x);",
         "y = y > 50.0 ? 50.0 : y;",
@@ -88,13 +79,7 @@ def tanh_body(dtype: DType) -> list[str]:
 def sinh_body(dtype: DType) -> list[str]:
     """Return `sinh(x)` from the exponential of `abs(x)`, less one."""
     if dtype is DType.FLOAT32:
-        fast = [
-            *_single("fabs((double)x)", "0.0", "100.0"),
-            "double less_one = fma(tail, scale, scale - 1.0);",
-            "double both = less_one + less_one / (less_one + 1.0);",
-            "return copysignf((float)(0.5 * both), x);",
-        ]
-        return guarded(fast, "sinh", dtype)
+        return singles.sinh_body()
     fast = [
         "double y = fabs(x);",
         "y = y > 720.0 ? 720.0 : y;",
@@ -110,12 +95,7 @@ def sinh_body(dtype: DType) -> list[str]:
 def cosh_body(dtype: DType) -> list[str]:
     """Return `cosh(x)` from the exponential of `abs(x)`."""
     if dtype is DType.FLOAT32:
-        fast = [
-            *_single("fabs((double)x)", "0.0", "100.0"),
-            "double power = (1.0 + tail) * scale;",
-            "return (float)(0.5 * power + 0.5 / power);",
-        ]
-        return guarded(fast, "cosh", dtype)
+        return singles.cosh_body()
     fast = [
         "double y = fabs(x);",
         "y = y > 720.0 ? 720.0 : y;",
@@ -167,16 +147,3 @@ _INVERSE = (
     "turned.bits = (UINT64_C(2046) << 52) - other.bits;",
     "double inverse = turned.value;",
 )
-_FLOAT_POWER = "return (float)((1.0 + tail) * scale);"
-
-
-def _single(argument: str, low: str, high: str) -> list[str]:
-    """Declare `tail` and `scale`: an exponential accurate for a float is `(1 + tail) * scale`."""
-    return [
-        f"double y = {argument};",
-        f"y = y < {low} ? {low} : y > {high} ? {high} : y;",
-        f"double shifted = fma(y, {LOG2_E}, {SHIFT});",
-        f"double r = fma(-(shifted - {SHIFT}), {LN2}, y);",
-        f"double tail = fma(r * r, {horner('r', EXP_SINGLE)}, r);",
-        *_SCALE,
-    ]

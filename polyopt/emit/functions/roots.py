@@ -71,7 +71,17 @@ def hypot_body(dtype: DType) -> list[str]:
 def cube_body(dtype: DType) -> list[str]:
     """Return `pow(x, 3)`, rounded once but for rare cases, as `pow` does."""
     if dtype is DType.FLOAT32:
-        return ["double y = x;", "return (float)(y * y * y);"]
+        return [
+            "#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)",
+            "float square = x * x;",
+            "float lost = fmaf(x, x, -square) * x;",
+            "float size = fabsf(x);",
+            "return size < 0x1p-40f || size > 0x1p60f ? square * x : fmaf(square, x, lost);",
+            "#else",
+            "double y = x;",
+            "return (float)(y * y * y);",
+            "#endif",
+        ]
     return [
         "double square = x * x;",
         "double cube = square * x;",

@@ -19,6 +19,15 @@ def horner(variable: str, coefficients: tuple[str, ...]) -> str:
     return text
 
 
+def horner_float(variable: str, coefficients: tuple[str, ...]) -> str:
+    """Return the value of a polynomial, lowest coefficient first, evaluated in float."""
+    *rest, last = coefficients
+    text = f"{last}f"
+    for coefficient in reversed(rest):
+        text = f"fmaf({variable}, {text}, {coefficient}f)"
+    return text
+
+
 def seen_as_bits(name: str, value: str) -> list[str]:
     """Declare `name.bits`, the bits of a double, and `name.value`."""
     return [f"union {{ double value; uint64_t bits; }} {name};", f"{name}.value = {value};"]
