@@ -63,6 +63,16 @@ def register_tile(machine: Machine) -> RegisterTile:
     return max(busy or [RegisterTile(1, 1)], key=lambda tile: (_reuse(tile), tile.rows))
 
 
+def held_rows(machine: Machine) -> int:
+    """Return how many vectors of results to hold while the terms of their sums are added.
+
+    One and a half times as many as additions are in flight, a multiple of four, where the registers
+    suffice: more only leave more rows over.
+    """
+    wanted = LATENCY * machine.fma_units * 3 // 2
+    return max(4, min(wanted, machine.vector_registers - 2 * SPARE) // 4 * 4)
+
+
 def _reuse(tile: RegisterTile) -> float:
     return tile.rows * tile.vectors / (tile.rows + tile.vectors)
 

@@ -18,6 +18,7 @@ from polyopt.strategy.blocks import blocked
 from polyopt.strategy.columns import columns
 from polyopt.strategy.contraction import contraction, find_roles
 from polyopt.strategy.fusion import fuse_neighbours
+from polyopt.strategy.held import held_sums
 from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.order import contiguous_innermost
 from polyopt.strategy.streams import stream_rows
@@ -107,7 +108,8 @@ def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sche
         if label in skip:
             continue
         outer = find_band(schedule.tree, label)
-        found = contraction(schedule, label, machine) or sums(schedule, label)
+        found = held_sums(schedule, label, machine) or contraction(schedule, label, machine)
+        found = found or sums(schedule, label)
         if found is None:
             found = blocked(schedule, label, machine) or columns(schedule, label, machine)
         schedule = found or schedule

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from polyopt.ir.loops import LoopKind
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band
 from polyopt.strategy.tiling import outer_bands
@@ -33,7 +34,9 @@ def sink_lanes(schedule: Schedule) -> Schedule:
 
 
 def _has_lanes(schedule: Schedule, band: Band) -> bool:
-    """Tell whether some innermost loop below may run in lanes."""
+    """Tell whether some loop below runs in lanes, or some innermost one may."""
+    if any(m.kind is LoopKind.VECTOR for inner in bands(band) for m in inner.members):
+        return True
     return any(
         member.coincident and vector_gain(schedule, inner.label, position) > 0
         for inner in bands(band)

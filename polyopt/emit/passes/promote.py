@@ -1,7 +1,7 @@
 """Promote: array elements a loop keeps updating live in locals while it runs.
 
-In: a sequential loop whose body is straight-line.  Out: loads before it, stores after it.
-Leaves: elements another access in the body may touch, faults (other threads note theirs too).
+In: a sequential loop whose body is straight-line, or such a loop alone.  Out: loads before it,
+stores after it.  Leaves: elements another access may touch, faults (other threads note theirs too).
 A loop that may run zero times gets a condition around the whole: nothing is read that the source
 does not read.
 """
@@ -73,7 +73,7 @@ def _inside(body: Body, loops: tuple[For, ...], names: Names, shared: frozenset[
 
 def _promoted(loop: For, box: Box, names: Names, shared: frozenset[str]) -> Body:
     if not all(isinstance(node, Assign | Declare | SetLocal) for node in loop.body):
-        return (loop,)
+        return _lifted(loop)
     accesses = _accesses(loop.body)
     chosen: dict[Cell, Symbol] = {}
     for node in loop.body:
@@ -89,6 +89,59 @@ def _promoted(loop: For, box: Box, names: Names, shared: frozenset[str]) -> Body
     if not chosen:
         return (loop,)
     return _guarded(loop, _with_locals(loop, chosen))
+
+
+def _lifted(loop: For) -> Body:
+    """Return `loop` with the locals of a loop that is all of its body outside of it.
+
+    What these stand for, and whether the inner loop runs at all, is the same in every iteration:
+    what no other access met in one of them, none meets in another.
+    """
+    conditions: list[Expr] = []
+    body = loop.body
+    while len(body) == 1 and isinstance(body[0], If) and not body[0].otherwise:
+        conditions.append(body[0].condition)
+        body = body[0].then
+    place = next((n for n, node in enumerate(body) if isinstance(node, For)), None)
+    if not place or not all(_is_fixed(condition, loop) for condition in conditions):
+        return (loop,)
+    before, inner, after = body[:place], body[place], body[place + 1 :]
+    loaded = [_loaded(node) for node in before]
+    stored = [_stored(node) for node in after]
+    if None in loaded or loaded != stored:
+        return (loop,)
+    if not all(_is_steady(cell, loop) for _, cell in filter(None, loaded)):
+        return (loop,)
+    found = (*before, replace(loop, body=(inner,)), *after)
+    if Compare(CompareOp.GT, loop.upper, loop.lower) not in conditions:
+        found = _guarded(loop, found)
+    for condition in reversed(conditions):
+        found = (If(condition, found),)
+    return found
+
+
+def _loaded(node: Node) -> tuple[str, Cell] | None:
+    """Return a local and the element that it is loaded from."""
+    match node:
+        case Declare(statement="", value=Load() | VectorLoad() as memory):
+            return node.name, _cell(memory)
+        case _:
+            return None
+
+
+def _stored(node: Node) -> tuple[str, Cell] | None:
+    """Return a local and the element that it is stored to."""
+    match node:
+        case Assign(statement="", value=Symbol() as local):
+            return local.name, _cell(node.target)
+        case _:
+            return None
+
+
+def _is_fixed(condition: Expr, loop: For) -> bool:
+    """Tell whether a condition on sizes and outer loops is the same while `loop` runs."""
+    parts = walk(condition)
+    return not any(isinstance(p, Load | VectorLoad | Symbol) or p == Iter(loop.iter) for p in parts)
 
 
 def _accesses(body: Body) -> tuple[Cell, ...]:

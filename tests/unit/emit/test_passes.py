@@ -374,6 +374,38 @@ def test_an_element_apart_from_the_others_is_promoted():
     assert_same(promote(apart), {"K": 6}, other=apart)
 
 
+def accumulate_twice(target, inner="K", outer="M"):
+    value = op("+", target, op("*", at("A", "i", "k"), at("A", "k", "p")))
+    arrays = [array("C", 20, 20), array("A", 20, 20, role=Role.INPUT)]
+    nest = loop("p", 0, outer, loop("k", 0, inner, Assign(target, value, "S0")))
+    return function("f", arrays, ["K", "M"], loop("i", 0, 10, nest))
+
+
+def test_accumulators_live_in_locals_over_all_loops_of_a_sum():
+    fn = accumulate_twice(at("C", "i", "i"))
+    assert shown(promote(fn)) == "\n".join(
+        [
+            "for i in range(0, 10):",
+            "    if K > 0:",
+            "        if M > 0:",
+            "            C_acc = C[i, i]",
+            "            for p in range(0, M):",
+            "                for k in range(0, K):",
+            "                    C_acc = C_acc + A[i, k] * A[k, p]",
+            "            C[i, i] = C_acc",
+        ]
+    )
+    for sizes in ({"K": 0, "M": 3}, {"K": 3, "M": 0}, {"K": 4, "M": 5}):
+        assert_same(promote(fn), sizes, other=fn)
+
+
+@pytest.mark.parametrize("target,inner", [(at("C", "i", "p"), "K"), (at("C", "i", "i"), "p")])
+def test_an_element_or_a_condition_that_moves_stays_in_the_loop(target, inner):
+    fn = accumulate_twice(target, inner)
+    assert shown(promote(fn)).index("for p") < shown(promote(fn)).index("C_acc")
+    assert_same(promote(fn), {"K": 4, "M": 5}, other=fn)
+
+
 def test_triangular_bounds_prove_distance():
     target = at("A", "i", "i")
     value = op("-", target, op("*", at("A", "i", "k"), at("A", "i", "k")))

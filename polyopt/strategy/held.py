@@ -1,0 +1,234 @@
+"""Sums over several loops with results held in registers: convolutions, sums over nested bands.
+
+In: a nest of one statement, whose outer band moves the result and whose other loops are the sum's.
+Out: a row of vectors of results (unroll and jam), each in a register over all loops of the sum;
+what is left of the rows by fewer at a time.  Leaves alone: sums over one loop, which are tiled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from polyopt.ir.expr import Expr, Iter, linear, walk
+from polyopt.ir.scop import Access, Statement
+from polyopt.machine import Machine
+from polyopt.model.contraction import held_rows
+from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.tree import Band, Leaf, Tree, find_band, path_to, statements_of
+from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.fusion import adjacent
+from polyopt.strategy.strides import Step, accesses, directions, loop_moves
+from polyopt.transforms import (
+    Cut,
+    Fuse,
+    Interchange,
+    Parallelize,
+    Separate,
+    Sink,
+    Tile,
+    Unroll,
+    Vectorize,
+)
+
+FEWER = 3  # times fewer rows, for those that are left over
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Which loops of the outer band play which part; positions in the band."""
+
+    batch: tuple[int, ...]
+    row: int  # an operand is the same along it
+    column: int  # contiguous in the result: vector lanes
+    depth: tuple[int, ...]  # loops of the sum; others are in the bands inside
+    nested: bool  # there are such bands
+
+
+def held_sums(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+    """Return `schedule` with the sums at band `label` held in registers, or None without any."""
+    statement = _statement(schedule, label)
+    parts = None if statement is None else _parts(schedule, label, statement)
+    if statement is None or parts is None:
+        return None
+    element = schedule.scop.array(statement.target.array).dtype.size
+    sizes = (max(1, machine.vector_bytes // element), held_rows(machine))
+    band = find_band(schedule.tree, label)
+    order = (*parts.batch, parts.column, parts.row, *parts.depth)
+    steps = order_steps(label, band, order)
+    inner = label
+    if parts.batch:
+        inner = f"{label}.inner"
+        steps += [Cut(label, len(parts.batch))]
+    found = schedule.attempt(*steps, *_registers(inner, parts, sizes))
+    if found is None:
+        return None
+    if not parts.batch:
+        swap = Interchange(f"{inner}.tile[0]", f"{inner}.tile[1]")
+        return found.attempt(swap, Parallelize(f"{inner}.tile[0]")) or found
+    found, joint = _with_start(found, label)
+    free = [p for p, m in enumerate(find_band(found.tree, joint).members) if m.coincident]
+    return _parallel(found, joint, free)
+
+
+def _with_start(schedule: Schedule, label: str) -> tuple[Schedule, str]:
+    """Return `schedule` with the nest before band `label` in its loops where it starts the sums.
+
+    And the label of the joint band.
+    """
+    band = find_band(schedule.tree, label)
+    before = next((one for one, two in adjacent(schedule.tree) if two == label), None)
+    if before is None or not _writes(schedule, before) & _writes(schedule, label):
+        return schedule, label
+    fused = schedule.attempt(Fuse(before, label, len(band.members)))
+    if fused is None:
+        return schedule, label
+    members = zip(find_band(fused.tree, before).members, band.members, strict=False)
+    if any(own.coincident and not joint.coincident for joint, own in members):
+        return schedule, label
+    return fused, before
+
+
+def _writes(schedule: Schedule, label: str) -> set[str]:
+    domain = find_band(schedule.tree, label).members[0].schedule.domain()
+    scop = schedule.scop
+    return {scop.statement(name).target.array for name in statements_of(scop, domain)}
+
+
+def _parallel(schedule: Schedule, label: str, free: list[int]) -> Schedule:
+    """Return `schedule` with the outermost loops of a batch run by threads."""
+    together = [p for p in free if free[: p + 1] == list(range(p + 1))]
+    loops = [Parallelize(f"{label}[{p}]") for p in together or free[:1]]
+    return schedule.attempt(*loops) or schedule
+
+
+def _registers(band: str, parts: _Parts, sizes: tuple[int, int]) -> list[Transform]:
+    """Return the steps for a band of columns, rows and loops of the sum."""
+    lanes, rows = sizes
+    tile, point = f"{band}.tile", f"{band}.point"
+    rest, fewer = f"{point}.rest", max(2, rows // FEWER)
+    again, last = f"{rest}.point", f"{rest}.point.rest"
+    depth = len(parts.depth)
+    return [
+        Tile(band, (lanes, rows)),
+        *_inwards(point, 1, depth + 1),
+        Separate(tile, point, (rows,)),
+        *_held(point, parts),
+        *_outwards(rest, depth + 1),
+        Tile(rest, (fewer,)),
+        *_inwards(again, 0, depth + 1),
+        Separate(f"{rest}.tile", again, (fewer,)),
+        *_held(again, parts),
+        *_outwards(last, depth + 1),
+        Vectorize(f"{last}[1]"),
+    ]
+
+
+def _held(point: str, parts: _Parts) -> list[Transform]:
+    """Return the steps that run rows inside the sum, and lanes of columns outside of it."""
+    place = f"{point}[{len(parts.depth) + 1}]"
+    if not parts.nested:
+        return [Unroll(place), Vectorize(f"{point}[0]")]
+    return [Sink(place), Unroll(f"{point}.lanes[0]"), Vectorize(f"{point}[0]")]
+
+
+def _inwards(band: str, start: int, end: int) -> list[Transform]:
+    """Return the interchanges that move a loop inside those behind it, up to place `end`."""
+    return [Interchange(f"{band}[{p}]", f"{band}[{p + 1}]") for p in range(start, end)]
+
+
+def _outwards(band: str, start: int) -> list[Transform]:
+    """Return the interchanges that move a loop outside all those before it."""
+    return [Interchange(f"{band}[{p - 1}]", f"{band}[{p}]") for p in range(start, 0, -1)]
+
+
+def _statement(schedule: Schedule, label: str) -> Statement | None:
+    """Return the one statement of a nest of bands, an update whose operands are known."""
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    names = statements_of(schedule.scop, domain)
+    statement = schedule.scop.statement(names[0])
+    own = (statement.write.array, statement.write.index)
+    updates = any((read.array, read.index) == own for read in statement.reads)
+    known = all(access.exact for access in (statement.write, *statement.reads))
+    return statement if len(names) == 1 and updates and known else None
+
+
+def _parts(schedule: Schedule, label: str, statement: Statement) -> _Parts | None:
+    band = find_band(schedule.tree, label)
+    write = statement.write.ref
+    moves = loop_moves(schedule, label, statement)
+    below: Tree = band.child
+    inside: list[dict[str, Step]] = []
+    while isinstance(below, Band):
+        inside += loop_moves(schedule, below.label, statement)
+        below = below.child
+    if not isinstance(below, Leaf) or any(m[write] is not Step.INVARIANT for m in inside):
+        return None
+    depth = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]
+    terms = [*(moves[p] for p in depth), *inside]
+    if not band.permutable or len(terms) < 2 or not (inside or _has_windows(statement)):
+        return None
+    free = [p for p, member in enumerate(band.members) if member.coincident and p not in depth]
+    column = next((p for p in reversed(free) if _is_column(moves[p], write)), None)
+    if column is None:
+        return None
+    rows = [p for p in free if p != column and _shares(moves[p], terms, write)]
+    if not rows:
+        return None
+    path, _ = path_to(schedule.tree, schedule.scop, label)
+    moved = directions((*path, *band.members), schedule.scop, statement)[len(path) :]
+    row = min(
+        rows,
+        key=lambda p: (
+            not _shares_vectors(moves[p], moves[column], write),
+            _distance(statement, moved[p]),
+            -p,
+        ),
+    )
+    batch = tuple(p for p in range(len(moves)) if p not in (row, column, *depth))
+    return _Parts(batch, row, column, tuple(depth), bool(inside))
+
+
+def _is_column(move: dict[str, Step], write: str) -> bool:
+    return move[write] is Step.CONTIGUOUS and Step.STRIDED not in move.values()
+
+
+def _shares(row: dict[str, Step], terms: list[dict[str, Step]], write: str) -> bool:
+    """Tell whether rows of results use a term's operand again."""
+    same = [ref for ref, step in row.items() if ref != write and step is Step.INVARIANT]
+    return any(term[ref] is not Step.INVARIANT for ref in same for term in terms)
+
+
+def _shares_vectors(row: dict[str, Step], column: dict[str, Step], write: str) -> bool:
+    return any(
+        step is Step.INVARIANT and column[ref] is Step.CONTIGUOUS
+        for ref, step in row.items()
+        if ref != write
+    )
+
+
+def _distance(statement: Statement, direction: tuple[Fraction, ...] | None) -> int:
+    """Return in how many of the last dimensions rows lie apart, the most of all accesses."""
+    change = dict(zip(statement.iters, direction or (), strict=False))
+    moved = {name for name, step in change.items() if step}
+    return max(
+        len(access.index) - dim
+        for access in accesses(statement)
+        for dim, index in enumerate((*access.index, None))
+        if index is None or _iterators(index) & moved
+    )
+
+
+def _has_windows(statement: Statement) -> bool:
+    """Tell whether a subscript is moved by loops of the result and by loops of the sum."""
+    kept = {name for index in statement.write.index for name in _iterators(index)}
+    return any(_is_window(access, kept) for access in statement.reads)
+
+
+def _is_window(access: Access, kept: set[str]) -> bool:
+    return any(names & kept and names - kept for names in map(_iterators, access.index))
+
+
+def _iterators(index: Expr) -> set[str]:
+    atoms = [atom for atom, _ in linear(index).terms]
+    return {part.name for atom in atoms for part in walk(atom) if isinstance(part, Iter)}
