@@ -49,7 +49,7 @@ class Planted:
         if fault is not None:
             assert body.count(fault.old) == 1, (self.name, fault.name)
             body = body.replace(fault.old, fault.new)
-        before = self.before.replace("NAME", name)
+        before, body = self.before.replace("NAME", name), body.replace("NAME", name)
         return (
             f'{before}extern "C" __global__ void __launch_bounds__({THREADS}) {name}(\n'
             "    float *__restrict__ a, const float *__restrict__ b, int *__restrict__ c,\n"
@@ -334,6 +334,34 @@ VECTORS = Planted(
 )  # fmt: skip
 
 
+def _sums_of_pairs(b: np.ndarray) -> Arrays:
+    own = b[:256].reshape(2, 64, 2)
+    turned = own[:, ::-1]
+    return (turned[..., 0] - turned[..., 1] + own[..., 1]).ravel(), NO_C
+
+
+PAIRS = Planted(
+    "pairs",
+    """\
+    __shared__ float2 s[64];
+    const float2 *pairs = (const float2 *)b + 64 * blockIdx.x;
+    s[t] = pairs[t];
+    __syncthreads(); // loaded
+    a[64 * blockIdx.x + t] = NAME_sum(s[63 - t], pairs[t]);
+""",
+    _sums_of_pairs,
+    (
+        fault("no_barrier", "__syncthreads(); // loaded", "", *SET),
+        fault("half", "s[t] = pairs[t];", "if (t < 32) s[t] = pairs[t];", Kind.UNSET_SHARED),
+        fault("past_the_row", "s[63 - t]", "s[65 - t]", Kind.ARRAY_INDEX),
+        fault("past_the_array", "pairs[t]);", "pairs[4096 * t]);", Kind.OUTSIDE),
+        fault("misaligned", "(const float2 *)b + 64", "(const float2 *)(b + 1) + 64",
+              Kind.MISALIGNED),
+    ),
+    before="static __device__ float NAME_sum(float2 x, float2 y) { return x.x - x.y + y.y; }\n",
+)  # fmt: skip
+
+
 LAST_BLOCK = Planted(
     "last_block",
     """\
@@ -437,6 +465,6 @@ static __device__ void helper_deep(float *p, long long n)
 """
 
 KERNELS = (
-    MATMUL, STENCIL, TRANSPOSE, TREE, WARP_TREE, SHUFFLE, HISTOGRAM, COPIES, VECTORS, LAST_BLOCK,
-    REGISTERS, DYNAMIC, HELPER,
+    MATMUL, STENCIL, TRANSPOSE, TREE, WARP_TREE, SHUFFLE, HISTOGRAM, COPIES, VECTORS, PAIRS,
+    LAST_BLOCK, REGISTERS, DYNAMIC, HELPER,
 )  # fmt: skip

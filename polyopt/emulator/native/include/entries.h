@@ -15,6 +15,14 @@ template <> struct pe_kind<bool, false> { static constexpr char value = 'i'; };
 
 template <int... Numbers> struct PeNumbers {};
 
+/* Arguments lie in memory of the host: their bytes are taken without a word. */
+template <class T> PE_UNSEEN T pe_argument(const void *place)
+{
+    T value;
+    __builtin_memcpy((void *)&value, place, sizeof value);
+    return value;
+}
+
 template <class... P> struct PeCaller {
     static constexpr unsigned char sizes[sizeof...(P) + 1] = {sizeof(P)..., 0};
     static constexpr char kinds[sizeof...(P) + 1] = {pe_kind<P>::value..., 0};
@@ -22,7 +30,7 @@ template <class... P> struct PeCaller {
     __attribute__((no_sanitize("thread", "undefined"), no_sanitize_coverage)) static void
     call(void (*kernel)(P...), void **arguments, PeNumbers<K...>)
     {
-        kernel(*(P *)arguments[K]...);
+        kernel(pe_argument<P>(arguments[K])...);
     }
 };
 

@@ -13,9 +13,9 @@
 
 #define PO_EMULATED 1
 
-#define PE_OWN                                                                                     \
-    static inline __attribute__((unused, no_sanitize("thread", "undefined"),                       \
-                                 no_sanitize_coverage))
+#define PE_UNSEEN                                                                                  \
+    __attribute__((unused, no_sanitize("thread", "undefined"), no_sanitize_coverage))
+#define PE_OWN static inline PE_UNSEEN
 #define PE_LINE int line = __builtin_LINE()
 
 typedef __SIZE_TYPE__ size_t;
@@ -30,8 +30,6 @@ typedef __SIZE_TYPE__ size_t;
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __grid_constant__
-
-#include "vectors.h"
 
 extern "C" {
 struct PeDim {
@@ -53,6 +51,8 @@ void pe_copy_commit();
 void pe_copy_wait(unsigned open);
 extern unsigned char pe_dynamic_memory[];
 }
+
+#include "vectors.h"
 
 #define threadIdx (pe_thread_index())
 #define blockIdx (pe_block_index())
