@@ -21,6 +21,7 @@ from polyopt.strategy.fusion import fuse_neighbours
 from polyopt.strategy.held import held_sums
 from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.order import contiguous_innermost
+from polyopt.strategy.rows import expanded_rows
 from polyopt.strategy.streams import stream_rows
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
@@ -53,6 +54,13 @@ def _candidates(source: Schedule, machine: Machine) -> Iterator[Schedule]:
     affine = Affine(Fusion.MIN)
     start = _within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
     found = _improve(start, machine)
+    rows = _within_budget("copies of rows", source, lambda s: expanded_rows(s) or s)
+    if rows is not source:
+        apart = _improve(
+            _within_budget(str(affine), rows, lambda s: s.attempt(affine) or s), machine
+        )
+        if jammed(apart) > jammed(found):
+            yield apart
     if start is not source and jammed(found) < products(source):
         unmoved = _improve(source, machine)
         if jammed(unmoved) > jammed(found):

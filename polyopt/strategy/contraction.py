@@ -15,6 +15,7 @@ from polyopt.machine import Machine
 from polyopt.model.contraction import ContractionSizes, contraction_sizes
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, find_band, path_to, statements_of
+from polyopt.strategy.straighten import straightened
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import (
     Cut,
@@ -81,6 +82,9 @@ def _is_register_tile(row: dict[str, Step], column: dict[str, Step], write: str)
 def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with the contraction at band `label` tiled, or None when it is none."""
     roles = find_roles(schedule, label, ordered=True)
+    if roles is None:
+        schedule = straightened(schedule, label) or schedule
+        roles = find_roles(schedule, label, ordered=True)
     if roles is None:
         return None
     band = find_band(schedule.tree, label)

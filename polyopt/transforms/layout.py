@@ -13,7 +13,20 @@ from enum import Enum, unique
 from typing_extensions import assert_never
 
 from polyopt.errors import ScheduleError
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, add, integer, mul, normalize, sub
+from polyopt.ir.affine import condition_set
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Expr,
+    Load,
+    add,
+    integer,
+    mul,
+    normalize,
+    sub,
+)
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.types import DType
 from polyopt.schedule.data import DataStep, Renewal
@@ -109,6 +122,20 @@ def _is_complete(dimensions: tuple[Dimension, ...], rank: int) -> bool:
     return True
 
 
+def _fits(scop: Scop, array: str, at: int, extent: Expr) -> bool:
+    """Tell whether subscript `at` of all accesses to `array` stays below `extent`, as of rows of a
+    triangle that are skewed into a square."""
+    for statement in scop.statements:
+        space = statement.domain.get_space()
+        for access in (statement.write, *statement.reads):
+            if access.array == array:
+                beyond = condition_set(Compare(CompareOp.GE, access.index[at], extent), space)
+                inside = statement.domain.intersect_params(scop.context)
+                if not inside.is_disjoint(beyond):
+                    return False
+    return True
+
+
 _DIMENSION = re.compile(r"([0-9]{1,2})\s*(?:([+/%])\s*([0-9]{1,9})(?:\s*\*\s*([0-9]{1,2}))?)?")
 
 
@@ -151,7 +178,13 @@ class LayOut(DataStep):
             return Load(array.name, found, array.dtype)
 
         statements = tuple(redirected(s, array.name, place) for s in scop.statements)
-        shape = tuple(d.extent(array.shape) for d in self.dimensions)
+        made = replace(scop, statements=statements)
+        shape = tuple(
+            array.shape[d.old]
+            if d.part is Part.SKEWED and _fits(made, array.name, at, array.shape[d.old])
+            else d.extent(array.shape)
+            for at, d in enumerate(self.dimensions)
+        )
         arrays = tuple(replace(a, shape=shape) if a is array else a for a in scop.arrays)
         return Renewal(replace(scop, arrays=arrays, statements=statements), tree)
 

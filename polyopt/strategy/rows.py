@@ -1,0 +1,77 @@
+"""A copy for every iteration of the rows that a loop's products are summed up in.
+
+In: a schedule in the source's order.  Out: rows that each iteration makes and uses alone, as in
+`A[i] -= L[i, :i] @ A[:i]`, are rows of a matrix, so that the products of all iterations are one.
+None where no product is summed up in such a row.
+"""
+
+from __future__ import annotations
+
+from polyopt.ir.expr import Iter, linear
+from polyopt.ir.scop import Role, Scop, Statement
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import find_band, path_to, statements_of
+from polyopt.strategy.tiling import outer_bands
+from polyopt.transforms import Dimension, Expand, LayOut
+from polyopt.transforms.layout import Part
+
+
+def product_rows(scop: Scop) -> list[str]:
+    """Return the temporaries of one dimension that sums of products of three loops are made in."""
+    rows = {a.name for a in scop.arrays if a.role is Role.TEMP and len(a.shape) == 1}
+    return sorted(
+        {
+            statement.target.array
+            for statement in scop.statements
+            if statement.target.array in rows
+            and statement.reduction is not None
+            and len(statement.iters) == 3
+        }
+    )
+
+
+def expanded_rows(source: Schedule) -> Schedule | None:
+    """Return `source` with rows of products expanded over the loop around them, or None."""
+    found = source
+    for name in product_rows(source.scop):
+        for label in outer_bands(source.tree):
+            if len(find_band(found.tree, label).members) > 1:
+                continue
+            _, domain = path_to(found.tree, found.scop, label)
+            users = [found.scop.statement(s) for s in statements_of(found.scop, domain)]
+            if any(user.target.array == name for user in users):
+                made = found.attempt(Expand(name, (f"{label}[0]",)))
+                found = found if made is None else _aligned(made, name) or made
+    return None if found is source else found
+
+
+def _aligned(schedule: Schedule, name: str) -> Schedule | None:
+    """Return `schedule` with the rows beginning where those of the factors do, or None.
+
+    What `A[i, i:]` is multiplied into lies in row `i` from column `i` on, too.
+    """
+    steps = {
+        step
+        for statement in schedule.scop.statements
+        if statement.target.array == name and statement.reduction is not None
+        for step in _offsets(statement)
+    }
+    if len(steps) != 1 or min(steps) < 1:
+        return None
+    (step,) = steps
+    return schedule.attempt(LayOut(name, (Dimension(0), Dimension(1, Part.SKEWED, step, 0))))
+
+
+def _offsets(statement: Statement) -> set[int]:
+    """Return how far the subscripts along the row move with its number."""
+    names = [index.name for index in statement.target.index if isinstance(index, Iter)]
+    found: set[int] = set()
+    if len(names) != 2:
+        return found
+    row, column = names
+    for access in statement.reads:
+        for index in access.index:
+            factors = {a.name: c for a, c in linear(index).terms if isinstance(a, Iter)}
+            if access.array != statement.target.array and factors.get(column) == 1:
+                found.add(factors.get(row, 0))
+    return found

@@ -1,0 +1,59 @@
+"""Sums whose terms are counted anew in every row, counted as their operands lie.
+
+In: a band with one sum over three loops.  Out: the band with the terms' loop skewed by the rows':
+the terms of `A[i, i:] @ B[i:]`, numbered by the rows of `B`, meet the same rows for many `i`.
+None where all operands move with the row.
+"""
+
+from __future__ import annotations
+
+from polyopt.ir.expr import Expr, Iter, linear
+from polyopt.ir.scop import Statement
+from polyopt.schedule.isl_bridge import coefficients
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import Leaf, find_band, path_to, statements_of
+from polyopt.transforms import Skew
+
+
+def straightened(schedule: Schedule, label: str) -> Schedule | None:
+    """Return `schedule` with the terms of the band's sum counted as operands lie, or None."""
+    band = find_band(schedule.tree, label)
+    if not band.permutable or len(band.members) != 3 or not isinstance(band.child, Leaf):
+        return None
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    names = statements_of(schedule.scop, domain)
+    if len(names) != 1 or schedule.scop.statement(names[0]).reduction is None:
+        return None
+    statement = schedule.scop.statement(names[0])
+    rules = [coefficients(member, schedule.scop, names[0]) for member in band.members]
+    loops = {name: place for place, rule in enumerate(rules) for name in [_alone(rule)] if name}
+    written = {name for index in statement.target.index for name in _factors(index)}
+    for term in sorted(loops.keys() - written):
+        for row in sorted(loops.keys() & written):
+            factor = _offset(statement, term, row)
+            if factor > 0:
+                depth, outer = loops[term], loops[row]
+                return schedule.attempt(Skew(f"{label}[{depth}]", f"{label}[{outer}]", factor))
+    return None
+
+
+def _alone(rule: dict[str, int]) -> str | None:
+    """Return the iterator that a loop counts as it is, or None for a loop that counts others."""
+    moved = [name for name, factor in rule.items() if factor]
+    return moved[0] if len(moved) == 1 and rule[moved[0]] == 1 else None
+
+
+def _offset(statement: Statement, term: str, row: str) -> int:
+    """Return how far all subscripts along the terms move with the row, 0 where they differ."""
+    found = {
+        factors.get(row, 0)
+        for access in statement.reads
+        for index in access.index
+        if (factors := _factors(index)).get(term) == 1
+    }
+    return found.pop() if len(found) == 1 else 0
+
+
+def _factors(index: Expr) -> dict[str, int]:
+    """Return the factor of each iterator of a subscript."""
+    return {a.name: factor for a, factor in linear(index).terms if isinstance(a, Iter)}
