@@ -325,7 +325,9 @@ def _make_outputs(signature: Signature, plan: _Plan) -> Iterator[str]:
             yield "        goto refuse;"
             yield f"    shape{number}[{dim}] = (int64_t){wide};"
         dtype = f"PyTuple_GET_ITEM(state->dtypes, {number})"
-        yield f"    made[{number}] = make_array(state->empty, {dtype}, {rank}, shape{number});"
+        large = "large" if output.length is None else "empty"  # a part of it may be cut off
+        empties = f"state->empty, state->{large}"
+        yield f"    made[{number}] = make_array({empties}, {dtype}, {rank}, shape{number});"
         yield f"    if (made[{number}] == NULL"
         yield f"        || PyObject_GetBuffer(made[{number}], &v[{buffer}], PyBUF_RECORDS) < 0) {{"
         yield "        fail(state, NO_MEMORY);"

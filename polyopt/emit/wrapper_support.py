@@ -18,6 +18,7 @@ enum { LAYOUT_C, LAYOUT_ROWS, LAYOUT_STRIDED };
 enum { CALL, DISPATCH, APART };    /* who calls */
 enum { GENERAL_LIMIT = 4096 };    /* elements; larger arrays get the code made for their layout */
 #define SIZE_LIMIT ((int64_t)1 << 48)
+#define MANY ((int64_t)1 << 15)    /* elements: their memory may be kept for later calls */
 
 static inline wide floor_div(wide a, wide b)
 {
@@ -320,8 +321,13 @@ static inline PyObject *scalar_of(PyObject *array)
     return value;
 }
 
-static inline PyObject *make_array(PyObject *empty, PyObject *dtype, int rank, const int64_t *shape)
+/* `empty(shape, dtype)`, or `large(shape, dtype)` where there are many elements. */
+static inline PyObject *make_array(PyObject *empty, PyObject *large, PyObject *dtype, int rank,
+                                   const int64_t *shape)
 {
+    int64_t many = 1;
+    for (int d = 0; d < rank && many < MANY; d++)
+        many = shape[d] < MANY ? many * shape[d] : MANY;
     PyObject *dims = PyTuple_New(rank);
     if (dims == NULL)
         return NULL;
@@ -334,7 +340,7 @@ static inline PyObject *make_array(PyObject *empty, PyObject *dtype, int rank, c
         PyTuple_SET_ITEM(dims, d, extent);
     }
     PyObject *arguments[] = { dims, dtype };
-    PyObject *array = PyObject_Vectorcall(empty, arguments, 2, NULL);
+    PyObject *array = PyObject_Vectorcall(many < MANY ? empty : large, arguments, 2, NULL);
     Py_DECREF(dims);
     return array;
 }
@@ -354,7 +360,7 @@ enum { forks = 0 };
 
 STATE = r"""
 typedef struct {
-    PyObject *ndarray, *empty, *dtypes, *constants, *fail, *library, *trim;
+    PyObject *ndarray, *empty, *large, *dtypes, *constants, *fail, *library, *trim;
     int threads, forks;        /* `forks`: of the process the thread count was chosen in */
     char weak[NUMBERS + 1];    /* of each number: made for Python's own types */
 } State;
@@ -409,16 +415,17 @@ static void keep(PyObject **place, PyObject *value)
     Py_XDECREF(old);
 }
 
-/* configure(ndarray, empty, dtypes, constants, weak, threads, fail, library, trim): what is needed
-   from Python. */
+/* configure(ndarray, empty, large, dtypes, constants, weak, threads, fail, library, trim): what is
+   needed from Python. */
 static PyObject *configure(PyObject *self, PyObject *args)
 {
     State *state = PyModule_GetState(self);
-    PyObject *ndarray, *empty, *dtypes, *constants, *fail, *library, *trim;
+    PyObject *ndarray, *empty, *large, *dtypes, *constants, *fail, *library, *trim;
     Py_buffer flags;
     int threads;
-    if (!PyArg_ParseTuple(args, "OOO!O!y*iOOO", &ndarray, &empty, &PyTuple_Type, &dtypes,
-                          &PyTuple_Type, &constants, &flags, &threads, &fail, &library, &trim))
+    if (!PyArg_ParseTuple(args, "OOOO!O!y*iOOO", &ndarray, &empty, &large, &PyTuple_Type,
+                          &dtypes, &PyTuple_Type, &constants, &flags, &threads, &fail, &library,
+                          &trim))
         return NULL;
     const int fits = flags.len == NUMBERS;
     if (fits && NUMBERS > 0)
@@ -430,6 +437,7 @@ static PyObject *configure(PyObject *self, PyObject *args)
     }
     keep(&state->ndarray, ndarray);
     keep(&state->empty, empty);
+    keep(&state->large, large);
     keep(&state->dtypes, dtypes);
     keep(&state->constants, constants);
     keep(&state->fail, fail);
@@ -482,6 +490,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     State *state = PyModule_GetState(module);
     Py_VISIT(state->ndarray);
     Py_VISIT(state->empty);
+    Py_VISIT(state->large);
     Py_VISIT(state->dtypes);
     Py_VISIT(state->constants);
     Py_VISIT(state->fail);
@@ -495,6 +504,7 @@ static int clear(PyObject *module)
     State *state = PyModule_GetState(module);
     keep(&state->ndarray, NULL);
     keep(&state->empty, NULL);
+    keep(&state->large, NULL);
     keep(&state->dtypes, NULL);
     keep(&state->constants, NULL);
     keep(&state->fail, NULL);

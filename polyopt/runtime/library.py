@@ -20,6 +20,7 @@ from polyopt.errors import ToolchainError
 from polyopt.ir.source import ConstArg, Signature, Source
 from polyopt.ir.types import DType
 from polyopt.runtime.foreign import ForeignKernel
+from polyopt.runtime.spares import SPARES
 from polyopt.runtime.support import Support
 from polyopt.runtime.threads import threads_at_load
 
@@ -59,6 +60,7 @@ def load_extension(
     module.configure(
         np.ndarray,
         np.empty,
+        SPARES.empty,
         tuple(output.dtype.numpy for output in signature.outputs),
         tuple(a.value for a in signature.arguments if isinstance(a, ConstArg)),
         bytes(weak),
