@@ -281,7 +281,7 @@ class ExprPrinter:
             name = self.dialect.function("pow", dtype)
             return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
         if self._needs_helper(expr):
-            name = self.helper(Helper(_HELPER_OF[expr.op], dtype))
+            name = self.helper(Helper(_HELPER_OF[expr.op], dtype, lanes(expr)))
             right = self.text(expr.right)
             return f"{name}({self.text(expr.left)}, {right})", ATOM
         return self._narrow(*self._operator(expr), dtype)

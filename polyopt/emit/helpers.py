@@ -154,9 +154,23 @@ def _min(helper: Helper) -> list[str]:
     sign = "<" if helper.kind is HelperKind.MIN else ">"
     if helper.dtype is DType.FLOAT16:
         sign += "="  # of two zeros NumPy takes the first one here
+    if helper.lanes > 1:
+        return _min_of_lanes(helper, sign)
     if helper.dtype.is_float:
         return _binary(helper, [f"return a {sign} b || a != a ? a : b;"])
     return _binary(helper, [f"return a {sign} b ? a : b;"])
+
+
+def _min_of_lanes(helper: Helper, sign: str) -> list[str]:
+    """Return the text on vectors: a mask of lanes takes the first operand, the rest the second."""
+    t = vector_type(helper.dtype, helper.lanes)
+    first = f"(a {sign} b) | (a != a)" if helper.dtype.is_float else f"a {sign} b"
+    body = [
+        f"__typeof__(a {sign} b) first = {first};",
+        "__typeof__(first) one = (__typeof__(first))a & first;",
+        f"return ({t})(one | ((__typeof__(first))b & ~first));",
+    ]
+    return _function(t, helper, f"{t} a, {t} b", body)
 
 
 def _widen(helper: Helper) -> list[str]:

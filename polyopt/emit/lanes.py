@@ -163,6 +163,8 @@ class _Vectorizer:
                 return replace(expr, lanes=self.lanes)
             case Binary() if expr.op in _OPERATORS and self.has_operator(expr):
                 return replace(expr, left=self.value(expr.left), right=self.value(expr.right))
+            case Binary(op=BinaryOp.MIN | BinaryOp.MAX):
+                return replace(expr, left=self.value(expr.left), right=self.value(expr.right))
             case Unary(op=UnaryOp.NEG):
                 return replace(expr, operand=self.value(expr.operand))
             case Call(func=MathFunc.FMA):

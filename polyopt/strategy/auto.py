@@ -92,7 +92,7 @@ def _improve(start: Schedule, machine: Machine) -> Schedule:
     summed = _within_budget("tiles of sums", streamed, lambda s: jam_sums(s, machine, joint))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
     fused = _within_budget("fused nests", summed, lambda s: fuse_neighbours(s, done))
-    laned = _within_budget("sunk loops", fused, sink_lanes)
+    laned = _within_budget("sunk loops", fused, lambda s: sink_lanes(s, done))
     parallel = _within_budget("parallel loops", laned, lambda s: parallelize_outer(s, machine))
     laned = _within_budget("SIMD lanes", parallel, vectorize_innermost)
     return _within_budget("shared rows", laned, lambda s: share_rows(s, machine))

@@ -6,30 +6,47 @@ loop from further out run in strips, innermost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from polyopt.ir.loops import LoopKind
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band
 from polyopt.strategy.tiling import outer_bands
+from polyopt.strategy.unrolled import adds_up, unroll_short
 from polyopt.strategy.vector import is_innermost, vector_gain
 from polyopt.transforms import Cut, Interchange, Sink, Tile, Vectorize
 
 STRIP = 256  # iterations of the sunk loop that run together: their values stay in L1
 
 
-def sink_lanes(schedule: Schedule) -> Schedule:
-    """Return `schedule` with lanes in nests that have none to offer where they are."""
+def sink_lanes(schedule: Schedule, skip: Collection[str] = ()) -> Schedule:
+    """Return `schedule` with lanes in nests that have none to offer where they are.
+
+    Bands named in `skip` are left alone, with all that is in them.
+    """
     for label in outer_bands(schedule.tree):
-        band = find_band(schedule.tree, label)
-        if is_innermost(band) or _has_lanes(schedule, band):
-            continue
+        schedule = _with_lanes(schedule, label, skip)
+    return schedule
+
+
+def _with_lanes(schedule: Schedule, label: str, skip: Collection[str]) -> Schedule:
+    """Return `schedule` with lanes in the band, or in those inside of it one by one."""
+    if label in skip:
+        return schedule
+    band = find_band(schedule.tree, label)
+    if is_innermost(band):
+        return (unroll_short(schedule, label) if adds_up(schedule, label) else None) or schedule
+    if not _has_lanes(schedule, band):
+        found = unroll_short(schedule, label)
+        if found is not None:
+            return found
         for position, member in enumerate(band.members):
             if member.coincident and (band.permutable or position == 0):
                 found = _sunk(schedule, label, position)
                 if found is not None:
-                    schedule = found
-                    break
+                    return found
+    for inner in outer_bands(band.child):
+        schedule = _with_lanes(schedule, inner, skip)
     return schedule
 
 

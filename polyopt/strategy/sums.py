@@ -13,6 +13,7 @@ from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, find_band, path_to, statements_of
 from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.strides import Step, loop_moves
+from polyopt.strategy.unrolled import trip
 from polyopt.transforms import Cut, Interchange, Parallelize, Separate, Tile, Unroll, Vectorize
 
 ROWS = 16  # chains of additions in flight: latency times throughput of one addition, about
@@ -85,6 +86,8 @@ def _find(schedule: Schedule, label: str, *, recurrent: bool) -> _Sum | None:
     is_open = statement.reduction is not None and statement.reduction.reassociable
     if (statement.reduction is None and not recurrent) or not terms:
         return None
+    if not recurrent and trip(schedule, label, terms[-1]) is not None:
+        return None  # few terms: a register for each sum
     return _column_sum(band, moves, write, terms[-1]) or (
         None if is_open else _row_sum(band, moves, write, terms[-1])
     )

@@ -263,7 +263,7 @@ def test_other_loops_are_left(fn):
 
 
 def test_operations_without_a_vector_form_are_left():
-    value = op("max", at("x", "i"), at("y", "i"))
+    value = op("//", at("x", "i"), at("y", "i"))
     body = loop("i", 0, "N", Assign(at("y", "i"), value), kind=VECTOR)
     fn = function("f", [array("x", "N"), array("y", "N")], ["N"], body)
     assert vectorize(fn, WIDE).body == fn.body

@@ -1,0 +1,108 @@
+"""Lanes around short loops: windows and small sums are unrolled inside each lane.
+
+In: a band without lanes of its own, whose inner loops all have few iterations.  Out: its contiguous
+loop in SIMD lanes around unrolled copies, what an iteration adds up in registers; None for others.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import islpy as isl
+
+from polyopt.ir.budget import optional
+from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.tree import Band, bands, find_band, member_map, path_to, statements_of
+from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.strides import Step, loop_moves
+from polyopt.strategy.vector import vector_gain
+from polyopt.transforms import Sink, Unroll, Vectorize
+
+MOST_COPIES = 32  # of the statements inside: they stay in the instruction cache and in registers
+QUOTA = 200_000  # isl operations to find how long a loop is
+
+
+def unroll_short(schedule: Schedule, label: str) -> Schedule | None:
+    """Return `schedule` with a loop of the band in lanes around its short loops, unrolled."""
+    band = find_band(schedule.tree, label)
+    inner = [(b.label, p) for b in bands(band.child) for p in range(len(b.members))]
+    lengths = [trip(schedule, name, p) for name, p in inner]
+    if None in lengths:
+        return None
+    own = {p: trip(schedule, label, p) for p in range(len(band.members))}
+    short = tuple(p for p, length in own.items() if length is not None)
+    copies = prod(n for n in (*lengths, *own.values()) if n is not None)
+    if not 1 < copies <= MOST_COPIES:
+        return None
+    for position in reversed(range(len(band.members))):
+        if band.members[position].coincident and position not in short:
+            found_lanes = _laned(schedule, band, position, short, inner)
+            if found_lanes is not None:
+                return found_lanes
+    return None
+
+
+def adds_up(schedule: Schedule, label: str) -> bool:
+    """Tell whether some loop of an innermost band leaves all that is written where it is."""
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    still = set(range(len(find_band(schedule.tree, label).members)))
+    for name in statements_of(schedule.scop, domain):
+        statement = schedule.scop.statement(name)
+        moves = loop_moves(schedule, label, statement)
+        still &= {p for p, move in enumerate(moves) if move[statement.write.ref] is Step.INVARIANT}
+    return bool(still)
+
+
+def _laned(
+    schedule: Schedule,
+    band: Band,
+    position: int,
+    short: tuple[int, ...],
+    inner: list[tuple[str, int]],
+) -> Schedule | None:
+    label, others = band.label, range(len(band.members))
+    long = tuple(p for p in others if p != position and p not in short)
+    order = (*long, position, *short)
+    lanes = len(long)
+    moves: list[Transform] = order_steps(label, band, order)
+    if not _gains(schedule, moves, f"{label}[{lanes}]"):
+        return None
+    steps = [Unroll(f"{label}[{p}]") for p in range(lanes + 1, len(order))]
+    steps += [Unroll(f"{name}[{p}]") for name, p in inner]
+    return schedule.attempt(*moves, *steps, Vectorize(f"{label}[{lanes}]"))
+
+
+def _gains(schedule: Schedule, moves: list[Transform], loop: str) -> bool:
+    """Tell whether the loop, innermost around each statement, moves along memory."""
+    before = {band.label for band in bands(schedule.tree)}
+    sunk = schedule.attempt(*moves, Sink(loop))
+    if sunk is None:
+        return False
+    made = [b.label for b in bands(sunk.tree) if b.label not in before]
+    return bool(made) and all(vector_gain(sunk, lanes, 0) > 0 for lanes in made)
+
+
+def trip(schedule: Schedule, label: str, position: int) -> int | None:
+    """Return how often a loop runs, where that is one number wherever it is reached."""
+    path, domain = path_to(schedule.tree, schedule.scop, label)
+    members = (*path, *find_band(schedule.tree, label).members[: position + 1])
+    with optional("the lengths of short loops", QUOTA):
+        time = member_map(members[0], domain)
+        for member in members[1:]:
+            time = time.flat_range_product(member_map(member, domain))
+        values = isl.Map.from_range(isl.Set.from_union_set(time.range()))
+        last = len(members) - 1
+        nest = values.move_dims(isl.dim_type.in_, 0, isl.dim_type.out, 0, last)
+        return _number(nest.dim_max(0).sub(nest.dim_min(0)).coalesce())
+    return None
+
+
+def _number(length: isl.PwAff) -> int | None:
+    """Return one more than what all pieces say, None where they are no number or differ."""
+    found: list[int | None] = []
+
+    def add(_: isl.Set, value: isl.Aff) -> None:
+        found.append(int(value.get_constant_val().to_python()) + 1 if value.is_cst() else None)
+
+    length.foreach_piece(add)
+    return found[0] if len(set(found)) == 1 else None

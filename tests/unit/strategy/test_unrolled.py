@@ -1,0 +1,99 @@
+"""Short loops unrolled inside SIMD lanes: where they are, in what order, and what is left alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.schedule import source_schedule
+from polyopt.strategy.lanes import sink_lanes
+from polyopt.strategy.unrolled import trip, unroll_short
+from polyopt.transforms import parse_steps
+from tests.unit.proof.edits import program_of
+
+# ruff: noqa: F821, UP037 - sizes are named by strings
+
+
+def window(x: po.f64["N+2,M+2"], out: po.f64["N,M"], steps: int):
+    for _ in range(steps):
+        for i in range(out.shape[0]):
+            for j in range(out.shape[1]):
+                top = x[i, j]
+                for p in range(3):
+                    for q in range(3):
+                        top = max(top, x[i + p, j + q])
+                out[i, j] = top
+
+
+def sums(x: po.f32["N,M+2"], weights: po.f32["3"], out: po.f32["N,M"]):
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            for q in range(3):
+                out[i, j] += weights[q] * x[i, j + q]
+
+
+def cut_off(x: po.f64["N"], out: po.f64["N"]):
+    for i in range(x.shape[0]):
+        for p in range(max(0, i - 1), min(x.shape[0], i + 2)):
+            out[i] += x[p]
+
+
+def large(x: po.f64["N,M+40"], out: po.f64["N,M"]):
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            for q in range(40):
+                out[i, j] = max(out[i, j], x[i, j + q])
+
+
+def source(function):
+    return source_schedule(program_of(function).scop)
+
+
+def steps_of(function):
+    return [str(step) for step in sink_lanes(source(function)).trace]
+
+
+def test_sums_stay_in_registers():
+    assert steps_of(sums) == ["unroll(L0[2])", "vectorize(L0[1])"]
+
+
+def test_bands_inside_of_others_have_lanes_too():
+    """A loop over time is no reason to leave the windows inside of it as they are."""
+    found = steps_of(window)
+    assert [step for step in found if step.startswith("vectorize")]
+    assert len([step for step in found if step.startswith("unroll")]) == 2
+
+
+@pytest.mark.parametrize("function", [cut_off, large])
+def test_other_lengths_are_left(function):
+    """Of a window cut off at the ends lanes differ; many copies are no gain."""
+    schedule = source(function)
+    assert unroll_short(schedule, "L0") is None
+
+
+def test_the_length_of_a_loop():
+    schedule = source(sums)
+    assert [trip(schedule, "L0", p) for p in range(3)] == [None, None, 3]
+    assert trip(source(cut_off), "L0", 1) is None
+    tiled = schedule.apply(*parse_steps("tile(L0, 8, 8, 1)"))
+    assert trip(tiled, "L0.point", 0) is None  # the last tile may be shorter
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.uint64])
+@pytest.mark.parametrize("columns", [0, 1, 37])
+def test_extrema_in_lanes(dtype, columns):
+    """Of two operands the one that is no number wins, and the second of two equal ones."""
+
+    def extrema(x, y, least, most):
+        least[:] = np.minimum(x, y)
+        most[:] = np.maximum(x, y)
+
+    x = np.arange(3 * columns).reshape(3, columns).astype(dtype) % 5
+    y = x[::-1, ::-1].copy()
+    if x.dtype.kind == "f" and x.size:
+        x[0, 0], y[1, -1], x[2, 0], y[2, 0] = np.nan, np.nan, -0.0, 0.0
+    least, most = np.empty_like(x), np.empty_like(x)
+    po.kernel(extrema)(x, y, least, most)
+    np.testing.assert_array_equal(least, np.minimum(x, y))
+    np.testing.assert_array_equal(most, np.maximum(x, y))
