@@ -177,13 +177,15 @@ class _Values:
         links = {op: self.union(maps) for op, maps in self.found.joins.items()}
         joins = self.union([m for maps in self.found.joins.values() for m in maps])
         added = whole.sums.apply_range(made)
+        through = whole.sums.apply_range(joins)  # read -> partial sum that is joined there
+        more = through.apply_range(added)
         for _ in range(ROUNDS):
-            if joins.is_empty():
+            if more.is_empty():
                 break
-            more = coalesced(added.union(whole.sums.apply_range(joins).apply_range(added)))
             if more.is_subset(added):
                 break
-            added = more
+            added = coalesced(added.union(more))
+            more = through.apply_range(more)
         else:
             raise Unproven("partial sums", "they are summed on without end")
         for operator, link in links.items():

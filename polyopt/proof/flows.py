@@ -12,7 +12,7 @@ from enum import Enum, unique
 
 import islpy as isl
 
-from polyopt.proof.source import producers_in
+from polyopt.proof.source import in_order, producers_in
 
 _IN = isl.dim_type.in_
 
@@ -85,11 +85,6 @@ def _flow_of_array(space: isl.Space, events: list[Event]) -> Flow:
     entries = producers_in(times, reads, writes, None)  # write -> read
     if sums.is_empty():
         return Flow(entries.reverse(), isl.UnionMap.empty(space))
-    order = isl.MultiUnionPwAff.from_union_map(times)
-    before = _earlier(order, sums.apply_range(reads.reverse()))
-    hidden = _earlier(order, sums.apply_range(writes.reverse())).apply_range(entries)
+    before = in_order(times, sums.apply_range(reads.reverse()))
+    hidden = in_order(times, sums.apply_range(writes.reverse())).apply_range(entries)
     return Flow(entries.reverse(), before.subtract(hidden).reverse())
-
-
-def _earlier(order: isl.MultiUnionPwAff, pairs: isl.UnionMap) -> isl.UnionMap:
-    return pairs if pairs.is_empty() else pairs.lex_lt_at_multi_union_pw_aff(order)

@@ -179,7 +179,7 @@ def _same_iteration(writer: Statement, reader: Statement, depth: int) -> isl.Map
 
 
 def _ordered(scop: Scop, pairs: isl.UnionMap) -> isl.UnionMap:
-    return _in_order(scop.order.intersect_params(scop.context), pairs)
+    return in_order(scop.order.intersect_params(scop.context), pairs)
 
 
 def union_of(scop: Scop, accesses: Iterable[Access]) -> isl.UnionMap:
@@ -231,15 +231,49 @@ def _by_definition(
     times: isl.UnionMap, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap | None
 ) -> isl.UnionMap:
     sources = must if may is None else must.union(may)
-    pairs = _in_order(times, sources.apply_range(sink.reverse()))
-    hidden = _in_order(times, sources.apply_range(must.reverse()))
-    return pairs.subtract(hidden.apply_range(_in_order(times, must.apply_range(sink.reverse()))))
+    pairs = in_order(times, sources.apply_range(sink.reverse()))
+    hidden = in_order(times, sources.apply_range(must.reverse()))
+    return pairs.subtract(hidden.apply_range(in_order(times, must.apply_range(sink.reverse()))))
 
 
-def _in_order(times: isl.UnionMap, pairs: isl.UnionMap) -> isl.UnionMap:
-    if pairs.is_empty():
-        return pairs
-    return pairs.lex_lt_at_multi_union_pw_aff(isl.MultiUnionPwAff.from_union_map(times))
+def in_order(times: isl.UnionMap, pairs: isl.UnionMap) -> isl.UnionMap:
+    """Return the pairs whose first one has a smaller time.
+
+    Where the times of two tuples begin with different constants, all of their pairs are in order,
+    or none; only what is left is compared in full.
+    """
+    known = {str(one.get_tuple_name(isl.dim_type.in_)): one for one in pieces(times)}
+    found = asked = pairs.empty(pairs.get_space())
+    for part in pieces(pairs):
+        first = known.get(str(part.get_tuple_name(isl.dim_type.in_)))
+        second = known.get(str(part.get_tuple_name(isl.dim_type.out)))
+        if first is None or second is None:
+            continue
+        match _known_order(first, second):
+            case True:
+                both = part.intersect_domain(first.domain()).intersect_range(second.domain())
+                found = found.union(isl.UnionMap.from_map(both))
+            case None:
+                asked = asked.union(isl.UnionMap.from_map(part))
+            case False:
+                pass
+    if asked.is_empty():
+        return found
+    order = isl.MultiUnionPwAff.from_union_map(times)
+    return found.union(asked.lex_lt_at_multi_union_pw_aff(order))
+
+
+def _known_order(first: isl.Map, second: isl.Map) -> bool | None:
+    """Tell whether every time of `first` is before every one of `second`, or None is."""
+    out = isl.dim_type.out
+    for position in range(min(first.dim(out), second.dim(out))):
+        one = first.plain_get_val_if_fixed(out, position)
+        two = second.plain_get_val_if_fixed(out, position)
+        if one.is_nan() or two.is_nan():
+            return None
+        if not one.eq(two):
+            return bool(one.lt(two))
+    return None
 
 
 def pieces(value: isl.UnionMap) -> list[isl.Map]:

@@ -7,30 +7,36 @@ Olsen, Sarkar, Thekkath, "Collective loop fusion for array contraction", 1992).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import islpy as isl
 from typing_extensions import assert_never
 
-from polyopt.ir.scop import Role, Scop
+from polyopt.ir.scop import Array, Role, Scop
 from polyopt.schedule.dependences import last_writers
 from polyopt.schedule.legality import multi
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
 
 
-def contraction_loops(scop: Scop, tree: Tree) -> dict[str, str]:
+def contraction_loops(
+    scop: Scop, tree: Tree, wanted: Callable[[Array], bool] = lambda _: True
+) -> dict[str, str]:
     """Return temporary -> the loop (`L0[1]`) inside whose iterations its values live and die.
 
-    A temporary whose values cross iterations of every loop, or that several nests use, is absent.
+    A temporary whose values cross iterations of every loop, that several nests use, or that is not
+    `wanted` is absent.
     """
-    return {array: loops[-1] for array, loops in contraction_nests(scop, tree).items()}
+    return {array: loops[-1] for array, loops in contraction_nests(scop, tree, wanted).items()}
 
 
-def contraction_nests(scop: Scop, tree: Tree) -> dict[str, tuple[str, ...]]:
+def contraction_nests(
+    scop: Scop, tree: Tree, wanted: Callable[[Array], bool] = lambda _: True
+) -> dict[str, tuple[str, ...]]:
     """Return temporary -> the loops inside whose iterations its values stay, outermost first."""
     found = {}
     for array in scop.arrays:
-        if array.role is Role.TEMP:
+        if array.role is Role.TEMP and wanted(array):
             loops = _homes(scop, tree, array.name)
             if loops:
                 found[array.name] = loops

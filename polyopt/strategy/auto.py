@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from polyopt.ir.budget import optional
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.scop import Scop
+from polyopt.ir.scop import Array, Scop
 from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, source_schedule
@@ -169,12 +169,15 @@ def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
     A scalar with a cell per iteration is a scalar again where one iteration makes and uses it;
     a schedule that keeps makers and users in separate nests needs all the cells.
     """
-    homes = contraction_loops(schedule.scop, schedule.tree)
-    for array in schedule.scop.arrays:
-        if array.name in scalars and len(array.shape) > MAX_EXPANSION:
-            home = homes.get(array.name)
-            if home is None or loops_through(schedule.tree, home) < len(array.shape):
-                return False
+
+    def is_large(array: Array) -> bool:
+        return array.name in scalars and len(array.shape) > MAX_EXPANSION
+
+    homes = contraction_loops(schedule.scop, schedule.tree, is_large)
+    for array in filter(is_large, schedule.scop.arrays):
+        home = homes.get(array.name)
+        if home is None or loops_through(schedule.tree, home) < len(array.shape):
+            return False
     return True
 
 
