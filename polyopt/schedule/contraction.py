@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import islpy as isl
 from typing_extensions import assert_never
 
-from polyopt.ir.scop import Array, Role, Scop
+from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.schedule.dependences import last_writers
 from polyopt.schedule.legality import multi
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
@@ -44,12 +44,54 @@ def contraction_nests(
 
 
 def _homes(scop: Scop, tree: Tree, array: str) -> tuple[str, ...]:
-    found = scop.known.get((_homes, array))
-    if not isinstance(found, _Life):
-        found = scop.known[_homes, array] = _life(scop, array)
+    found = _known_life(scop, array)
     if not found.is_initialised:
         return ()
     return _descend(tree, found.flow, found.touching, ())
+
+
+def _known_life(scop: Scop, array: str) -> _Life:
+    found = scop.known.get((_known_life, array))
+    if not isinstance(found, _Life):
+        same = scop.known.get(_Same)
+        kept = isinstance(same, _Same) and array in same.arrays
+        found = _known_life(same.scop, array) if kept else _life(scop, array)
+        scop.known[_known_life, array] = found
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """Another order of a Scop in which the lives of `arrays` are the same."""
+
+    scop: Scop
+    arrays: frozenset[str]
+
+
+def keep_lives(old: Scop, new: Scop, changed: frozenset[str]) -> None:
+    """Note in `new` which temporaries live as in `old`: none of `changed`, none in new instances.
+
+    `new` keeps the dependences of `old`: all that it may reorder are the updates of one reduction.
+    With the write before and the read after them they are in one iteration of a loop in both
+    orders, or in neither.
+    """
+    if old.params != new.params or not old.context.plain_is_equal(new.context):
+        return
+    left = {s.name: s for s in old.statements}
+    moved = set(changed)
+    for statement in new.statements:
+        was = left.pop(statement.name, None)
+        if was is None or was.domain is not statement.domain or was.iters != statement.iters:
+            moved |= _arrays(statement)
+            moved |= set() if was is None else _arrays(was)
+    for statement in left.values():
+        moved |= _arrays(statement)
+    kept = {array.name for array in new.arrays if array.role is Role.TEMP} - moved
+    new.known[_Same] = _Same(old, frozenset(kept))
+
+
+def _arrays(statement: Statement) -> set[str]:
+    return {access.array for access in (statement.write, *statement.reads)}
 
 
 @dataclass(frozen=True, eq=False)

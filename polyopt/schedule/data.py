@@ -17,6 +17,7 @@ from polyopt.ir.budget import query
 from polyopt.ir.expr import show
 from polyopt.ir.scop import Origin, Scop, Statement
 from polyopt.schedule.carry import carried_dependences, changed_arrays
+from polyopt.schedule.contraction import keep_lives
 from polyopt.schedule.dataflow import Difference, first_difference, instances_of
 from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.legality import unaffected
@@ -91,8 +92,8 @@ def renewed(step: DataStep, tree: Tree, known: Dependences) -> tuple[Dependences
     with query("a step that moves data", BUDGET):
         made = step.renew(tree, known.scop)
         assert all(len({*s.iters}) == len(s.iters) for s in made.scop.statements), step
-        new = rebased(made.scop, made.tree)
         old = rebased(known.scop, tree)
+        new = rebased(made.scop, made.tree, old)
         changed = changed_arrays(old, new, made.same, made.copies | made.again)
         touched = _touched(known.scop, new, changed, made)
         compared = changed - made.apart
@@ -101,6 +102,7 @@ def renewed(step: DataStep, tree: Tree, known: Dependences) -> tuple[Dependences
             raise _refusal(step, old, new, difference)
         instances = instances_of(old, new, made.same, made.copies | made.again, touched)
         dependences = carried_dependences(known, new, changed, instances)
+        keep_lives(known.scop, new, changed)
         return dependences, made.tree, unaffected(tree, touched)
 
 

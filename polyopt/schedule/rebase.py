@@ -31,12 +31,14 @@ from polyopt.schedule.tree import (
 _IN, _OUT, _DIV = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.div
 
 
-def rebased(scop: Scop, tree: Tree) -> Scop:
+def rebased(scop: Scop, tree: Tree, known: Scop | None = None) -> Scop:
     """Return `scop` with the tree's order as its own.
 
-    Instances that the tree leaves unordered follow the text and their iterators.
+    Instances that the tree leaves unordered follow the text and their iterators.  What was found
+    out of the times of statements for `known` is not asked again, where the loops are the same.
     """
-    orders, is_total = _times(scop, tree)
+    answers = _answers(known or scop)
+    orders, is_total = _times(scop, tree, answers)
     levels = [level for level in range(max(map(len, orders), default=0)) if _tells(orders, level)]
     statements = []
     for position, (statement, order) in enumerate(zip(scop.statements, orders, strict=True)):
@@ -45,7 +47,26 @@ def rebased(scop: Scop, tree: Tree) -> Scop:
         if not is_total:
             ties = (integer(position), *map(Iter, statement.iters))
         statements.append(statement.at((*told, *ties)))
-    return replace(scop, statements=tuple(statements))
+    found = replace(scop, statements=tuple(statements))
+    found.known[_Answers] = answers
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """Times of statements at several places, by identities of what they depend on.
+
+    Answers come with those objects, which are kept alive.
+    """
+
+    times: dict[tuple[object, ...], tuple[tuple[Expr, ...], bool, object]]
+
+
+def _answers(scop: Scop) -> _Answers:
+    found = scop.known.get(_Answers)
+    if not isinstance(found, _Answers):
+        found = scop.known[_Answers] = _Answers({})
+    return found
 
 
 def _tells(orders: list[tuple[Expr, ...]], level: int) -> bool:
@@ -54,12 +75,12 @@ def _tells(orders: list[tuple[Expr, ...]], level: int) -> bool:
     return len(values) > 1 or not all(isinstance(value, Const) for value in values)
 
 
-def _times(scop: Scop, tree: Tree) -> tuple[list[tuple[Expr, ...]], bool]:
+def _times(scop: Scop, tree: Tree, answers: _Answers) -> tuple[list[tuple[Expr, ...]], bool]:
     """Return the statements' times, () for one that never runs, and whether no two are equal."""
     places: dict[str, list[_Place]] = {s.name: [] for s in scop.statements}
     every = _Runs({s.name: s.domain.intersect_params(scop.context) for s in scop.statements})
     is_total = True
-    for place in _leaves(tree, every, ()):
+    for place in _leaves(tree, every, (), ()):
         running = place.runs.running()
         is_total = is_total and len(running) <= 1
         for name in running:
@@ -73,11 +94,28 @@ def _times(scop: Scop, tree: Tree) -> tuple[list[tuple[Expr, ...]], bool]:
             is_total = is_total and own
             times.append(time)
             continue
-        domain = isl.UnionSet.from_set(statement.domain.intersect_params(scop.context))
-        whole = time_of(tree, domain)
-        is_total = is_total and bool(whole.is_injective())
-        times.append(_time(isl.Map.from_union_map(whole), statement, scop.params))
+        key = (_key(found), id(statement.domain), id(scop.context), scop.params, length)
+        if key not in answers.times:
+            domain = isl.UnionSet.from_set(statement.domain.intersect_params(scop.context))
+            whole = time_of(tree, domain)
+            time = _time(isl.Map.from_union_map(whole), statement, scop.params)
+            kept = (found, statement.domain, scop.context)
+            answers.times[key] = (time, bool(whole.is_injective()), kept)
+        time, own, _ = answers.times[key]
+        is_total = is_total and own
+        times.append(time)
     return times, is_total
+
+
+def _key(places: Values[_Place]) -> tuple[object, ...]:
+    """Return identities of the loops and filters around the places of a statement."""
+    return tuple(
+        (
+            tuple(n if isinstance(n, int) else (id(n.schedule),) for n in place.levels),
+            tuple(map(id, place.filters)),
+        )
+        for place in places
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,19 +141,26 @@ class _Place:
 
     runs: _Runs
     levels: tuple[int | BandMember, ...]
+    filters: tuple[isl.UnionSet, ...]
 
 
-def _leaves(tree: Tree, runs: _Runs, levels: tuple[int | BandMember, ...]) -> Iterator[_Place]:
+def _leaves(
+    tree: Tree,
+    runs: _Runs,
+    levels: tuple[int | BandMember, ...],
+    filters: tuple[isl.UnionSet, ...],
+) -> Iterator[_Place]:
     match tree:
         case Leaf():
-            yield _Place(runs, levels)
+            yield _Place(runs, levels, filters)
         case Filter():
-            yield from _leaves(tree.child, runs.within(tree.domain), levels)
+            inside = runs.within(tree.domain)
+            yield from _leaves(tree.child, inside, levels, (*filters, tree.domain))
         case Sequence():
             for position, part in enumerate(tree.parts):
-                yield from _leaves(part, runs, (*levels, position))
+                yield from _leaves(part, runs, (*levels, position), filters)
         case Band():
-            yield from _leaves(tree.child, runs, (*levels, *tree.members))
+            yield from _leaves(tree.child, runs, (*levels, *tree.members), filters)
         case _:
             assert_never(tree)
 
