@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from polyopt.ir.expr import Iter, integer, rewrite
 from polyopt.schedule import source_schedule
-from polyopt.schedule.contraction import contraction_loops
-from polyopt.transforms import Distribute, Fuse, Interchange, Tile
+from polyopt.schedule.contraction import contraction_loops, contraction_nests, keep_lives
+from polyopt.transforms import Contract, Distribute, Fuse, Interchange, Tile
 from tests import scops
 from tests.reading import read
 
@@ -138,3 +141,54 @@ def test_a_may_write_keeps_what_was_there():
         "A[N]; B[N]; temp T[1]",
     )
     assert homes(without) == {}
+
+
+def row_chain():
+    return read(
+        """
+        for i in range(N):
+            for j in range(M):
+                T[i, j] = A[i, j] * 2
+            for j in range(M):
+                U[i, j] = T[i, j] + 1
+            for j in range(M):
+                V[i, j] = U[i, M - 1 - j] + T[i, j]
+            for j in range(M):
+                B[i, j] = V[i, j] + U[i, j]
+        """,
+        "A[N, M]; B[N, M]; temp T[N, M]; temp U[N, M]; temp V[N, M]",
+        "N M",
+    )
+
+
+def same_as_read_anew(schedule):
+    fresh = replace(schedule.scop)
+    found = contraction_nests(schedule.scop, schedule.tree)
+    return found == contraction_nests(fresh, schedule.tree)
+
+
+def test_lives_are_carried_over_steps_that_move_data():
+    schedule = source_schedule(row_chain())
+    assert contraction_nests(schedule.scop, schedule.tree).keys() == {"T", "U", "V"}
+    schedule = schedule.apply(Contract("U", (1, 0)))
+    assert same_as_read_anew(schedule)
+    assert same_as_read_anew(schedule.apply(Contract("V", (1, 0)), Tile("L2", (4,))))
+
+
+def test_a_life_that_a_step_changes_is_not_carried_over():
+    old = source_schedule(row_chain())
+    assert contraction_nests(old.scop, old.tree)["U"] == ("L0[0]",)
+    last = old.scop.statements[-1]
+    first_row = rewrite(last.value, lambda e: integer(0) if e == Iter("i") else None)
+    statements = (*old.scop.statements[:-1], replace(last, value=first_row))
+    new = replace(old.scop, statements=statements)
+    keep_lives(old.scop, new, frozenset({"U", "V"}))
+    assert contraction_nests(new, old.tree) == {"T": ("L0[0]",)}
+
+
+def test_the_life_of_a_lost_write_is_not_carried_over():
+    old = source_schedule(row_chain())
+    contraction_nests(old.scop, old.tree)
+    new = replace(old.scop, statements=tuple(s for s in old.scop.statements if s.name != "S1"))
+    keep_lives(old.scop, new, frozenset())
+    assert contraction_nests(new, old.tree).keys() == {"T", "V"}
