@@ -95,7 +95,7 @@ def table(found: Sequence[Row]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Measure, print the table, write the numbers."""
-    parser = argparse.ArgumentParser(prog="python -m bench.compiletime", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.compiletime", description=__doc__)
     parser.add_argument("workload", nargs="*", help="all of them if none is named")
     modes = [mode.value for mode in FpMode]
     parser.add_argument("--fp", choices=modes, default=FpMode.STRICT.value)
