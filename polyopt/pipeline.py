@@ -246,7 +246,7 @@ def with_mode(program: Program, options: Options) -> Program:
     """Return `program` with what the mode leaves open: orders of sums, roundings of terms."""
     if options.fp is FpMode.STRICT:
         return program
-    program = reassociated(program)
+    program = reassociated(program, choices=options.target is Target.C)
     rounds = options.fp is FpMode.FAST and options.target is not Target.C
     return rounding(program) if rounds else program
 

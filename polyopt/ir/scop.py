@@ -17,6 +17,7 @@ from polyopt.errors import Loc
 from polyopt.ir.affine import covering_map, time_map
 from polyopt.ir.array import Array as Array
 from polyopt.ir.array import Role as Role
+from polyopt.ir.choice import chosen
 from polyopt.ir.expr import BinaryOp, Expr, Load, loads, show
 from polyopt.ir.types import DType
 
@@ -49,6 +50,7 @@ class Access:
 class Reduction:
     """The statement is `target = target op rest`, `target` being the left operand of its value.
 
+    Or it chooses an extremum (`ir.choice`), `op` being MAX or MIN.
     `reassociable`: the source leaves the order of the operations open (`np.sum`, `@`).
     `narrow`: NumPy may round each partial result to that type, here they are rounded once.
     `rounds`: FLOAT32 factors of its terms may be rounded to tf32 (11 bits) before they are used.
@@ -142,7 +144,9 @@ class Statement:
             return False
         cell = (self.target.array, self.target.index)
         own = [a for a in self.reads if (a.array, a.index) == cell]
-        return len(own) == 1
+        return len(own) == 1 or (
+            len(own) == 2 and chosen(self.value, self.target) is self.reduction.op
+        )
 
     def _access(self, number: int, load: Load, kind: AccessKind) -> Access:
         ref = f"{self.name}_{number}"

@@ -15,6 +15,7 @@ from polyopt.ir.expr import (
     Broadcast,
     Call,
     Compare,
+    CompareOp,
     Const,
     Expr,
     Load,
@@ -185,10 +186,29 @@ def _is_update(value: Expr, local: Symbol, op: BinaryOp) -> bool:
         case Call(func=MathFunc.FMA, args=(one, two, total)) if total == local:
             others = symbols(one) | symbols(two)
             return op is BinaryOp.ADD and local.name not in others
+        case Select(condition=Compare() as test, then=fresh, otherwise=other) if other == local:
+            return op is _extremum(test, fresh, local) and local.name not in symbols(fresh)
         case _:
             return False
 
 
+def _extremum(test: Compare, fresh: Expr, local: Symbol) -> BinaryOp | None:
+    """Return what a choice combines that takes `fresh` where the test holds, else the local."""
+    if (test.left, test.right) == (fresh, local):
+        return _BEYOND.get(test.op)
+    if (test.left, test.right) == (local, fresh):
+        return _WITHIN.get(test.op)
+    return None
+
+
+_BEYOND = {
+    CompareOp.GT: BinaryOp.MAX, CompareOp.GE: BinaryOp.MAX,
+    CompareOp.LT: BinaryOp.MIN, CompareOp.LE: BinaryOp.MIN,
+}  # fmt: skip
+_WITHIN = {
+    CompareOp.GT: BinaryOp.MIN, CompareOp.GE: BinaryOp.MIN,
+    CompareOp.LT: BinaryOp.MAX, CompareOp.LE: BinaryOp.MAX,
+}  # fmt: skip
 _SYMMETRIC = (
     BinaryOp.ADD,
     BinaryOp.MUL,

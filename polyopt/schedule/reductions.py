@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum, unique
 
+from polyopt.ir.choice import chosen
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -180,9 +181,13 @@ def _reads(expr: Expr | None, array: str) -> bool:
     return expr is not None and any(load.array == array for load in loads(expr))
 
 
-def reassociated(program: Program) -> Program:
-    """Return `program` with the order of all its updates open, as `fp="reassociate"` asks."""
-    return replace(program, parts=_parts(program.parts, opened))
+def reassociated(program: Program, *, choices: bool = False) -> Program:
+    """Return `program` with the order of all its updates open, as `fp="reassociate"` asks.
+
+    `choices`: of extrema that are written as choices, too.
+    """
+    parts = _parts(program.parts, opened)
+    return replace(program, parts=_parts(parts, _chosen) if choices else parts)
 
 
 def rounding(program: Program) -> Program:
@@ -213,6 +218,18 @@ def _rounding(scop: Scop) -> Scop:
                 return replace(statement, reduction=replace(reduction, rounds=True))
             case _:
                 return statement
+
+    return replace(scop, statements=tuple(map(renewed, scop.statements)))
+
+
+def _chosen(scop: Scop) -> Scop:
+    """Return `scop` with the order of extrema open that are written as choices."""
+
+    def renewed(statement: Statement) -> Statement:
+        op = chosen(statement.value, statement.target)
+        if statement.reduction is not None or statement.guard is not None or op is None:
+            return statement
+        return replace(statement, reduction=Reduction(op, True))
 
     return replace(scop, statements=tuple(map(renewed, scop.statements)))
 

@@ -17,6 +17,7 @@ from polyopt.emit.passes.promote import Cell
 from polyopt.emit.passes.rewriting import Names, bottom_up, trip_count
 from polyopt.emit.passes.unroll import unrolled
 from polyopt.emit.regions import declared_names, nodes
+from polyopt.ir.choice import chosen
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -133,8 +134,11 @@ def _on_lanes(
 
 def _common(loop: For, target: Load | Symbol, operators: list[BinaryOp | None]) -> BinaryOp | None:
     """Return the operator of all updates, or None when they differ or another read sees one."""
-    reads = sum(part == target for expr in _values(loop.body) for part in walk(expr))
-    return operators[0] if len(set(operators)) == 1 and reads == len(operators) else None
+    values = _values(loop.body)
+    reads = sum(part == target for expr in values for part in walk(expr))
+    choices = sum(chosen(value, target) is not None for value in values)
+    own = len(operators) + choices  # a choice reads its target twice
+    return operators[0] if len(set(operators)) == 1 and reads == own else None
 
 
 def _is_private(target: Load, loop: For, own: frozenset[str]) -> bool:
@@ -168,7 +172,7 @@ def _operator(value: Expr, target: Load | Symbol, is_open: bool) -> BinaryOp | N
         case Call(func=MathFunc.FMA, args=(a, b, c)) if c == target:
             return None if _uses(a, target) or _uses(b, target) else BinaryOp.ADD
         case _:
-            return None
+            return chosen(value, target)
 
 
 def _uses(expr: Expr, target: Expr) -> bool:

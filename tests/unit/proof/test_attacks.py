@@ -20,6 +20,7 @@ from polyopt.ir.expr import (
     Iter,
     Load,
     Param,
+    Select,
     Symbol,
     Unary,
     UnaryOp,
@@ -360,3 +361,29 @@ def test_a_part_sets_only_what_it_has() -> None:
         for where in ((stranger, last), (replace(last, body=(stranger, *last.body)),)):
             body = edited(loops.body, lambda n, to=where: to if n == last else n)
             assert not certify(program, replace(loops, body=body)).is_proven
+
+
+def largest(x: po.f64["N"], out: po.f64["1"]):
+    for i in range(x.shape[0]):
+        out[0] = x[i] if x[i] > out[0] else out[0]
+
+
+def test_lanes_choose_what_is_combined_behind_them() -> None:
+    acc, x, cell = local("acc"), Load("x", (I,), F64), element("out", integer(0))
+    loop = only_loop(loops_of(largest).body)
+    made = loop.body[0]
+    assert isinstance(made, Assign)
+    for op, kind, proven in (
+        (CompareOp.GT, BinaryOp.MAX, "concurrency"),
+        (CompareOp.GT, BinaryOp.MIN, "more than combine"),
+        (CompareOp.LT, BinaryOp.MAX, "more than combine"),
+    ):
+        value = Select(Compare(op, x, acc), x, acc, F64)
+        inner = replace(
+            loop,
+            kind=LoopKind.VECTOR,
+            body=(SetLocal("acc", F64, 1, value, made.statement, made.instance),),
+            reductions=((kind, acc),),
+        )
+        body = (Declare("acc", F64, 1, cell), inner, Assign(cell, acc))
+        assert proven in reasons(largest, body)
