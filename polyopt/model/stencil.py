@@ -17,6 +17,7 @@ from polyopt.model.caches import caches_of
 
 USUAL = 2000  # elements along a dimension of which nothing is known
 USUAL_STEPS = 32
+SHARE = 4  # of what a thread has of L3, tiles take one part: others use it, too
 TURNS = 3  # tiles for each thread in one front
 LEAST, LEAST_ROW, MOST = 4, 16, 1024  # elements along a dimension, along the contiguous one
 OVERHEAD = 100e-9  # seconds to start a tile
@@ -92,7 +93,9 @@ def time_of_update(
     updates = tile.steps * prod(tile.sizes)
     ragged = 1 + lanes / tile.sizes[-1]
     compute = stencil.operations / peak * ragged
-    near = stencil.arrays * stencil.element / (speeds.l2 / machine.cores) * ragged
+    _, second, _ = caches_of(machine)
+    kept = speeds.l2 if working_set(stencil, tile) <= second.room(2) else speeds.l3
+    near = 1.5 * stencil.arrays * stencil.element / (kept / machine.cores) * ragged
     total = stencil.arrays * stencil.element * prod(map(stencil.extent, range(stencil.dimensions)))
     far = speeds.l3 if 2 * total < machine.l3 else speeds.memory
     moved = 1.5 * footprint(stencil, tile) / (far / machine.cores)  # what is written comes in, too
@@ -102,18 +105,19 @@ def time_of_update(
 
 @lru_cache(maxsize=64)
 def time_tile(stencil: Stencil, machine: Machine, rates: Rates | None = None) -> TimeTile:
-    """Return the tile with the least time for an update among those that fit into L2."""
-    _, second, _ = caches_of(machine)
+    """Return the tile with the least time for an update, its steps from L2 or a part of L3."""
+    _, second, third = caches_of(machine)
+    room = max(second.room(2), third.room(2) // (SHARE * machine.cores))
     for least_tiles in (TURNS * machine.cores, 1):
         tiles = list(_tiles(stencil, least_tiles))
-        fitting = [tile for tile in tiles if working_set(stencil, tile) <= second.room(2)]
+        fitting = [tile for tile in tiles if working_set(stencil, tile) <= room]
         if fitting:
             return min(fitting, key=lambda t: time_of_update(stencil, t, machine, rates))
     return min(_tiles(stencil, 1), key=lambda tile: working_set(stencil, tile))
 
 
 def _tiles(stencil: Stencil, least_tiles: int) -> Iterator[TimeTile]:
-    """Yield tiles of which there are so many."""
+    """Yield tiles of which there are so many along the dimension that threads share."""
     lengths = [stencil.extent(dimension) for dimension in range(stencil.dimensions)]
     choices: list[list[int]] = []
     for dimension, extent in enumerate(lengths):
@@ -122,8 +126,7 @@ def _tiles(stencil: Stencil, least_tiles: int) -> Iterator[TimeTile]:
         is_whole = dimension in stencil.whole or not fitting
         choices.append([extent] if is_whole else fitting)
     for sizes in product(*choices):
-        tiles = prod(-(-n // size) for n, size in zip(lengths, sizes, strict=True))
-        if tiles >= least_tiles:
+        if -(-lengths[0] // sizes[0]) >= least_tiles:
             yield from (TimeTile(steps, sizes) for steps in _grid() if steps <= USUAL_STEPS)
 
 

@@ -7,8 +7,10 @@ bands that carry dependences tiled and run as a wavefront of tiles.
 from __future__ import annotations
 
 from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Statement
 from polyopt.machine import Machine
 from polyopt.model.stencil import Stencil, time_tile
+from polyopt.schedule.isl_bridge import coefficients
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
@@ -175,5 +177,19 @@ def tile_sizes(schedule: Schedule, band: Band, machine: Machine) -> tuple[int, .
     element = max((array.dtype.size for array in kept), default=8)
     dimensions = min(count, MOST_TILED) - 1
     whole = frozenset({dimensions - 1})
-    tile = time_tile(Stencil(dimensions, element, max(2, len(kept)), whole=whole), machine)
+    reach = _reach(schedule, band, statements)
+    arrays = max(2, len(kept))
+    tile = time_tile(Stencil(dimensions, element, arrays, reach, whole=whole), machine)
     return (tile.steps, *tile.sizes[:-1])
+
+
+def _reach(schedule: Schedule, band: Band, statements: list[Statement]) -> int:
+    """Return by how many elements the band's other loops move on in one step of its first."""
+    slopes = [1]
+    for statement in statements:
+        scop, name = schedule.scop, statement.name
+        steps = {it for it, n in coefficients(band.members[0], scop, name).items() if n}
+        for member in band.members[1:]:
+            found = coefficients(member, scop, name)
+            slopes += [abs(int(n)) for it, n in found.items() if it in steps]
+    return max(slopes)
