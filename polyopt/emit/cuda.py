@@ -95,6 +95,7 @@ CUDA = DeviceDialect(
     flags=(("--fmad=false",), ("--fmad=true",)),
     reserved=frozenset(_RESERVED.split()),
     limits=True,
+    gathers=True,
     asynchronous=True,
     pool="extern __shared__ __align__({bytes}) unsigned char {name}[];",
     matrices=True,

@@ -204,6 +204,20 @@ class CallLibrary:
 
 
 @dataclass(frozen=True, slots=True)
+class Gathered:
+    """Updates of `array` by `op`, its only accesses, that a block may make where it likes.
+
+    It has elements of its own for them if the array, of `extent` elements, has `most` or fewer, and
+    adds these to those of the device at its end.
+    """
+
+    array: str
+    op: BinaryOp
+    extent: Expr
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """Code that runs on a device: `body` in blocks of `threads` threads.
 
@@ -220,6 +234,7 @@ class Kernel:
     threads: int
     body: Body
     finish: Body = ()
+    gathered: tuple[Gathered, ...] = ()
 
 
 @unique
@@ -347,6 +362,7 @@ def show_body(body: Body, depth: int = 0) -> list[str]:  # noqa: C901 - one case
                 lines.append(f"{pad}{made} = library {node.site}({given})")
             case Kernel():
                 lines.append(f"{pad}kernel {node.name} in blocks of {node.threads} threads:")
+                lines += [f"{pad}    gathers {by.array} of up to {by.most}" for by in node.gathered]
                 lines += show_body(node.body, depth + 1)
                 if node.finish:
                     lines.append(f"{pad}and by the last block:")

@@ -7,8 +7,10 @@ that are neither of a thread nor of a block.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from polyopt.ir.array import Array
 from polyopt.ir.atomic import NoUpdate, update_of
 from polyopt.ir.expr import (
     Binary,
@@ -47,6 +49,7 @@ from polyopt.ir.loops import (
 from polyopt.ir.scan import NoScan, scan_of
 from polyopt.ir.types import Kind
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
+from polyopt.proof.gathering import NotGathered, check_gathered
 from polyopt.proof.nodes import all_nodes, bodies, own_expressions, with_bodies, written
 from polyopt.proof.threads import NoBox, ThreadNest, thread_nest
 
@@ -109,17 +112,21 @@ def without_kernels(body: Body) -> Body:
 def check_kernels(function: LoopFunction) -> Claim:
     """Return whether every kernel of `function` is well formed, and nothing else is on a device."""
     try:
-        _host(function.body)
+        _host(function.body, {array.name: array for array in function.arrays})
     except _Malformed as error:
         return Claim(ClaimKind.CONTROL, error.subject, Verdict.REFUTED, "", error.reason)
     return Claim(ClaimKind.CONTROL, "well-formed kernels", Verdict.PROVEN, "")
 
 
-def _host(body: Body) -> None:
+def _host(body: Body, arrays: Mapping[str, Array]) -> None:
     for node in body:
         match node:
             case Kernel():
                 _kernel(node)
+                try:
+                    check_gathered(node, arrays)
+                except NotGathered as error:
+                    raise _Malformed(node.name, str(error)) from None
             case Barrier() | CommitCopies() | AwaitCopies() | Assign(is_async=True):
                 raise _Malformed("the host", "it waits for threads of a block")
             case Assign(is_atomic=True):
@@ -130,7 +137,7 @@ def _host(body: Body) -> None:
                 raise _Malformed(node.array.name, "it is declared in no kernel")
             case _:
                 for part in bodies(node):
-                    _host(part)
+                    _host(part, arrays)
 
 
 def _kernel(kernel: Kernel) -> None:

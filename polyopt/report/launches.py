@@ -70,7 +70,7 @@ class Launch:
     """A kernel; `host` are the loops that launch it, `grid` those whose iterations are blocks.
 
     `threads` says what the threads of a block share out, `alone` why one thread runs all of it,
-    `last` what the last block does after all others.
+    `last` what the last block does after all others, `gathered` which updates blocks gather.
     """
 
     name: str
@@ -84,6 +84,7 @@ class Launch:
     copies: int
     alone: tuple[str, ...]
     last: tuple[str, ...] = ()
+    gathered: tuple[str, ...] = ()
 
     @property
     def words(self) -> int:
@@ -102,10 +103,11 @@ class Launch:
         if self.registers:
             arrays = ", ".join(map(str, self.registers))
             found.append(f"registers: {arrays}: {self.words} of a thread's at least")
+        found += self.gathered
         found += map(str, self.barriers)
         if self.copies:
             found.append(f"waits for copies in the background: {self.copies}")
-        if not self.barriers and self.grid:
+        if not (self.barriers or self.gathered) and self.grid:
             found.append("no barriers: no two threads of a block share an element")
         return (*found, *self.alone)
 
@@ -216,6 +218,11 @@ def _launch(
         copies,
         tuple(_reasons(kernel, schedules)) if not grid and not threads else (),
         tuple(dict.fromkeys(ends)),
+        tuple(
+            f"each block gathers updates of {by.array} in shared memory, and waits before and after"
+            f" them, where it has at most {by.most} elements"
+            for by in kernel.gathered
+        ),
     )
 
 

@@ -36,6 +36,7 @@ from polyopt.ir.loops import (
     Declare,
     Fail,
     For,
+    Gathered,
     If,
     Kernel,
     LoopKind,
@@ -80,6 +81,7 @@ _RECORDS: dict[str, type] = {
         Const, Iter, Param, Symbol, Load, Unary, Binary, Compare, Call, Select, Cast,
         DeviceProgram, DeviceSource, KernelEntry, KernelParam, Array,
         For, While, If, Break, Fail, Declare, SetLocal, AllocateArray, CallLibrary, Kernel,
+        Gathered,
     )
 }  # fmt: skip
 _ENUMS: dict[str, type[Enum]] = {

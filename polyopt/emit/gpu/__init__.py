@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from polyopt.emit.gpu.barriers import place_barriers
 from polyopt.emit.gpu.finishing import finished
+from polyopt.emit.gpu.gathering import gathered
 from polyopt.emit.gpu.kernels import cut_kernels
 from polyopt.emit.gpu.matrix import in_matrices, of_registers
 from polyopt.emit.gpu.pipelines import in_stages
@@ -24,4 +25,4 @@ def device_loops(fn: LoopFunction, conditional: bool = True) -> LoopFunction:
     """
     kernels = in_matrices(cut_kernels(stop_at_faults(fn), conditional))
     placed = place_barriers(in_stages(in_room(with_reuse(of_registers(in_registers(kernels))))))
-    return finished(placed) if conditional else placed
+    return gathered(finished(placed) if conditional else placed)

@@ -6,8 +6,8 @@ Refuses: loops over threads without a constant box (PO0405).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 
@@ -24,6 +24,7 @@ from polyopt.emit.gpu.copies import copy_text, turn_text
 from polyopt.emit.gpu.dealing import Value, dealt_nest, iterator_value
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Place
 from polyopt.emit.gpu.fragments import TilePrinter
+from polyopt.emit.gpu.gathers import Gather
 from polyopt.emit.gpu.limits import all_of, ranges_inside, tests_below, told_plainly
 from polyopt.emit.gpu.nests import Unbounded, spans, thread_nest
 from polyopt.emit.gpu.own import Own
@@ -108,6 +109,7 @@ class KernelEmitter:
 
     `in_thread`: what is printed is run by one thread alone.  `orders_arrays`: barriers order
     accesses of the device's memory, too.  `scope` are the emitter's own names that are in use.
+    `gathers`: what blocks update in shared memory.
     """
 
     printer: KernelPrinter
@@ -116,6 +118,7 @@ class KernelEmitter:
     in_thread: bool
     orders_arrays: bool
     scope: frozenset[str] = frozenset()
+    gathers: Mapping[str, Gather] = field(default_factory=dict)
 
     def body(self, body: Body) -> list[cgen.Generable]:
         """Return the statements of `body`."""
@@ -154,7 +157,7 @@ class KernelEmitter:
                 turn = turn_text(self.own.dialect, pending)
                 return [cgen.Line(turn)] if turn else []
             case Assign(target=Load() as target) if node.is_atomic:
-                return [cgen.Line(self.update(target, node.value, is_atomic=True))]
+                return [self.at_once(target, node.value)]
             case Assign(target=Load() as target):
                 return [cgen.Line(self._store(self._element(target), target, node.value))]
             case Declare():
@@ -181,6 +184,13 @@ class KernelEmitter:
                 raise AssertionError("what the host does is no part of kernels")
             case _:
                 assert_never(node)
+
+    def at_once(self, target: Load, value: Expr) -> cgen.Generable:
+        """Return an atomic update, where the block gathers them or on the device."""
+        gather = self.gathers.get(target.array)
+        if gather is None:
+            return cgen.Line(self.update(target, value, is_atomic=True))
+        return gather.update(self.own, self.printer, target, update_of(target, value)[1])
 
     def update(self, target: Load, value: Expr, *, is_atomic: bool = False) -> str:
         """Return the text of an assignment to an element."""

@@ -83,6 +83,7 @@ class DeviceDialect:
     fence: str = ""
     count_block: str = ""
     limits: bool = False
+    gathers: bool = False
 
     def type_name(self, dtype: DType) -> str:
         """Return the type of a value."""

@@ -71,7 +71,8 @@ def make_frame(
     written = written_arrays(code)
     used = [arrays[name] for name in free.arrays]
     pointers = [_pointer(array, named(array.name), array.name in written) for array in used]
-    values = _values(free, [array for array in used if _is_plain(array, late)])
+    extents = free_names(tuple(Declare("", DType.INT64, 1, g.extent) for g in kernel.gathered))
+    values = _values(free, extents, [array for array in used if _is_plain(array, late)])
     for value in values:
         named(value.name)
     strides: list[KernelParam] = []
@@ -125,12 +126,12 @@ def _is_plain(array: Array, late: Collection[str]) -> bool:
     return array.layout is Layout.C and array.name not in late
 
 
-def _values(free: Free, arrays: list[Array]) -> list[Iter | Param | Symbol]:
+def _values(free: Free, more: Free, arrays: list[Array]) -> list[Iter | Param | Symbol]:
     """Return what the host passes by value; the extents of `arrays` are needed, too."""
     extents = (Declare("", DType.INT64, 1, e) for array in arrays for e in array.shape[1:])
     sizes = free_names(tuple(extents))
     found: dict[str, Iter | Param | Symbol] = {}
-    for names in (free, sizes):
+    for names in (free, more, sizes):
         for param in names.params:
             found.setdefault(param, Param(param))
         for iterator in names.iters:

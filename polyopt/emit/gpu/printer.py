@@ -20,6 +20,7 @@ from polyopt.emit.gpu.complex import complex_definitions
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.frame import KernelFrame, make_frame
+from polyopt.emit.gpu.gathers import gathers_of
 from polyopt.emit.gpu.halves import with_shortcut
 from polyopt.emit.gpu.last_block import finishing
 from polyopt.emit.gpu.own import Own
@@ -102,9 +103,14 @@ def _kernel(
         printer = replace(printer, own=own)  # limits are used again
     grid = make_grid(kernel, frame, printer, own)
     alone = kernel.threads == 1
-    emitter = KernelEmitter(grid.printer, own, kernel.threads, alone, _orders(kernel))
+    gathers = gathers_of(kernel, own, printer)
+    emitter = KernelEmitter(
+        grid.printer, own, kernel.threads, alone, _orders(kernel), gathers=gathers
+    )
     lines = with_limits(emitter.body(grid.body), own)
     lines = grid.around(lines)
+    for gather in gathers.values():
+        lines = gather.around(own, printer, kernel.threads, lines)
     extents = grid.extents
     if kernel.finish:
         last = replace(emitter, printer=printer)

@@ -17,6 +17,8 @@ from polyopt.strategy.gpu.model import GpuModel
 from polyopt.transforms import Atomic, Grid, Threads, Tile
 
 BUDGET = 5_000_000  # isl operations for one nest
+TERMS = 16
+"""Updates of a thread where a block can gather them in an array of its own."""
 GRID = 6
 """Loops that a grid has room for."""
 
@@ -45,11 +47,16 @@ def _mapped(schedule: Schedule, label: str, device: GpuModel) -> Schedule | None
         return None
     tile = fresh_label(schedule.tree, f"{label}.tile")
     point = fresh_label(schedule.tree, f"{label}.point")
-    size = min(device.block, device.threads)
+    size, ones = min(device.block, device.threads), [1] * (count - 1)
+    if len(schedule.scop.statement(names[0]).target.index) > 1:
+        return schedule.attempt(
+            Tile(label, (*ones, size)), Atomic(names[0]), Threads((point,)), Grid((tile,))
+        )
     return schedule.attempt(
-        Tile(label, (*[1] * (count - 1), size)),
+        Tile(label, (*ones, TERMS * size)),
+        Tile(point, (*ones, size)),
         Atomic(names[0]),
-        Threads((point,)),
+        Threads((f"{point}.point",)),
         Grid((tile,)),
     )
 
