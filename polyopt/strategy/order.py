@@ -1,12 +1,16 @@
 """Bring the loops of every outer band into the order memory likes.
 
-In: a schedule.  Out: the schedule with the loop that walks arrays contiguously innermost.
+In: a schedule.  Out: the schedule with the loop that walks arrays contiguously innermost, and
+independent loops outside of it in the order of the dimensions they walk.
 """
 
 from __future__ import annotations
 
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import bands, find_band
+from polyopt.schedule.tree import Band, bands, find_band, path_to, statements_of
+from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.skewed import change_of
+from polyopt.strategy.strides import accesses, directions
 from polyopt.strategy.vector import vector_gain
 from polyopt.transforms import Interchange
 
@@ -17,6 +21,8 @@ def contiguous_innermost(schedule: Schedule) -> Schedule:
         band = find_band(schedule.tree, label)
         if len(band.members) > 1 and band.permutable:
             steps = contiguous_last(schedule, label)
+            schedule = (schedule.attempt(*steps) if steps else None) or schedule
+            steps = far_first(schedule, label)
             schedule = (schedule.attempt(*steps) if steps else None) or schedule
     return schedule
 
@@ -30,3 +36,54 @@ def contiguous_last(schedule: Schedule, label: str) -> list[Transform]:
         return []
     last = len(band.members) - 1
     return [Interchange(f"{label}[{p}]", f"{label}[{p + 1}]") for p in range(best, last)]
+
+
+def far_first(schedule: Schedule, label: str) -> list[Transform]:
+    """Return the interchanges that bring independent loops into the order of what they walk.
+
+    A loop goes before another one where some array has them in this order and none in the other.
+    The last loop stays.
+    """
+    band = find_band(schedule.tree, label)
+    free = [p for p, member in enumerate(band.members[:-1]) if member.coincident]
+    if len(free) < 2:
+        return []
+    walked = _walked(schedule, band)
+    if walked is None:
+        return []
+
+    def is_before(one: int, two: int) -> bool:
+        pairs = [(row[one], row[two]) for row in walked]
+        known = [(a, b) for a, b in pairs if a is not None and b is not None]
+        return any(a < b for a, b in known) and all(a <= b for a, b in known)
+
+    order = list(free)
+    for last in range(len(order) - 1, 0, -1):  # bubbles: the relation orders some pairs only
+        for place in range(last):
+            if is_before(order[place + 1], order[place]):
+                order[place], order[place + 1] = order[place + 1], order[place]
+    whole = list(range(len(band.members)))
+    for place, position in zip(free, order, strict=True):
+        whole[place] = position
+    return order_steps(label, band, tuple(whole))
+
+
+def _walked(schedule: Schedule, band: Band) -> list[tuple[int | None, ...]] | None:
+    """Return for each access the outermost dimension that each loop of the band moves it along."""
+    path, domain = path_to(schedule.tree, schedule.scop, band.label)
+    members = (*path, *band.members)
+    found: list[tuple[int | None, ...]] = []
+    for name in statements_of(schedule.scop, domain):
+        statement = schedule.scop.statement(name)
+        moves = directions(members, schedule.scop, statement)[len(path) :]
+        for access in accesses(statement):
+            changes = [change_of(access, statement, move) for move in moves]
+            if None in changes:
+                return None
+            found.append(
+                tuple(
+                    next((dim for dim, step in enumerate(change or ()) if step), None)
+                    for change in changes
+                )
+            )
+    return found

@@ -144,12 +144,13 @@ def _changes(
         statement = schedule.scop.statement(name)
         direction = directions(members, schedule.scop, statement)[-1]
         for access in accesses(statement):
-            yield access, _change(access, statement, direction)
+            yield access, change_of(access, statement, direction)
 
 
-def _change(
+def change_of(
     access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
 ) -> tuple[Fraction, ...] | None:
+    """Return what is added to an access's subscripts where iterators move by `direction`."""
     if direction is None or not access.exact:
         return None
     step = dict(zip(statement.iters, direction, strict=True))
