@@ -24,6 +24,7 @@ from polyopt.schedule.tree import (
 )
 from polyopt.strategy.order import contiguous_last
 from polyopt.strategy.skewed import skewed_lanes
+from polyopt.strategy.transposed import in_tiles
 from polyopt.strategy.vector import vector_gain, vectorize_innermost
 from polyopt.transforms import Interchange, Parallelize, Peel, Skew, Tile
 
@@ -57,7 +58,7 @@ def _parallelize(schedule: Schedule, label: str, machine: Machine, above: int) -
         return _parallelize_inner(schedule, band, machine, above)
     coincident = _parallel_position(schedule, band)
     if coincident is not None:
-        found = _outermost(schedule, band, coincident)
+        found = in_tiles(schedule, label) or _outermost(schedule, band, coincident)
         if found is not None:
             return found
     peeled = _peeled(schedule, band)

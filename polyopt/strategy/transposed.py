@@ -1,0 +1,58 @@
+"""Nests that read along one loop and write along another, as a transpose does: in small tiles.
+
+In: a band without dependences in which accesses are contiguous along different loops.
+Out: tiles of one line of memory by some, so that a line is used whole while it is in the cache;
+rows of tiles in parallel.  None for other bands.
+"""
+
+from __future__ import annotations
+
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import Leaf, find_band, path_to, statements_of
+from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.strides import Step, loop_moves
+from polyopt.transforms import Cut, Interchange, Parallelize, Tile
+
+LINE = 64  # bytes
+LINES = 8  # of every row of a tile: pages change less often
+
+
+def in_tiles(schedule: Schedule, label: str) -> Schedule | None:
+    """Return `schedule` with the transpose at band `label` in tiles, or None for other bands."""
+    band = find_band(schedule.tree, label)
+    free = all(member.coincident for member in band.members)
+    if len(band.members) < 2 or not band.permutable or not free:
+        return None
+    if not isinstance(band.child, Leaf):
+        return None
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    names = statements_of(schedule.scop, domain)
+    if len(names) != 1:
+        return None
+    statement = schedule.scop.statement(names[0])
+    loops = _across(loop_moves(schedule, label, statement), statement.write.ref)
+    if loops is None:
+        return None
+    around = [p for p in range(len(band.members)) if p not in loops]
+    steps = order_steps(label, band, (*around, *loops))
+    inner = label
+    if around:
+        steps.append(Cut(label, len(around)))
+        inner = f"{label}.inner"
+    size = schedule.scop.array(statement.target.array).dtype.size
+    tile = (LINES * max(1, LINE // size), max(1, LINE // size))
+    steps += [Tile(inner, tile), Interchange(f"{inner}.tile[0]", f"{inner}.tile[1]")]
+    shared = [Parallelize(f"{label}[{p}]") for p in range(len(around))]
+    return schedule.attempt(*steps, *(shared or [Parallelize(f"{inner}.tile[0]")]))
+
+
+def _across(moves: list[dict[str, Step]], write: str) -> tuple[int, int] | None:
+    """Return the loop that an access lies along while it jumps along the other one, the write's."""
+    inner = next((p for p, move in enumerate(moves) if move[write] is Step.CONTIGUOUS), None)
+    if inner is None:
+        return None
+    jumping = [ref for ref, step in moves[inner].items() if step is Step.STRIDED]
+    for outer, move in enumerate(moves):
+        if any(move[ref] is Step.CONTIGUOUS for ref in jumping):
+            return outer, inner
+    return None
