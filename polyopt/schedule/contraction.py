@@ -54,8 +54,10 @@ def _known_life(scop: Scop, array: str) -> _Life:
     found = scop.known.get((_known_life, array))
     if not isinstance(found, _Life):
         same = scop.known.get(_Same)
-        kept = isinstance(same, _Same) and array in same.arrays
-        found = _known_life(same.scop, array) if kept else _life(scop, array)
+        if isinstance(same, _Same) and array in same.arrays:
+            found = _known_life(same.scop, array)
+        else:
+            found = _life(scop, array)
         scop.known[_known_life, array] = found
     return found
 
