@@ -164,9 +164,13 @@ def _min(helper: Helper) -> list[str]:
 def _min_of_lanes(helper: Helper, sign: str) -> list[str]:
     """Return the text on vectors: a mask of lanes takes the first operand, the rest the second."""
     t = vector_type(helper.dtype, helper.lanes)
-    first = f"(a {sign} b) | (a != a)" if helper.dtype.is_float else f"a {sign} b"
+    if helper.dtype.is_integer:  # compilers know the instruction by this loop
+        each = f"a[lane] {sign} b[lane] ? a[lane] : b[lane]"
+        loop = f"for (int lane = 0; lane < {helper.lanes}; lane++)"
+        body = [f"{t} result;", loop, f"    result[lane] = {each};", "return result;"]
+        return _function(t, helper, f"{t} a, {t} b", body)
     body = [
-        f"__typeof__(a {sign} b) first = {first};",
+        f"__typeof__(a {sign} b) first = (a {sign} b) | (a != a);",
         "__typeof__(first) one = (__typeof__(first))a & first;",
         f"return ({t})(one | ((__typeof__(first))b & ~first));",
     ]

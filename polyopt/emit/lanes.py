@@ -50,7 +50,10 @@ DTYPES = frozenset(
 )
 """Element types of vectors."""
 
-_OPERATORS = frozenset({BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV})
+_BITS = frozenset({BinaryOp.AND, BinaryOp.OR, BinaryOp.XOR})
+_OPERATORS = _BITS | {
+    *(BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV, BinaryOp.MIN, BinaryOp.MAX)
+}
 
 
 class NotVector(Exception):
@@ -162,8 +165,6 @@ class _Vectorizer:
             case Symbol():
                 return replace(expr, lanes=self.lanes)
             case Binary() if expr.op in _OPERATORS and self.has_operator(expr):
-                return replace(expr, left=self.value(expr.left), right=self.value(expr.right))
-            case Binary(op=BinaryOp.MIN | BinaryOp.MAX):
                 return replace(expr, left=self.value(expr.left), right=self.value(expr.right))
             case Unary(op=UnaryOp.NEG):
                 return replace(expr, operand=self.value(expr.operand))

@@ -1,19 +1,21 @@
 """Does a whole-array statement read an element that it has overwritten before?
 
 In: the loops of the statement, the element it writes, the expression it computes.  Out: the
-direction of each loop that avoids it, or None when only a temporary does.
+direction of each loop that avoids it, or None when only a temporary does; the reads of which a
+copy, smaller than the result, is enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import islpy as isl
 
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.domains import Loop, domain_of, params_of, scope_exprs, size_context
+from polyopt.frontend.integers import is_affine
 from polyopt.ir.affine import NotAffine, index_map
-from polyopt.ir.expr import Expr, Load, loads
+from polyopt.ir.expr import Const, Expr, Iter, Load, Select, children, loads, rewrite, walk
 
 
 def directions(
@@ -38,6 +40,50 @@ def directions(
         else:
             return None
     return tuple(ways)
+
+
+def taken_before(
+    b: Builder, loops: Sequence[Loop], target: Load, value: Expr
+) -> tuple[tuple[Load, ...], tuple[int, ...] | None]:
+    """Return reads to copy before the loops run, and the directions that do for the others.
+
+    Chosen are reads that not all loops move, `A[i, k]` and `A[k, j]` of an update of all of A: they
+    are fewer than the elements that are written.  No reads and None where that is not enough.
+    """
+    names = {loop.iter for loop in loops}
+    chosen = tuple(
+        dict.fromkeys(
+            part
+            for part in _always_read(value)
+            if part.array == target.array and part != target and not names <= _iterators(part)
+        )
+    )
+    if not chosen or not all(is_affine(part) for read in chosen for part in read.index):
+        return (), None
+    rest = substituted_loads(value, {read: Const(0, read.dtype) for read in chosen})
+    ways = directions(b, loops, target, rest)
+    return (chosen, ways) if ways is not None else ((), None)
+
+
+def substituted_loads(value: Expr, others: Mapping[Load, Expr]) -> Expr:
+    """Return `value` with other expressions in the place of reads."""
+    return rewrite(value, lambda part: others.get(part) if isinstance(part, Load) else None)
+
+
+def _always_read(value: Expr) -> Iterator[Load]:
+    """Yield the reads that computing `value` makes whatever the data, no subscripts' own."""
+    match value:
+        case Load():
+            yield value
+        case Select():
+            yield from _always_read(value.condition)
+        case _:
+            for part in children(value):
+                yield from _always_read(part)
+
+
+def _iterators(value: Expr) -> set[str]:
+    return {part.name for part in walk(value) if isinstance(part, Iter)}
 
 
 def overlaps(b: Builder, loops: Sequence[Loop], target: Load, value: Expr) -> bool:

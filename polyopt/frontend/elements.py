@@ -18,13 +18,16 @@ _REDUCING = (
 
 def store_element(b: Builder, target: Load, value: Expr) -> None:
     """Emit `target = value`; `value` has the target's dtype."""
+    b.emit((), target, *as_reduction(b, target, value))
+
+
+def as_reduction(b: Builder, target: Load, value: Expr) -> tuple[Expr, Reduction | None]:
+    """Return `value`, and the reduction that `target = value` is, if it is one."""
     accumulated = _accumulation(b, target, value)
     if accumulated is None:
-        b.emit((), target, value)
-        return
+        return value, None
     op, term = accumulated
-    new = Binary(op, target, term, value.dtype)
-    b.emit((), target, new, Reduction(op, is_exact(value.dtype)))
+    return Binary(op, target, term, value.dtype), Reduction(op, is_exact(value.dtype))
 
 
 def is_exact(dtype: DType) -> bool:

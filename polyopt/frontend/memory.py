@@ -12,8 +12,9 @@ from dataclasses import replace
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.conflicts import directions, overlaps
+from polyopt.frontend.conflicts import directions, overlaps, substituted_loads, taken_before
 from polyopt.frontend.domains import Loop
+from polyopt.frontend.elements import as_reduction
 from polyopt.frontend.integers import ONE, is_affine, plus
 from polyopt.frontend.intervals import Interval, interval_of
 from polyopt.frontend.merging import common_groups, expanded, joined, merge
@@ -94,17 +95,29 @@ def write_elementwise(b: Builder, view: View, shape: Index, value: Tensor) -> No
     target = Load(view.buffer.name, view.index(index), view.buffer.dtype)
     element = cast(value.at(index), view.buffer.dtype, b.loc)
     ways = directions(b, loops, target, element)
+    update: Reduction | None = None
+    if ways is None:
+        taken, ways = taken_before(b, loops, target, element)
+        if ways is not None:
+            element = substituted_loads(element, {read: _copied(b, loops, read) for read in taken})
+            element, update = as_reduction(b, target, element)
     if ways is not None:
-        b.emit(
-            tuple(_turned(loop, way) for loop, way in zip(loops, ways, strict=True)),
-            target,
-            element,
-        )
+        turned = tuple(_turned(loop, way) for loop, way in zip(loops, ways, strict=True))
+        b.emit(turned, target, element, update)
         return
     whole = view_of(b.new_buffer(f"{view.buffer.name}_new", view.buffer.dtype, shape))
     assert whole.view is not None
     b.emit(loops, _load(whole.view, index), element)
     b.emit(loops, target, _load(whole.view, index))
+
+
+def _copied(b: Builder, loops: tuple[Loop, ...], read: Load) -> Load:
+    """Return the element in a copy of all those that `read` reads in `loops`, made here."""
+    own = tuple(loop for loop in loops if loop.iter in iterators(read))
+    buffer = b.new_buffer(f"{read.array}_old", read.dtype, tuple(loop.upper for loop in own))
+    copy = Load(buffer.name, tuple(Iter(loop.iter) for loop in own), read.dtype)
+    b.emit(own, copy, read)
+    return copy
 
 
 def _load(view: View, index: Index) -> Load:

@@ -233,7 +233,8 @@ def _by_definition(
     sources = must if may is None else must.union(may)
     pairs = in_order(times, sources.apply_range(sink.reverse()))
     hidden = in_order(times, sources.apply_range(must.reverse()))
-    return pairs.subtract(hidden.apply_range(in_order(times, must.apply_range(sink.reverse()))))
+    last = pairs if may is None else in_order(times, must.apply_range(sink.reverse()))
+    return pairs.subtract(hidden.apply_range(last))
 
 
 def in_order(times: isl.UnionMap, pairs: isl.UnionMap) -> isl.UnionMap:
@@ -243,7 +244,7 @@ def in_order(times: isl.UnionMap, pairs: isl.UnionMap) -> isl.UnionMap:
     or none; only what is left is compared in full.
     """
     known = {str(one.get_tuple_name(isl.dim_type.in_)): one for one in pieces(times)}
-    found = asked = pairs.empty(pairs.get_space())
+    found = pairs.empty(pairs.get_space())
     for part in pieces(pairs):
         first = known.get(str(part.get_tuple_name(isl.dim_type.in_)))
         second = known.get(str(part.get_tuple_name(isl.dim_type.out)))
@@ -254,13 +255,32 @@ def in_order(times: isl.UnionMap, pairs: isl.UnionMap) -> isl.UnionMap:
                 both = part.intersect_domain(first.domain()).intersect_range(second.domain())
                 found = found.union(isl.UnionMap.from_map(both))
             case None:
-                asked = asked.union(isl.UnionMap.from_map(part))
+                found = found.union(isl.UnionMap.from_map(_earlier(part, first, second)))
             case False:
                 pass
-    if asked.is_empty():
-        return found
-    order = isl.MultiUnionPwAff.from_union_map(times)
-    return found.union(asked.lex_lt_at_multi_union_pw_aff(order))
+    return found
+
+
+def _earlier(pair: isl.Map, first: isl.Map, second: isl.Map) -> isl.Map:
+    """Return where the time of the first instance, `first`, is less than the other's.
+
+    Times are compared one component after the other, until no pair is left.
+    """
+    begin, end = isl.PwMultiAff.from_map(first), isl.PwMultiAff.from_map(second)
+    begin = begin.pullback_pw_multi_aff(isl.PwMultiAff.from_map(pair.domain_map()))
+    end = end.pullback_pw_multi_aff(isl.PwMultiAff.from_map(pair.range_map()))
+    length = begin.dim(isl.dim_type.out)
+    assert length == end.dim(isl.dim_type.out)
+    timed = begin.domain().intersect(end.domain())
+    equal = pair.wrap().intersect(timed)  # in all components so far
+    less = isl.Set.empty(equal.get_space())
+    for position in range(length):
+        distance = end.get_pw_aff(position).sub(begin.get_pw_aff(position))
+        less = less.union(equal.intersect(distance.pos_set()))
+        equal = equal.intersect(distance.zero_set())
+        if equal.is_empty():
+            break
+    return less.unwrap()
 
 
 def _known_order(first: isl.Map, second: isl.Map) -> bool | None:

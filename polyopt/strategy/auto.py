@@ -15,6 +15,7 @@ from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, source_schedule
 from polyopt.schedule.tree import Band, Tree, bands, children, find_band
 from polyopt.strategy.blocks import blocked
+from polyopt.strategy.closures import closure
 from polyopt.strategy.columns import columns
 from polyopt.strategy.contraction import contraction, find_roles
 from polyopt.strategy.fusion import fuse_neighbours
@@ -120,6 +121,7 @@ def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sche
         found = found or sums(schedule, label)
         if found is None:
             found = blocked(schedule, label, machine) or columns(schedule, label, machine)
+            found = found or closure(schedule, label, machine)
         schedule = found or schedule
         if found is None and not any(member.coincident for member in outer.members):
             for inner in [band.label for band in bands(outer.child)]:

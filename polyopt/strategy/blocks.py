@@ -42,7 +42,7 @@ class _Elimination:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sizes:
+class BlockSizes:
     """Steps of a block; rows and columns that one register tile has."""
 
     block: int
@@ -50,7 +50,7 @@ class _Sizes:
     columns: int
 
     @staticmethod
-    def of(machine: Machine, size: int) -> _Sizes:
+    def of(machine: Machine, size: int) -> BlockSizes:
         """Return powers of two: a block square fits into L1; two vectors of columns.
 
         Each is a multiple of the next, so that edges of blocks are edges of tiles.
@@ -60,7 +60,7 @@ class _Sizes:
             block *= 2
         lanes = max(1, machine.vector_bytes // size)
         rows = 8 if machine.vector_registers >= 32 else 4
-        return _Sizes(block, min(rows, block), min(2 * lanes, block))
+        return BlockSizes(block, min(rows, block), min(2 * lanes, block))
 
 
 def blocked(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
@@ -69,7 +69,7 @@ def blocked(schedule: Schedule, label: str, machine: Machine) -> Schedule | None
     if found is None:
         return None
     band = find_band(schedule.tree, label)
-    sizes = _Sizes.of(machine, found.size)
+    sizes = BlockSizes.of(machine, found.size)
     steps: list[Transform] = order_steps(label, band, (found.depth, *found.others))
     steps += [Strip(f"{label}[0]", sizes.block), Cut(label, 1)]
     inner = f"{label}.inner"
@@ -114,7 +114,7 @@ def _parts(
     return found, parts
 
 
-def _products(schedule: Schedule, label: str, sizes: _Sizes) -> Schedule | None:
+def _products(schedule: Schedule, label: str, sizes: BlockSizes) -> Schedule | None:
     """Return `schedule` with every statement of one part as a product, or None if none is one."""
     apart = _distributed(schedule, label)
     if apart is None:
@@ -122,13 +122,13 @@ def _products(schedule: Schedule, label: str, sizes: _Sizes) -> Schedule | None:
     found, labels = apart
     is_product = False
     for one in labels:
-        product = _product(found, one, sizes)
+        product = register_product(found, one, sizes)
         is_product = is_product or product is not None
         found = product or found
     return found if is_product else None
 
 
-def _product(schedule: Schedule, label: str, sizes: _Sizes) -> Schedule | None:
+def register_product(schedule: Schedule, label: str, sizes: BlockSizes) -> Schedule | None:
     """Return `schedule` with the product or the sums at band `label` in registers, or None.
 
     The depth is that of a block already; the edges of tiles and of blocks are the same.

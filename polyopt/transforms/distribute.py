@@ -1,6 +1,7 @@
 """Distribute: give each part of a loop's body a loop of its own.
 
-In: a band over a sequence.  Out: the sequence of bands.  Refuses: a band with one body.
+In: a band over a sequence.  Out: the sequence of bands, the first parts together where asked.
+Refuses: a band with one body.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from polyopt.transforms.reorder import Reorder, orders
 class Distribute:
     """Split the loops of `band`, the innermost `count` of them (all when 0), over its body's parts.
 
-    The new bands are called `L0.0`, `L0.1`, …; outer loops that stay together keep the label
-    (Kuck, "The structure of computers and computations", 1978).
+    The first `together` parts keep one band.  The new bands are called `L0.0`, `L0.1`, …; outer
+    loops that stay together keep the label (Kuck, "The structure of computers and computations",
+    1978).
 
     >>> from polyopt.schedule.demo import demo
     >>> from polyopt.transforms.fuse import Fuse
@@ -51,6 +53,7 @@ class Distribute:
 
     band: str
     count: int = 0
+    together: int = 1
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the distributed tree; raises `ScheduleError` PO0301, PO0303, PO0306."""
@@ -66,10 +69,16 @@ class Distribute:
             raise ScheduleError(
                 "PO0306", f"{self}: the loop has one body", hint="only several parts can be split"
             )
+        if not 1 <= self.together < len(body.parts):
+            raise ScheduleError(
+                "PO0303",
+                f"{self}: the body has {len(body.parts)} parts",
+                hint="leave at least one part that gets a loop of its own",
+            )
         count = self.count or len(band.members)
         outer, inner = band.members[:-count], band.members[-count:]
         parts = []
-        for number, part in enumerate(body.parts):
+        for number, part in enumerate(_joined(body.parts, self.together)):
             label = fresh_label(tree, f"{band.label}.{number}")
             members = tuple(_restricted(member, part) for member in inner)
             parts.append(Filter(part.domain, _merge(Band(label, members, part.child))))
@@ -87,7 +96,19 @@ class Distribute:
             yield Repair(RepairKind.FEWER, (replace(self, count=fewer),))
 
     def __str__(self) -> str:
-        return f"distribute({self.band}{f', {self.count}' if self.count else ''})"
+        count = f", {self.count}" if self.count or self.together > 1 else ""
+        together = f", {self.together}" if self.together > 1 else ""
+        return f"distribute({self.band}{count}{together})"
+
+
+def _joined(parts: tuple[Filter, ...], together: int) -> tuple[Filter, ...]:
+    """Return the parts, the first ones as a single part."""
+    if together == 1:
+        return parts
+    domain = parts[0].domain
+    for part in parts[1:together]:
+        domain = domain.union(part.domain)
+    return (Filter(domain, Sequence(parts[:together])), *parts[together:])
 
 
 def flat(tree: Tree) -> Tree:

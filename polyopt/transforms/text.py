@@ -88,7 +88,7 @@ def _diamond(a: Arguments) -> Diamond:
 
 
 def _distribute(a: Arguments) -> Distribute:
-    a.count(1, 2)
+    a.count(1, 3)
     return Distribute(a.name(0), *a.numbers(1))
 
 

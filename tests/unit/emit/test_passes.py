@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from polyopt.emit import emit_c, optimize_loops
+from polyopt.emit.helpers import SUFFIX
 from polyopt.emit.passes.disjoint import Box
 from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.guards import hoist_guards
@@ -268,6 +269,27 @@ def test_operations_without_a_vector_form_are_left():
     fn = function("f", [array("x", "N"), array("y", "N")], ["N"], body)
     assert vectorize(fn, WIDE).body == fn.body
     assert_same(fn, {"N": 21})
+
+
+@pytest.mark.parametrize("sign", ["min", "max"])
+@pytest.mark.parametrize("dtype", [DType.FLOAT32, F64, DType.INT32, DType.INT64, DType.UINT32])
+def test_extrema_in_lanes(sign, dtype):
+    """Of numbers that are none, of two zeros, of the greatest ones: as without lanes."""
+    value = op(sign, at("x", "i", dtype=dtype), at("y", "i", dtype=dtype), dtype)
+    body = loop("i", 0, "N", Assign(at("y", "i", dtype=dtype), value), kind=VECTOR)
+    given, role = np.dtype(dtype.value), Role.INPUT
+    arrays = [array("x", "N", dtype=dtype, role=role), array("y", "N", dtype=dtype)]
+    fn = function("f", arrays, ["N"], body)
+    done = vectorize(fn, WIDE)
+    assert f"po_{sign}_{SUFFIX[dtype]}x{64 // dtype.size}(" in emit_c(done).text
+    if given.kind == "f":
+        edges = np.array([np.nan, 0.0, -0.0, np.inf, -np.inf, 1.0], given)
+    else:
+        info = np.iinfo(given)
+        edges = np.array([info.min, info.max, 0, 1, info.max - 1, info.min + 1], given)
+    x, y = np.repeat(edges, 6), np.tile(edges, 6)
+    want, found = (call(one, {"x": x, "y": y}, {"N": 36})["y"] for one in (fn, done))
+    assert found.tobytes() == want.tobytes()
 
 
 def test_locals_of_a_vector_loop_become_vectors():
