@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from polyopt.errors import ScheduleError
+from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
 from polyopt.transforms import Distribute, Fuse, Parallelize, Split, Tile
 from tests import scops
@@ -93,3 +95,21 @@ def test_round_trip():
 )
 def test_refusals(step, code, message):
     assert refused(scops.ordered_gemm(), step)[:2] == (code, message)
+
+
+def test_the_first_parts_together():
+    scop = read(
+        """
+        for i in range(N):
+            A[i] = 1
+            B[i] = A[i] + 1
+            A[i] = B[i] + A[i]
+        """,
+        "A[N]; B[N]",
+    )
+    schedule = assert_computes(scop, Distribute("L0", 1, together=2))
+    assert [b.label for b in bands(schedule.tree)] == ["L0.0", "L0.1"]
+    assert_round_trip(Distribute("L0", 1, together=2))
+    for wrong in (0, 3):
+        with pytest.raises(ScheduleError, match="the body has 3 parts"):
+            source_schedule(scop).apply(Distribute("L0", 1, together=wrong))

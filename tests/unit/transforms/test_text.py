@@ -176,10 +176,10 @@ REFUSED = [
     ("cut(L0)", "PO0323", "1:1", "`cut(L0)`: 2 arguments are needed, 1 was given"),
     ("fuse(L0)", "PO0323", "1:1", "`fuse(L0)`: 2 to 3 arguments are needed, 1 was given"),
     (
-        "distribute(L0, 1, 2)",
+        "distribute(L0, 1, 2, 3)",
         "PO0323",
         "1:1",
-        "`distribute(L0, 1, 2)`: 1 to 2 arguments are needed, 3 were given",
+        "`distribute(L0, 1, 2, 3)`: 1 to 3 arguments are needed, 4 were given",
     ),
     (
         "skew(i, j, 1, 2)",
