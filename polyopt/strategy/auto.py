@@ -28,7 +28,7 @@ from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.vector import vectorize_innermost
 from polyopt.strategy.windows import share_rows
-from polyopt.transforms import Affine, Fusion, Separate
+from polyopt.transforms import Affine, Fusion, Separate, Unroll
 
 BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
 MOST = 0.4  # of the time that is left, for one stage of decisions
@@ -90,12 +90,16 @@ def _improve(start: Schedule, machine: Machine) -> Schedule:
     ordered = _within_budget("the order of loops", start, contiguous_innermost)
     streamed = _within_budget("joint sweeps", ordered, lambda s: stream_rows(s, machine))
     joint = frozenset(_labels(streamed.tree) - _labels(ordered.tree))
-    summed = _within_budget("tiles of sums", streamed, lambda s: jam_sums(s, machine, joint))
+    held = _within_budget("held sums", streamed, lambda s: hold_sums(s, machine, joint))
+    kept = joint if held is streamed else joint | _marked(held.tree)
+    summed = _within_budget("tiles of sums", held, lambda s: jam_sums(s, machine, kept))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
     fused = _within_budget("fused nests", summed, lambda s: fuse_neighbours(s, done))
     laned = _within_budget("sunk loops", fused, lambda s: sink_lanes(s, done))
     parallel = _within_budget("parallel loops", laned, lambda s: parallelize_outer(s, machine))
     laned = _within_budget("SIMD lanes", parallel, vectorize_innermost)
+    if held is not streamed:
+        return laned  # the results of a row are few, and dealing out its nests takes long
     return _within_budget("shared rows", laned, lambda s: share_rows(s, machine))
 
 
@@ -108,6 +112,14 @@ def _within_budget(
     return schedule
 
 
+def hold_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Schedule:
+    """Return `schedule` with sums over several loops held in registers; not those in `skip`."""
+    for label in outer_bands(schedule.tree):
+        if label not in skip and label in _labels(schedule.tree):
+            schedule = held_sums(schedule, label, machine) or schedule
+    return schedule
+
+
 def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Schedule:
     """Return `schedule` with contractions and sums tiled: outer nests, and those in time loops.
 
@@ -117,8 +129,7 @@ def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sche
         if label in skip:
             continue
         outer = find_band(schedule.tree, label)
-        found = held_sums(schedule, label, machine) or contraction(schedule, label, machine)
-        found = found or sums(schedule, label)
+        found = contraction(schedule, label, machine) or sums(schedule, label)
         if found is None:
             found = blocked(schedule, label, machine) or columns(schedule, label, machine)
             found = found or closure(schedule, label, machine)
@@ -169,8 +180,10 @@ def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
     """Tell whether no scalar of the source has become an array of three or more dimensions.
 
     A scalar with a cell per iteration is a scalar again where one iteration makes and uses it;
-    a schedule that keeps makers and users in separate nests needs all the cells.
+    a schedule that keeps makers and users in separate nests needs all the cells, or those of the
+    loops inside joint ones where sums are held in registers instead.
     """
+    held = any(isinstance(step, Unroll) for step in schedule.trace)
 
     def is_large(array: Array) -> bool:
         return array.name in scalars and len(array.shape) > MAX_EXPANSION
@@ -178,7 +191,8 @@ def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
     homes = contraction_loops(schedule.scop, schedule.tree, is_large)
     for array in filter(is_large, schedule.scop.arrays):
         home = homes.get(array.name)
-        if home is None or loops_through(schedule.tree, home) < len(array.shape):
+        shared = 0 if home is None else loops_through(schedule.tree, home)
+        if len(array.shape) - shared > (MAX_EXPANSION if held else 0):
             return False
     return True
 

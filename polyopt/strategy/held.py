@@ -16,6 +16,7 @@ from polyopt.machine import Machine
 from polyopt.model.contraction import held_rows
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, Tree, find_band, path_to, statements_of
+from polyopt.strategy.borders import Borders, borders_of
 from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.fusion import adjacent
 from polyopt.strategy.strides import Step, accesses, directions, loop_moves
@@ -60,39 +61,85 @@ def held_sums(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
     if parts.batch:
         inner = f"{label}.inner"
         steps += [Cut(label, len(parts.batch))]
-    found = schedule.attempt(*steps, *_registers(inner, parts, sizes))
+    ends = (parts.column, parts.row)
+    borders = [borders_of(band.members[p], schedule.scop, statement) for p in ends]
+    found = schedule.attempt(*steps, *_split(inner, parts, borders, sizes))
     if found is None:
         return None
     if not parts.batch:
+        if any(borders):
+            return found
         swap = Interchange(f"{inner}.tile[0]", f"{inner}.tile[1]")
         return found.attempt(swap, Parallelize(f"{inner}.tile[0]")) or found
-    found, joint = _with_start(found, label)
+    found, joint = _with_neighbours(found, label)
     free = [p for p, m in enumerate(find_band(found.tree, joint).members) if m.coincident]
     return _parallel(found, joint, free)
 
 
-def _with_start(schedule: Schedule, label: str) -> tuple[Schedule, str]:
-    """Return `schedule` with the nest before band `label` in its loops where it starts the sums.
+def _split(
+    band: str, parts: _Parts, borders: list[Borders], sizes: tuple[int, int]
+) -> list[Transform]:
+    """Return the steps that run results whose sums have fewer terms apart, and hold all others."""
+    columns, rows = borders
+    main, edges = band, list[str]()
+    steps: list[Transform] = []
+    if columns:
+        steps, main, edges = columns.split(main)
+    for edge in edges:
+        last = f"{edge}.point"
+        steps += [
+            Tile(edge, (sizes[0], sizes[1])),
+            *_inwards(last, 1, len(parts.depth) + 1),
+            Separate(f"{edge}.tile", last, (sizes[1],)),
+            *_held(last, parts),
+        ]
+    if rows:
+        steps.append(Interchange(f"{main}[0]", f"{main}[1]"))
+        more, main, edges = rows.split(main)
+        steps += [*more, *(Vectorize(f"{edge}[1]") for edge in edges)]
+        steps.append(Interchange(f"{main}[0]", f"{main}[1]"))
+    return [*steps, *_registers(main, parts, sizes)]
+
+
+def _with_neighbours(schedule: Schedule, label: str) -> tuple[Schedule, str]:
+    """Return `schedule` with nests that start the sums or take them in the loops of `label`, too.
 
     And the label of the joint band.
     """
-    band = find_band(schedule.tree, label)
+    count = len(find_band(schedule.tree, label).members)
     before = next((one for one, two in adjacent(schedule.tree) if two == label), None)
-    if before is None or not _writes(schedule, before) & _writes(schedule, label):
-        return schedule, label
-    fused = schedule.attempt(Fuse(before, label, len(band.members)))
+    if before is not None and _writes(schedule, before) & _writes(schedule, label):
+        fused = _joined(schedule, before, label, count)
+        schedule, label = (fused, before) if fused is not None else (schedule, label)
+    after = next((two for one, two in adjacent(schedule.tree) if one == label), None)
+    if after is not None and _writes(schedule, label) & _reads(schedule, after):
+        schedule = _joined(schedule, label, after, count) or schedule
+    return schedule, label
+
+
+def _joined(schedule: Schedule, first: str, second: str, count: int) -> Schedule | None:
+    """Return `schedule` with two nests fused where that leaves independent loops independent."""
+    one, two = find_band(schedule.tree, first), find_band(schedule.tree, second)
+    fused = schedule.attempt(Fuse(first, second, count))
     if fused is None:
-        return schedule, label
-    members = zip(find_band(fused.tree, before).members, band.members, strict=False)
-    if any(own.coincident and not joint.coincident for joint, own in members):
-        return schedule, label
-    return fused, before
+        return None
+    members = zip(find_band(fused.tree, first).members, one.members, two.members, strict=False)
+    if any((a.coincident or b.coincident) and not joint.coincident for joint, a, b in members):
+        return None
+    return fused
+
+
+def _statements(schedule: Schedule, label: str) -> list[Statement]:
+    domain = find_band(schedule.tree, label).members[0].schedule.domain()
+    return [schedule.scop.statement(name) for name in statements_of(schedule.scop, domain)]
 
 
 def _writes(schedule: Schedule, label: str) -> set[str]:
-    domain = find_band(schedule.tree, label).members[0].schedule.domain()
-    scop = schedule.scop
-    return {scop.statement(name).target.array for name in statements_of(scop, domain)}
+    return {statement.target.array for statement in _statements(schedule, label)}
+
+
+def _reads(schedule: Schedule, label: str) -> set[str]:
+    return {read.array for one in _statements(schedule, label) for read in one.reads}
 
 
 def _parallel(schedule: Schedule, label: str, free: list[int]) -> Schedule:

@@ -13,6 +13,9 @@ from polyopt.strategy.auto import auto_schedule
 from polyopt.strategy.held import held_sums
 from tests.checks import assert_computes
 from tests.reading import read
+from tests.unit.proof.edits import program_of
+
+# ruff: noqa: F821, UP037 - sizes are named by strings
 
 SMALL = Machine(vector_bytes=16, vector_registers=8)
 
@@ -84,3 +87,42 @@ def test_one_loop_of_terms_is_left_to_tiles():
 @pytest.mark.parametrize("registers,rows", [(32, 12), (16, 12), (8, 4), (4, 4)])
 def test_rows_hide_additions_and_fit_registers(registers, rows):
     assert held_rows(Machine(vector_registers=registers)) == rows
+
+
+PADDED = """
+for j in range(N):
+  for o in range(M):
+    for p in range(3):
+      for q in range(K):
+        if 0 <= 2 * j + q - 1:
+          if 2 * j + q - 1 < N:
+            y[j, o] = y[j, o] + x[2 * j + q - 1, o] * w[p, q, o]
+"""
+
+
+def test_results_with_fewer_terms_are_apart():
+    """Where the window leaves the image, at the ends of each row, tiles are not full."""
+    scop = read(PADDED, "y[N, M]; x[N, M]; w[3, K, M]", "N M K")
+    schedule = auto_schedule(scop, SMALL)
+    text = schedule.text
+    assert "split(L0[0], 1)" in text
+    assert "split(L0.high[0], (N - K + 1) // 2 + 1)" in text
+    assert_computes(scop, *schedule.trace)
+
+
+def in_a_scalar(y: "f8[N, L, M]", x: "f8[N, L2, K]", w: "f8[3, K, M]"):
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            for o in range(y.shape[2]):
+                s = 0.0
+                for p in range(3):
+                    for c in range(x.shape[2]):
+                        s += x[i, j + p, c] * w[p, c, o]
+                y[i, j, o] = s
+
+
+def test_a_sum_in_a_scalar_is_held_too():
+    """Its copies for the loops inside the joint ones are a matrix, no more."""
+    schedule = auto_schedule(program_of(in_a_scalar).scop, SMALL)
+    assert schedule.text.count("unroll") == 2
+    assert schedule.text.count("fuse") == 2
