@@ -57,7 +57,7 @@ def borders_of(member: BandMember, scop: Scop, statement: Statement) -> Borders:
     for bound in bounds:
         factors = _factors(bound)
         factor = factors.pop(place, 0)
-        if not factor or not factors or any(_involves_division(b) for b in (bound,)):
+        if not factor or not factors or _involves_division(bound):
             continue
         rest = _least(factors, _sizes(bound), bounds)
         if rest is None:
@@ -113,8 +113,9 @@ def _sizes(bound: isl.Constraint) -> Sum:
     found = {"": int(bound.get_constant_val().to_python())}
     for place in range(space.dim(isl.dim_type.param)):
         factor = int(bound.get_coefficient_val(isl.dim_type.param, place).to_python())
-        if factor:
-            found[space.get_dim_name(isl.dim_type.param, place)] = factor
+        name = space.get_dim_name(isl.dim_type.param, place)
+        if factor and name is not None:
+            found[name] = factor
     return found
 
 
