@@ -28,7 +28,7 @@ from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.vector import vectorize_innermost
 from polyopt.strategy.windows import share_rows
-from polyopt.transforms import Affine, Fusion, Separate, Unroll
+from polyopt.transforms import Affine, Fusion, Separate
 
 BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
 MOST = 0.4  # of the time that is left, for one stage of decisions
@@ -183,7 +183,7 @@ def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
     a schedule that keeps makers and users in separate nests needs all the cells, or those of the
     loops inside joint ones where sums are held in registers instead.
     """
-    held = any(isinstance(step, Unroll) for step in schedule.trace)
+    held = any(isinstance(step, Separate) for step in schedule.trace)
 
     def is_large(array: Array) -> bool:
         return array.name in scalars and len(array.shape) > MAX_EXPANSION
