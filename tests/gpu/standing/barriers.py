@@ -24,8 +24,11 @@ from tests.gpu.standing.forms import FIRST, Form, sizes_of
 from tests.gpu.standing.losing import LosingDevice, Lost, TextBarrier, each_loss
 from workloads.workload import Workload
 
-SMALL, MIDDLE, LARGE, LONG = FIRST, 29, 75, 1100
-"""First of the sizes at which a loss is looked for; the next ones are a little smaller."""
+TINY, SMALL, MIDDLE, LARGE, LONG, FAR = 5, FIRST, 29, 75, 1100, 8500
+"""First of the sizes at which a loss is looked for; the next ones are a little smaller.
+
+What 256 threads of each of 32 blocks have is joined by one warp: `FAR` is what takes a second one.
+"""
 STEPS, WORK = (20, 90), 3e7
 RULES = (Rules(), Rules(order=Order.FORWARD), Rules(order=Order.BACKWARD))
 
@@ -54,15 +57,22 @@ class Report:
 
 
 def ladder(workload: Workload) -> list[dict[str, int]]:
-    """Return small sizes, each one of them large, and larger ones, as far as the emulator gets."""
+    """Return small sizes, each one of them large, and larger ones, as far as the emulator gets.
+
+    Programs of many sizes do much even with small ones: there are tiny ones, too.
+    """
     small, large = sizes_of(workload, SMALL), sizes_of(workload, LARGE)
     middle = sizes_of(workload, MIDDLE)
-    one = [{**small, name: size} for name in small for size in (large[name], LONG)]
-    others = [*one, middle, large, sizes_of(workload, LONG)]
+    tiny = sizes_of(workload, TINY)
+    bases = [small, tiny] if min(tiny.values(), default=0) > 0 else [small]
+    one = [
+        {**base, name: size} for base in bases for name in base for size in (large[name], LONG, FAR)
+    ]
+    others = [*bases[1:], *one, middle, large, sizes_of(workload, LONG)]
     if workload.steps is not None:
         others += [{**s, workload.steps: steps} for s in (small, middle) for steps in STEPS]
     able = [sizes for sizes in others if workload.flops(sizes) <= WORK]
-    return [small, *sorted(able, key=workload.flops)]
+    return sorted([small, *able], key=workload.flops)
 
 
 def ask_proof(form: Form, report: Report) -> None:
