@@ -16,7 +16,6 @@ import tempfile
 import traceback
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TextIO
 
@@ -114,6 +113,8 @@ def report_crash(error: BaseException, arguments: list[str]) -> None:
 
 def own_version() -> str:
     """Return polyopt's version, as installed."""
+    from importlib.metadata import PackageNotFoundError, version  # slow, and seldom asked for
+
     try:
         return version("polyopt")
     except PackageNotFoundError:
