@@ -21,6 +21,7 @@ from polyopt.strategy.contraction import contraction, find_roles
 from polyopt.strategy.fusion import fuse_neighbours
 from polyopt.strategy.held import held_sums
 from polyopt.strategy.lanes import sink_lanes
+from polyopt.strategy.lines import jam_lines
 from polyopt.strategy.order import contiguous_innermost
 from polyopt.strategy.rows import expanded_rows
 from polyopt.strategy.streams import stream_rows
@@ -96,7 +97,8 @@ def _improve(start: Schedule, machine: Machine) -> Schedule:
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
     fused = _within_budget("fused nests", summed, lambda s: fuse_neighbours(s, done))
     laned = _within_budget("sunk loops", fused, lambda s: sink_lanes(s, done))
-    parallel = _within_budget("parallel loops", laned, lambda s: parallelize_outer(s, machine))
+    jammed = _within_budget("strips of rows", laned, lambda s: jam_lines(s, machine, done))
+    parallel = _within_budget("parallel loops", jammed, lambda s: parallelize_outer(s, machine))
     laned = _within_budget("SIMD lanes", parallel, vectorize_innermost)
     if held is not streamed:
         return laned  # the results of a row are few, and dealing out its nests takes long

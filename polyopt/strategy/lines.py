@@ -1,0 +1,312 @@
+"""Independent recurrences along rows: several rows at a time.
+
+In: a schedule.  Out: nests whose rows are independent, and along each of which a loop carries what
+it computes, in strips of rows; the rows of a strip take each step of the recurrence together, in
+SIMD lanes where it divides, in registers of their own otherwise (unroll-and-jam: Callahan, Cocke,
+Kennedy, "Estimating interlock and improving balance for pipelined architectures", 1988).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from polyopt.ir.expr import Binary, BinaryOp, Call, Iter, linear, walk
+from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Access, Role, Scop, Statement
+from polyopt.machine import Machine
+from polyopt.schedule.contraction import contraction_nests
+from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.tree import Band, Sequence, Tree, bands, find_band, path_to, statements_of
+from polyopt.strategy.strides import accesses, directions
+from polyopt.strategy.tiling import outer_bands
+from polyopt.strategy.vector import is_innermost, vector_gain
+from polyopt.transforms import (
+    Contract,
+    Dimension,
+    Distribute,
+    LayOut,
+    Separate,
+    Sink,
+    Tile,
+    Unroll,
+    Vectorize,
+)
+
+ROWS = 8  # rows in turn: as many as hide the latency of an addition and a product
+VECTORS = 2  # of rows whose divisions overlap
+MOST_STATEMENTS = 32  # of a nest whose bodies are repeated for each row
+
+
+@dataclass(frozen=True, slots=True)
+class _Strip:
+    """How many rows go together, and whether in lanes or one after the other."""
+
+    rows: int
+    lanes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Steps to take from a schedule, judged together; `tree` is what they lead to."""
+
+    scop: Scop
+    tree: Tree
+    steps: tuple[Transform, ...] = ()
+
+    def then(self, *steps: Transform) -> _Plan:
+        """Return the plan with further steps."""
+        tree = self.tree
+        for step in steps:
+            tree = step.rewrite(tree, self.scop)
+        return _Plan(self.scop, tree, (*self.steps, *steps))
+
+
+def jam_lines(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Schedule:
+    """Return `schedule` with the rows of recurrences in strips; bands named in `skip` are left."""
+    labels = list(_nests(schedule, outer_bands(schedule.tree), skip))
+    strips = {label: _strip(schedule, label, machine) for label in labels}
+    schedule = _turned(schedule, [label for label in labels if strips[label].lanes])
+    for label, strip in strips.items():
+        schedule = _in_strips(schedule, label, strip) or schedule
+    return schedule
+
+
+def _nests(schedule: Schedule, labels: list[str], skip: frozenset[str]) -> Iterator[str]:
+    """Yield the outermost bands of which the first loop is independent and a row is a recurrence.
+
+    Loops in order, as over time steps, may be around them.
+    """
+    for label in labels:
+        band = find_band(schedule.tree, label)
+        if label in skip or not _is_plain(band) or not _is_small(schedule, label):
+            continue
+        free = [member.coincident for member in band.members]
+        if free[0]:
+            if not any(free[1:]) and _has_recurrence(schedule, band):
+                yield label
+        elif not any(free):
+            yield from _nests(schedule, outer_bands(band.child), skip)
+
+
+def _is_plain(band: Band) -> bool:
+    """Tell whether nobody has tiled or marked a loop of the nest."""
+    return all(
+        member.kind is LoopKind.SEQUENTIAL and not member.is_tile
+        for inner in bands(band)
+        for member in inner.members
+    )
+
+
+def _is_small(schedule: Schedule, label: str) -> bool:
+    """Tell whether the nest has few statements, none of which writes under a condition."""
+    statements = [schedule.scop.statement(name) for name in _statements(schedule, label)]
+    return len(statements) <= MOST_STATEMENTS and all(s.guard is None for s in statements)
+
+
+def _has_recurrence(schedule: Schedule, band: Band) -> bool:
+    """Tell whether the nest below the first loop has a loop that carries what it computes.
+
+    Functions that are computed in lanes along a row outweigh it.
+    """
+    inner = [each for each in bands(band) if is_innermost(each)]
+    carried = [_is_recurrence(schedule, band, each) for each in inner]
+    others = [each.label for each, found in zip(inner, carried, strict=True) if not found]
+    names = {name for label in others for name in _statements(schedule, label)}
+    return any(carried) and not any(
+        isinstance(part, Call)
+        for name in names
+        for part in walk(schedule.scop.statement(name).value)
+    )
+
+
+def _is_recurrence(schedule: Schedule, outer: Band, inner: Band) -> bool:
+    """Tell whether an innermost band has no lanes to offer and steps along rows in order.
+
+    Sums whose order is open are none: their terms go in lanes.
+    """
+    if not is_innermost(inner) or inner.members[-1].coincident:
+        return False
+    statements = map(schedule.scop.statement, _statements(schedule, inner.label))
+    if any(s.reduction is not None and s.reduction.reassociable for s in statements):
+        return False
+    own = range(1 if inner is outer else 0, len(inner.members))
+    return len(own) > 0 and not any(
+        inner.members[p].coincident and vector_gain(schedule, inner.label, p) > 0 for p in own
+    )
+
+
+def _in_strips(schedule: Schedule, label: str, strip: _Strip) -> Schedule | None:
+    """Return `schedule` with the first loop of the band in strips, or None where it does not pay.
+
+    What a strip does, it does for all of its rows before the next thing.
+    """
+    fewer = _with_few_cells(schedule, label, strip)
+    if fewer is None:
+        return None
+    plan = _Plan(fewer.scop, fewer.tree).then(Tile(label, (strip.rows,)))
+    point = f"{label}.point"
+    parts = [point]
+    body = find_band(plan.tree, point)
+    if len(body.members) == 1 and isinstance(body.child, Sequence):
+        plan = plan.then(Distribute(point, 1))
+        parts = [f"{point}.{number}" for number in range(len(body.child.parts))]
+    for part in parts:
+        plan = _jammed(plan, part, strip)
+    return fewer.attempt(*plan.steps) if any(isinstance(s, Sink) for s in plan.steps) else None
+
+
+def _with_few_cells(schedule: Schedule, label: str, strip: _Strip) -> Schedule | None:
+    """Return `schedule` with one cell a row for temporaries that live in one step of a row.
+
+    None where others, which live along a row, would need memory that is not worth it.
+    """
+    row = f"{label}[0]"
+    for name, homes in contraction_nests(schedule.scop, schedule.tree).items():
+        if row not in homes:
+            continue
+        sizes = _cells(schedule, name, homes[homes.index(row) :])
+        if sizes is not None and sizes.count(0) == 1:
+            if len(sizes) > 1:
+                schedule = schedule.attempt(Contract(name, sizes)) or schedule
+        elif not strip.lanes:
+            return None
+    return schedule
+
+
+def _cells(schedule: Schedule, name: str, homes: tuple[str, ...]) -> tuple[int, ...] | None:
+    """Return cells per dimension, all of those that the first loop moves, one where others do.
+
+    None where a loop does not move one dimension by one, 0 also where none does.
+    """
+    sizes = [0] * len(schedule.scop.array(name).shape)
+    for number, home in enumerate(homes):
+        label, _, position = home.rpartition("[")
+        found = {
+            dimension
+            for array, dimension in _dimensions(schedule, label, int(position[:-1]))
+            if array == name
+        }
+        if len(found) != 1 or None in found:
+            return None
+        for dimension in found:
+            if dimension is not None:
+                sizes[dimension] = 1 if number else 0
+    return tuple(sizes)
+
+
+def _jammed(plan: _Plan, label: str, strip: _Strip) -> _Plan:
+    """Return the plan with the rows of one part innermost, where the part is a recurrence."""
+    band = find_band(plan.tree, label)
+    if is_innermost(band) and len(band.members) == 1:
+        return plan.then(Vectorize(f"{label}[0]")) if strip.lanes else plan
+    inner = [b for b in bands(band) if is_innermost(b)]
+    if all(b.members[-1].coincident for b in inner):
+        return plan
+    plan = plan.then(Separate(label, label, (strip.rows, *(0 for _ in band.members[1:]))))
+    rest = f"{label}.rest"
+    if strip.lanes and any(b.label == rest for b in bands(plan.tree)):
+        plan = _sunk(plan, rest, Vectorize)
+    return _sunk(plan, label, Vectorize if strip.lanes else Unroll)
+
+
+def _sunk(plan: _Plan, label: str, mark: type[Vectorize] | type[Unroll]) -> _Plan:
+    """Return the plan with the first loop of a band around every leaf, marked."""
+    before = {band.label for band in bands(plan.tree)}
+    plan = plan.then(Sink(f"{label}[0]"))
+    made = [b.label for b in bands(plan.tree) if b.label not in before and ".lanes" in b.label]
+    return plan.then(*(mark(f"{lanes}[0]") for lanes in made))
+
+
+def _strip(schedule: Schedule, label: str, machine: Machine) -> _Strip:
+    """Return how the rows of a nest go together."""
+    band = find_band(schedule.tree, label)
+    inner = [b.label for b in bands(band) if _is_recurrence(schedule, band, b)]
+    names = {name for each in inner for name in _statements(schedule, each)}
+    statements = [schedule.scop.statement(name) for name in sorted(names)]
+    if any(map(_is_heavy, statements)):
+        size = max(schedule.scop.array(s.target.array).dtype.size for s in statements)
+        return _Strip(max(1, machine.vector_bytes // size) * VECTORS, lanes=True)
+    return _Strip(ROWS, lanes=False)
+
+
+def _is_heavy(statement: Statement) -> bool:
+    """Tell whether a statement divides or calls a function, which lanes do at the same time."""
+    return any(
+        (isinstance(part, Binary) and part.op is BinaryOp.DIV) or isinstance(part, Call)
+        for part in walk(statement.value)
+    )
+
+
+def _statements(schedule: Schedule, label: str) -> list[str]:
+    _, domain = path_to(schedule.tree, schedule.scop, label)
+    return statements_of(schedule.scop, domain)
+
+
+def _turned(schedule: Schedule, labels: list[str]) -> Schedule:
+    """Return `schedule` with temporaries laid out so that rows in lanes are neighbours.
+
+    All nests have to agree on what a row is.
+    """
+    rows: dict[str, set[int | None]] = {}
+    for label in labels:
+        for name, dimension in _dimensions(schedule, label, 0):
+            rows.setdefault(name, set()).add(dimension)
+    in_lanes = _in_lanes(schedule)
+    for name, found in rows.items():
+        array = schedule.scop.array(name)
+        if array.role is not Role.TEMP or name in in_lanes or len(found) != 1 or None in found:
+            continue
+        others = [Dimension(d) for d in range(len(array.shape)) if d not in found]
+        last = [Dimension(d) for d in found if d is not None]
+        if last[0].old != len(others):
+            schedule = schedule.attempt(LayOut(name, (*others, *last))) or schedule
+    return schedule
+
+
+def _dimensions(schedule: Schedule, label: str, position: int) -> Iterator[tuple[str, int | None]]:
+    """Yield for each access to an array which subscript alone a step of the loop moves."""
+    path, domain = path_to(schedule.tree, schedule.scop, label)
+    members = (*path, *find_band(schedule.tree, label).members)
+    for name in statements_of(schedule.scop, domain):
+        statement = schedule.scop.statement(name)
+        direction = directions(members, schedule.scop, statement)[len(path) + position]
+        for access in accesses(statement):
+            if access.index:
+                yield access.array, _moved(access, statement, direction)
+
+
+def _moved(
+    access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
+) -> int | None:
+    """Return the one subscript that a step along `direction` moves by one; None for others."""
+    if direction is None or not access.exact:
+        return None
+    change = dict(zip(statement.iters, direction, strict=True))
+    found: list[int] = []
+    for dimension, index in enumerate(access.index):
+        terms = linear(index).terms
+        others = (part for atom, _ in terms if not isinstance(atom, Iter) for part in walk(atom))
+        if any(isinstance(part, Iter) and change.get(part.name) for part in others):
+            return None
+        step = sum(
+            (change.get(a.name, Fraction(0)) * c for a, c in terms if isinstance(a, Iter)),
+            Fraction(0),
+        )
+        if step not in (0, 1):
+            return None
+        if step:
+            found.append(dimension)
+    return found[0] if len(found) == 1 else None
+
+
+def _in_lanes(schedule: Schedule) -> set[str]:
+    """Return the arrays that nests in lanes use already."""
+    found: set[str] = set()
+    for band in bands(schedule.tree):
+        if any(member.kind is LoopKind.VECTOR for member in band.members):
+            for name in _statements(schedule, band.label):
+                statement = schedule.scop.statement(name)
+                found.update(access.array for access in accesses(statement))
+    return found
