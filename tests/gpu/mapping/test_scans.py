@@ -332,6 +332,7 @@ def test_no_barrier_of_a_scan_can_be_lost(
     function: Callable[..., object], shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(polyopt.emulator, "EmulatedProvider", Device)
+    provider_for.cache_clear()  # of tests before this one
     values = np.ones(shape, np.int64)
     last = 1 if function is sums else 0  # the end of a tile: each block has one alone
     po.kernel(target="cuda", device="emulated")(function).compile(values)
