@@ -23,13 +23,17 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def run(request: Request, say: Callable[[str], None] = lambda _: None) -> Report:
-    """Check and time the requested workloads one after the other."""
+    """Check and time the requested workloads one after the other; an interrupt ends it early."""
     environment = describe()
+    notes = state_notes(environment)
     results = []
-    for name in request.names:
-        say(f"{name} at {request.dataset}")
-        results.append(measure(workloads.get(name), request, say))
-    return Report(request, environment, tuple(results), state_notes(environment))
+    try:
+        for name in request.names:
+            say(f"{name} at {request.dataset}")
+            results.append(measure(workloads.get(name), request, say))
+    except KeyboardInterrupt:
+        notes += (f"Interrupted: {len(results)} of {len(request.names)} workloads were measured.",)
+    return Report(request, environment, tuple(results), notes)
 
 
 def state_notes(environment: Mapping[str, Any]) -> tuple[str, ...]:

@@ -229,6 +229,19 @@ def test_a_whole_run_is_checked_timed_and_written(tmp_path, capsys):
     assert {"date", "commit", "machine", "compiler", "flags", "versions"} <= set(found)
 
 
+def test_an_interrupted_run_keeps_what_it_measured(tmp_path, monkeypatch, capsys):
+    def measured(workload, request, say):
+        if workload.name == "atax":
+            raise KeyboardInterrupt
+        return report(*BASE).results[0]
+
+    monkeypatch.setattr("bench.run.measure", measured)
+    target = tmp_path / "report.json"
+    main(["MINI", "--only", "gemm,atax,mvt", "--json", str(target), "--quiet"])
+    assert "Interrupted: 1 of 3 workloads were measured." in capsys.readouterr().out
+    assert [w["name"] for w in json.loads(target.read_text())["workloads"]] == ["gemm"]
+
+
 def test_reference_of_a_copy_is_the_reference():
     """`make` gives fresh arrays every time: no run can leak into the next."""
     workload = workloads.get("lu")
