@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,14 +11,12 @@ import numpy.typing as npt
 import pytest
 
 import polyopt as po
-import polyopt.emulator
 from polyopt.emit.gpu import device_loops
 from polyopt.emit.lower import lower
-from polyopt.emulator import DeviceFault, EmulatedProvider
+from polyopt.emulator import DeviceFault
 from polyopt.errors import EmitError, IllegalSchedule, ScheduleError
 from polyopt.frontend import build
 from polyopt.frontend.argtypes import ArrayType
-from polyopt.hosting.devices import provider_for
 from polyopt.ir.expr import Binary, BinaryOp, Load, integer
 from polyopt.ir.loops import Assign, For, Kernel, LoopFunction, LoopKind
 from polyopt.ir.program import Program
@@ -26,13 +24,15 @@ from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.proof.certify import certify
 from polyopt.proof.nodes import all_nodes
-from polyopt.runtime.device.provider import Log, Module, no_log
 from polyopt.schedule.schedule import source_schedule
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.transforms import Atomic, parse_steps
 from tests.checks import assert_round_trip
+from tests.gpu.mapping.changed import Device
 from tests.gpu.mapping.test_scans import edited
 from tests.gpu.runtime.needs import opencl_or_skip
+
+pytestmark = pytest.mark.usefixtures("changed_device")
 
 Array = npt.NDArray[Any]
 STEPS = "distribute(L0, 1); tile(L0.1, 64); atomic(S1); threads(L0.1.point); grid(L0.1.tile)"
@@ -77,28 +77,6 @@ WHOLE = (DType.INT64, DType.INT64)
 def loops_of(program: Program, steps: str = STEPS) -> LoopFunction:
     schedule = source_schedule(program.scop).apply(*parse_steps(steps))
     return device_loops(lower((schedule,), program))
-
-
-class Device(EmulatedProvider):
-    """A device that changes the text it compiles."""
-
-    change: tuple[str, str] = ("", "")
-
-    def compile(
-        self, text: str, entries: Sequence[str], flags: tuple[str, ...] = (), log: Log = no_log
-    ) -> Module:
-        old, new = Device.change
-        assert old in text
-        return super().compile(text.replace(old, new, 1), entries, flags, log)
-
-
-@pytest.fixture(autouse=True)
-def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(polyopt.emulator, "EmulatedProvider", Device)
-    monkeypatch.setattr(Device, "change", ("", ""))
-    provider_for.cache_clear()
-    yield
-    provider_for.cache_clear()
 
 
 def test_text():

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import polyopt as po
-import polyopt.emulator
 from polyopt.emit.gpu import device_loops
 from polyopt.emit.lower import lower
-from polyopt.emulator import DeviceFault, EmulatedProvider
+from polyopt.emulator import DeviceFault
 from polyopt.errors import ScheduleError
 from polyopt.frontend import build
 from polyopt.frontend.infer import infer_types
-from polyopt.hosting.devices import provider_for
 from polyopt.ir.expr import Iter, Load
 from polyopt.ir.loops import Assign, Barrier, Body, Kernel, LoopFunction
 from polyopt.proof.certify import certify
 from polyopt.proof.nodes import all_nodes, bodies, with_bodies
-from polyopt.runtime.device.provider import Log, Module, no_log
 from polyopt.schedule.schedule import source_schedule
 from polyopt.transforms import Finish, parse_steps
 from tests.checks import assert_round_trip
 from tests.gpu.mapping import programs
+from tests.gpu.mapping.changed import Device
+
+pytestmark = pytest.mark.usefixtures("changed_device")
 
 FOUR = """
 deal(L0[0], 64); deal(L0[1], 4); interchange(L0[0], L0[1])
@@ -51,28 +51,6 @@ def loops_of(steps: str, conditional: bool = True) -> LoopFunction:
     program = build(total, infer_types(total))
     schedule = source_schedule(program.scop).apply(*parse_steps(steps))
     return device_loops(lower((schedule,), program), conditional)
-
-
-class Device(EmulatedProvider):
-    """A device that changes the text it compiles."""
-
-    change: tuple[str, str] = ("", "")
-
-    def compile(
-        self, text: str, entries: Sequence[str], flags: tuple[str, ...] = (), log: Log = no_log
-    ) -> Module:
-        old, new = Device.change
-        assert old in text
-        return super().compile(text.replace(old, new, 1), entries, flags, log)
-
-
-@pytest.fixture(autouse=True)
-def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(polyopt.emulator, "EmulatedProvider", Device)
-    monkeypatch.setattr(Device, "change", ("", ""))
-    provider_for.cache_clear()
-    yield
-    provider_for.cache_clear()
 
 
 def test_text():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,15 +12,13 @@ import numpy.typing as npt
 import pytest
 
 import polyopt as po
-import polyopt.emulator
 from polyopt.emit.cuda import emit_cuda
 from polyopt.emit.gpu import device_loops
 from polyopt.emit.lower import lower
 from polyopt.emit.opencl import emit_opencl
-from polyopt.emulator import DeviceFault, EmulatedProvider
+from polyopt.emulator import DeviceFault
 from polyopt.frontend import build
 from polyopt.frontend.argtypes import ArrayType
-from polyopt.hosting.devices import provider_for
 from polyopt.ir.expr import BinaryOp, integer
 from polyopt.ir.loops import Assign, Gathered, Kernel, LoopFunction, Node
 from polyopt.ir.program import Program
@@ -31,10 +29,12 @@ from polyopt.proof.certify import certify
 from polyopt.proof.kernels import check_kernels
 from polyopt.proof.nodes import all_nodes
 from polyopt.report.launches import launches
-from polyopt.runtime.device.provider import Log, Module, no_log
 from polyopt.runtime.device.resources import resources_of
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
+from tests.gpu.mapping.changed import Device
 from tests.gpu.runtime.needs import needs_nvcc
+
+pytestmark = pytest.mark.usefixtures("changed_device")
 
 Array = npt.NDArray[Any]
 WORDS = (DType.INT64, DType.INT32)
@@ -60,28 +60,6 @@ def both(idx: Array, h: Array) -> None:
 def table(idx: Array, h: Array) -> None:
     for i in range(idx.shape[0]):
         h[idx[i], 0] += 1
-
-
-class Device(EmulatedProvider):
-    """A device that changes the text it compiles."""
-
-    change: tuple[str, str] = ("", "")
-
-    def compile(
-        self, text: str, entries: Sequence[str], flags: tuple[str, ...] = (), log: Log = no_log
-    ) -> Module:
-        old, new = Device.change
-        assert old in text
-        return super().compile(text.replace(old, new, 1), entries, flags, log)
-
-
-@pytest.fixture(autouse=True)
-def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(polyopt.emulator, "EmulatedProvider", Device)
-    monkeypatch.setattr(Device, "change", ("", ""))
-    provider_for.cache_clear()
-    yield
-    provider_for.cache_clear()
 
 
 def program_of(function: Callable[..., object], *dtypes: DType, ranks: tuple[int, ...]) -> Program:
