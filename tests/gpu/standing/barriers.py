@@ -6,6 +6,7 @@ refuses the loops without it, and for each barrier of the text how the emulator 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +30,7 @@ TINY, SMALL, MIDDLE, LARGE, LONG, FAR = 5, FIRST, 29, 75, 1100, 8500
 
 What 256 threads of each of 32 blocks have is joined by one warp: `FAR` is what takes a second one.
 """
-STEPS, WORK = (20, 90), 3e7
+STEPS, WORK, MEMORY = (20, 90), 3e7, 1e7
 RULES = (Rules(), Rules(order=Order.FORWARD), Rules(order=Order.BACKWARD))
 
 
@@ -66,13 +67,29 @@ def ladder(workload: Workload) -> list[dict[str, int]]:
     tiny = sizes_of(workload, TINY)
     bases = [small, tiny] if min(tiny.values(), default=0) > 0 else [small]
     one = [
-        {**base, name: size} for base in bases for name in base for size in (large[name], LONG, FAR)
+        {**base, name: size}
+        for base in bases
+        for name in base
+        for size in (large[name], LONG, FAR)
+        if size != FAR or (name != workload.steps and _is_small_afar(workload, base, name))
     ]
     others = [*bases[1:], *one, middle, large, sizes_of(workload, LONG)]
     if workload.steps is not None:
         others += [{**s, workload.steps: steps} for s in (small, middle) for steps in STEPS]
     able = [sizes for sizes in others if workload.flops(sizes) <= WORK]
     return sorted([small, *able], key=workload.flops)
+
+
+def _is_small_afar(workload: Workload, base: dict[str, int], name: str) -> bool:
+    """Tell whether arguments stay small with one size `FAR`, by how they grow before."""
+    try:
+        near, next_to = (
+            sum(np.asarray(value).nbytes for value in workload.make(sizes, seed=3).values())
+            for sizes in ({**base, name: LARGE}, {**base, name: 2 * LARGE})
+        )
+    except (ValueError, IndexError, MemoryError, OverflowError):
+        return False
+    return near * (next_to / near) ** math.log2(FAR / LARGE) <= MEMORY
 
 
 def ask_proof(form: Form, report: Report) -> None:
