@@ -17,7 +17,7 @@ from typing_extensions import assert_never
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind, Pipeline
-from polyopt.ir.scop import Scop
+from polyopt.ir.scop import Scop, Statement
 from polyopt.schedule.monotone import Part, parts_of
 from polyopt.schedulefile import nearest
 
@@ -398,6 +398,13 @@ def path_to(tree: Tree, scop: Scop, label: str) -> tuple[tuple[BandMember, ...],
     found = _path(tree, scop.domain, label)
     assert found is not None
     return found
+
+
+def only_statement(tree: Tree, scop: Scop, label: str) -> Statement | None:
+    """Return the statement that the band `label` runs, or None where it runs several."""
+    _, domain = path_to(tree, scop, label)
+    names = statements_of(scop, domain)
+    return scop.statement(names[0]) if len(names) == 1 else None
 
 
 def _path(

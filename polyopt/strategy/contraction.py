@@ -14,7 +14,7 @@ import islpy as isl
 from polyopt.machine import Machine
 from polyopt.model.contraction import ContractionSizes, contraction_sizes
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Band, Leaf, find_band, path_to, statements_of
+from polyopt.schedule.tree import Band, Leaf, find_band, only_statement, path_to, statements_of
 from polyopt.strategy.straighten import straightened
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import (
@@ -47,11 +47,9 @@ def find_roles(schedule: Schedule, label: str, *, ordered: bool = False) -> Role
     band = find_band(schedule.tree, label)
     if not band.permutable or len(band.members) < 3 or not isinstance(band.child, Leaf):
         return None
-    _, domain = path_to(schedule.tree, schedule.scop, label)
-    names = statements_of(schedule.scop, domain)
-    if len(names) != 1:
+    statement = only_statement(schedule.tree, schedule.scop, label)
+    if statement is None:
         return None
-    statement = schedule.scop.statement(names[0])
     moves = loop_moves(schedule, label, statement)
     write = statement.write.ref
     depths = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]

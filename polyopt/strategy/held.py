@@ -15,7 +15,15 @@ from polyopt.ir.scop import Access, Statement
 from polyopt.machine import Machine
 from polyopt.model.contraction import held_rows
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Band, Leaf, Tree, find_band, path_to, statements_of
+from polyopt.schedule.tree import (
+    Band,
+    Leaf,
+    Tree,
+    find_band,
+    only_statement,
+    path_to,
+    statements_of,
+)
 from polyopt.strategy.borders import Borders, borders_of
 from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.fusion import adjacent
@@ -191,13 +199,13 @@ def _outwards(band: str, start: int) -> list[Transform]:
 
 def _statement(schedule: Schedule, label: str) -> Statement | None:
     """Return the one statement of a nest of bands, an update whose operands are known."""
-    _, domain = path_to(schedule.tree, schedule.scop, label)
-    names = statements_of(schedule.scop, domain)
-    statement = schedule.scop.statement(names[0])
+    statement = only_statement(schedule.tree, schedule.scop, label)
+    if statement is None:
+        return None
     own = (statement.write.array, statement.write.index)
     updates = any((read.array, read.index) == own for read in statement.reads)
     known = all(access.exact for access in (statement.write, *statement.reads))
-    return statement if len(names) == 1 and updates and known else None
+    return statement if updates and known else None
 
 
 def _parts(schedule: Schedule, label: str, statement: Statement) -> _Parts | None:

@@ -11,7 +11,7 @@ from polyopt.ir.expr import Expr, Iter, linear
 from polyopt.ir.scop import Statement
 from polyopt.schedule.isl_bridge import coefficients
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import Leaf, find_band, path_to, statements_of
+from polyopt.schedule.tree import Leaf, find_band, only_statement
 from polyopt.transforms import Skew
 
 
@@ -20,12 +20,10 @@ def straightened(schedule: Schedule, label: str) -> Schedule | None:
     band = find_band(schedule.tree, label)
     if not band.permutable or len(band.members) != 3 or not isinstance(band.child, Leaf):
         return None
-    _, domain = path_to(schedule.tree, schedule.scop, label)
-    names = statements_of(schedule.scop, domain)
-    if len(names) != 1 or schedule.scop.statement(names[0]).reduction is None:
+    statement = only_statement(schedule.tree, schedule.scop, label)
+    if statement is None or statement.reduction is None:
         return None
-    statement = schedule.scop.statement(names[0])
-    rules = [coefficients(member, schedule.scop, names[0]) for member in band.members]
+    rules = [coefficients(member, schedule.scop, statement.name) for member in band.members]
     loops = {name: place for place, rule in enumerate(rules) for name in [_alone(rule)] if name}
     written = {name for index in statement.target.index for name in _factors(index)}
     for term in sorted(loops.keys() - written):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Band, Leaf, Sequence, find_band, path_to, statements_of
+from polyopt.schedule.tree import Band, Leaf, Sequence, find_band, only_statement
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import (
@@ -72,11 +72,9 @@ def _sweep(schedule: Schedule, label: str) -> _Sweep | None:
     band = find_band(schedule.tree, label)
     if not band.permutable or len(band.members) != 2 or not isinstance(band.child, Leaf):
         return None
-    _, domain = path_to(schedule.tree, schedule.scop, label)
-    names = statements_of(schedule.scop, domain)
-    if len(names) != 1:
+    statement = only_statement(schedule.tree, schedule.scop, label)
+    if statement is None:
         return None
-    statement = schedule.scop.statement(names[0])
     reduction = statement.reduction
     if reduction is None and not all(member.coincident for member in band.members):
         return None
@@ -93,7 +91,7 @@ def _sweep(schedule: Schedule, label: str) -> _Sweep | None:
         }
         if matrices and Step.STRIDED not in along.values():
             is_shared = reduction is not None and across[statement.write.ref] is Step.INVARIANT
-            return _Sweep(label, rows, frozenset(matrices), names[0] if is_shared else None)
+            return _Sweep(label, rows, frozenset(matrices), statement.name if is_shared else None)
     return None
 
 

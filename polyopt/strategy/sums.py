@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Band, Leaf, find_band, path_to, statements_of
+from polyopt.schedule.tree import Band, Leaf, find_band, only_statement
 from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.strategy.unrolled import trip
@@ -75,11 +75,9 @@ def _find(schedule: Schedule, label: str, *, recurrent: bool) -> _Sum | None:
     band = find_band(schedule.tree, label)
     if not band.permutable or len(band.members) < 2 or not isinstance(band.child, Leaf):
         return None
-    _, domain = path_to(schedule.tree, schedule.scop, label)
-    names = statements_of(schedule.scop, domain)
-    if len(names) != 1:
+    statement = only_statement(schedule.tree, schedule.scop, label)
+    if statement is None:
         return None
-    statement = schedule.scop.statement(names[0])
     moves = loop_moves(schedule, label, statement)
     write = statement.write.ref
     terms = [p for p, move in enumerate(moves) if move[write] is Step.INVARIANT]

@@ -8,7 +8,7 @@ rows of tiles in parallel.  None for other bands.
 from __future__ import annotations
 
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import Leaf, find_band, path_to, statements_of
+from polyopt.schedule.tree import Leaf, find_band, only_statement
 from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import Cut, Interchange, Parallelize, Tile
@@ -25,11 +25,9 @@ def in_tiles(schedule: Schedule, label: str) -> Schedule | None:
         return None
     if not isinstance(band.child, Leaf):
         return None
-    _, domain = path_to(schedule.tree, schedule.scop, label)
-    names = statements_of(schedule.scop, domain)
-    if len(names) != 1:
+    statement = only_statement(schedule.tree, schedule.scop, label)
+    if statement is None:
         return None
-    statement = schedule.scop.statement(names[0])
     loops = _across(loop_moves(schedule, label, statement), statement.write.ref)
     if loops is None:
         return None
