@@ -6,6 +6,7 @@ In: a `For`.  Out: the pragma's text.
 from __future__ import annotations
 
 from polyopt.emit.cexpr import SHIFT, ExprPrinter
+from polyopt.emit.extrema import is_choice
 from polyopt.emit.helpers import ENOUGH_WORK, Helper, HelperKind
 from polyopt.emit.regions import declared_names, is_settled, nodes
 from polyopt.emit.work import has_known_bounds, work
@@ -45,14 +46,16 @@ _REDUCTION = {
 def reduction_clauses(loop: For, printer: ExprPrinter) -> str:
     """Return the reduction clauses of `loop`, each with a leading space."""
     return "".join(
-        f" reduction({_reduction(op, symbol, printer)} : {printer.text(symbol)})"
+        f" reduction({_reduction(loop, op, symbol, printer)} : {printer.text(symbol)})"
         for op, symbol in loop.reductions
     )
 
 
-def _reduction(op: BinaryOp, symbol: Symbol, printer: ExprPrinter) -> str:
-    """Return OpenMP's name of an operator; float minima and maxima are declared by the file."""
+def _reduction(loop: For, op: BinaryOp, symbol: Symbol, printer: ExprPrinter) -> str:
+    """Return OpenMP's name of an operator; what has to keep NaN is declared by the file."""
     if not symbol.dtype.is_float or op not in _NAN_KEEPING:
+        return _REDUCTION[op]
+    if loop.kind is LoopKind.VECTOR and is_choice(loop, symbol):
         return _REDUCTION[op]
     joins, declared = _NAN_KEEPING[op]
     printer.helper(Helper(joins, symbol.dtype))

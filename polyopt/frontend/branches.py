@@ -25,7 +25,8 @@ from polyopt.frontend.pins import joined, pin_names, unpin
 from polyopt.frontend.promote import cast, number_of
 from polyopt.frontend.rotation import settle_watches
 from polyopt.frontend.values import Gone, Known, Number, Perhaps, Tensor, Value, iterators
-from polyopt.ir.expr import Expr, loads
+from polyopt.ir.choice import chosen
+from polyopt.ir.expr import Expr, Select, loads
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,9 @@ def read_if(b: Builder, frame: Frame, node: ast.If, rest: list[ast.stmt]) -> Val
     with _otherwise(b, split):
         frame.reader.block(b, frame, node.orelse)
     written = {draft.target.array for draft in b.drafts[start:]}
-    if any(load.array in written for load in loads(split.guard)):
+    if not _is_choice(b, split, start) and any(
+        load.array in written for load in loads(split.guard)
+    ):
         b.facts.add(b.facts.stored_conditions, place)
     whole = split.guard if not split.affine else _all(split)
     _merge(b, frame, node, whole, then, pinned)
@@ -66,6 +69,16 @@ def read_if(b: Builder, frame: Frame, node: ast.If, rest: list[ast.stmt]) -> Val
     settle_watches(b, frame, own, None)
     frame.watched = watched
     return None
+
+
+def _is_choice(b: Builder, split: Split, start: int) -> bool:
+    """Tell whether all that was read since draft `start` is one `if x > m: m = x`."""
+    if len(b.drafts) != start + 1 or split.affine:
+        return False
+    draft = b.drafts[start]
+    choice = Select(split.guard, draft.value, draft.target, draft.value.dtype)
+    is_alone = draft.scope.iters == b.scope.iters and draft.scope.guard == split.guard
+    return is_alone and chosen(choice, draft.target) is not None
 
 
 def _condition(b: Builder, frame: Frame, test: ast.expr) -> tuple[Split, bool | None]:

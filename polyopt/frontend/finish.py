@@ -21,8 +21,21 @@ from polyopt.frontend.renaming import Renaming, renamed_draft, renamed_mark
 from polyopt.frontend.split import Piece, pieces_of, split_conditions
 from polyopt.frontend.values import Buffer, Index
 from polyopt.ir.affine import condition_set, param_space
+from polyopt.ir.choice import chosen
 from polyopt.ir.clock import checkpoint
-from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Load, integer, loads, normalize, rewrite
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    Const,
+    Expr,
+    Load,
+    Select,
+    integer,
+    loads,
+    normalize,
+    rewrite,
+)
 from polyopt.ir.program import Parts
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.ir.source import Check, Fault
@@ -56,14 +69,14 @@ def alive(b: Builder) -> Alive:
     ]
     while True:
         checkpoint()
-        chosen = [n for n, draft in enumerate(b.drafts) if draft.target.array in needed]
-        drafts = [b.drafts[n] for n in chosen]
+        kept = [n for n, draft in enumerate(b.drafts) if draft.target.array in needed]
+        drafts = [b.drafts[n] for n in kept]
         marks = [mark for mark in b.marks if _is_needed(mark, needed, sizes)]
-        reads = {name for n in chosen for name in uses[n][0]}
+        reads = {name for n in kept for name in uses[n][0]}
         reads |= {name for mark in marks for name in _touched(mark)}
         exprs = [e for mark in marks for e in scope_exprs(mark.scope)]
         exprs += [e for buffer in b.buffers if buffer.name in needed | reads for e in buffer.shape]
-        named = dynamic_params(*exprs).union(*(uses[n][1] for n in chosen))
+        named = dynamic_params(*exprs).union(*(uses[n][1] for n in kept))
         if reads <= needed and named <= sizes:
             return Alive(tuple(drafts), tuple(marks))
         needed |= reads
@@ -241,13 +254,18 @@ def tidy(extent: Expr, context: isl.Set) -> Expr:
 def _statement(name: str, draft: Draft, piece: Piece) -> Statement:
     domain = piece.domain.set_tuple_name(name)
     guard = None if piece.guard == TRUE else piece.guard
+    value = piece.value
+    if isinstance(guard, Compare):
+        choice = Select(guard, value, piece.target, value.dtype)
+        if chosen(choice, piece.target) is not None:  # `if x > m: m = x`
+            value, guard = choice, None
     return Statement(
         name=name,
         iters=draft.scope.iters,
         domain=domain,
         order=draft.scope.order,
         target=piece.target,
-        value=piece.value,
+        value=value,
         loc=draft.loc,
         text=draft.text,
         reduction=draft.reduction,

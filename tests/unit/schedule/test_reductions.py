@@ -52,6 +52,14 @@ def least(a, s):
             s[0] = a[i]
 
 
+def lowest(a):
+    s = a.dtype.type(1)
+    for i in range(a.shape[0]):
+        if a[i] < s:
+            s = a[i]
+    return s
+
+
 def place(a, s, k):
     for i in range(a.shape[0]):
         if s[0] < a[i]:
@@ -79,6 +87,8 @@ def mixed(a, s):
         (bits, "u8[:],u8[:]", BinaryOp.XOR, Form.UPDATE, True),
         (most, "f64[:],f64[:]", BinaryOp.MAX, Form.CHOICE, False),
         (least, "f64[:],f64[:]", BinaryOp.MIN, Form.GUARDED, False),
+        (lowest, "f64[:]", BinaryOp.MIN, Form.CHOICE, False),
+        (lowest, "i64[:]", BinaryOp.MIN, Form.GUARDED, False),
         (place, "f64[:],f64[:],i64[:]", BinaryOp.MAX, Form.PLACE, False),
     ],
 )
