@@ -67,7 +67,7 @@ def assumed_rates(machine: Machine) -> Rates:
     """Return what a usual core with these vectors and caches reaches, for want of measurements."""
     vector = USUAL_HERTZ * machine.vector_bytes
     flops = vector * (2 if machine.fma else 1) * machine.fma_units
-    one = Speeds(flops / 8, flops / 4, 2 * vector, vector, vector / 3, 12e9, 12e9)
+    one = Speeds(flops / 8, flops / 4, 2 * vector, vector, vector / 8, 12e9, 12e9)
     cores = machine.cores
     shared = min(cores, 4)  # more cores than a few do not get more out of memory
     every = Speeds(

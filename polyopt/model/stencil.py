@@ -21,6 +21,7 @@ SHARE = 4  # of what a thread has of L3, tiles take one part: others use it, too
 TURNS = 3  # tiles for each thread in one front
 LEAST, LEAST_ROW, MOST = 4, 16, 1024  # elements along a dimension, along the contiguous one
 OVERHEAD = 100e-9  # seconds to start a tile
+ROW = 20e-9  # seconds to begin and end a row in vectors
 OPERATIONS = 5  # of an update, where nobody has counted
 
 
@@ -67,6 +68,18 @@ def footprint(stencil: Stencil, tile: TimeTile) -> int:
     return stencil.arrays * stencil.element * prod(size + grown for size in tile.sizes)
 
 
+def loaded(stencil: Stencil, tile: TimeTile, room: int) -> float:
+    """Return the elements that an update brings into L1 or takes out, which keeps `room` bytes.
+
+    Each array comes in once and one of them goes out, half of the time.  Along a dimension of which
+    the neighbours have left L1 before their turn, those of both sides come in once more.
+    """
+    kept = stencil.arrays * (stencil.reach + 1) * stencil.element
+    inner = (prod(tile.sizes[n + 1 :]) for n in range(stencil.dimensions - 1))
+    far = sum(kept * elements > room for elements in inner)
+    return 1.5 * stencil.arrays + 2 * stencil.reach * far
+
+
 def waiting(stencil: Stencil, tile: TimeTile, machine: Machine) -> float:
     """Return how much longer a wavefront of tiles takes than its work: fronts differ in length."""
     counts = [USUAL_STEPS / tile.steps]
@@ -84,7 +97,9 @@ def time_of_update(
     """Return the seconds that an update of an element takes one of the threads.
 
     It computes from L2, after what the tile touches has come from memory, or from L3 where all of
-    the arrays fit there; a vector is begun and ended in each row.
+    the arrays fit there; a vector is begun and ended in each row.  Lines come from L2 while nothing
+    is computed: the times of both add up (Stengel, Treibig, Hager, Wellein, "Quantifying
+    performance bottlenecks of stencil computations using the Execution-Cache-Memory model", 2015).
     """
     rates = rates or assumed_rates(machine)
     speeds = rates.every
@@ -93,13 +108,13 @@ def time_of_update(
     updates = tile.steps * prod(tile.sizes)
     ragged = 1 + lanes / tile.sizes[-1]
     compute = stencil.operations / peak * ragged
-    _, second, _ = caches_of(machine)
+    first, second, _ = caches_of(machine)
     kept = speeds.l2 if working_set(stencil, tile) <= second.room(2) else speeds.l3
-    near = 1.5 * stencil.arrays * stencil.element / (kept / machine.cores) * ragged
+    near = loaded(stencil, tile, first.room(2)) * stencil.element / (kept / machine.cores) * ragged
     total = stencil.arrays * stencil.element * prod(map(stencil.extent, range(stencil.dimensions)))
     far = speeds.l3 if 2 * total < machine.l3 else speeds.memory
     moved = 1.5 * footprint(stencil, tile) / (far / machine.cores)  # what is written comes in, too
-    busy = max(compute, near) + (moved + OVERHEAD) / updates
+    busy = compute + near + ROW / tile.sizes[-1] + (moved + OVERHEAD) / updates
     return busy * waiting(stencil, tile, machine)
 
 

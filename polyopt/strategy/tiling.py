@@ -164,7 +164,8 @@ def tile_sizes(schedule: Schedule, band: Band, machine: Machine) -> tuple[int, .
     """Return tile sizes for a band run as a wavefront: time steps, then rows.
 
     Two loops: long strips of the contiguous loop.  Three and more: sizes with which what a time
-    step touches fits the L2 cache; the contiguous loop runs whole, long for the lanes.
+    step touches fits the L2 cache, and neighbouring rows L1; where there are four, the contiguous
+    loop runs whole, long for the lanes.
     """
     count = len(band.members)
     if count == 2:
@@ -177,11 +178,11 @@ def tile_sizes(schedule: Schedule, band: Band, machine: Machine) -> tuple[int, .
     kept = [array for array in targets if array.shape]
     element = max((array.dtype.size for array in kept), default=8)
     dimensions = min(count, MOST_TILED) - 1
-    whole = frozenset({dimensions - 1})
+    whole = frozenset({dimensions - 1} if dimensions > 2 else ())
     reach = _reach(schedule, band, statements)
     arrays = max(2, len(kept))
     tile = time_tile(Stencil(dimensions, element, arrays, reach, whole=whole), machine)
-    return (tile.steps, *tile.sizes[:-1])
+    return (tile.steps, *(size for n, size in enumerate(tile.sizes) if n not in whole))
 
 
 def _reach(schedule: Schedule, band: Band, statements: list[Statement]) -> int:

@@ -13,6 +13,7 @@ from polyopt.model.stencil import (
     Stencil,
     TimeTile,
     footprint,
+    loaded,
     time_of_update,
     time_tile,
     waiting,
@@ -100,13 +101,34 @@ def test_more_threads_want_more_tiles_in_a_front():
 
 
 def test_steps_that_move_far_want_wide_tiles():
-    """Threads share the first dimension, so the second one grows; two dimensions have one only."""
+    """Threads share the first dimension, so the second one grows; all stays in L2."""
     machine = replace(MACHINES[0], cores=2, vector_bytes=64, l2=1 << 20, l3=1 << 25, l2_ways=16)
-    near, far = (
-        time_tile(Stencil(3, 8, reach=reach, whole=frozenset({2})), machine) for reach in (1, 2)
-    )
-    assert far.sizes[1] > near.sizes[1]
-    assert far.sizes[0] == near.sizes[0]
+    near, far = (Stencil(3, 8, reach=reach, whole=frozenset({2})) for reach in (1, 2))
+    one, other = (time_tile(stencil, machine) for stencil in (near, far))
+    assert other.sizes[1] / other.sizes[0] > one.sizes[1] / one.sizes[0]
+    assert working_set(near, one) < machine.l2
+    assert working_set(far, other) < machine.l2
+
+
+@pytest.mark.parametrize(("l1", "row"), [(32 << 10, 512), (64 << 10, 1024)])
+@pytest.mark.parametrize("element", [4, 8])
+def test_neighbouring_rows_stay_in_the_first_cache(l1, row, element):
+    machine = Machine(cores=2, l1=l1, l1_ways=8, l2=4 << 20, vector_bytes=64)
+    stencil = Stencil(2, element, reach=2)
+    tile = time_tile(stencil, machine)
+    assert tile.sizes[1] == min(1024, row * 8 // element)
+    room = caches_of(machine)[0].room(2)
+    whole = TimeTile(tile.steps, (tile.sizes[0], 4000))
+    assert loaded(stencil, tile, room) == 3.0
+    assert loaded(stencil, whole, room) == 7.0
+    assert loaded(replace(stencil, arrays=3, reach=1), whole, room) == 6.5
+
+
+def test_planes_that_leave_the_first_cache_come_in_again():
+    stencil = Stencil(3, 8, reach=1, whole=frozenset({2}))
+    assert loaded(stencil, TimeTile(4, (8, 8, 100)), 24 << 10) == 5.0
+    assert loaded(stencil, TimeTile(4, (8, 8, 1000)), 24 << 10) == 7.0
+    assert loaded(stencil, TimeTile(4, (8, 4, 100)), 24 << 10) == 3.0
 
 
 def test_dimensions_that_stay_whole():
