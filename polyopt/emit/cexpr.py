@@ -141,10 +141,14 @@ class ExprPrinter:
         return self.views[array].address(tuple(self.text(i) for i in index), self._factor(index))
 
     def load(self, source: VectorLoad) -> str:
-        """Return the text that loads consecutive elements; those outside `part` are zero."""
+        """Return the text that loads elements of a row; those outside `part` are zero."""
         if source in self.held:
             return self.held[source]
         place = self.address(source.array, source.index)
+        if source.step != 1:
+            kind = HelperKind.EVERY if self.part is None else HelperKind.EVERY_PART
+            parts = ", ".join((place, *(self.part or ()), str(source.step)))
+            return f"{self._lanes(kind, source)}({parts})"
         if self.part is None:
             return f"{self._lanes(HelperKind.LOAD, source)}({place})"
         begin, end = self.part

@@ -92,6 +92,8 @@ class HelperKind(Enum):
     FAIL = "fail"
     MANY = "many"
     LOAD_PART = "load_part"
+    EVERY = "every"
+    EVERY_PART = "every_part"
     STORE_PART = "store_part"
     ALIGNED = "aligned"
     WRAP_ADD = "add"
@@ -620,6 +622,66 @@ def _store_part(helper: Helper) -> list[str]:
     return _function("void", helper, args, _either(_masks(names), fast, plain))
 
 
+def _every(helper: Helper) -> list[str]:
+    """Elements that lie `step` apart; every second one is taken of two registers that overlap.
+
+    The second register begins one element early, so that nothing behind the last lane is read.
+    """
+    vector, lanes = vector_type(helper.dtype, helper.lanes), helper.lanes
+    args = f"const {helper.dtype.ctype} *p, int step"
+    plain = [
+        f"{vector} result;",
+        f"for (int lane = 0; lane < {lanes}; lane++)",
+        "    result[lane] = p[lane * step];",
+        "return result;",
+    ]
+    names = _Registers.of(helper)
+    if names is None or names.bits != 512:
+        return _function(vector, helper, args, plain)
+    fast = [
+        "if (step == 2) {",
+        f"    {names.type} low = _mm512_loadu_{names.element}(p);",
+        f"    {names.type} high = _mm512_loadu_{names.element}(p + {lanes - 1});",
+        f"    return {_every_second(helper, names)};",
+        "}",
+    ]
+    return _function(vector, helper, args, ["#ifdef __AVX512F__", *fast, "#endif", *plain])
+
+
+def _every_second(helper: Helper, names: _Registers) -> str:
+    """Return the text for every second element of `low` and `high`, which share one element."""
+    lanes, bits = helper.lanes, helper.dtype.size * 8
+    places = ", ".join(str(2 * n + (2 * n >= lanes)) for n in reversed(range(lanes)))
+    operands = f"low, _mm512_set_epi{bits}({places}), high"
+    vector = vector_type(helper.dtype, lanes)
+    return f"({vector})_mm512_permutex2var_{names.element}({operands})"
+
+
+def _every_part(helper: Helper) -> list[str]:
+    vector = vector_type(helper.dtype, helper.lanes)
+    args = f"const {helper.dtype.ctype} *p, int64_t from, int64_t to, int step"
+    plain = [
+        f"{vector} result = {{0}};",
+        "for (int64_t lane = from; lane < to; lane++)",
+        "    result[lane] = p[lane * step];",
+        "return result;",
+    ]
+    names = _Registers.of(helper)
+    if names is None or names.bits != 512:
+        return _function(vector, helper, args, plain)
+    last, mask = helper.lanes - 1, f"__mmask{max(8, helper.lanes)}"
+    load = f"_mm512_maskz_loadu_{names.element}"
+    fast = [
+        "if (step == 2 && from < to) {",
+        "    uint32_t read = (1u << (2 * to - 1)) - (1u << (2 * from));",
+        f"    {names.type} low = {load}(({mask})read, p);",
+        f"    {names.type} high = {load}(({mask})(read >> {last}), p + {last});",
+        f"    return {_every_second(helper, names)};",
+        "}",
+    ]
+    return _function(vector, helper, args, ["#ifdef __AVX512F__", *fast, "#endif", *plain])
+
+
 def _unsigned(dtype: DType) -> str:
     """Return the unsigned type that a signed one wraps like, at least as wide as `int`."""
     return "uint64_t" if dtype.size == 8 else "uint32_t"
@@ -699,6 +761,8 @@ _DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.BETWEEN: _between,
     HelperKind.LOAD_PART: _load_part,
     HelperKind.STORE_PART: _store_part,
+    HelperKind.EVERY: _every,
+    HelperKind.EVERY_PART: _every_part,
     HelperKind.ALIGNED: _aligned,
     HelperKind.WRAP_ADD: _wrap,
     HelperKind.WRAP_SUB: _wrap,

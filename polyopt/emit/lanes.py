@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
+    MOST_APART,
     Binary,
     BinaryOp,
     Broadcast,
@@ -134,7 +135,7 @@ class _Vectorizer:
                 return replace(node, then=self.body(node.then), otherwise=self.body(node.otherwise))
             case Assign(target=Load() as target):
                 vector = self.load(target)
-                if not isinstance(vector, VectorLoad):
+                if not isinstance(vector, VectorLoad) or vector.step != 1:
                     raise NotVector
                 value = self.value(node.value)
                 return replace(node, target=vector, value=value, steps=self.steps(node))
@@ -181,13 +182,16 @@ class _Vectorizer:
         return expr.op is not BinaryOp.DIV or expr.dtype.is_float
 
     def load(self, expr: Load) -> VectorLoad | Broadcast:
-        """Return the element for all lanes: consecutive ones, or one for all."""
+        """Return the element for all lanes: those of a row, `strides[-1]` apart, or one for all."""
         strides = [self.coefficient(i) for i in expr.index]
         if not any(strides):
             return Broadcast(expr, expr.dtype, self.lanes)
-        if expr.array not in self.rows or strides[-1] != 1 or any(strides[:-1]):
+        step = strides[-1]
+        if expr.array not in self.rows or any(strides[:-1]) or not 1 <= step <= MOST_APART:
             raise NotVector
-        return VectorLoad(expr.array, expr.index, expr.dtype, self.lanes)
+        if step > 1 and expr.dtype.is_half:
+            raise NotVector
+        return VectorLoad(expr.array, expr.index, expr.dtype, self.lanes, step)
 
     def coefficient(self, index: Expr) -> int:
         """Return the factor of the iterator in a subscript."""

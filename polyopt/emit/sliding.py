@@ -106,7 +106,7 @@ def _differ(one: Expr, other: Expr) -> bool:
 
 def _fills_register(load: VectorLoad) -> bool:
     return load.dtype in (DType.FLOAT32, DType.FLOAT64) and (
-        load.dtype.size * load.lanes == REGISTER_BYTES
+        load.dtype.size * load.lanes == REGISTER_BYTES and load.step == 1
     )
 
 

@@ -117,6 +117,7 @@ def _symbol(expr: Symbol) -> Thunk:
 def _load(expr: Load | VectorLoad) -> Thunk:
     index = compile_index(expr.index)
     lanes = expr.lanes if isinstance(expr, VectorLoad) else 0
+    step = expr.step if isinstance(expr, VectorLoad) else 1
 
     def value(frame: Frame) -> Value:
         cell = (expr.array, index(frame))
@@ -125,7 +126,7 @@ def _load(expr: Load | VectorLoad) -> Thunk:
                 frame.on_read(touched)
         array = frame.arrays[expr.array]
         if lanes:
-            return array[lanes_of(cell[1], lanes)].copy()
+            return array[lanes_of(cell[1], lanes, step)].copy()
         return array[cell[1]]
 
     return value
@@ -137,9 +138,9 @@ def compile_index(index: tuple[Expr, ...]) -> Callable[[Frame], tuple[int, ...]]
     return lambda frame: tuple(int(part(frame)) for part in parts)
 
 
-def lanes_of(index: tuple[int, ...], lanes: int) -> tuple[Any, ...]:
-    """Return the NumPy subscript of `lanes` elements from `index` on."""
-    return (*index[:-1], slice(index[-1], index[-1] + lanes))
+def lanes_of(index: tuple[int, ...], lanes: int, step: int = 1) -> tuple[Any, ...]:
+    """Return the NumPy subscript of `lanes` elements from `index` on, `step` apart."""
+    return (*index[:-1], slice(index[-1], index[-1] + (lanes - 1) * step + 1, step))
 
 
 def touch(frame: Frame, cell: Cell, lanes: int, expr: Load | VectorLoad) -> tuple[Cell, ...]:
@@ -147,18 +148,20 @@ def touch(frame: Frame, cell: Cell, lanes: int, expr: Load | VectorLoad) -> tupl
     name, index = cell
     shape = frame.arrays[name].shape
     width = max(lanes, 1)
+    step = expr.step if isinstance(expr, VectorLoad) else 1
+    reach = (width - 1) * step
     inside = len(index) == len(shape) and all(0 <= i < n for i, n in zip(index, shape, strict=True))
-    if not inside or (lanes and index[-1] + lanes > shape[-1]):
+    if not inside or (lanes and index[-1] + reach >= shape[-1]):
         raise InternalError(
             "PO0910",
             f"{show(expr)} touches {name}{list(index)}"
-            + (f" and {lanes - 1} elements after it" if lanes else "")
+            + (f" and {reach} elements after it" if lanes else "")
             + f", outside the shape {shape}",
             notes=(f"iterators {frame.iters}, sizes {frame.params}",),
         )
     if width == 1:
         return (cell,)
-    return tuple((name, (*index[:-1], index[-1] + lane)) for lane in range(width))
+    return tuple((name, (*index[:-1], index[-1] + lane * step)) for lane in range(width))
 
 
 def compile_store(target: Load | VectorLoad) -> Callable[[Frame, Thunk], None]:

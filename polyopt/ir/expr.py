@@ -218,14 +218,27 @@ class Cast:
     dtype: DType
 
 
+MOST_APART = 4
+"""How far apart elements of a row may lie that one vector is loaded of."""
+
+
 @dataclass(frozen=True, slots=True)
 class VectorLoad:
-    """`lanes` consecutive elements starting at `array[index]`; loop AST only."""
+    """`lanes` elements from `array[index]` on, in a row; loop AST only.
+
+    What is read may lie `step` elements of the row apart; what is written lies side by side.
+    """
 
     array: str
     index: tuple[Expr, ...]
     dtype: DType
     lanes: int
+    step: int = 1
+
+    @property
+    def span(self) -> int:
+        """How many elements of the row there are from the first lane's to the last lane's."""
+        return (self.lanes - 1) * self.step + 1
 
 
 @dataclass(frozen=True, slots=True)

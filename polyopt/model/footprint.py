@@ -178,7 +178,7 @@ def _of_load(
         whole = Range(ZERO, length.high - ONE)
         known = range_of(index, ranges) or whole
         if isinstance(load, VectorLoad) and len(sides) == len(array.shape) - 1:
-            known = Range(known.low, known.high + amount(load.lanes - 1))
+            known = Range(known.low, known.high + amount(load.span - 1))
         # no access is outside of its array
         sides.append(Range(max(known.low, whole.low), min(known.high, whole.high)))
     yield load, tuple(sides), is_written

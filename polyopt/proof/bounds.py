@@ -341,7 +341,7 @@ class _Checker:
             self.seen[access.array] = None
             last = len(access.index) - 1
             for dim, index in enumerate(access.index):
-                width = access.lanes if isinstance(access, VectorLoad) and dim == last else 1
+                width = access.span if isinstance(access, VectorLoad) and dim == last else 1
                 value = linear(self.unknowns.abstracted(index))
                 key = (access.array, dim, value.terms)
                 low, high = value.constant, value.constant + width - 1

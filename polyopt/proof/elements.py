@@ -47,9 +47,9 @@ class Access:
         return Access(place, tuple(map(linear, place.index)))
 
     def width(self, position: int) -> int:
-        """Return how many subscripts it has in dimension `position`."""
+        """Return over how many subscripts it goes in dimension `position`."""
         is_last = position == len(self.index) - 1
-        return self.place.lanes if is_last and isinstance(self.place, VectorLoad) else 1
+        return self.place.span if is_last and isinstance(self.place, VectorLoad) else 1
 
     def is_apart(self, other: Access, there: Path) -> bool:
         """Tell whether this element is none of `other`'s, at any iteration of `there`.

@@ -98,9 +98,7 @@ def _node(node: Node) -> None:
             if node.condition.dtype is not DType.BOOL or _lanes(node.condition) != 1:
                 raise _Malformed(show(node.condition), "it is no condition")
         case Assign():
-            for part in node.target.index:
-                _index(part)
-            _fits_lanes(node.target.array, node.value, _lanes(node.target))
+            _written(node)
         case Declare() | SetLocal():
             _fits_lanes(node.name, node.value, node.lanes)
         case Comment():
@@ -122,6 +120,15 @@ def _loop(loop: For) -> None:
         raise _Malformed(loop.iter, "only blocks are in groups, of at least one")
     if loop.kind in CONCURRENT:
         _reductions(loop)
+
+
+def _written(node: Assign) -> None:
+    target = node.target
+    for part in target.index:
+        _index(part)
+    _fits_lanes(target.array, node.value, _lanes(target))
+    if isinstance(target, VectorLoad) and target.step != 1:
+        raise _Malformed(show(target), "what is written at once lies side by side")
 
 
 def _comment(text: str) -> None:
@@ -235,6 +242,8 @@ def _expression(expr: Expr) -> None:
         case Load() | VectorLoad():
             for part in expr.index:
                 _index(part)
+            if isinstance(expr, VectorLoad) and expr.step < 1:
+                raise _Malformed(show(expr), "its lanes are not one after another")
             return
         case Unary(op=UnaryOp.NEG | UnaryOp.INVERT) | Broadcast():
             is_typed = expr.operand.dtype is expr.dtype

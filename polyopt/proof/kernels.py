@@ -357,7 +357,7 @@ class _Block:
             case Assign(target=Load() as target, value=Load() as source):
                 lanes = True
             case Assign(target=VectorLoad() as target, value=VectorLoad() as source):
-                lanes = target.lanes == source.lanes
+                lanes = (target.lanes, target.step) == (source.lanes, source.step)
             case _:
                 raise self.wrong(name, "an asynchronous copy computes something")
         if target.dtype is not source.dtype or not lanes:

@@ -53,7 +53,8 @@ def _node(node: Node, names: Iterator[str]) -> Node:
 
 def _element(cell: VectorLoad, lane: Iter) -> Load:
     *outer, last = cell.index
-    return Load(cell.array, (*outer, add(last, lane)), cell.dtype)
+    away = mul(integer(cell.step), lane) if cell.step != 1 else lane
+    return Load(cell.array, (*outer, add(last, away)), cell.dtype)
 
 
 def _lane(value: Expr, lane: Iter) -> Expr:

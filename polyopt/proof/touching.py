@@ -251,7 +251,7 @@ class Reader:
         for position, part in enumerate(index):
             one = _function(frame, part)
             if isinstance(access, VectorLoad) and position == len(index) - 1:
-                one = _widened(one, access.lanes)
+                one = _widened(one, access.span)
             place = place.flat_range_product(one)
         place = place.intersect_domain(where.path.domain)
         outer = self.outer(where, place)

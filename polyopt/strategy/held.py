@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from polyopt.ir.expr import Expr, Iter, linear, walk
-from polyopt.ir.scop import Access, Statement
+from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.machine import Machine
 from polyopt.model.contraction import held_rows
 from polyopt.schedule.schedule import Schedule, Transform
@@ -27,7 +27,14 @@ from polyopt.schedule.tree import (
 from polyopt.strategy.borders import Borders, borders_of
 from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.fusion import adjacent
-from polyopt.strategy.strides import Step, accesses, directions, loop_moves
+from polyopt.strategy.strides import (
+    Step,
+    accesses,
+    along_row,
+    directions,
+    is_near,
+    loop_moves,
+)
 from polyopt.transforms import (
     Cut,
     Fuse,
@@ -224,14 +231,16 @@ def _parts(schedule: Schedule, label: str, statement: Statement) -> _Parts | Non
     if not band.permutable or len(terms) < 2 or not (inside or _has_windows(statement)):
         return None
     free = [p for p, member in enumerate(band.members) if member.coincident and p not in depth]
-    column = next((p for p in reversed(free) if _is_column(moves[p], write)), None)
+    path, _ = path_to(schedule.tree, schedule.scop, label)
+    moved = directions((*path, *band.members), schedule.scop, statement)[len(path) :]
+    column = next(
+        (p for p in reversed(free) if _is_column(schedule.scop, statement, moved[p])), None
+    )
     if column is None:
         return None
     rows = [p for p in free if p != column and _shares(moves[p], terms, write)]
     if not rows:
         return None
-    path, _ = path_to(schedule.tree, schedule.scop, label)
-    moved = directions((*path, *band.members), schedule.scop, statement)[len(path) :]
     row = min(
         rows,
         key=lambda p: (
@@ -244,8 +253,10 @@ def _parts(schedule: Schedule, label: str, statement: Statement) -> _Parts | Non
     return _Parts(batch, row, column, tuple(depth), bool(inside))
 
 
-def _is_column(move: dict[str, Step], write: str) -> bool:
-    return move[write] is Step.CONTIGUOUS and Step.STRIDED not in move.values()
+def _is_column(scop: Scop, statement: Statement, direction: tuple[Fraction, ...] | None) -> bool:
+    """Tell whether lanes of results lie side by side, and those of operands nearly so."""
+    written, *read = (along_row(a, scop, statement, direction) for a in accesses(statement))
+    return written == 1 and all(moved == 0 or is_near(moved) for moved in read)
 
 
 def _shares(row: dict[str, Step], terms: list[dict[str, Step]], write: str) -> bool:
@@ -256,7 +267,7 @@ def _shares(row: dict[str, Step], terms: list[dict[str, Step]], write: str) -> b
 
 def _shares_vectors(row: dict[str, Step], column: dict[str, Step], write: str) -> bool:
     return any(
-        step is Step.INVARIANT and column[ref] is Step.CONTIGUOUS
+        step is Step.INVARIANT and column[ref] is not Step.INVARIANT
         for ref, step in row.items()
         if ref != write
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum, unique
 from fractions import Fraction
 
-from polyopt.ir.expr import Expr, Iter, linear, walk
+from polyopt.ir.expr import MOST_APART, Expr, Iter, linear, walk
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.ir.source import Layout
 from polyopt.schedule.isl_bridge import coefficients
@@ -70,22 +70,39 @@ def step_of(
     access: Access, scop: Scop, statement: Statement, direction: tuple[Fraction, ...] | None
 ) -> Step:
     """Return what a step along `direction` does to `access`."""
+    moved = along_row(access, scop, statement, direction)
+    if moved == 0:
+        return Step.INVARIANT
+    return Step.CONTIGUOUS if moved == 1 else Step.STRIDED
+
+
+def along_row(
+    access: Access, scop: Scop, statement: Statement, direction: tuple[Fraction, ...] | None
+) -> Fraction | None:
+    """Return by how many elements of a row a step along `direction` moves `access`.
+
+    None where the step leaves the row, or where it may move by more at one place than at another.
+    """
     if direction is None or not access.exact:
-        return Step.STRIDED
+        return None
     change = dict(zip(statement.iters, direction, strict=True))
     deltas = []
     for index in access.index:
         terms = linear(index).terms
         if any(not isinstance(atom, Iter) and _moves(atom, change) for atom, _ in terms):
-            return Step.STRIDED
+            return None
         deltas.append(
             sum((change[a.name] * c for a, c in terms if isinstance(a, Iter)), Fraction(0))
         )
     if not any(deltas):
-        return Step.INVARIANT
-    layout = scop.array(access.array).layout
-    unit = layout in (Layout.C, Layout.ROWS) and deltas[-1] == 1 and not any(deltas[:-1])
-    return Step.CONTIGUOUS if unit else Step.STRIDED
+        return Fraction(0)
+    is_row = scop.array(access.array).layout in (Layout.C, Layout.ROWS)
+    return deltas[-1] if is_row and not any(deltas[:-1]) else None
+
+
+def is_near(moved: Fraction | None) -> bool:
+    """Tell whether lanes that move so along a row are loaded as one vector."""
+    return moved is not None and moved.denominator == 1 and 1 <= moved <= MOST_APART
 
 
 def _moves(atom: Expr, change: dict[str, Fraction]) -> bool:

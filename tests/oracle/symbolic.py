@@ -193,11 +193,11 @@ def compile_lanes(expr: Expr, joins: bool = False) -> LaneThunk:
             scalar = compile_value(expr, joins)
             return lambda world: (scalar(world),)
         case VectorLoad():
-            index, width = compile_index(expr.index), expr.lanes
+            index, width, step = compile_index(expr.index), expr.lanes, expr.step
 
             def load(world: World) -> Lanes:
                 first, store = index(world), world.arrays[expr.array]
-                return tuple(world.load(store, p, expr) for p in consecutive(first, width))
+                return tuple(world.load(store, p, expr) for p in consecutive(first, width, step))
 
             return load
         case Broadcast():
@@ -217,9 +217,9 @@ def compile_lanes(expr: Expr, joins: bool = False) -> LaneThunk:
             return apply
 
 
-def consecutive(first: Point, width: int) -> list[Point]:
-    """Return `width` subscripts from `first` on."""
-    return [(*first[:-1], first[-1] + lane) for lane in range(width)]
+def consecutive(first: Point, width: int, step: int = 1) -> list[Point]:
+    """Return `width` subscripts from `first` on, `step` apart."""
+    return [(*first[:-1], first[-1] + lane * step) for lane in range(width)]
 
 
 def _read_local(world: World, expr: Symbol) -> Lanes:

@@ -251,7 +251,7 @@ class Walk:
         for part in access.index:
             result = result.flat_range_product(self.function(part, space, renamed))
         if isinstance(access, VectorLoad):
-            result = _widened(result, access.lanes)
+            result = _widened(result, access.span)
         result = result.intersect_domain(domain)
         result = result.project_out(_IN, 0, len(names))
         reached = result.move_dims(_IN, 0, _OUT, len(place.homes) + 1, len(access.index))

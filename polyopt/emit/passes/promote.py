@@ -41,11 +41,12 @@ from polyopt.ir.scop import Role
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An element, or `lanes` of them, that a body accesses."""
+    """An element, or `lanes` of them that are `step` apart, that a body accesses."""
 
     array: str
     index: tuple[Expr, ...]
     lanes: int
+    step: int = 1
 
 
 def promote(fn: LoopFunction) -> LoopFunction:
@@ -162,8 +163,9 @@ def _accesses(body: Body) -> tuple[Cell, ...]:
 
 
 def _cell(access: Load | VectorLoad) -> Cell:
-    lanes = 1 if isinstance(access, Load) else access.lanes
-    return Cell(access.array, access.index, lanes)
+    if isinstance(access, Load):
+        return Cell(access.array, access.index, 1)
+    return Cell(access.array, access.index, access.lanes, access.step)
 
 
 def _is_steady(cell: Cell, loop: For) -> bool:
@@ -192,7 +194,7 @@ def _with_locals(loop: For, chosen: Mapping[Cell, Symbol]) -> Body:
 def _memory(cell: Cell, symbol: Symbol) -> Load | VectorLoad:
     if symbol.lanes == 1:
         return Load(cell.array, cell.index, symbol.dtype)
-    return VectorLoad(cell.array, cell.index, symbol.dtype, symbol.lanes)
+    return VectorLoad(cell.array, cell.index, symbol.dtype, symbol.lanes, cell.step)
 
 
 def _guarded(loop: For, body: Body) -> Body:

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from polyopt.emit import emit_c, optimize_loops
+from polyopt.emit.lanes import NotVector, row_arrays, vectorized
 from polyopt.ir.expr import (
+    MOST_APART,
     Binary,
     BinaryOp,
     Compare,
@@ -332,6 +334,48 @@ def test_partial_vectors_cover_every_element_once(dtype, vector_bytes, portable)
         want = interpret(fn, values, params)
         assert entry(*arguments(source, values, params, {})) == 0
         np.testing.assert_array_equal(values["z"], want["z"], err_msg=f"{low} {high}")
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64], ids=str)
+@pytest.mark.parametrize("step", [2, 3])
+@pytest.mark.parametrize("portable", [False, True], ids=["native", "portable"])
+def test_vectors_of_elements_that_lie_apart(dtype, step, portable):
+    """The last element that is read is the row's last one: nothing behind it is touched."""
+    x = at("x", op("*", ex(step), ex("i"), DType.INT64), dtype=dtype)
+    y = at("y", plus(op("*", ex("i"), ex(step), DType.INT64), 1), dtype=dtype)
+    value = op("+", op("*", x, y, dtype), at("z", "i", dtype=dtype), dtype)
+    body = loop("i", "LO", "HI", Assign(at("z", "i", dtype=dtype), value), kind=LoopKind.VECTOR)
+    long = 63 * step + 1
+    arrays = [array("x", long, dtype=dtype), array("y", long + 1, dtype=dtype)]
+    fn = function("f", [*arrays, array("z", 64, dtype=dtype)], ["LO", "HI"], body)
+    done = optimize_loops(fn, Machine(vector_bytes=64), "strict")
+    flags = tuple(f for f in STRICT if not (portable and f == "-march=native"))
+    entry = build(source := emit_c(done), (*flags, "-Wno-psabi"))
+    assert "po_every_part_" in source.text
+    for low, high in [(0, 0), (3, 2), (0, 1), (5, 7), (1, 62), (8, 16), (0, 64), (13, 30)]:
+        params = {"LO": low, "HI": high}
+        values = data(fn, params, seed=low)
+        want = interpret(fn, values, params)
+        assert entry(*arguments(source, values, params, {})) == 0
+        np.testing.assert_array_equal(values["z"], want["z"], err_msg=f"{low} {high}")
+
+
+@pytest.mark.parametrize("step", [-1, MOST_APART + 1])
+def test_elements_that_lie_too_far_apart_are_no_vector(step):
+    read = at("x", plus(op("*", ex(step), ex("i"), DType.INT64), 60))
+    body = loop("i", 0, "N", Assign(at("z", "i"), read), kind=LoopKind.VECTOR)
+    fn = function("f", [array("x", 500), array("z", 60)], ["N"], body)
+    with pytest.raises(NotVector):
+        vectorized(fn.body[0], 8, row_arrays(fn))
+
+
+def test_what_is_written_lies_side_by_side():
+    target = at("z", op("*", ex(2), ex("i"), DType.INT64))
+    body = loop("i", 0, "N", Assign(target, at("x", "i")), kind=LoopKind.VECTOR)
+    fn = function("f", [array("x", 60), array("z", 120)], ["N"], body)
+    with pytest.raises(NotVector):
+        vectorized(fn.body[0], 8, row_arrays(fn))
 
 
 @pytest.mark.toolchain

@@ -208,6 +208,20 @@ def test_vector_nodes() -> None:
         run_loops(fn, {"A": np.arange(7.0)}, {"N": 7})
 
 
+def test_vectors_of_every_second_element() -> None:
+    apart = VectorLoad("A", (integer(1),), F64, 3, 2)
+    assert apart.span == 5
+    target = VectorLoad("A", (integer(0),), F64, 3)
+    program = as_program(prefix_sum())
+    body = (Assign(target, apart),)
+    fn = LoopFunction("f", program.scop.arrays, ("N",), program.signature, body)
+    array = np.arange(6.0)
+    run_loops(fn, {"A": array}, {"N": 6})
+    assert array.tolist() == [1, 3, 5, 3, 4, 5]
+    with pytest.raises(InternalError, match="4 elements after it"):
+        run_loops(fn, {"A": np.arange(5.0)}, {"N": 5})
+
+
 def test_a_reduction_that_reads_its_accumulator_twice_is_ordered() -> None:
     (statement,) = prefix_sum().statements
     own = Load("A", (integer(0),), F64)

@@ -96,6 +96,11 @@ def use(index: Expr, lanes: int = 1) -> Node:
     return Assign(VectorLoad("a", (index,), F64, lanes), Broadcast(number(0.0), F64, lanes))
 
 
+def every_second(index: Expr) -> Node:
+    """Return a node that reads four elements of `a` from `index` on, every second one."""
+    return Assign(VectorLoad("a", (ZERO,), F64, 4), VectorLoad("a", (index,), F64, 4, 2))
+
+
 def op(kind: BinaryOp, left: Expr, right: Expr) -> Binary:
     return Binary(kind, left, right, I64)
 
@@ -122,6 +127,7 @@ PROVEN = {
     "reversed": loop(use(sub(sub(SIZE, I), integer(1)))),
     "step": loop(use(add(I, integer(1))), upper=sub(SIZE, integer(1)), step=2),
     "lanes": loop(use(I, 8), upper=EIGHT, step=8),
+    "every second": loop(every_second(I), lower=integer(3), upper=sub(SIZE, integer(6))),
     "remainder": loop(use(I), lower=EIGHT),
     "guard": loop(where(inside(K), use(K))),
     "early exit": loop(where(negated(inside(K)), FAIL), use(K)),
@@ -168,6 +174,7 @@ OPEN = {
     "step": loop(use(add(I, integer(1))), step=2),
     "lanes": loop(use(I, 8), step=8),
     "one more lane": loop(use(I, 9), upper=EIGHT, step=8),
+    "every second": loop(every_second(I), lower=integer(3), upper=sub(SIZE, integer(5))),
     "data": loop(use(K)),
     "half a guard": loop(where(below(K, SIZE), use(K))),
     "else": loop(If(inside(K), (), (use(K),))),

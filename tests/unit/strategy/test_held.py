@@ -46,6 +46,14 @@ for i in range(N):
       for q in range(3):
         y[i, o] = y[i, o] + x[i + p + 2 * q, o] * w[p, q, o]
 """
+EVERY_SECOND = """
+for o in range(M):
+  for i in range(N):
+    for j in range(N):
+      for c in range(2):
+        for p in range(K):
+          y[o, i, j] = y[o, i, j] + x[c, i + p, 2 * j + p] * w[o, c, p]
+"""
 PLAIN = """
 for i in range(N):
   for j in range(M):
@@ -55,6 +63,7 @@ for i in range(N):
 CASES = {
     "images": (IMAGES, "y[N, N, M]; x[N + 2, N + K, 2]; w[3, K, 2, M]; b[M]"),
     "channels first": (CHANNELS_FIRST, "y[M, N, N]; x[2, N + K, N]; w[M, 2, K]"),
+    "every second": (EVERY_SECOND, "y[M, N, N]; x[2, N + K, 2 * N + K]; w[M, 2, K]"),
     "by channel": (BY_CHANNEL, "y[N, M]; x[N + K + 6, M]; w[K, 3, M]"),
 }
 
