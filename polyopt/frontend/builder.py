@@ -71,6 +71,15 @@ class Draft:
     written: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Total:
+    """A sum behind a mean: two drafts from `first` on; `marks` marks were there before it."""
+
+    first: int
+    marks: int
+    sums: Tensor
+
+
 @dataclass(frozen=True, slots=True)
 class Demand:
     """`condition` must hold at every instance of `scope`, else the call is refused."""
@@ -107,6 +116,7 @@ class Builder:
     titles: dict[str, str] = field(default_factory=dict)
     constants: dict[int, Buffer] = field(default_factory=dict)
     copies: dict[str, str] = field(default_factory=dict)
+    totals: list[Total] = field(default_factory=list)
     symbols: dict[str, str] = field(default_factory=dict)
     iterators: set[str] = field(default_factory=set)
     scope: Scope = field(default_factory=Scope)

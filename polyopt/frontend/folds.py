@@ -23,6 +23,7 @@ from polyopt.frontend.merging import picked, without
 from polyopt.frontend.products import accumulator_dtype, folded, rounded
 from polyopt.frontend.promote import binary, cast, convert_constant, real_dtype
 from polyopt.frontend.shapes import broadcast, stretched
+from polyopt.frontend.totals import total
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
     Fold,
@@ -265,12 +266,34 @@ def mean(
     kind = dtype or mean_dtype(value.dtype)
     wide = accumulator_dtype(kind)
     narrow = kind if kind is DType.BFLOAT16 else None
-    total = reduced(b, "sum", value, axes, keepdims, loc, wide, where=where, narrow=narrow)
+    total = _total(b, value, axes, keepdims, loc, wide, where, narrow)
     count = counted(b, value, axes, keepdims, where, loc)
     result = _divided(b, total, count, loc)
     if wide is kind:
         return result
     return combine(b, "mean", (result,), (wide,), kind, lambda p, out: cast(p[0], out), loc)
+
+
+def _total(
+    b: Builder,
+    value: Tensor,
+    axes: Sequence[int] | None,
+    keepdims: bool,
+    loc: Loc | None,
+    kind: DType,
+    where: Tensor | None,
+    narrow: DType | None = None,
+) -> Operandish:
+    """Return the sum behind a mean, which another mean of the same elements may have made."""
+
+    def make() -> Tensor:
+        found = reduced(b, "sum", value, axes, False, loc, kind, where=where, narrow=narrow)
+        return forced(b, as_tensor(found))
+
+    sums = total(b, make)
+    if not keepdims:
+        return as_value(sums)
+    return with_unit_axes(sums, normal_axes(axes, value.rank, loc))
 
 
 def mean_dtype(dtype: DType) -> DType:
@@ -322,7 +345,7 @@ def variance(
         value = stored(b, value)
     if centre is None:
         kind = dtype or mean_dtype(value.dtype)
-        total = reduced(b, "sum", value, axes, True, loc, kind, where=where)
+        total = _total(b, value, axes, True, loc, kind, where)
         centre = _divided(b, total, counted(b, value, axes, True, where, loc), loc)
     if isinstance(centre, Tensor) and centre.view is None:
         centre = stored(b, centre, "mean")

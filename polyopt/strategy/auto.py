@@ -18,7 +18,7 @@ from polyopt.strategy.blocks import blocked
 from polyopt.strategy.closures import closure
 from polyopt.strategy.columns import columns
 from polyopt.strategy.contraction import contraction, find_roles
-from polyopt.strategy.fusion import fuse_neighbours
+from polyopt.strategy.fusion import fuse_nests
 from polyopt.strategy.held import held_sums
 from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.lines import jam_lines
@@ -95,7 +95,7 @@ def _improve(start: Schedule, machine: Machine) -> Schedule:
     kept = joint if held is streamed else joint | _marked(held.tree)
     summed = _within_budget("tiles of sums", held, lambda s: jam_sums(s, machine, kept))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
-    fused = _within_budget("fused nests", summed, lambda s: fuse_neighbours(s, done))
+    fused = _within_budget("fused nests", summed, lambda s: fuse_nests(s, done))
     laned = _within_budget("sunk loops", fused, lambda s: sink_lanes(s, done))
     jammed = _within_budget("strips of rows", laned, lambda s: jam_lines(s, machine, done))
     parallel = _within_budget("parallel loops", jammed, lambda s: parallelize_outer(s, machine))

@@ -1,6 +1,7 @@
-"""Fuse neighbouring nests that share data, where no parallel loop is lost.
+"""Fuse nests that share data, where no parallel loop is lost.
 
-In: a schedule with one nest per group of statements.  Out: neighbours with joint outer loops.
+In: a schedule with one nest per group of statements.  Out: neighbours with joint outer loops; nests
+further apart, too, where one uses what the other makes and what lies between can wait.
 The greedy order is Kennedy and McKinley's, "Maximizing loop parallelism and improving data locality
 via loop fusion and distribution", 1993.
 """
@@ -11,8 +12,8 @@ import islpy as isl
 
 from polyopt.ir.expr import Call, walk
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.scop import Scop
-from polyopt.schedule.schedule import Schedule
+from polyopt.ir.scop import Statement
+from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
     Filter,
@@ -20,12 +21,28 @@ from polyopt.schedule.tree import (
     Sequence,
     Tree,
     bands,
+    children,
     find_band,
     statements_of,
 )
-from polyopt.transforms import Fuse
+from polyopt.strategy.extents import alike
+from polyopt.transforms import Fuse, Move
 
 LONG = 64  # iterations of inner loops beside which a function outside of lanes does not count
+
+
+def fuse_nests(schedule: Schedule, skip: frozenset[str]) -> Schedule:
+    """Return `schedule` with nests fused as deep as keeps their outer loop parallel.
+
+    Neighbours come first, then nests that others separate from what they use.  Bands named in
+    `skip` are left alone.
+    """
+    while True:
+        schedule = fuse_neighbours(schedule, skip)
+        brought = _fuse_apart(schedule, skip)
+        if brought is None:
+            return schedule
+        schedule = brought
 
 
 def fuse_neighbours(schedule: Schedule, skip: frozenset[str]) -> Schedule:
@@ -37,13 +54,44 @@ def fuse_neighbours(schedule: Schedule, skip: frozenset[str]) -> Schedule:
     while progress:
         progress = False
         for first, second in adjacent(schedule.tree):
-            if first in skip or second in skip:
+            if first in skip or second in skip or not share_data(schedule, first, second):
                 continue
             fused = _fuse(schedule, first, second)
             if fused is not None:
                 schedule, progress = fused, True
                 break
     return schedule
+
+
+def _fuse_apart(schedule: Schedule, skip: frozenset[str]) -> Schedule | None:
+    """Return `schedule` with one nest moved to the nest that makes what it reads, and fused."""
+    for labels in _outer_sequences(schedule.tree):
+        for early, first in enumerate(labels):
+            for late in range(early + 2, len(labels)):
+                second = labels[late]
+                if first in skip or second in skip or not _feeds(schedule, first, second):
+                    continue
+                move = Move(second, labels[early + 1])
+                fused = _fuse(schedule, first, second, (move,))
+                if fused is not None:
+                    return fused
+    return None
+
+
+def _outer_sequences(tree: Tree) -> list[list[str]]:
+    """Return the labels of the nests of each sequence that consists of nests."""
+    found = []
+    if isinstance(tree, Sequence):
+        labels = [part.child.label for part in tree.parts if isinstance(part.child, Band)]
+        found = [labels] if len(labels) == len(tree.parts) else []
+    return found + [labels for child in children(tree) for labels in _outer_sequences(child)]
+
+
+def _feeds(schedule: Schedule, first: str, second: str) -> bool:
+    """Tell whether the first nest makes elements of an array of which the second reads some."""
+    made = {statement.write.array for statement in _statements(schedule, first)}
+    used = {a.array for statement in _statements(schedule, second) for a in statement.reads}
+    return any(schedule.scop.array(name).shape for name in made & used)
 
 
 def adjacent(tree: Tree) -> list[tuple[str, str]]:
@@ -62,17 +110,21 @@ def adjacent(tree: Tree) -> list[tuple[str, str]]:
             return own + [pair for part in tree.parts for pair in adjacent(part)]
 
 
-def _fuse(schedule: Schedule, first: str, second: str) -> Schedule | None:
+def _fuse(
+    schedule: Schedule, first: str, second: str, moves: tuple[Transform, ...] = ()
+) -> Schedule | None:
+    """Return `schedule` with two nests fused after `moves`, or None where that does not pay."""
     one, two = find_band(schedule.tree, first), find_band(schedule.tree, second)
-    if not share_data(schedule, first, second):
-        return None
     common = min(len(one.members), len(two.members))
+    if moves or not _is_inside(schedule.tree, first):
+        near = alike(schedule.scop.domain, one, two)
+        common = near if moves or not near else common
     for count in range(common, 0, -1):
         if any(_is_shared_out(nest, count) for nest in (one, two)):
             continue
         if _loses_lanes(schedule, one, two, count):
             continue
-        fused = schedule.attempt(Fuse(first, second, count))
+        fused = schedule.attempt(*moves, Fuse(first, second, count))
         if fused is None:
             continue
         joint = find_band(fused.tree, first)
@@ -80,6 +132,11 @@ def _fuse(schedule: Schedule, first: str, second: str) -> Schedule | None:
         if all(j.coincident or not (a.coincident or b.coincident) for j, a, b in parts):
             return fused
     return None
+
+
+def _is_inside(tree: Tree, label: str) -> bool:
+    """Tell whether a band lies inside of loops."""
+    return any(band.label == label for outer in bands(tree) for band in bands(outer.child))
 
 
 def _is_shared_out(nest: Band, count: int) -> bool:
@@ -132,11 +189,13 @@ def share_data(schedule: Schedule, first: str, second: str) -> bool:
 
 
 def _arrays(schedule: Schedule, label: str) -> set[str]:
-    scop: Scop = schedule.scop
-    band = find_band(schedule.tree, label)
-    domain = band.members[0].schedule.domain()
-    found = set()
-    for name in statements_of(scop, domain):
-        statement = scop.statement(name)
-        found |= {access.array for access in (statement.write, *statement.reads)}
-    return found
+    return {
+        access.array
+        for statement in _statements(schedule, label)
+        for access in (statement.write, *statement.reads)
+    }
+
+
+def _statements(schedule: Schedule, label: str) -> list[Statement]:
+    domain = find_band(schedule.tree, label).members[0].schedule.domain()
+    return [schedule.scop.statement(name) for name in statements_of(schedule.scop, domain)]

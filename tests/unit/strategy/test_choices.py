@@ -11,7 +11,8 @@ from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands, find_band
 from polyopt.strategy import tiling
-from polyopt.strategy.fusion import adjacent, fuse_neighbours, share_data
+from polyopt.strategy.extents import alike
+from polyopt.strategy.fusion import adjacent, fuse_neighbours, fuse_nests, share_data
 from polyopt.strategy.order import contiguous_innermost, contiguous_last
 from polyopt.strategy.tiling import outer_bands, parallelize_outer, wavefront
 from polyopt.strategy.vector import (
@@ -143,6 +144,44 @@ def test_fusion_is_not_forced():
     assert fuse_neighbours(illegal, frozenset()) is illegal
     named = source_schedule(scops.planes())
     assert fuse_neighbours(named, frozenset({"L1"})) is named
+
+
+BETWEEN = """
+for i in range(N):
+    B[i] = A[i] + 1
+for k in range(M):
+    D[k] = {read} + 1
+for j in range(N):
+    C[j] = B[j] + 1
+"""
+
+
+def test_a_nest_is_brought_to_what_it_reads():
+    """The nest between has loops of its own extent: it stays alone, behind the other two."""
+    scop = read(BETWEEN.format(read="D[k]"), "A[N]; B[N]; C[N]; D[M]", "N M")
+    fused = fuse_nests(source_schedule(scop), frozenset())
+    assert [str(step) for step in fused.trace] == ["move(L2, L1)", "fuse(L0, L2, 1)"]
+    assert_computes(scop, *fused.trace)
+    named = source_schedule(scop)
+    assert fuse_nests(named, frozenset({"L2"})) is named
+
+
+def test_a_nest_stays_behind_what_it_waits_for():
+    waits = BETWEEN.replace("B[j] + 1", "B[j] + D[M - 1]")
+    scop = read(waits.format(read="D[k]"), "A[N]; B[N]; C[N]; D[M]", "N M")
+    schedule = source_schedule(scop)
+    assert fuse_nests(schedule, frozenset()) is schedule
+
+
+def test_loops_of_unrelated_extents_stay_apart():
+    """Both nests read A, which is no reason to run `i` to N and `j` to M in one loop."""
+    text = "for i in range(N):\n    B[i] = A[i]\nfor j in range({end}):\n    C[j] = A[j]"
+    apart = source_schedule(read(text.format(end="M"), "A[N]; B[N]; C[M]", "N M"))
+    assert alike(apart.scop.domain, *bands(apart.tree)) == 0
+    assert fuse_nests(apart, frozenset()) is apart
+    shorter = source_schedule(read(text.format(end="N - 2"), "A[N]; B[N]; C[N]", "N M"))
+    assert alike(shorter.scop.domain, *bands(shorter.tree)) == 1
+    assert [str(s) for s in fuse_nests(shorter, frozenset()).trace] == ["fuse(L0, L1, 1)"]
 
 
 def test_outer_bands():
