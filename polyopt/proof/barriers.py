@@ -78,6 +78,7 @@ def _fault(kernel: Kernel, path: Path, faults: frozenset[str]) -> str | None:
     if reader.strays:
         return f"a thread reaches another thread's part of {reader.strays[0]}"
     try:
+        reader.touches = _merged(reader.touches)
         reader.touches += tuple(landings(reader))
     except Unlanded as error:
         return error.reason
@@ -116,6 +117,19 @@ def _depth(body: Body) -> int:
         if not (isinstance(node, For) and node.kind is LoopKind.THREAD):
             found += [1 + _depth(part) for part in bodies(node)]
     return max(found)
+
+
+def _merged(touches: list[Touch]) -> list[Touch]:
+    """Return the touches, those that differ in nothing but their places as one."""
+    found: dict[tuple[object, ...], Touch] = {}
+    for touch in touches:
+        around = tuple(map(id, touch.around))
+        kind = (touch.array, touch.is_written, touch.is_async, touch.is_atomic)
+        key = (*kind, touch.when, touch.length, around)
+        if key in found:
+            touch = replace(touch, place=coalesced(found[key].place.union(touch.place)))
+        found[key] = touch
+    return list(found.values())
 
 
 def _pairs(touches: list[Touch]) -> Iterator[tuple[Touch, Touch]]:

@@ -99,7 +99,9 @@ def _at_end(
     for array in before.scop.arrays:
         if array.role in (Role.TEMP, Role.FAULT) or array.name not in compared:
             continue
-        elements = before.written(array.name).union(after.written(array.name))
+        elements, more = before.written(array.name), after.written(array.name)
+        if not more.is_subset(elements):
+            elements = elements.union(more)
         if elements.is_empty():
             continue
         wanted = before.at_end(array.name, elements)

@@ -14,7 +14,7 @@ import islpy as isl
 
 from polyopt.emit.gpu.touches import Place, Spot, Touch, Walk, bounds_of
 from polyopt.emit.regions import nodes, written_arrays
-from polyopt.ir.affine import NotAffine, condition_set, param_space
+from polyopt.ir.affine import NotAffine, coalesced, condition_set, param_space
 from polyopt.ir.array import Role
 from polyopt.ir.expr import (
     Compare,
@@ -59,7 +59,7 @@ class Meeting:
 def meetings_of(walked: Walk) -> tuple[Meeting, ...]:
     """Return all meetings of the accesses that a walk found."""
     found: dict[tuple[Spot, Spot, Spot | None, str], Meeting] = {}
-    for first, second in _pairs(walked.found):
+    for first, second in _pairs(_merged(walked.found)):
         for meeting in _meetings(first, second):
             key = (meeting.first, meeting.second, meeting.home, first.array)
             known = found.get(key)
@@ -75,8 +75,13 @@ def meetings_of(walked: Walk) -> tuple[Meeting, ...]:
     return tuple(dict.fromkeys(found.values()))
 
 
-def walk_block(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Walk:
-    """Return a walk over `body`, which each block of `kernel` runs inside of `around`."""
+def walk_block(
+    kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...], only: str | None = None
+) -> Walk:
+    """Return a walk over `body`, which each block of `kernel` runs inside of `around`.
+
+    It looks at the array `only`, or at all that is written and not a thread's own.
+    """
     again = {node.name for node in nodes(fn.body) if isinstance(node, SetLocal)}
     declared = {n.name: n for n in nodes(fn.body) if isinstance(n, Declare) and n.name not in again}
     inside = {n.name for n in nodes(body) if isinstance(n, Declare)}
@@ -93,7 +98,7 @@ def walk_block(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, 
         if isinstance(node, DeclareArray) and node.space is not Space.SHARED
     }
     private |= {array.name for array in fn.arrays if array.role is Role.FAULT}
-    arrays = written_arrays(body) - private
+    arrays = written_arrays(body) - private if only is None else frozenset({only})
     context = _context(fn, params, around)
     fixed = frozenset(loop.iter for loop in around)
     walked = Walk(kernel.threads, params, fixed, context, arrays, values)
@@ -133,6 +138,19 @@ def _over_params(expr: Expr) -> Expr:
                 return None
 
     return rewrite(expr, rule)
+
+
+def _merged(reached: list[Touch]) -> list[Touch]:
+    """Return the accesses, those of one nest that do the same to an array as one."""
+    found: dict[tuple[object, ...], Touch] = {}
+    for touch in reached:
+        loops = tuple(map(id, touch.loops))
+        kind = (touch.array, touch.is_written, touch.is_atomic)
+        key = (*kind, touch.spot, loops, touch.homes)
+        if key in found:
+            touch = replace(touch, reached=coalesced(found[key].reached.union(touch.reached)))
+        found[key] = touch
+    return list(found.values())
 
 
 def _pairs(reached: list[Touch]) -> Iterator[tuple[Touch, Touch]]:

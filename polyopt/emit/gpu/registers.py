@@ -325,7 +325,7 @@ def _is_one_to_one(
     kernel: Kernel, body: Body, array: Array, fn: LoopFunction, around: tuple[For, ...]
 ) -> bool:
     """Tell whether subscripts of `array`, its own and those of its places, tell each other."""
-    walked = walk_block(kernel, body, fn, around)
+    walked = walk_block(kernel, body, fn, around, array.name)
     sets = [t.reached.domain() for t in walked.found if t.array == array.name]
     if not sets:
         return False
