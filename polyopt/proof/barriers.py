@@ -80,16 +80,15 @@ def _fault(kernel: Kernel, path: Path, faults: frozenset[str]) -> str | None:
     try:
         reader.touches = _merged(reader.touches)
         reader.touches += tuple(landings(reader))
+        reader.touches = _merged([replace(touch, is_async=False) for touch in reader.touches])
     except Unlanded as error:
         return error.reason
     if kernel.threads == 1:
         return None
     between = _Between(reader)
     for one, two in _pairs(reader.touches):
-        orders = [(one, two)] if one is two else [(one, two), (two, one)]
-        for first, second in orders:
-            if not between.is_ordered(first, second):
-                return f"nothing orders two threads that reach an element of {one.array}"
+        if not between.are_ordered(one, two):
+            return f"nothing orders two threads that reach an element of {one.array}"
     return None
 
 
@@ -148,20 +147,29 @@ class _Between:
     reader: Reader
     known: dict[int, isl.Map] = field(default_factory=dict)
 
-    def is_ordered(self, first: Touch, second: Touch) -> bool:
-        """Tell whether barriers part all pairs of different threads, `first` before `second`."""
-        if not _may_follow(first, second):
+    def are_ordered(self, one: Touch, two: Touch) -> bool:
+        """Tell whether barriers part all pairs of different threads, whichever comes first."""
+        orders = [(one, two)] if one is two else [(one, two), (two, one)]
+        wanted = [order for order in orders if _may_follow(*order)]
+        if not wanted:
             return True
-        pairs = _by_element(first).flat_range_product(_by_element(second))
+        pairs = _by_element(one).flat_range_product(_by_element(two))
         subscripts = pairs.dim(_IN) - self.reader.outside
         pairs = pairs.project_out(_IN, self.reader.outside, subscripts)
-        # { [outside] -> [time, thread, later time, other thread] }
+        # { [outside] -> [time, thread, other time, other thread] }
         length = self.reader.length
-        for apart in _apart(pairs, length, 2 * length + 1):
-            for case in _in_order(apart, length, length + 1):
-                if not self.is_parted(case, first, second):
-                    return False
-        return True
+        parts = tuple(_apart(pairs, length, 2 * length + 1))
+        return all(
+            self.is_ordered(apart if first is one else _swapped(apart), first, second)
+            for apart in parts
+            for first, second in wanted
+        )
+
+    def is_ordered(self, pairs: isl.Map, first: Touch, second: Touch) -> bool:
+        """Tell whether barriers part those of `pairs` whose second time is later."""
+        length = self.reader.length
+        cases = _in_order(pairs, length, length + 1, _distances(first, second))
+        return all(self.is_parted(case, first, second) for case in cases)
 
     def is_parted(self, pairs: isl.Map, first: Touch, second: Touch) -> bool:
         """Tell whether every pair has a barrier between its times that joins both threads."""
@@ -215,11 +223,38 @@ def _by_element(touch: Touch) -> isl.Map:
     return touch.place.move_dims(_IN, end, _OUT, touch.length + 1, count)
 
 
-def _in_order(pairs: isl.Map, length: int, start: int) -> Iterator[isl.Map]:
+def _distances(first: Touch, second: Touch) -> list[int | None]:
+    """Return how far apart the numbers of two times are, None where more than constants tell."""
+    found = [linear(sub(two, one)) for one, two in zip(first.when, second.when, strict=False)]
+    both = zip(first.when, second.when, strict=False)
+    plain = [not linear(one).terms and not linear(two).terms for one, two in both]
+    return [d.constant if p else None for d, p in zip(found, plain, strict=True)]
+
+
+def _in_order(
+    pairs: isl.Map, length: int, start: int, distances: list[int | None]
+) -> Iterator[isl.Map]:
     """Yield the pairs whose second time, from `start` on, is after the first."""
     for position in range(length):
+        match distances[position] if position < len(distances) else None:
+            case None:
+                pass
+            case 0:
+                continue
+            case distance:
+                if distance > 0:
+                    yield pairs
+                return
         yield pairs.order_lt(_OUT, position, _OUT, start + position)
         pairs = pairs.equate(_OUT, position, _OUT, start + position)
+
+
+def _swapped(pairs: isl.Map) -> isl.Map:
+    """Return `{ [outside] -> [two, one] }` of `{ [outside] -> [one, two] }`."""
+    half = pairs.dim(_OUT) // 2
+    count = pairs.dim(_IN)
+    moved = pairs.move_dims(_IN, count, _OUT, 0, half)
+    return moved.move_dims(_OUT, half, _IN, count, half)
 
 
 def _apart(pairs: isl.Map, one: int, two: int) -> Iterator[isl.Map]:

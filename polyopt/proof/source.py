@@ -204,8 +204,53 @@ def producers_in(
     """Return last write -> read in the order of `times`, by isl's analysis (Feautrier, 1991).
 
     Where remainders occur the definition is computed instead: isl's analysis then may fail, or
-    miss writers.
+    miss writers.  Reads of what the last statement of all has written once need neither.
     """
+    if may is None:
+        known, sink = _of_last_writers(times, sink, must)
+        if sink.is_empty():
+            return known
+        return known.union(_analysed(times, sink, must, may))
+    return _analysed(times, sink, must, may)
+
+
+def _of_last_writers(
+    times: isl.UnionMap, sink: isl.UnionMap, must: isl.UnionMap
+) -> tuple[isl.UnionMap, isl.UnionMap]:
+    """Return last write -> read where one statement's writes are the last of all, one for each
+    element that is read; and the reads that are left.
+    """
+    when = {str(one.get_tuple_name(isl.dim_type.in_)): one for one in pieces(times)}
+    found = left = sink.empty(sink.get_space())
+    sources = pieces(must)
+    last = [source for source in sources if _is_after(when, sources, source)]
+    for read in pieces(sink):
+        one = isl.UnionMap.from_map(read)
+        writer = None
+        if len(last) == 1 and _is_after(when, last, read) and read.is_single_valued():
+            whole = isl.UnionMap.from_map(last[0]).intersect_domain(times.domain())
+            reached = one.intersect_domain(times.domain()).apply_range(whole.reverse())
+            if reached.is_single_valued() and one.domain().is_subset(reached.domain()):
+                writer = reached.reverse()
+        if writer is None:
+            left = left.union(one)
+        else:
+            found = found.union(writer)
+    return found, left
+
+
+def _is_after(when: dict[str, isl.Map], others: list[isl.Map], one: isl.Map) -> bool:
+    """Tell whether all instances of `one` have later times than all of the `others`."""
+    name = str(one.get_tuple_name(isl.dim_type.in_))
+    names = [str(other.get_tuple_name(isl.dim_type.in_)) for other in others if other is not one]
+    known = all(other in when for other in (name, *names))
+    return known and all(_known_order(when[other], when[name]) for other in names)
+
+
+def _analysed(
+    times: isl.UnionMap, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap | None
+) -> isl.UnionMap:
+    """Return last write -> read by isl's analysis, or by definition."""
     if _has_remainders(times, sink, must, may):
         return _by_definition(times, sink, must, may)
     info = isl.UnionAccessInfo.from_sink(sink).set_must_source(must)

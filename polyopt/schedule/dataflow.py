@@ -183,8 +183,18 @@ class Flow:
 
     def at_end(self, array: str, elements: isl.UnionSet) -> Sources:
         """Return the last writes of an array's elements; the readers are the elements."""
+        if array not in self.mays:
+            return self._last(self.musts.get(array, self.empty), elements)
         order = self.order.union(_last(elements, _length(self.order)))
         return self._sources(elements.identity(), array, order)
+
+    def _last(self, must: isl.UnionMap, elements: isl.UnionSet) -> Sources:
+        """Return the last writes of `elements`: those at the greatest time of all."""
+        order = self.order.intersect_domain(must.domain())
+        writers = must.reverse().intersect_domain(elements)
+        last = writers.apply_range(order).lexmax().apply_range(order.reverse())
+        initial = elements.subtract(must.range()).identity()
+        return Sources(last.intersect(writers).reverse(), initial)
 
     def copies(self, names: frozenset[str]) -> Sources:
         """Return where statements that only move values get them."""

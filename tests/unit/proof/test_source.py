@@ -5,7 +5,7 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
-from polyopt.proof.source import in_order
+from polyopt.proof.source import in_order, producers_in
 
 TIMES = """[n] -> {
   A[i] -> [0, i, 0] : 0 <= i < n; B[i, j] -> [1, i, j] : 0 <= i, j < n;
@@ -30,3 +30,42 @@ def test_pairs_in_order(name: str) -> None:
     times, pairs = isl.UnionMap(TIMES), isl.UnionMap(f"[n] -> {{ {PAIRS[name]} }}")
     order = isl.MultiUnionPwAff.from_union_map(times)
     assert in_order(times, pairs).is_equal(pairs.lex_lt_at_multi_union_pw_aff(order))
+
+
+READS = """[n] -> {
+  W[t, i] -> [1, t, i] : 0 <= 8t <= i < n and i < 8t + 8; V[i] -> [0, 0, i]; R[i] -> [2, 0, i];
+  Early[i] -> [0, 1, i]; Among[i] -> [1, i, 3]
+}"""
+TILED = "W[t, i] -> A[i] : 0 <= 8t <= i < n and i < 8t + 8"
+LAST = {
+    "each element is written once": (TILED, "R[i] -> A[i] : 0 <= i < n"),
+    "before it, too": (f"{TILED}; V[i] -> A[i]", "R[i] -> A[i] : 0 <= i < n"),
+    "some are not": (f"{TILED}; V[i] -> A[i]", "R[i] -> A[i] : 0 <= i <= n"),
+    "none are": (f"{TILED}; V[i] -> A[i]", "R[i] -> A[i] : n <= i <= n + 3"),
+    "a read of several elements": (f"{TILED}; V[i] -> A[i]", "R[i] -> A[j] : 1 <= n and n - 1 <= j <= n"),
+    "written twice": ("W[t, i] -> A[t] : 0 <= 8t <= i < n and i < 8t + 8", "R[i] -> A[i]"),
+    "a read before": (TILED, "Early[i] -> A[i] : 0 <= i < n"),
+    "reads among the writes": (TILED, "Among[i] -> A[i]; R[i] -> A[i] : 0 <= i < n"),
+    "a write without a time": ("X[i] -> A[i]; V[i] -> A[i]", "R[i] -> A[i] : 0 <= i < n"),
+}
+
+PARTS = {
+    ".. n - 2": "[n] -> { A[i] : i <= n - 2 }",
+    "n - 1": "[n] -> { A[i] : i = n - 1 }",
+    "n": "[n] -> { A[i] : i = n }",
+    "n + 1 ..": "[n] -> { A[i] : i > n }",
+}
+
+
+@pytest.mark.parametrize("name", LAST)
+def test_last_writes(name: str) -> None:
+    times = isl.UnionMap(READS)
+    must, sink = (isl.UnionMap(f"[n] -> {{ {text} }}") for text in LAST[name])
+    last = isl.UnionMap("{ }")
+    for element in (".. n - 2", "n - 1", "n", "n + 1 .."):  # a read has a last write of each
+        here = isl.UnionSet(PARTS[element])
+        one = sink.intersect_range(here)
+        pairs = in_order(times, must.apply_range(one.reverse()))
+        hidden = in_order(times, must.apply_range(must.intersect_range(here).reverse()))
+        last = last.union(pairs.subtract(hidden.apply_range(pairs)))
+    assert producers_in(times, sink, must, None).is_equal(last)
