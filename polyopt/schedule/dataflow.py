@@ -71,7 +71,7 @@ def first_difference(
     """
     before, after = Flow(old, touched), Flow(new, touched)
     instances = instances_of(old, new, same, copies, touched)
-    through = after.copies(copies)
+    through = after.copies(copies) if compared else Sources(after.empty, after.empty)
     for statement in new.statements:
         if statement.name in copies or statement.name not in touched:
             continue

@@ -13,6 +13,7 @@ from polyopt.transforms.expand import Expand
 from polyopt.transforms.finish import Finish
 from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.grid import Grid
+from polyopt.transforms.hold import Hold
 from polyopt.transforms.interchange import Interchange
 from polyopt.transforms.layout import Dimension, LayOut, read_dimension
 from polyopt.transforms.move import Move
@@ -63,6 +64,7 @@ __all__ = [
     "Fuse",
     "Fusion",
     "Grid",
+    "Hold",
     "Interchange",
     "LayOut",
     "Move",

@@ -142,6 +142,19 @@ def ranges(values: isl.Set, params: tuple[str, ...], what: str) -> tuple[Side, .
     return box(whole, (), params, what)
 
 
+def nested_ranges(
+    values: isl.Set, loops: tuple[str, ...], params: tuple[str, ...], what: str
+) -> tuple[Side, ...]:
+    """Return for each loop the least value and the extent, for any values of the loops before."""
+    found: list[Side] = []
+    whole = isl.Map.from_range(values.reset_tuple_id())
+    for number in range(len(loops)):
+        here = whole.project_out(isl.dim_type.out, number + 1, len(loops) - number - 1)
+        here = here.move_dims(isl.dim_type.in_, 0, isl.dim_type.out, 0, number)
+        found += box(coalesced(here), loops[:number], params, what)
+    return tuple(found)
+
+
 def shifted(index: Expr, side: Side) -> Expr:
     """Return the place of subscript `index` in the box."""
     return normalize(sub(index, side.origin))

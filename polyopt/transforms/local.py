@@ -6,7 +6,7 @@ Refuses: a footprint that nothing bounds (PO0332).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,7 +17,7 @@ from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, add, normalize
 from polyopt.ir.scop import Access, Array, Origin, Role, Scop, Statement
 from polyopt.schedule.dataflow import within
 from polyopt.transforms.accesses import redirected
-from polyopt.transforms.footprint import Side, box, hull_box, ranges, shifted
+from polyopt.transforms.footprint import Side, box, hull_box, nested_ranges, ranges, shifted
 from polyopt.transforms.region import Nest, Region, fresh_name, loop_nest
 
 
@@ -41,12 +41,26 @@ class Local:
         return Local.around(region, source, touched, wish, step)
 
     @staticmethod
-    def around(region: Region, source: Array, touched: isl.Map, wish: str, step: str) -> Local:
-        """Return the local array for { values of the loops -> element }; raises as `of` does."""
+    def around(
+        region: Region,
+        source: Array,
+        touched: isl.Map,
+        wish: str,
+        step: str,
+        *,
+        is_nested: bool = False,
+    ) -> Local:
+        """Return the local array for { values of the loops -> element }; raises as `of` does.
+
+        `is_nested`: a loop's values are counted from where it begins inside the loops around it.
+        """
         scop = region.scop
         names = loop_names(region)
         sides = box(coalesced(touched), names, scop.params, step)
-        loops = ranges(touched.domain(), scop.params, step)
+        if is_nested:
+            loops = nested_ranges(touched.domain(), names, scop.params, step)
+        else:
+            loops = ranges(touched.domain(), scop.params, step)
         taken = {a.name for a in scop.arrays} | set(scop.params)
         shape = tuple(side.extent for side in (*loops, *sides) if not side.is_single)
         array = Array(fresh_name(wish, taken), source.dtype, shape, Role.TEMP)
@@ -55,7 +69,7 @@ class Local:
     def cell(self, values: tuple[Expr, ...], index: tuple[Expr, ...]) -> Load:
         """Return the cell for an element, subscripts given, in an iteration of the loops."""
         names = dict(zip(loop_names(self.region), values, strict=True))
-        sides = (*self.loops, *self.moved(names))
+        sides = self.moved((*self.loops, *self.sides), names)
         pairs = zip((*values, *index), sides, strict=True)
         found = tuple(shifted(i, side) for i, side in pairs if not side.is_single)
         return Load(self.array.name, found, self.array.dtype)
@@ -65,7 +79,7 @@ class Local:
         names: list[str] = []
         index: list[Expr] = []
         values = dict(zip(loop_names(self.region), map(Iter, loops), strict=True))
-        for dim, side in enumerate(self.moved(values)):
+        for dim, side in enumerate(self.moved(self.sides, values)):
             if side.is_single:
                 index.append(side.origin)
                 continue
@@ -74,9 +88,10 @@ class Local:
             index.append(normalize(add(Iter(names[-1]), side.origin)))
         return tuple(names), tuple(index)
 
-    def moved(self, values: Mapping[str, Expr]) -> tuple[Side, ...]:
-        """Return the sides of the box for values of the loops."""
-        return tuple(replace(s, origin=substitute(s.origin, dict(values))) for s in self.sides)
+    @staticmethod
+    def moved(sides: Iterable[Side], values: Mapping[str, Expr]) -> tuple[Side, ...]:
+        """Return sides of a box for values of the loops."""
+        return tuple(replace(s, origin=substitute(s.origin, dict(values))) for s in sides)
 
     def redirected(self, kept: Collection[Load] = ()) -> Scop:
         """Return the Scop in which the region's statements use the local array.

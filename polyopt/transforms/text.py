@@ -26,6 +26,7 @@ from polyopt.transforms.expand import Expand
 from polyopt.transforms.finish import Finish
 from polyopt.transforms.fuse import Fuse
 from polyopt.transforms.grid import Grid
+from polyopt.transforms.hold import Hold
 from polyopt.transforms.interchange import Interchange
 from polyopt.transforms.layout import Dimension, LayOut, read_dimension
 from polyopt.transforms.move import Move
@@ -106,6 +107,12 @@ def _fuse(a: Arguments) -> Fuse:
 def _grid(a: Arguments) -> Grid:
     a.at_least(1)
     return Grid(a.every_name())
+
+
+def _hold(a: Arguments) -> Hold:
+    a.at_least(2)
+    first, *labels = (a.name(position) for position in range(len(a.call.words)))
+    return Hold(first, tuple(labels))
 
 
 def _layout(a: Arguments) -> LayOut:
@@ -210,6 +217,7 @@ STEPS: dict[str, _Step] = {
     "finish": _Step("finish(L1)", lambda a: Finish(*a.names(1))),
     "fuse": _Step("fuse(L0, L1)", _fuse),
     "grid": _Step("grid(i_tile, j_tile)", _grid),
+    "hold": _Step("hold(A, L0)", _hold),
     "interchange": _Step("interchange(i, j)", lambda a: Interchange(*a.names(2))),
     "layout": _Step("layout(T, 1, 0)", _layout),
     "move": _Step("move(L0, L3)", lambda a: Move(*a.names(2))),

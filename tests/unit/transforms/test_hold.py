@@ -1,0 +1,89 @@
+"""Hold: copies of what a nest reads of an array that it writes, from directly before the nest."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyopt.errors import IllegalSchedule
+from polyopt.schedule import source_schedule
+from polyopt.transforms import Cut, Hold, Strip, parse_steps
+from tests import scops
+from tests.checks import assert_computes, assert_round_trip
+from tests.reading import read
+from tests.unit.transforms.refusing import refused
+
+CUT = Cut("L0", 1)
+INNER = Hold("A", ("L0.inner",))
+BELOW = """
+    for k in range(N):
+        for i in range(k):
+            for j in range(k):
+                A[i, j] = min(A[i, j], A[i, k] + A[k, j])
+    """
+EVERYWHERE = BELOW.replace("range(k)", "range(N)")
+
+
+def below():
+    return read(BELOW, "A[N, N]")
+
+
+def test_rows_and_columns_that_the_nest_does_not_write():
+    schedule = assert_computes(below(), CUT, INNER)
+    copies = [s.name for s in schedule.scop.statements]
+    assert copies == ["A_hold", "A_hold2", "S0"]
+    assert [len(schedule.scop.array(a).shape) for a in ("A_held", "A_held2")] == [2, 2]
+
+
+def test_cells_are_counted_from_where_a_block_begins():
+    steps = (CUT, Strip("L0[0]", 4), INNER)
+    schedule = assert_computes(below(), *steps)
+    extent = schedule.scop.array("A_held").shape[1]
+    assert str(extent.value) == "4"
+
+
+def test_what_only_reads_is_held():
+    assert_computes(scops.gemm(), Hold("A", ("L0",)))
+
+
+def test_two_nests_in_one_step():
+    text = """
+    for k in range(N):
+        for i in range(N):
+            A[i] = A[i] + A[N + k]
+        for i in range(N):
+            A[2 * N + i] = A[2 * N + i] + A[k]
+    """
+    scop = read(text, "A[3 * N]")
+    schedule = assert_computes(scop, Hold("A", ("L1", "L2")))
+    assert len(schedule.scop.statements) == 4
+
+
+def test_a_read_of_what_the_nest_writes_first_is_refused():
+    with pytest.raises(IllegalSchedule) as found:
+        source_schedule(read(EVERYWHERE, "A[N, N]")).apply(CUT, INNER)
+    assert found.value.code == "PO0316"
+
+
+def test_round_trip():
+    step = Hold("A", ("L1", "L2"))
+    assert str(step) == "hold(A, L1, L2)"
+    assert_round_trip(step)
+    assert parse_steps("hold(A, L1)") == (Hold("A", ("L1",)),)
+
+
+@pytest.mark.parametrize(
+    ("step", "code"),
+    [
+        (Hold("B", ("L0.inner",)), "PO0331"),
+        (Hold("A", ("L9",)), "PO0301"),
+        (Hold("A", ("L0.inner", "L0.inner")), "PO0303"),
+        (Hold("A", ("L0", "L0.inner")), "PO0303"),
+    ],
+)
+def test_refused(step, code):
+    assert refused(below(), CUT, step)[0] == code
+
+
+def test_a_nest_that_reads_only_what_it_writes_is_refused():
+    scop = read("for i in range(N):\n    A[i] = A[i] + 1\n", "A[N]")
+    assert refused(scop, Hold("A", ("L0",)))[0] == "PO0331"
