@@ -7,9 +7,11 @@ The order of floating-point operations is part of a tree's meaning; nothing here
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, unique
+from functools import lru_cache
 from typing import TypeAlias
 
 from typing_extensions import assert_never
@@ -120,12 +122,50 @@ class MathFunc(Enum):
         return self.value
 
 
+class _Tree:
+    """An expression whose hash is computed once: expressions are keys of many tables."""
+
+    __slots__ = ("_hash",)
+    __match_args__: tuple[str, ...] = ()
+    _hash: int
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            found = hash(tuple([getattr(self, name) for name in self.__match_args__]))
+            object.__setattr__(self, "_hash", found)
+            return found
+
+
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A literal; `value` is a Python bool, int, float or complex."""
+    """A literal; `value` is a Python bool, int, float or complex.
+
+    Equal are literals of one type with the same bits: `0.0` and `-0.0` differ.
+    """
 
     value: bool | int | float | complex
     dtype: DType
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Const):
+            return NotImplemented
+        return self.dtype is other.dtype and _identity(self.value) == _identity(other.value)
+
+    def __hash__(self) -> int:
+        return hash(_identity(self.value))
+
+
+def _identity(value: bool | int | float | complex) -> Hashable:
+    """Return what tells a literal from all others of its type."""
+    if isinstance(value, float):
+        if value != value:
+            return "nan"
+        return "-0.0" if value == 0 and math.copysign(1.0, value) < 0 else value
+    if isinstance(value, complex):
+        return (_identity(value.real), _identity(value.imag))
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,25 +194,29 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class Load(_Tree):
     """An array element: `array[index]`; `index` is empty for a 0-d array."""
 
     array: str
     index: tuple[Expr, ...]
     dtype: DType
 
+    __hash__ = _Tree.__hash__
+
 
 @dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(_Tree):
     """`op operand`."""
 
     op: UnaryOp
     operand: Expr
     dtype: DType
 
+    __hash__ = _Tree.__hash__
+
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(_Tree):
     """`left op right`; both operands have dtype `dtype`, except the right side of SHL and SHR."""
 
     op: BinaryOp
@@ -180,9 +224,11 @@ class Binary:
     right: Expr
     dtype: DType
 
+    __hash__ = _Tree.__hash__
+
 
 @dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(_Tree):
     """`left op right`; both operands have one dtype, the result is BOOL."""
 
     op: CompareOp
@@ -190,18 +236,22 @@ class Compare:
     right: Expr
     dtype: DType = DType.BOOL
 
+    __hash__ = _Tree.__hash__
+
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(_Tree):
     """`func(*args)`."""
 
     func: MathFunc
     args: tuple[Expr, ...]
     dtype: DType
 
+    __hash__ = _Tree.__hash__
+
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class Select(_Tree):
     """`then if condition else otherwise`; both sides are safe to evaluate."""
 
     condition: Expr
@@ -209,13 +259,17 @@ class Select:
     otherwise: Expr
     dtype: DType
 
+    __hash__ = _Tree.__hash__
+
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(_Tree):
     """Conversion with C's rules (float to int truncates)."""
 
     operand: Expr
     dtype: DType
+
+    __hash__ = _Tree.__hash__
 
 
 MOST_APART = 4
@@ -223,7 +277,7 @@ MOST_APART = 4
 
 
 @dataclass(frozen=True, slots=True)
-class VectorLoad:
+class VectorLoad(_Tree):
     """`lanes` elements from `array[index]` on, in a row; loop AST only.
 
     What is read may lie `step` elements of the row apart; what is written lies side by side.
@@ -240,14 +294,18 @@ class VectorLoad:
         """How many elements of the row there are from the first lane's to the last lane's."""
         return (self.lanes - 1) * self.step + 1
 
+    __hash__ = _Tree.__hash__
+
 
 @dataclass(frozen=True, slots=True)
-class Broadcast:
+class Broadcast(_Tree):
     """One scalar in every lane; loop AST only."""
 
     operand: Expr
     dtype: DType
     lanes: int
+
+    __hash__ = _Tree.__hash__
 
 
 Expr: TypeAlias = (
@@ -406,6 +464,7 @@ class Linear:
     terms: tuple[tuple[Expr, int], ...]
 
 
+@lru_cache(maxsize=1 << 13)
 def linear(expr: Expr) -> Linear:
     """Return `expr` (INT64) as a sum of distinct atoms, in order of first appearance."""
     checkpoint()
@@ -462,6 +521,7 @@ def from_linear(value: Linear) -> Expr:
     return result
 
 
+@lru_cache(maxsize=1 << 13)
 def normalize(expr: Expr) -> Expr:
     """Return an INT64 expression with sums collected: `2*t + i - (i - 1)` becomes `2*t + 1`."""
     if isinstance(expr, Iter | Param):

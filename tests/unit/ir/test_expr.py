@@ -222,3 +222,11 @@ def test_only_integer_expressions_have_a_value():
 )
 def test_show(expr, text):
     assert show(expr) == text
+
+
+def test_literals_are_told_apart_by_their_bits():
+    zeros = {Const(value, DType.FLOAT64) for value in (0.0, -0.0)}
+    assert len(zeros) == 2
+    assert len({Const(value, DType.COMPLEX128) for value in (1 + 0j, complex(1, -0.0))}) == 2
+    assert Const(float("nan"), DType.FLOAT64) == Const(-float("nan"), DType.FLOAT64)
+    assert Const(1, DType.INT64) != Const(1, DType.FLOAT64)
