@@ -6,6 +6,7 @@ In: a Scop and a machine.  Out: a proven schedule: fused, tiled, parallel outsid
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 
 from polyopt.ir.budget import optional
 from polyopt.ir.loops import LoopKind
@@ -55,19 +56,18 @@ def _candidates(source: Schedule, machine: Machine) -> Iterator[Schedule]:
     """Yield schedules to choose from, best first; each is made only when it is asked for."""
     affine = Affine(Fusion.MIN)
     start = _within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
-    found = _improve(start, machine)
+    found = _sketch(start, machine)
     rows = _within_budget("copies of rows", source, lambda s: expanded_rows(s) or s)
     if rows is not source:
-        apart = _improve(
-            _within_budget(str(affine), rows, lambda s: s.attempt(affine) or s), machine
-        )
-        if jammed(apart) > jammed(found):
-            yield apart
-    if start is not source and jammed(found) < products(source):
-        unmoved = _improve(source, machine)
-        if jammed(unmoved) > jammed(found):
-            yield unmoved
-    yield found
+        moved = _within_budget(str(affine), rows, lambda s: s.attempt(affine) or s)
+        apart = _sketch(moved, machine)
+        if jammed(apart.schedule) > jammed(found.schedule):
+            yield _finish(apart, machine)
+    if start is not source and jammed(found.schedule) < products(source):
+        unmoved = _sketch(source, machine)
+        if jammed(unmoved.schedule) > jammed(found.schedule):
+            yield _finish(unmoved, machine)
+    yield _finish(found, machine)
     if start is not source:
         yield _improve(source, machine)
     yield _within_budget("parallel loops", source, lambda s: parallelize_outer(s, machine))
@@ -88,6 +88,23 @@ def alternatives(scop: Scop, machine: Machine) -> Iterator[Schedule]:
 
 def _improve(start: Schedule, machine: Machine) -> Schedule:
     """Return `start` fused, tiled, parallel outside and in SIMD lanes inside."""
+    return _finish(_sketch(start, machine), machine)
+
+
+@dataclass(frozen=True)
+class _Sketch:
+    """A schedule whose products and sums are tiled: enough to tell which of several to finish.
+
+    `done` are the bands that need nothing more, `holds` tells that sums are held in registers.
+    """
+
+    schedule: Schedule
+    done: frozenset[str]
+    holds: bool
+
+
+def _sketch(start: Schedule, machine: Machine) -> _Sketch:
+    """Return `start` with its loops in the order of memory, products and sums tiled."""
     ordered = _within_budget("the order of loops", start, contiguous_innermost)
     streamed = _within_budget("joint sweeps", ordered, lambda s: stream_rows(s, machine))
     joint = frozenset(_labels(streamed.tree) - _labels(ordered.tree))
@@ -95,12 +112,18 @@ def _improve(start: Schedule, machine: Machine) -> Schedule:
     kept = joint if held is streamed else joint | _marked(held.tree)
     summed = _within_budget("tiles of sums", held, lambda s: jam_sums(s, machine, kept))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
-    fused = _within_budget("fused nests", summed, lambda s: fuse_nests(s, done))
+    return _Sketch(summed, done, held is not streamed)
+
+
+def _finish(sketch: _Sketch, machine: Machine) -> Schedule:
+    """Return a sketch's schedule fused, parallel outside and in SIMD lanes inside."""
+    done = sketch.done
+    fused = _within_budget("fused nests", sketch.schedule, lambda s: fuse_nests(s, done))
     laned = _within_budget("sunk loops", fused, lambda s: sink_lanes(s, done))
     jammed = _within_budget("strips of rows", laned, lambda s: jam_lines(s, machine, done))
     parallel = _within_budget("parallel loops", jammed, lambda s: parallelize_outer(s, machine))
     laned = _within_budget("SIMD lanes", parallel, vectorize_innermost)
-    if held is not streamed:
+    if sketch.holds:
         return laned  # the results of a row are few, and dealing out its nests takes long
     return _within_budget("shared rows", laned, lambda s: share_rows(s, machine))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from enum import Enum, unique
 from fractions import Fraction
+from functools import lru_cache
 
 from polyopt.ir.expr import MOST_APART, Expr, Iter, linear, walk
 from polyopt.ir.scop import Access, Scop, Statement
@@ -33,37 +34,45 @@ def directions(
     None where the loops do not determine it (the loop does not move the statement by itself).
     """
     rules = [coefficients(member, scop, statement.name) for member in members]
-    rows = [[Fraction(rule[it]) for it in statement.iters] for rule in rules]
-    return tuple(_solve(rows, position) for position in range(len(members)))
+    return _solved(tuple(tuple(rule[it] for it in statement.iters) for rule in rules))
 
 
-def _solve(rows: list[list[Fraction]], position: int) -> tuple[Fraction, ...] | None:
-    """Return d with rows[q] . d = 1 for q == position, else 0; free unknowns are 0."""
+@lru_cache(maxsize=1 << 10)
+def _solved(rows: tuple[tuple[int, ...], ...]) -> tuple[tuple[Fraction, ...] | None, ...]:
+    """Return for each row p the d with rows[p] . d = 1 and rows[q] . d = 0 for all others.
+
+    Free unknowns are 0; None where there is no such d.  One elimination serves all rows.
+    """
     unknowns = len(rows[0]) if rows else 0
-    system = [[*row, Fraction(1 if number == position else 0)] for number, row in enumerate(rows)]
+    numbers = range(len(rows))
+    system = [[Fraction(c) for c in (*rows[q], *(int(q == p) for p in numbers))] for q in numbers]
     pivots: list[int] = []
-    rank = 0
     for column in range(unknowns):
+        rank = len(pivots)
         pivot = next((r for r in range(rank, len(system)) if system[r][column] != 0), None)
         if pivot is None:
             continue
         system[rank], system[pivot] = system[pivot], system[rank]
         scale = system[rank][column]
-        system[rank] = [value / scale for value in system[rank]]
+        system[rank] = [value / scale if value else value for value in system[rank]]
         for other in range(len(system)):
             if other != rank and system[other][column] != 0:
                 factor = system[other][column]
                 system[other] = [
-                    a - factor * b for a, b in zip(system[other], system[rank], strict=True)
+                    a - factor * b if b else a
+                    for a, b in zip(system[other], system[rank], strict=True)
                 ]
         pivots.append(column)
-        rank += 1
-    if any(row[-1] != 0 for row in system[rank:]):
-        return None
-    solution = [Fraction(0)] * unknowns
-    for number, column in enumerate(pivots):
-        solution[column] = system[number][-1]
-    return tuple(solution)
+    found: list[tuple[Fraction, ...] | None] = []
+    for p in range(unknowns, unknowns + len(rows)):
+        if any(row[p] != 0 for row in system[len(pivots) :]):
+            found.append(None)
+            continue
+        solution = [Fraction(0)] * unknowns
+        for number, column in enumerate(pivots):
+            solution[column] = system[number][p]
+        found.append(tuple(solution))
+    return tuple(found)
 
 
 def step_of(
