@@ -15,7 +15,7 @@ from polyopt.frontend.builder import Draft
 from polyopt.frontend.domains import domain_of
 from polyopt.frontend.integers import is_affine
 from polyopt.frontend.values import has_loads
-from polyopt.ir.affine import condition_set
+from polyopt.ir.affine import condition_set, in_one_piece
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -54,7 +54,7 @@ def pieces_of(draft: Draft, params: tuple[str, ...], context: isl.Set) -> list[P
             continue
         choice = next(_choices(piece), None)
         if choice is None or len(done) + len(waiting) >= MAX_PIECES:
-            done.append(_with_domain(piece, piece.domain.coalesce()))
+            done.append(_with_domain(piece, in_one_piece(piece.domain)))
             continue
         condition = _condition(choice)
         holds = condition_set(condition, piece.domain.get_space())

@@ -84,6 +84,19 @@ def _coalesced(value: _Elements, copy: _Elements) -> _Elements:
         return value
 
 
+def in_one_piece(domain: isl.Set) -> isl.Set:
+    """Return the same set in one piece where it is one: where it fills its simple hull.
+
+    Floors can keep isl from seeing that two pieces are parts of one convex set; that the hull has
+    no point more is asked exactly.
+    """
+    joined = coalesced(domain)
+    if joined.n_basic_set() <= 1:
+        return joined
+    hull = joined.simple_hull().to_set()
+    return hull if hull.is_subset(joined) else joined
+
+
 def _apart_set(value: isl.Set) -> isl.Set:
     """Return a copy, its pieces included: renaming the tuple writes to each."""
     other = value.set_tuple_name("copy")

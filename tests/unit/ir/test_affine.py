@@ -12,6 +12,7 @@ from polyopt.ir.affine import (
     NotAffine,
     coalesced,
     condition_set,
+    in_one_piece,
     index_map,
     param_space,
     pw_aff,
@@ -220,3 +221,19 @@ def test_what_isl_cannot_coalesce_stays(monkeypatch):
     value = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, FLOORS)
     monkeypatch.setattr(isl.Set, "coalesce", fail)
     assert coalesced(value) is value
+
+
+def test_pieces_with_floors_that_fill_their_hull_are_one():
+    pieces = isl.Set(
+        "[n, k] -> { [p] : 0 <= p and 2*floor((n + k)/2) <= n + 2k - 2 - p;"
+        " [p] : p = k - 1 and k > 0 and (n + k) mod 2 = 0 }"
+    )
+    joined = in_one_piece(pieces)
+    assert joined.n_basic_set() == 1
+    assert joined.is_equal(pieces)
+
+
+def test_pieces_with_a_gap_stay_apart():
+    pieces = isl.Set("[n] -> { [p] : 0 <= p < n; [p] : n < p <= 2n }")
+    assert in_one_piece(pieces).is_equal(pieces)
+    assert in_one_piece(pieces).n_basic_set() == 2
