@@ -300,32 +300,10 @@ def in_order(times: isl.UnionMap, pairs: isl.UnionMap) -> isl.UnionMap:
                 both = part.intersect_domain(first.domain()).intersect_range(second.domain())
                 found = found.union(isl.UnionMap.from_map(both))
             case None:
-                found = found.union(isl.UnionMap.from_map(_earlier(part, first, second)))
+                found = found.union(isl.UnionMap.from_map(first.lex_lt_map(second).intersect(part)))
             case False:
                 pass
     return found
-
-
-def _earlier(pair: isl.Map, first: isl.Map, second: isl.Map) -> isl.Map:
-    """Return where the time of the first instance, `first`, is less than the other's.
-
-    Times are compared one component after the other, until no pair is left.
-    """
-    begin, end = isl.PwMultiAff.from_map(first), isl.PwMultiAff.from_map(second)
-    begin = begin.pullback_pw_multi_aff(isl.PwMultiAff.from_map(pair.domain_map()))
-    end = end.pullback_pw_multi_aff(isl.PwMultiAff.from_map(pair.range_map()))
-    length = begin.dim(isl.dim_type.out)
-    assert length == end.dim(isl.dim_type.out)
-    timed = begin.domain().intersect(end.domain())
-    equal = pair.wrap().intersect(timed)  # in all components so far
-    less = isl.Set.empty(equal.get_space())
-    for position in range(length):
-        distance = end.get_pw_aff(position).sub(begin.get_pw_aff(position))
-        less = less.union(equal.intersect(distance.pos_set()))
-        equal = equal.intersect(distance.zero_set())
-        if equal.is_empty():
-            break
-    return less.unwrap()
 
 
 def _known_order(first: isl.Map, second: isl.Map) -> bool | None:

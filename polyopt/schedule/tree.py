@@ -117,10 +117,12 @@ def with_children(tree: Tree, parts: tuple[Tree, ...]) -> Tree:
 
 def bands(tree: Tree) -> Iterator[Band]:
     """Yield every band, outermost and textually first ones first."""
-    if isinstance(tree, Band):
-        yield tree
-    for child in children(tree):
-        yield from bands(child)
+    waiting = [tree]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Band):
+            yield part
+        waiting += children(part)[::-1]
 
 
 def replace_band(tree: Tree, label: str, change: Callable[[Band], Tree]) -> Tree:
@@ -395,9 +397,16 @@ def leaves(
 
 def path_to(tree: Tree, scop: Scop, label: str) -> tuple[tuple[BandMember, ...], isl.UnionSet]:
     """Return the loops above the band and the instances that reach it."""
-    found = _path(tree, scop.domain, label)
-    assert found is not None
-    return found
+    above = _above(tree, label)
+    assert above is not None
+    members: tuple[BandMember, ...] = ()
+    domain = scop.domain
+    for part in above:
+        if isinstance(part, Filter):
+            domain = domain.intersect(part.domain)
+        elif isinstance(part, Band):
+            members += part.members
+    return members, domain
 
 
 def only_statement(tree: Tree, scop: Scop, label: str) -> Statement | None:
@@ -407,22 +416,12 @@ def only_statement(tree: Tree, scop: Scop, label: str) -> Statement | None:
     return scop.statement(names[0]) if len(names) == 1 else None
 
 
-def _path(
-    tree: Tree, domain: isl.UnionSet, label: str
-) -> tuple[tuple[BandMember, ...], isl.UnionSet] | None:
-    match tree:
-        case Leaf():
-            return None
-        case Filter():
-            return _path(tree.child, domain.intersect(tree.domain), label)
-        case Band():
-            if tree.label == label:
-                return (), domain
-            below = _path(tree.child, domain, label)
-            return None if below is None else (tree.members + below[0], below[1])
-        case Sequence():
-            for part in children(tree):
-                found = _path(part, domain, label)
-                if found is not None:
-                    return found
-            return None
+def _above(tree: Tree, label: str) -> tuple[Tree, ...] | None:
+    """Return what is above the band, outermost first; None where the band is not in `tree`."""
+    if isinstance(tree, Band) and tree.label == label:
+        return ()
+    for child in children(tree):
+        found = _above(child, label)
+        if found is not None:
+            return (tree, *found)
+    return None
