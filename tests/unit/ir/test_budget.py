@@ -66,16 +66,16 @@ SLOW = isl.Set(
 @pytest.mark.skipif(make_stopwatch() is None, reason="nothing can stop isl here")
 def test_time_ends_a_call_of_isl():
     start = time.monotonic()
-    budget = Budget(0.4)
+    budget = Budget(2)
     with budget.running():
         with pytest.raises(BudgetError) as refused, budget.share("schedule"), query("one call"):
             SLOW.complement()
-        assert 0.2 <= time.monotonic() - start < 0.35
+        assert 1 <= time.monotonic() - start < 1.75
         assert refused.value.code == "PO0703"
         assert not HARD.lexmin().is_empty()
         with pytest.raises(BudgetError), query("another"):
             SLOW.complement()
-    assert 0.4 <= time.monotonic() - start < 0.7
+    assert 2 <= time.monotonic() - start < 3.5
     assert budget.costs["one call"].operations > 1000
     assert not isl.DEFAULT_CONTEXT.aborted()
 
