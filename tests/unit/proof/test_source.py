@@ -42,7 +42,10 @@ LAST = {
     "before it, too": (f"{TILED}; V[i] -> A[i]", "R[i] -> A[i] : 0 <= i < n"),
     "some are not": (f"{TILED}; V[i] -> A[i]", "R[i] -> A[i] : 0 <= i <= n"),
     "none are": (f"{TILED}; V[i] -> A[i]", "R[i] -> A[i] : n <= i <= n + 3"),
-    "a read of several elements": (f"{TILED}; V[i] -> A[i]", "R[i] -> A[j] : 1 <= n and n - 1 <= j <= n"),
+    "a read of several elements": (
+        f"{TILED}; V[i] -> A[i]",
+        "R[i] -> A[j] : 1 <= n and n - 1 <= j <= n",
+    ),
     "written twice": ("W[t, i] -> A[t] : 0 <= 8t <= i < n and i < 8t + 8", "R[i] -> A[i]"),
     "a read before": (TILED, "Early[i] -> A[i] : 0 <= i < n"),
     "reads among the writes": (TILED, "Among[i] -> A[i]; R[i] -> A[i] : 0 <= i < n"),
