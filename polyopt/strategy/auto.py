@@ -5,12 +5,13 @@ In: a Scop and a machine.  Out: a proven schedule: fused, tiled, parallel outsid
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from polyopt.ir.budget import optional
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.scop import Array, Scop
+from polyopt.ir.scop import Array, Role, Scop
 from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, source_schedule
@@ -35,6 +36,7 @@ from polyopt.transforms import Affine, Fusion, Separate
 BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
 MOST = 0.4  # of the time that is left, for one stage of decisions
 MAX_EXPANSION = 2  # dimensions; as much memory as a matrix
+ARGUMENTS = frozenset({Role.INPUT, Role.INOUT, Role.OUTPUT})
 
 
 def auto_schedule(scop: Scop, machine: Machine) -> Schedule:
@@ -202,11 +204,13 @@ def _marked(tree: Tree) -> frozenset[str]:
 
 
 def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
-    """Tell whether no scalar of the source has become an array of three or more dimensions.
+    """Tell whether no scalar of the source takes more memory than a matrix or an argument.
 
     A scalar with a cell per iteration is a scalar again where one iteration makes and uses it;
     a schedule that keeps makers and users in separate nests needs all the cells, or those of the
-    loops inside joint ones where sums are held in registers instead.
+    loops inside joint ones.  Where sums are held in registers instead, these may be a matrix, or
+    fit in an argument; each argument stands for one scalar, so that all of them together take no
+    more than the arguments do.
     """
     held = any(isinstance(step, Separate) for step in schedule.trace)
 
@@ -214,12 +218,33 @@ def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
         return array.name in scalars and len(array.shape) > MAX_EXPANSION
 
     homes = contraction_loops(schedule.scop, schedule.tree, is_large)
+    kept = []
     for array in filter(is_large, schedule.scop.arrays):
         home = homes.get(array.name)
         shared = 0 if home is None else loops_through(schedule.tree, home)
         if len(array.shape) - shared > (MAX_EXPANSION if held else 0):
+            kept.append(array)
+    return not kept or (held and fit_in_arguments(kept, schedule.scop))
+
+
+def fit_in_arguments(arrays: Collection[Array], scop: Scop) -> bool:
+    """Tell whether each of `arrays` has an argument of its own that it fits in.
+
+    The extents of the array are extents of the argument, in any order, with elements no larger: it
+    takes no more memory, unless the argument has another extent that is 0.
+    """
+    left = [array for array in scop.arrays if array.role in ARGUMENTS]
+    for array in sorted(arrays, key=lambda array: -len(array.shape)):
+        large = [argument for argument in left if _fits(array, argument)]
+        if not large:
             return False
+        left.remove(min(large, key=lambda argument: (len(argument.shape), argument.dtype.size)))
     return True
+
+
+def _fits(array: Array, argument: Array) -> bool:
+    extents = Counter(array.shape) <= Counter(argument.shape)
+    return extents and array.dtype.size <= argument.dtype.size
 
 
 def loops_through(tree: Tree, home: str) -> int:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Role
+from polyopt.ir.types import DType
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
@@ -192,3 +195,66 @@ def test_loops_that_threads_share_stay_outermost_of_their_nest():
 
 def _is_shared(member):
     return member.kind is LoopKind.PARALLEL
+
+
+SCORES = """
+for b in range(B):
+    for i in range(N):
+        top = -1.0
+        for j in range(N):
+            value = 0.0
+            for k in range(K):
+                value += Q[b, i, k] * M[b, j, k]
+            top = max(top, value)
+            S[b, j, i] = value
+        for j in range(N):
+            S[b, j, i] = S[b, j, i] - top
+"""
+
+
+def scores(score: str):
+    return read(SCORES, f"Q[B, N, K]; M[B, N, K]; {score}; temp value; temp top", "B N K")
+
+
+def test_a_scalar_takes_the_room_of_an_argument_where_its_product_is_tiled():
+    scop = scores("S[B, N, N]")
+    schedule = automatic(scop)
+    assert auto.jammed(schedule) == 1
+    assert len(schedule.scop.array("value").shape) == 3
+    assert_computes(scop, *schedule.trace)
+
+
+def test_a_scalar_takes_no_more_room_than_any_argument():
+    scop = scores("temp S[B, N, N]")
+    schedule = automatic(scop)
+    assert auto.jammed(schedule) == 0
+    assert_computes(scop, *schedule.trace)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "fit"),
+    [
+        ("a[N, M, K]", True),
+        ("a[K, N, M]", True),
+        ("a[N, M]", True),
+        ("a[N, N, M]", False),
+        ("a[N, M, 7]", False),
+        ("a[N, M, K]; b[K, M, N]", True),
+        ("a[N, M, K]; b[K, M, N]; c[N]", False),
+        ("a[M]; b[N, M, K]; c[M, M]", False),
+    ],
+)
+def test_each_array_has_an_argument_of_its_own(arrays, fit):
+    arguments = "A[M, N, K]; C[N, K, M, M]"
+    temps = "; ".join(f"temp {array}" for array in arrays.split("; "))
+    scop = read("", f"{arguments}; {temps}", "N M K")
+    wanted = [array for array in scop.arrays if array.role is Role.TEMP]
+    assert auto.fit_in_arguments(wanted, scop) is fit
+
+
+def test_an_array_of_wider_elements_does_not_fit():
+    scop = read("", "A[N, N, N]; temp a[N, N, N]", "N")
+    argument, array = scop.arrays
+    narrow = replace(argument, dtype=DType.FLOAT32)
+    assert auto.fit_in_arguments([array], scop)
+    assert not auto.fit_in_arguments([array], replace(scop, arrays=(narrow, array)))
