@@ -6,6 +6,7 @@ In: the loops, the elements that their runs touch.  Out: a loop and an array, or
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations_with_replacement as pairs_of
 
 import islpy as isl
 
@@ -37,19 +38,15 @@ def _concurrent(body: tuple[Piece, ...]) -> Iterator[Loop]:
 
 
 def _is_shared(loop: Loop, uses: list[Use]) -> bool:
-    private = [use for use in uses if _is_private(loop.loop, use)]
-    others = [use for use in uses if not _is_private(loop.loop, use)]
-    for use in others:
-        for other in uses:
-            if _at_once(loop.loop, use, other):
-                continue
-            if (use.writes or other.writes) and _meet(loop.depth, use, other):
-                return True
-    return any(
-        (use.writes or other.writes) and _meet(loop.depth, use, other)
-        for use in private
-        for other in others
-    )
+    known = [(use, _is_private(loop.loop, use), _seen(loop.depth, use)) for use in uses]
+    for (one, one_own, one_seen), (two, two_own, two_seen) in pairs_of(known, 2):
+        if not (one.writes or two.writes) or (one_own and two_own):
+            continue
+        if not (one_own or two_own) and _at_once(loop.loop, one, two):
+            continue
+        if _meet(loop.depth, one_seen, two_seen):
+            return True
+    return False
 
 
 def _at_once(loop: For, one: Use, two: Use) -> bool:
@@ -65,9 +62,12 @@ def _is_private(loop: For, use: Use) -> bool:
     )
 
 
-def _meet(depth: int, one: Use, two: Use) -> bool:
-    """Tell whether two uses meet in different iterations of the loop with `depth` around it."""
-    pairs = _seen(depth, one).apply_range(_seen(depth, two).reverse())
+def _meet(depth: int, one: isl.Map, two: isl.Map) -> bool:
+    """Tell whether two uses meet in different iterations of the loop with `depth` around it.
+
+    `one` and `two` are what they see there; which of them comes first is all the same.
+    """
+    pairs = one.apply_range(two.reverse())
     for position in range(depth):
         pairs = pairs.equate(_IN, position, _OUT, position)
     earlier = pairs.order_lt(_IN, depth, _OUT, depth)
