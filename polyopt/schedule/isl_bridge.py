@@ -24,9 +24,12 @@ from polyopt.schedule.tree import (
 )
 
 
-def from_isl(schedule: isl.Schedule, scop: Scop) -> Tree:
-    """Return isl's schedule with unnamed bands; sets become sequences in textual order."""
-    return _convert(schedule.get_root(), scop, scop.domain)
+def from_isl(schedule: isl.Schedule, scop: Scop, domain: isl.UnionSet | None = None) -> Tree:
+    """Return isl's schedule of `domain`, or all instances, with unnamed bands.
+
+    Sets become sequences in textual order.
+    """
+    return _convert(schedule.get_root(), scop, scop.domain if domain is None else domain)
 
 
 def _convert(node: isl.ScheduleNode, scop: Scop, domain: isl.UnionSet) -> Tree:

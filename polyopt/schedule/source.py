@@ -5,7 +5,8 @@ In: a Scop, whose statements carry their execution order.  Out: bands named afte
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 
 import islpy as isl
 
@@ -78,10 +79,10 @@ def merge_perfect(tree: Tree) -> Tree:
     return map_bands(tree, join)
 
 
-def relabel(tree: Tree) -> Tree:
-    """Return `tree` with its bands called L0, L1, … from outside in and top to bottom."""
-    counter = iter(range(10**6))
-    return _relabel(tree, lambda: f"L{next(counter)}")
+def relabel(tree: Tree, labels: Iterator[str] | None = None) -> Tree:
+    """Return `tree` with its bands called so, or L0, L1, …, from outside in and top to bottom."""
+    found = labels or (f"L{number}" for number in count())
+    return _relabel(tree, lambda: next(found))
 
 
 def _relabel(tree: Tree, fresh: Callable[[], str]) -> Tree:

@@ -1,4 +1,4 @@
-"""Affine: replace the source's loops by those of isl's scheduler.
+"""Affine: replace the source's loops, or those of one nest, by those of isl's scheduler.
 
 In: a Scop's dependences.  Out: a tree of permutable bands with as much parallelism and as short
 dependences as one affine function per statement and loop can have.
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, unique
+from itertools import chain, count
 
 import islpy as isl
 
@@ -24,10 +25,16 @@ from polyopt.schedule.tree import (
     Leaf,
     Sequence,
     Tree,
+    bands,
     children,
+    find_band,
+    member_map,
+    path_to,
+    replace_band,
     statements_of,
     with_children,
 )
+from polyopt.transforms.distribute import flat
 
 BUDGET = 500_000  # isl operations, about a second; PolyBench's programs take under 100,000
 
@@ -57,13 +64,40 @@ class Affine:
     """
 
     fusion: Fusion = Fusion.MAX
+    band: str = ""
+    """The nest that gets new loops, in each iteration of those around it; all when empty."""
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
-        """Return isl's tree; raises `BudgetError` PO0701 when it takes too many operations."""
+        """Return isl's tree; raises `BudgetError` PO0701 when it takes too many operations.
+
+        The bands of a nest are called `L2`, `L2.1`, `L2.2`, ….
+        """
         dependences = dependences_of(scop)
-        order = dependences.scheduling
+        if not self.band:
+            found = relabel(self._scheduled(scop, scop.domain, dependences.scheduling))
+            textual = relabel(_textual(found, scop))
+            return found if check_legal(scop, dependences, textual) is not None else textual
+        find_band(tree, self.band)
+        path, domain = path_to(tree, scop, self.band)
+        within = isl.UnionMap.from_domain_and_range(domain, domain)
+        for loop in path:
+            value = member_map(loop, domain)
+            within = within.intersect(value.apply_range(value.reverse()))
+        found = self._scheduled(scop, domain, dependences.scheduling.intersect(within))
+        ordered = (self._replaced(tree, part) for part in (_textual(found, scop), found))
+        first = next(ordered)
+        return first if check_legal(scop, dependences, first) is None else next(ordered)
+
+    def _replaced(self, tree: Tree, nest: Tree) -> Tree:
+        """Return `tree` with the nest in the place of the band."""
+        taken = {band.label for band in bands(tree)}
+        free = (f"{self.band}.{n}" for n in count(1))
+        fresh = chain([self.band], (label for label in free if label not in taken))
+        return flat(replace_band(tree, self.band, lambda _: relabel(nest, fresh)))
+
+    def _scheduled(self, scop: Scop, domain: isl.UnionSet, order: isl.UnionMap) -> Tree:
         constraints = (
-            isl.ScheduleConstraints.on_domain(scop.domain)
+            isl.ScheduleConstraints.on_domain(domain)
             .set_context(scop.context)
             .set_validity(order)
             .set_coincidence(order)
@@ -83,12 +117,11 @@ class Affine:
             ) from None
         if schedule is None:
             raise BudgetError("PO0701", "the affine scheduler gave up")
-        found = relabel(from_isl(schedule, scop))
-        textual = relabel(_textual(found, scop))
-        return found if check_legal(scop, dependences, textual) is not None else textual
+        return from_isl(schedule, scop, domain)
 
     def __str__(self) -> str:
-        return f"affine({self.fusion.value})"
+        nest = f", {self.band}" if self.band else ""
+        return f"affine({self.fusion.value}{nest})"
 
 
 def _textual(tree: Tree, scop: Scop) -> Tree:

@@ -64,8 +64,8 @@ class _Step:
 
 
 def _affine(a: Arguments) -> Affine:
-    a.count(1)
-    return Affine(a.choice(0, Fusion))
+    a.count(1, 2)
+    return Affine(a.choice(0, Fusion), a.name(1) if len(a.call.words) == 2 else "")
 
 
 def _contract(a: Arguments) -> Contract:

@@ -7,22 +7,26 @@ Loops that carry dependences stay around kernels, or inside threads.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from polyopt.ir.budget import optional
 from polyopt.ir.scop import Scop
-from polyopt.schedule.schedule import Schedule, source_schedule
+from polyopt.schedule.schedule import Schedule, Transform, source_schedule
+from polyopt.schedule.tree import leaves, path_to, statements_of
 from polyopt.strategy.auto import keeps_scalars_small
 from polyopt.strategy.gpu.contraction import map_contractions
 from polyopt.strategy.gpu.fusion import fuse_whole
+from polyopt.strategy.gpu.mapped import MAPPED
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.nests import map_nests
 from polyopt.strategy.gpu.pipelines import pipeline_copies
 from polyopt.strategy.gpu.recurrences import map_recurrences
 from polyopt.strategy.gpu.rows import map_rows
-from polyopt.strategy.gpu.score import is_best, score
+from polyopt.strategy.gpu.score import is_best, parallel_statements, score
 from polyopt.strategy.gpu.sums import map_sums
 from polyopt.strategy.gpu.time_tiles import map_time
 from polyopt.strategy.gpu.updates import map_updates
+from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Affine, Fusion
 
 BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
@@ -45,23 +49,65 @@ def auto_schedule_gpu(scop: Scop, device: GpuModel) -> Schedule:
 def _best(source: Schedule, device: GpuModel, scalars: frozenset[str]) -> Schedule:
     """Return the source's order or that of isl's scheduler, mapped: what has more on grids.
 
+    Or isl's order for some nests, and the source's for the others.
+
     Tiles of products and sums take time: they are made for the better one alone.
     """
     timed = _timed(source, device)
     if timed is not source and (not scalars or keeps_scalars_small(timed, scalars)):
         return timed
     affine = Affine(Fusion.MIN)
-    start = _within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
+    start = _within_budget(str(affine), source, partial(_attempted, step=affine))
+    parallel = parallel_statements(source)
     found = _candidate(start, device, scalars)
-    if found is not None and is_best(found, score(found)):
-        return _mapped(start, device)
+    if found is not None and is_best(found, score(found, parallel)):
+        return _mapped(start, found, device)
     plain = _candidate(source, device, scalars)
-    if found is None or (plain is not None and score(plain) > score(found)):
-        start = source
-    if found is not None and not any(score(found)):
-        start = source  # nothing is won
-    mapped = _mapped(start, device)
-    return mapped if keeps_scalars_small(mapped, scalars) else found or plain or source
+    mixed = None if plain is None else _mixed(source, plain)
+    both = None if mixed is None else _candidate(mixed, device, scalars)
+    tried = [(start, found), (source, plain), (mixed or source, both)]
+    ranked = [(begun, done, score(done, parallel)) for begun, done in tried if done is not None]
+    if not ranked:  # tiles may keep scalars small
+        mapped = _mapped(source, _nests(source, device), device)
+        return mapped if keeps_scalars_small(mapped, scalars) else source
+    start, found, best = max(ranked, key=lambda one: one[2])  # the first one of equals
+    if not any(best[1:]):
+        start, found = source, plain or source  # nothing is won
+    mapped = _mapped(start, found, device)
+    return mapped if keeps_scalars_small(mapped, scalars) else found
+
+
+def _mixed(source: Schedule, plain: Schedule) -> Schedule | None:
+    """Return `source` with isl's loops for those nests that `plain` leaves to one thread.
+
+    None where there are none, or where all are.
+    """
+    nests = outer_bands(source.tree)
+    left = [label for label in nests if _is_single(plain, _statements(source, label))]
+    if not left or len(left) == len(nests):
+        return None
+    mixed = source
+    for step in (Affine(Fusion.MIN, label) for label in left):
+        mixed = _within_budget(str(step), mixed, partial(_attempted, step=step))
+    return None if mixed is source else mixed
+
+
+def _attempted(schedule: Schedule, step: Transform) -> Schedule:
+    return schedule.attempt(step) or schedule
+
+
+def _statements(source: Schedule, label: str) -> list[str]:
+    return statements_of(source.scop, path_to(source.tree, source.scop, label)[1])
+
+
+def _is_single(plain: Schedule, names: list[str]) -> bool:
+    """Tell whether no loop around these statements is mapped."""
+    return not any(
+        member.kind in MAPPED
+        for path, domain in leaves(plain.tree, plain.scop.domain)
+        if not set(names).isdisjoint(statements_of(plain.scop, domain))
+        for member in path
+    )
 
 
 def _timed(source: Schedule, device: GpuModel) -> Schedule:
@@ -78,20 +124,20 @@ def _candidate(start: Schedule, device: GpuModel, scalars: frozenset[str]) -> Sc
     return found if keeps_scalars_small(found, scalars) else None
 
 
-def _mapped(start: Schedule, device: GpuModel) -> Schedule:
-    """Return `start` with products and sums in tiles, and all other nests mapped.
+def _mapped(start: Schedule, found: Schedule, device: GpuModel) -> Schedule:
+    """Return `start` with products and sums in tiles, and all other nests mapped as in `found`.
 
     Without shared memory no array is moved.
     """
     if not device.shared:
-        return _nests(start, device)
+        return found
     tiles = "tiles of products"  # each has operations of its own
     summed = _within_budget(tiles, start, lambda s: map_contractions(s, device), None)
     rows = _within_budget("rows", summed, lambda s: map_rows(s, device), None)
     dealt = _within_budget("sums", rows, lambda s: map_sums(s, device), None)
     updated = _within_budget("updates", dealt, lambda s: map_updates(s, device), None)
     followed = _within_budget("recurrences", updated, lambda s: map_recurrences(s, device), None)
-    mapped = _nests(followed, device)
+    mapped = found if followed is start else _nests(followed, device)
     return _within_budget("pipelines", mapped, lambda s: pipeline_copies(s, device))
 
 

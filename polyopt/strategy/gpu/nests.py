@@ -10,7 +10,7 @@ from math import prod
 
 from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Band, bands, find_band, fresh_label
+from polyopt.schedule.tree import Band, Tree, bands, find_band, fresh_label
 from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.gpu.coarse import loads_of_thread, own_iterations
 from polyopt.strategy.gpu.mapped import MAPPED, is_mapped
@@ -23,13 +23,22 @@ from polyopt.transforms import Cut, Grid, Skew, Threads, Tile
 
 MOST = 3
 """Dimensions of a grid."""
-BUDGET = 5_000_000  # isl operations for the copies of a nest
+NEST = 20_000_000  # isl operations for a nest, besides those for its copies
+BUDGET, PART = 5_000_000, 0.25  # isl operations for the copies of a nest, and part of the time
 
 
 def map_nests(schedule: Schedule, device: GpuModel) -> Schedule:
-    """Return `schedule` with all its nests mapped that have loops for it."""
-    for label in outer_bands(schedule.tree):
-        schedule = _map(schedule, label, device)
+    """Return `schedule` with all its nests mapped that have loops for it.
+
+    A nest that takes too long is left as it is, the others are not.
+    """
+    return _each(schedule, schedule.tree, device)
+
+
+def _each(schedule: Schedule, tree: Tree, device: GpuModel) -> Schedule:
+    for label in outer_bands(tree):
+        with optional("a nest on a grid", NEST):
+            schedule = _map(schedule, label, device)
     return schedule
 
 
@@ -39,17 +48,11 @@ def _map(schedule: Schedule, label: str, device: GpuModel) -> Schedule:
     if any(member.kind in MAPPED for member in band.members):
         return schedule
     if is_mapped(band):  # others in the same loop may be left
-        return _each_inside(schedule, band, device)
+        return _each(schedule, band.child, device)
     found = _outermost(schedule, band, device) or _inside(schedule, band, device)
     if found is None and not any(_free(inner) for inner in bands(band.child)):
         found = _wavefront(schedule, band, device)
-    return _each_inside(schedule, band, device) if found is None else found
-
-
-def _each_inside(schedule: Schedule, band: Band, device: GpuModel) -> Schedule:
-    for inner in outer_bands(band.child):
-        schedule = _map(schedule, inner, device)
-    return schedule
+    return _each(schedule, band.child, device) if found is None else found
 
 
 def _free(band: Band) -> list[int]:
@@ -110,7 +113,7 @@ def _tiled(schedule: Schedule, label: str, count: int, device: GpuModel) -> Sche
                 loads = loads_of_thread(schedule, label, own)
                 threads = prod(sizes) // prod(own)
                 loop = f"{tile}[{loops - 1}]"
-                with optional("a tile and its surroundings in shared memory", BUDGET):
+                with optional("a tile and its surroundings in shared memory", BUDGET, PART):
                     staged = stage_reused(tiled, loop, loads, threads, device.shared)
             found = staged.attempt(Grid(tuple(f"{tile}[{p}]" for p in range(loops))))
             if found is not None:

@@ -5,35 +5,60 @@ In: a schedule.  Out: a tuple that is greater for the better mapping.
 
 from __future__ import annotations
 
+import islpy as isl
+
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import leaves, statements_of
+from polyopt.schedule.tree import BandMember, leaves, member_map, statements_of
 from polyopt.strategy.gpu.mapped import MAPPED, grid_of
 from polyopt.transforms import Pack, Skew
 
-Score = tuple[int, int, int, int, int, int]
+Score = tuple[int, int, int, int, int, int, int]
 
 
-def score(schedule: Schedule) -> Score:
-    """Return: statements on a grid, wavefronts, loops around kernels where there are most and in
-    all (the fewer the better), copies in shared memory, dimensions of grids."""
+def parallel_statements(source: Schedule) -> frozenset[str]:
+    """Return the statements in some loop of the source's order that carries no dependence."""
+    found: set[str] = set()
+    for path, domain in leaves(source.tree, source.scop.domain):
+        free = [position for position, member in enumerate(path) if member.coincident]
+        for name in statements_of(source.scop, domain) if free else ():
+            own = domain.intersect(isl.UnionSet.from_set(source.scop.statement(name).domain))
+            if any(_repeats(path[: position + 1], own) for position in free):
+                found.add(name)
+    return frozenset(found)
+
+
+def _repeats(loops: tuple[BandMember, ...], domain: isl.UnionSet) -> bool:
+    """Tell whether the last loop may have two iterations in one of those around it."""
+    around = isl.UnionMap.from_domain(domain)
+    for loop in loops[:-1]:
+        around = around.flat_range_product(member_map(loop, domain))
+    return not around.reverse().apply_range(member_map(loops[-1], domain)).is_single_valued()
+
+
+def score(schedule: Schedule, parallel: frozenset[str]) -> Score:
+    """Return: statements of `parallel` that are on no grid (the fewer the better), statements on a
+    grid, wavefronts, loops around kernels where there are most and in all (the fewer the better),
+    copies in shared memory, dimensions of grids."""
     on_grid = dimensions = around = deepest = 0
     own = _own(schedule)
+    lost = set(parallel)
     for path, domain in leaves(schedule.tree, schedule.scop.domain):
         count = len(own & set(statements_of(schedule.scop, domain)))
         first = next((n for n, m in enumerate(path) if m.kind in MAPPED), None)
         if first is not None:
             on_grid += count
+            lost -= set(statements_of(schedule.scop, domain))
             dimensions += count * len(grid_of(path))
             around += count * first
             deepest = max(deepest, first)
     packs = sum(isinstance(step, Pack) for step in schedule.trace)
     skews = sum(isinstance(step, Skew) for step in schedule.trace)
-    return on_grid, -skews, -deepest, -around, packs, dimensions
+    return -len(lost), on_grid, -skews, -deepest, -around, packs, dimensions
 
 
 def is_best(schedule: Schedule, found: Score) -> bool:
     """Tell whether no other mapping would have more statements on a grid, or fewer kernels."""
-    return found[:3] == (len(_own(schedule)), 0, 0)
+    return found[:4] == (0, len(_own(schedule)), 0, 0)
 
 
 def _own(schedule: Schedule) -> set[str]:

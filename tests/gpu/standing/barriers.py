@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from polyopt.emulator import DeviceFault, Order, Rules
+from polyopt.errors import KernelFault
 from polyopt.ir.host import DeviceProgram
 from polyopt.ir.loops import Kernel
 from polyopt.pipeline import Compilation
@@ -155,7 +156,10 @@ def ask_emulator(form: Form, report: Report) -> None:
 
 
 def _call(form: Form, kernel: Any, sizes: dict[str, int]) -> str | None:
-    """Return what the emulator says of a call, or None; sizes may not fit each other."""
+    """Return what the emulator or the program says of a call, or None; sizes may not fit.
+
+    What is read too early may be a subscript: then the program ends with a fault of its own.
+    """
     arguments = form.workload.make(sizes, seed=3)
     try:
         with np.errstate(all="ignore"):
@@ -163,6 +167,8 @@ def _call(form: Form, kernel: Any, sizes: dict[str, int]) -> str | None:
     except DeviceFault as error:
         races = [finding for finding in error.findings if finding.kind.is_race]
         return (races or list(error.findings))[0].describe()
+    except KernelFault as error:
+        return str(error).partition("\n")[0]
     except ShapeError:
         pass
     return None

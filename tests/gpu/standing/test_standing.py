@@ -7,11 +7,12 @@ from random import Random
 
 import pytest
 
+from polyopt.errors import IndexFault
 from polyopt.ir.loops import Body, For, Kernel, LoopKind, Node
 from polyopt.proof.nodes import all_nodes, bodies, with_bodies
 from tests.gpu.runtime.needs import needs_nvcc
 from tests.gpu.standing import barriers, compilers, mapping
-from tests.gpu.standing.forms import Form, forms
+from tests.gpu.standing.forms import FIRST, Form, forms, sizes_of
 from tests.gpu.standing.losing import count_barriers, each_loss
 from workloads import registry
 
@@ -20,6 +21,9 @@ QUICK = (
     "gesummv", "heat-3d", "jacobi-2d", "mvt", "syrk", "syr2k", "symm", "trisolv",
 )  # fmt: skip
 """Workloads that are compiled for a device within two seconds."""
+
+SHARE = 4
+"""Of so many of their forms one is asked whether its parallel loops are mapped."""
 
 SAMPLE = Random(5).sample([str(form) for form in forms(QUICK)], 3)
 
@@ -55,11 +59,31 @@ def test_a_loss_is_one_barrier_of_one_kernel() -> None:
         assert [name for name in before if before[name] != after[name]] == [lost.kernel]
 
 
+MIXED = ("gauss-elimination-numpy", "gramschmidt-loops", "kalman-numpy", "logistic-numpy")
+"""Forms in which isl's loops of one nest, or its order of all, leave less parallel."""
+
+
 @pytest.mark.parametrize(
-    "name", ["gemm-loops", "atax-loops", "fdtd-2d-numpy", "gramschmidt-loops", "logistic-numpy"]
+    "name", sorted({*MIXED, *(str(form) for form in list(forms(QUICK))[::SHARE]), "atax-loops"})
 )
 def test_parallel_loops_are_mapped(name: str) -> None:
     assert mapping.judge(form_of(name)) == []
+
+
+def test_isl_orders_a_nest_that_the_source_leaves_to_one_thread() -> None:
+    """All of isl's order would take the parallel loop of the elimination away."""
+    text = form_of("gauss-elimination-numpy").compiled().schedule_text
+    assert "affine(min, L7);" in text
+    assert "grid(L4.tile[0]);" in text
+
+
+def test_a_fault_of_the_program_is_a_loss_that_is_seen() -> None:
+    def fails(**_: object) -> None:
+        raise IndexFault("PO0231", "a subscript is outside")
+
+    form = form_of("gemm-numpy")
+    sizes = sizes_of(form.workload, FIRST)
+    assert "PO0231" in (barriers._call(form, fails, sizes) or "")
 
 
 def test_one_thread_for_a_parallel_loop_is_told() -> None:

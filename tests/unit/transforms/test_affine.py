@@ -5,7 +5,7 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
-from polyopt.errors import BudgetError
+from polyopt.errors import BudgetError, ScheduleError
 from polyopt.ir.affine import quota
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
@@ -93,3 +93,27 @@ def test_a_quota_inside_a_quota_is_restored():
 def test_round_trip():
     assert_round_trip(Affine(), Affine(Fusion.MIN))
     assert parse_steps("affine(max)") == (Affine(),)
+
+
+@pytest.mark.parametrize("fusion", list(Fusion))
+@pytest.mark.parametrize("scop", [scops.gemm, scops.jacobi, scops.solve, scops.chain, scops.planes])
+def test_each_band_alone_computes_the_same(scop, fusion):
+    """In the place of the band is what isl's scheduler makes of it; all other bands are kept."""
+    for band in bands(source_schedule(scop()).tree):
+        step = Affine(fusion, band.label)
+        assert_computes(scop(), step)
+        assert_round_trip(step)
+
+
+def test_a_nest_leaves_the_others_alone():
+    before = source_schedule(scops.chain())
+    first, *rest = bands(before.tree)
+    after = list(bands(before.apply(Affine(Fusion.MAX, rest[-1].label)).tree))
+    assert first in after
+    assert len({band.label for band in after}) == len(after)
+
+
+def test_an_unknown_nest_is_refused():
+    with pytest.raises(ScheduleError) as caught:
+        source_schedule(scops.gemm()).apply(Affine(Fusion.MIN, "L9"))
+    assert caught.value.code == "PO0301"
