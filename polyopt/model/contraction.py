@@ -20,6 +20,9 @@ WIDEST = 4  # vectors: columns of the result in registers; the rest of a row goe
 ENOUGH = 2.0  # multiply-adds for each load: the units for loads are half idle
 SPARE = 2  # registers: a broadcast, what the compiler needs
 STEP = 8  # the depth is a multiple of it
+PACKED = 9 / 16  # of the second cache: a packed block, beside rows and results that pass by
+LEAST = 240  # rows that share a packed block
+STACK = 640 << 10  # bytes of a packed block: it is on the stack of a thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,26 @@ def contraction_sizes(
     rows = _multiple(most, tile.rows, extents[0])
     column_block = _multiple(most, columns, extents[1])
     return ContractionSizes(rows, column_block, depth, tile.rows, columns, lanes)
+
+
+def packed_sizes(machine: Machine, element: int, operands: int = 1) -> ContractionSizes:
+    """Return the sizes where a block of the columns' operands is packed and stays in the second
+    cache, while panels of rows pass: results come in once for many terms.
+
+    An element of the rows' operand comes in once for each block of columns, one of the result comes
+    in and goes out once for each block of terms: with as many terms as twice the columns the bytes
+    for each multiply-add are the fewest.  Where there are few columns, there are blocks of rows for
+    all threads; a block has rows enough to pay for the copy.
+    """
+    tile = register_tile(machine)
+    lanes = max(1, machine.vector_bytes // element)
+    width = tile.vectors * lanes
+    second = caches_of(machine)[1]
+    room = int(min(second.size * PACKED, STACK)) // (element * max(1, operands))
+    columns = _multiple(isqrt(room // 2), width, None)
+    depth = _multiple(room // columns, STEP, None)
+    rows = _multiple(max(USUAL // (TURNS * machine.cores), LEAST), tile.rows, None)
+    return ContractionSizes(rows, columns, depth, tile.rows, width, lanes)
 
 
 def _block(room: int, depth: int, cores: int) -> int:

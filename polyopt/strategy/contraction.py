@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyopt.machine import Machine
-from polyopt.model.contraction import ContractionSizes, contraction_sizes
+from polyopt.model.contraction import ContractionSizes, contraction_sizes, packed_sizes
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Band, Leaf, find_band, only_statement, path_to, statements_of
+from polyopt.schedule.tree import Band, Leaf, find_band, only_statement, statements_of
 from polyopt.strategy.straighten import straightened
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import (
@@ -91,37 +91,64 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
     if roles.batch:
         steps.append(Cut(label, len(roles.batch)))
         inner = f"{label}.inner"
-    sizes = _sizes(schedule, label, machine)
+    (name,) = statements_of(schedule.scop, band.members[0].schedule.domain())
+    statement = schedule.scop.statement(name)
+    wanted = (True, False) if _is_box(statement.domain) else (False,)
+    tried = (_tiled(schedule, steps, roles, label, inner, machine, whole=one) for one in wanted)
+    found = next((one for one in tried if one is not None), None)
+    if found is None:
+        return None
+    batch = [band.members[p].coincident for p in roles.batch]
+    return _parallel(found, label, f"{inner}.tile", batch)
+
+
+def _tiled(
+    schedule: Schedule,
+    start: list[Transform],
+    roles: Roles,
+    label: str,
+    inner: str,
+    machine: Machine,
+    *,
+    whole: bool,
+) -> Schedule | None:
+    """Return `schedule` with band `inner`, which the steps `start` make, in tiles, or None.
+
+    `whole`: panels of all columns of a block are the same for each row of tiles, which is the case
+    in a box; the block is packed as a whole.  Else the panel of a column of tiles is.
+    """
+    statement = only_statement(schedule.tree, schedule.scop, label)
+    assert statement is not None
+    sizes = _sizes(schedule, roles, label, machine, whole=whole)
     tile, point = f"{inner}.tile", f"{inner}.point"
     registers = f"{point}.tile"
     box = f"{point}.point"
-    steps += [
+    columns_first = Interchange(f"{registers}[0]", f"{registers}[1]")
+    steps = [
+        *start,
         Tile(inner, (sizes.rows, sizes.columns, sizes.depth)),
         Tile(point, (sizes.register_rows, sizes.register_columns)),
-        Interchange(f"{registers}[0]", f"{registers}[1]"),
+        *(() if whole else (columns_first,)),
         Interchange(f"{box}[1]", f"{box}[2]"),
         Interchange(f"{box}[0]", f"{box}[1]"),
         Unroll(f"{box}[1]"),
         Vectorize(f"{box}[2]"),
     ]
     full = (sizes.register_rows, sizes.register_columns)
+    rest = Interchange(f"{registers}.rest[0]", f"{registers}.rest[1]")
     orders: list[tuple[Transform, ...]] = [
-        (Separate(registers, box, full),),
+        (Separate(registers, box, full), *((rest,) if whole else ())),
         (Separate(registers, box, full), Reorder(tile, (1, 0))),  # a sum begins at the diagonal
         (Separate(box, box, full), Reorder(registers, (1, 0))),  # and its terms are results, too
     ]
-    attempts = (schedule.attempt(*steps, *order) for order in orders)
+    attempts = (schedule.attempt(*steps, *order) for order in orders[: 1 if whole else None])
     found = next((one for one in attempts if one is not None), None)
     if found is None:
         return None
-    (name,) = statements_of(schedule.scop, band.members[0].schedule.domain())
-    statement = schedule.scop.statement(name)
     if Step.STRIDED in loop_moves(schedule, label, statement)[roles.column].values():
-        found = found.attempt(*_narrow(f"{box}.rest", sizes)) or found
-    else:
-        halves = _is_box(statement.domain)
-        found = found.attempt(*_strips(f"{box}.rest", sizes, halves=halves)) or found
-    return _parallel(found, label, tile, [band.members[p].coincident for p in roles.batch])
+        return found.attempt(*_narrow(f"{box}.rest", sizes)) or found
+    halves = _is_box(statement.domain)
+    return found.attempt(*_strips(f"{box}.rest", sizes, halves=halves)) or found
 
 
 def _is_box(domain: isl.Set) -> bool:
@@ -217,9 +244,16 @@ def order_steps(label: str, band: Band, order: tuple[int, ...]) -> list[Transfor
     return steps
 
 
-def _sizes(schedule: Schedule, label: str, machine: Machine) -> ContractionSizes:
-    """Return sizes for the elements that the band adds up."""
-    _, domain = path_to(schedule.tree, schedule.scop, label)
-    names = statements_of(schedule.scop, domain)
-    size = schedule.scop.array(schedule.scop.statement(names[0]).target.array).dtype.size
-    return contraction_sizes(machine, size)
+def _sizes(
+    schedule: Schedule, roles: Roles, label: str, machine: Machine, *, whole: bool
+) -> ContractionSizes:
+    """Return sizes for the elements that the band adds up; `whole`: blocks are packed whole."""
+    statement = only_statement(schedule.tree, schedule.scop, label)
+    assert statement is not None
+    size = schedule.scop.array(statement.target.array).dtype.size
+    if not whole:
+        return contraction_sizes(machine, size)
+    moves = loop_moves(schedule, label, statement)
+    row, column = moves[roles.row], moves[roles.column]
+    reads = [ref for ref, step in column.items() if row[ref] is Step.INVARIANT is not step]
+    return packed_sizes(machine, size, len(reads))

@@ -1,7 +1,9 @@
-"""Panels: copy the operand that a row of register tiles shares into a small contiguous array.
+"""Panels: copy the operand that register tiles share into a contiguous array.
 
-In: `for it: for k: for i (UNROLL): for j (VECTOR): …` where an operand depends on k and j alone.
-Out: the same loops reading the operand from a local `panel[k][j]`, filled before loop `it`.
+In: `for it: for k: for i (UNROLL): for j (VECTOR): …` where an operand depends on k and j alone, or
+`for it: for jt: for k: …` where it depends on jt as well.
+Out: the same loops reading the operand from a local `panel[k][j]`, of at most an L1, or
+`panel[jt][k][j]`, of at most an L2, filled before loop `it`; what follows reads the latter, too.
 Leaves alone: operands that the nest writes, panels that are not of constant size or too large.
 As in Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
 """
@@ -10,12 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 
 from polyopt.emit.extents import extent_of
 from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.passes.disjoint import Box, Place
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.ir.expr import (
+    BinaryOp,
     Expr,
     Iter,
     Load,
@@ -23,6 +27,7 @@ from polyopt.ir.expr import (
     linear,
     loads,
     normalize,
+    operands,
     sub,
     substitute,
     walk,
@@ -42,34 +47,51 @@ from polyopt.machine import Machine
 
 
 def pack_panels(fn: LoopFunction, machine: Machine) -> LoopFunction:
-    """Return `fn` with shared operands of register tiles packed into panels of at most an L1."""
+    """Return `fn` with shared operands of register tiles packed into panels."""
     taken = {array.name for array in fn.arrays} | set(fn.params)
 
-    return replace(fn, body=_inside(fn.body, (), taken, machine.l1))
+    return replace(fn, body=_inside(fn.body, (), taken, machine))
 
 
-def _inside(body: Body, around: tuple[For, ...], taken: set[str], most: int) -> Body:
+def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machine) -> Body:
     """Return `body`, which the loops `around` are around, with operands packed."""
     found: list[Node] = []
+    kept: list[_Packed] = []
     for node in body:
+        for packed in kept:
+            node = packed.read_in(node, ())
         nest = _register_nest(node)
-        if nest is not None:
-            found += _packed(nest, around, taken, most)
+        packs = _packs(nest, around, taken, machine) if nest is not None else []
+        if nest is not None and (packs or nest.block is None):
+            found += (part for packed in packs for part in packed.filled())
+            for packed in packs:
+                node = map_node(node, partial(_exchanged, packed.load, packed.cell))
+            found.append(node)
+            kept += (packed for packed in packs if nest.block is not None)
             continue
         inner = (*around, node) if isinstance(node, For) else around
-        parts = tuple(_inside(part, inner, taken, most) for part in nested(node))
+        parts = tuple(_inside(part, inner, taken, machine) for part in nested(node))
         found.append(with_nested(node, parts) if parts else node)
     return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
 class _Nest:
-    """Loops around a register tile: over tiles, depth, rows, lanes."""
+    """Loops around a register tile: over tiles, depth, rows, lanes.
+
+    `block`: a loop between tiles and depth, over the panels of a block.
+    """
 
     tiles: For
+    block: For | None
     depth: For
     rows: For
     lanes: For
+
+    @property
+    def panel(self) -> tuple[For, ...]:
+        """Return the loops over the elements of the panels."""
+        return (*(() if self.block is None else (self.block,)), self.depth, self.lanes)
 
 
 def _register_nest(node: Node) -> _Nest | None:
@@ -78,41 +100,111 @@ def _register_nest(node: Node) -> _Nest | None:
     while isinstance(node, For) and len(node.body) == 1:
         loops.append(node)
         node = node.body[0]
-    if len(loops) < 4 or not isinstance(node, Assign):
+    if len(loops) not in (4, 5) or not isinstance(node, Assign):
         return None
-    tiles, depth, rows, lanes = loops[:4]
-    kinds = (tiles.kind, depth.kind, rows.kind, lanes.kind)
-    wanted = (LoopKind.SEQUENTIAL, LoopKind.SEQUENTIAL, LoopKind.UNROLL, LoopKind.VECTOR)
-    if kinds != wanted or len(loops) != 4 or any(loop.step != 1 for loop in loops):
+    tiles, *block, depth, rows, lanes = loops
+    outer = [LoopKind.SEQUENTIAL] * (len(loops) - 2)
+    wanted = [*outer, LoopKind.UNROLL, LoopKind.VECTOR]
+    if [loop.kind for loop in loops] != wanted or any(loop.step != 1 for loop in loops):
         return None
-    return _Nest(*loops)
+    return _Nest(tiles, block[0] if block else None, depth, rows, lanes)
 
 
-def _packed(nest: _Nest, around: tuple[For, ...], taken: set[str], most: int) -> Body:
-    depth = extent_of(nest.depth)
-    width = trip_count(nest.lanes)
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """An operand of a nest, and the element of a panel that holds it."""
+
+    nest: _Nest
+    load: Load
+    cell: Load
+    array: Array
+
+    def filled(self) -> Body:
+        """Return the array and the loops that fill it: rows of the operand one after another, or
+        panels where its lanes are rows."""
+        nest = self.nest
+        copy = (Assign(self.cell, self.load),)
+        lanes = replace(nest.lanes, kind=LoopKind.SEQUENTIAL, body=copy)
+        if nest.block is None:
+            loops = replace(nest.depth, body=(lanes,))
+        elif _is_contiguous(self.load, nest.lanes):
+            loops = replace(nest.depth, body=(replace(nest.block, body=(lanes,)),))
+        else:
+            loops = replace(nest.block, body=(replace(nest.depth, body=(lanes,)),))
+        return (DeclareArray(self.array), loops)
+
+    def read_in(self, node: Node, inside: tuple[For, ...]) -> Node:
+        """Return a node behind the nest with the panels read where they hold the operand."""
+        if isinstance(node, For):
+            inside = (*inside, node)
+        elif isinstance(node, Assign):
+            if node.target.array != self.load.array and self._covers(inside):
+                return map_node(node, partial(_exchanged, self.load, self.cell))
+            return node
+        parts = tuple(tuple(self.read_in(n, inside) for n in part) for part in nested(node))
+        return with_nested(node, parts) if parts else node
+
+    def _covers(self, inside: tuple[For, ...]) -> bool:
+        """Tell whether loops stay within those that filled the panels."""
+        loops = {loop.iter: loop for loop in inside}
+        lanes = loops.get(self.nest.lanes.iter)
+        same = all(
+            (found := loops.get(own.iter)) is not None
+            and (found.lower, found.upper) == (own.lower, own.upper)
+            for own in self.nest.panel[:-1]
+        )
+        if lanes is None or not same:
+            return False
+        first = {loop.iter: loop.lower for loop in inside if loop is not lanes}
+        last = {loop.iter: sub(loop.upper, integer(loop.step)) for loop in inside}
+        for kept in self.nest.panel[:-1]:
+            first.pop(kept.iter, None)
+            last.pop(kept.iter, None)
+        own = self.nest.lanes
+        before = linear(sub(substitute(lanes.lower, first), own.lower))
+        behind = [
+            linear(sub(own.upper, substitute(upper, last)))
+            for upper in operands(lanes.upper, BinaryOp.MIN)
+        ]
+        return (
+            not before.terms
+            and before.constant >= 0
+            and any(not rest.terms and rest.constant >= 0 for rest in behind)
+        )
+
+
+def _packs(
+    nest: _Nest, around: tuple[For, ...], taken: set[str], machine: Machine
+) -> list[_Packed]:
+    """Return the operands of a nest that are packed; their arrays get names not in `taken`."""
     inner = {nest.tiles.iter, nest.rows.iter}
-    bounds = (nest.depth.lower, nest.depth.upper, nest.lanes.lower, nest.lanes.upper)
-    if depth is None or width is None or any(_mentions(b, inner) or loads(b) for b in bounds):
-        return (nest.tiles,)
-    found: list[Node] = []
-    tiles: Node = nest.tiles
+    bounds = [bound for loop in nest.panel for bound in (loop.lower, loop.upper)]
+    if any(_mentions(bound, inner) or loads(bound) for bound in bounds):
+        return []
+    sides = [extent_of(loop) for loop in nest.panel[:-1]]
+    known = [side for side in sides if side is not None]
+    width = trip_count(nest.lanes)
+    if len(known) < len(sides) or width is None:
+        return []
+    shape = (*(integer(side.size) for side in known), integer(width))
+    index = (
+        *(
+            normalize(sub(Iter(loop.iter), side.origin))
+            for loop, side in zip(nest.panel, known, strict=False)
+        ),
+        normalize(sub(Iter(nest.lanes.iter), nest.lanes.lower)),
+    )
+    elements = prod(side.size for side in known) * width
+    most = machine.l1 if nest.block is None else max(machine.l1, machine.l2)
+    found: list[_Packed] = []
     for load in _shared(nest, around, inner):
-        if depth.size * width * load.dtype.size > most:
+        if elements * load.dtype.size > most:
             continue
         name = _fresh(f"{load.array}_panel", taken)
         taken.add(name)
-        shape = (integer(depth.size), integer(width))
-        index = (
-            normalize(sub(Iter(nest.depth.iter), depth.origin)),
-            normalize(sub(Iter(nest.lanes.iter), nest.lanes.lower)),
-        )
         cell = Load(name, index, load.dtype)
-        found.append(DeclareArray(Array(name, load.dtype, shape, Role.TEMP)))
-        lanes = replace(nest.lanes, kind=LoopKind.SEQUENTIAL, body=(Assign(cell, load),))
-        found.append(replace(nest.depth, body=(lanes,)))
-        tiles = map_node(tiles, partial(_exchanged, load, cell))
-    return (*found, tiles)
+        found.append(_Packed(nest, load, cell, Array(name, load.dtype, shape, Role.TEMP)))
+    return found
 
 
 def _exchanged(old: Expr, new: Expr, part: Expr) -> Expr | None:
@@ -153,7 +245,7 @@ def _is_overwritten(load: Load, nest: _Nest, around: tuple[For, ...]) -> bool:
     assert isinstance(assign, Assign)
     if any(read.array == assign.target.array for i in load.index for read in loads(i)):
         return True
-    other = {loop.iter: Iter(f"{loop.iter}'") for loop in (nest.depth, nest.lanes)}
+    other = {loop.iter: Iter(f"{loop.iter}'") for loop in nest.panel}
     again = tuple(
         replace(
             loop,
@@ -161,9 +253,10 @@ def _is_overwritten(load: Load, nest: _Nest, around: tuple[For, ...]) -> bool:
             lower=substitute(loop.lower, other),
             upper=substitute(loop.upper, other),
         )
-        for loop in (nest.depth, nest.lanes)
+        for loop in nest.panel
     )
-    box = Box((*around, nest.tiles, nest.depth, nest.rows, nest.lanes, *again))
+    block = () if nest.block is None else (nest.block,)
+    box = Box((*around, nest.tiles, *block, nest.depth, nest.rows, nest.lanes, *again))
     read = Place(tuple(substitute(i, other) for i in load.index))
     return not box.are_disjoint(Place(assign.target.index), read)
 

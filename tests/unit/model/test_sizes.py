@@ -8,7 +8,14 @@ import pytest
 
 from polyopt.machine import Machine
 from polyopt.model.caches import Cache, caches_of
-from polyopt.model.contraction import RegisterTile, contraction_sizes, register_tile
+from polyopt.model.contraction import (
+    LEAST,
+    STACK,
+    RegisterTile,
+    contraction_sizes,
+    packed_sizes,
+    register_tile,
+)
 from polyopt.model.stencil import (
     Stencil,
     TimeTile,
@@ -44,6 +51,26 @@ def test_what_is_held_fits_where_it_is_held(machine, element):
         operands = sizes.depth * (sizes.rows + sizes.columns)
         assert (operands + sizes.rows * sizes.columns) * element < machine.l2
     assert min(sizes.depth, sizes.rows, sizes.columns) >= 1
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("element", [2, 4, 8, 16])
+@pytest.mark.parametrize("operands", [1, 2])
+def test_a_packed_block_fits_the_second_cache_and_the_stack(machine, element, operands):
+    sizes = packed_sizes(machine, element, operands)
+    assert sizes.rows % sizes.register_rows == 0
+    assert sizes.columns % sizes.register_columns == 0
+    assert min(sizes.depth, sizes.rows, sizes.columns) >= 1
+    if machine.l2 >= 64 << 10:
+        block = operands * sizes.depth * sizes.columns * element
+        assert block <= min(STACK, machine.l2 * 9 // 16)
+        assert 2 * sizes.columns <= sizes.depth + sizes.register_columns + sizes.columns
+
+
+def test_a_packed_block_is_shared_by_enough_rows_on_any_number_of_cores():
+    rows = [packed_sizes(Machine(cores=n), 8).rows for n in (1, 2, 64)]
+    assert rows == sorted(rows, reverse=True)
+    assert rows[0] > rows[2] > LEAST - 8
 
 
 def test_the_register_tile_has_enough_reuse_and_few_columns():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import polyopt as po
 from polyopt.ir.loops import LoopKind
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
@@ -125,3 +128,65 @@ def test_register_tiles_fit(machine):
     vectors = columns * 8 // machine.vector_bytes
     assert columns * 8 % machine.vector_bytes == 0
     assert rows * vectors + vectors + 1 <= machine.vector_registers
+
+
+def plain(C, A, B):
+    C[:] = A @ B
+
+
+def rows_across(C, A, B):
+    C[:] = A.T @ B
+
+
+def columns_across(C, A, B):
+    C[:] = A @ B.T
+
+
+def in_order(C, A, B):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+EDGES = [(0, 3, 4), (1, 1, 1), (5, 0, 7), (8, 8, 24), (9, 385, 25), (7, 40, 193), (509, 17, 23)]
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(
+    ("function", "dtype"),
+    [
+        (plain, np.float32),
+        (rows_across, np.float64),
+        (columns_across, np.float64),
+        (in_order, np.float64),
+    ],
+)
+def test_blocks_of_panels_at_their_edges(function, dtype, rng):
+    """Sizes at and beside those of tiles; loops in strict mode bit for bit."""
+    kernel = po.kernel(function)
+    for n, k, m in EDGES:
+        a, b = rng.random((n, k)).astype(dtype), rng.random((k, m)).astype(dtype)
+        left = a.T.copy() if function is rows_across else a
+        right = b.T.copy() if function is columns_across else b
+        start = np.full((n, m), 1 if function is in_order else 7, dtype)
+        found = start.copy()
+        kernel(found, left, right)
+        if function is in_order:
+            for term in range(k):
+                start += a[:, term : term + 1] * b[term : term + 1]
+            assert np.array_equal(found, start)
+        else:
+            bound = 1e-4 if dtype is np.float32 else 1e-12
+            np.testing.assert_allclose(found, a.astype(np.float64) @ b, rtol=bound)
+
+
+@pytest.mark.toolchain
+def test_a_block_is_packed_once_for_all_rows_and_read_by_those_left_over():
+    """Rows left over run one by one, in a loop over `i` that does not begin at 0."""
+    types = (po.f64["n,m"], po.f64["n,k"], po.f64["k,m"])
+    source = po.kernel(plain).compile(*types).source
+    (declared,) = (line for line in source.splitlines() if "double B_panel[" in line)
+    assert declared.count("[") == 3
+    single_rows = re.split(r"for \(int64_t i = (?!0)", source)[1]
+    assert "B_panel[" in single_rows
