@@ -25,7 +25,7 @@ from polyopt.ir.expr import (
     sub,
     walk,
 )
-from polyopt.ir.loops import For, LoopKind, While
+from polyopt.ir.loops import DeclareArray, For, LoopKind, While
 from polyopt.ir.types import DType
 
 _NAN_KEEPING = {
@@ -114,7 +114,8 @@ def parallel_pragma(
     `loops`: how many nested loops are shared out together.  `always`: the text around asks.
     """
     amount = work(loop)
-    condition = f" if (parallel : {printer.text(amount)} > {ENOUGH_WORK})"
+    several = f" && ({_several(loop, printer)})" if _has_own_copies(loop) else ""
+    condition = f" if (parallel : {printer.text(amount)} > {ENOUGH_WORK}{several})"
     if isinstance(amount, Const) or always:
         condition = ""
     if not simd:
@@ -131,7 +132,26 @@ def _sharing(loop: For, printer: ExprPrinter) -> str:
     own = declared_names(loop.body)
     if any(isinstance(node, While) or not has_known_bounds(node, own) for node in inner):
         return f"dynamic, {_chunk(loop, printer)}" if len(inner) == 1 else "dynamic"
-    return "dynamic" if has_varying_work(loop) else "static"
+    return "dynamic" if _has_own_copies(loop) or has_varying_work(loop) else "static"
+
+
+def _has_own_copies(loop: For) -> bool:
+    """Tell whether iterations are blocks that copy what they read: few, long, the last ones short.
+
+    A copy made in a thread's cache is not worth more to the thread that ran the block before, so
+    that whichever thread is free takes the next.
+    """
+    copies = any(isinstance(node, DeclareArray) for node in nodes(loop.body))
+    return copies and len(shared_loops(loop)) > 1
+
+
+def _several(loop: For, printer: ExprPrinter) -> str:
+    """Return the condition that loops shared out together have more than one iteration."""
+    found = []
+    for one in shared_loops(loop):
+        least = printer.text(normalize(add(one.lower, integer(1))), SHIFT)
+        found.append(f"{least} < {printer.text(one.upper, SHIFT)}")
+    return " || ".join(found)
 
 
 def _chunk(loop: For, printer: ExprPrinter) -> str:

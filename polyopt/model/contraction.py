@@ -120,7 +120,7 @@ def packed_sizes(machine: Machine, element: int, operands: int = 1) -> Contracti
     room = int(min(second.size * PACKED, STACK)) // (element * max(1, operands))
     columns = _multiple(isqrt(room // 2), width, None)
     depth = _multiple(room // columns, STEP, None)
-    rows = _multiple(max(USUAL // (TURNS * machine.cores), LEAST), tile.rows, None)
+    rows = _multiple(max(USUAL // (2 * TURNS * machine.cores), LEAST), tile.rows, None)
     return ContractionSizes(rows, columns, depth, tile.rows, width, lanes)
 
 

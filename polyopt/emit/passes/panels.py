@@ -23,6 +23,7 @@ from polyopt.ir.expr import (
     Expr,
     Iter,
     Load,
+    Symbol,
     integer,
     linear,
     loads,
@@ -34,12 +35,17 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.loops import (
     Assign,
+    Barrier,
     Body,
+    CallLibrary,
+    Declare,
     DeclareArray,
     For,
+    Kernel,
     LoopFunction,
     LoopKind,
     Node,
+    SetLocal,
 )
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
@@ -60,6 +66,7 @@ def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machi
     for node in body:
         for packed in kept:
             node = packed.read_in(node, ())
+        kept = [packed for packed in kept if packed.stays(node)]
         nest = _register_nest(node)
         packs = _packs(nest, around, taken, machine) if nest is not None else []
         if nest is not None and (packs or nest.block is None):
@@ -133,6 +140,18 @@ class _Packed:
             loops = replace(nest.block, body=(replace(nest.depth, body=(lanes,)),))
         return (DeclareArray(self.array), loops)
 
+    def stays(self, node: Node) -> bool:
+        """Tell whether the panels hold the operand still when `node` has run."""
+        if isinstance(node, CallLibrary | Kernel | Barrier):
+            return False
+        if isinstance(node, Assign) and node.target.array in {x.array for x in loads(self.load)}:
+            return False
+        if isinstance(node, SetLocal | Declare):
+            names = {part.name for part in walk(self.load) if isinstance(part, Symbol)}
+            if node.name in names:
+                return False
+        return all(self.stays(inner) for part in nested(node) for inner in part)
+
     def read_in(self, node: Node, inside: tuple[For, ...]) -> Node:
         """Return a node behind the nest with the panels read where they hold the operand."""
         if isinstance(node, For):
@@ -150,7 +169,7 @@ class _Packed:
         lanes = loops.get(self.nest.lanes.iter)
         same = all(
             (found := loops.get(own.iter)) is not None
-            and (found.lower, found.upper) == (own.lower, own.upper)
+            and (found.lower, found.upper, found.step) == (own.lower, own.upper, own.step)
             for own in self.nest.panel[:-1]
         )
         if lanes is None or not same:

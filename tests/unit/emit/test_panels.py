@@ -1,0 +1,53 @@
+"""Packed blocks: rows left over read them, unless what they hold has changed since."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from polyopt.emit.passes.panels import pack_panels
+from polyopt.ir.expr import Binary, BinaryOp, Const
+from polyopt.ir.loops import Assign, LoopKind, show_body
+from polyopt.ir.types import DType
+from polyopt.machine import Machine
+from tests.unit.emit.kernels import F64, array, at, data, ex, function, interpret, loop, op, plus
+
+UNROLL, VECTOR = LoopKind.UNROLL, LoopKind.VECTOR
+
+
+def times(a, b):
+    return Binary(BinaryOp.MUL, ex(a), ex(b), DType.INT64)
+
+
+def product(*between):
+    """Two rows at a time of C += A @ B in panels of 4 columns; `between`; row 4 of it."""
+    add = Assign(
+        at("C", "i", "j"), op("+", at("C", "i", "j"), op("*", at("A", "i", "k"), at("B", "k", "j")))
+    )
+    first = times(4, "p")
+
+    def panels(rows):
+        lanes = loop("j", first, plus(first, 4), add, kind=VECTOR)
+        return loop("p", 0, 2, loop("k", 0, 6, rows(lanes)))
+
+    full = panels(
+        lambda lanes: loop("i", times(2, "t"), plus(times(2, "t"), 2), lanes, kind=UNROLL)
+    )
+    tail = panels(lambda lanes: loop("i", 4, 5, lanes))
+    arrays = [array("A", 5, 6), array("B", 6, 8), array("C", 5, 8)]
+    return function("f", arrays, (), loop("t", 0, 2, full), *between, tail)
+
+
+CHANGE = Assign(at("B", 0, 0), Const(3.0, F64))
+OTHER = Assign(at("A", 4, 0), Const(3.0, F64))
+
+
+@pytest.mark.parametrize(("between", "reads"), [((), 2), ((OTHER,), 2), ((CHANGE,), 1)])
+def test_what_follows_reads_a_block_that_still_holds_the_operand(between, reads):
+    fn = product(*between)
+    packed = pack_panels(fn, Machine())
+    sums = [line for line in show_body(packed.body) if line.strip().startswith("C[")]
+    assert sum("B_panel[" in line for line in sums) == reads
+    arrays = data(fn, {})
+    for name, value in interpret(fn, arrays, {}).items():
+        np.testing.assert_array_equal(interpret(packed, arrays, {})[name], value)
