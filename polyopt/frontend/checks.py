@@ -24,6 +24,9 @@ from polyopt.ir.isl_ast import condition_expr
 from polyopt.ir.program import Require
 from polyopt.ir.source import Check, Fault
 
+OUTSIDE = "PO0170"
+NEVER_INSIDE = "no array is large enough: end the loop sooner, or start it later"
+
 
 def checks_of(
     demands: Sequence[Demand], rename: Renaming, params: tuple[str, ...], context: isl.Set
@@ -46,9 +49,18 @@ def checks_of(
             refuse(demand.code, demand.message, demand.loc, demand.hint)
         wanted = allowed.gist(known).coalesce()
         condition = condition_expr(wanted, frozenset(params))
-        result.append(Check(condition, demand.code, demand.message, demand.loc, demand.hint))
+        hint = _hint(demand, rest, rename, params)
+        result.append(Check(condition, demand.code, demand.message, demand.loc, hint))
         known = rest.coalesce()
     return tuple(result)
+
+
+def _hint(demand: Demand, rest: isl.Set, rename: Renaming, params: tuple[str, ...]) -> str | None:
+    """Return what helps where a demand fails: no array is large enough if only empty loops pass."""
+    if demand.code != OUTSIDE or not demand.scope.loops:
+        return demand.hint
+    runs = domain_of(renamed_scope(rename, demand.scope), params, "D").params()
+    return demand.hint if not rest.intersect(runs).is_empty() else NEVER_INSIDE
 
 
 def _require_affine(demand: Demand) -> None:
