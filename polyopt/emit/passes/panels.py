@@ -20,6 +20,8 @@ from polyopt.emit.passes.disjoint import Box, Place
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.ir.expr import (
     BinaryOp,
+    Compare,
+    CompareOp,
     Expr,
     Iter,
     Load,
@@ -41,6 +43,7 @@ from polyopt.ir.loops import (
     Declare,
     DeclareArray,
     For,
+    If,
     Kernel,
     LoopFunction,
     LoopKind,
@@ -74,7 +77,7 @@ def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machi
             for packed in packs:
                 node = map_node(node, partial(_exchanged, packed.load, packed.cell))
             found.append(node)
-            kept += (packed for packed in packs if nest.block is not None)
+            kept += (p for p in packs if nest.block is not None and p.condition is None)
             continue
         inner = (*around, node) if isinstance(node, For) else around
         parts = tuple(_inside(part, inner, taken, machine) for part in nested(node))
@@ -119,16 +122,23 @@ def _register_nest(node: Node) -> _Nest | None:
 
 @dataclass(frozen=True, slots=True)
 class _Packed:
-    """An operand of a nest, and the element of a panel that holds it."""
+    """An operand of a nest, and the element of a panel that holds it.
+
+    `condition`: what must hold for any tile to read the operand; None where it always may be read.
+    """
 
     nest: _Nest
     load: Load
     cell: Load
     array: Array
+    condition: Expr | None
 
     def filled(self) -> Body:
         """Return the array and the loops that fill it: rows of the operand one after another, or
-        panels where its lanes are rows."""
+        panels where its lanes are rows.
+
+        Nothing is read for tiles of which there are none.
+        """
         nest = self.nest
         copy = (Assign(self.cell, self.load),)
         lanes = replace(nest.lanes, kind=LoopKind.SEQUENTIAL, body=copy)
@@ -138,7 +148,8 @@ class _Packed:
             loops = replace(nest.depth, body=(replace(nest.block, body=(lanes,)),))
         else:
             loops = replace(nest.block, body=(replace(nest.depth, body=(lanes,)),))
-        return (DeclareArray(self.array), loops)
+        guarded = loops if self.condition is None else If(self.condition, (loops,))
+        return (DeclareArray(self.array), guarded)
 
     def stays(self, node: Node) -> bool:
         """Tell whether the panels hold the operand still when `node` has run."""
@@ -222,8 +233,29 @@ def _packs(
         name = _fresh(f"{load.array}_panel", taken)
         taken.add(name)
         cell = Load(name, index, load.dtype)
-        found.append(_Packed(nest, load, cell, Array(name, load.dtype, shape, Role.TEMP)))
+        array = Array(name, load.dtype, shape, Role.TEMP)
+        found.append(_Packed(nest, load, cell, array, _condition(nest, around)))
     return found
+
+
+def _condition(nest: _Nest, around: tuple[For, ...]) -> Expr | None:
+    """Return whether there are tiles, where their number depends on what the panels hold.
+
+    Elements that no tile reads may lie outside of the operand, as in products of triangles.
+    """
+    shown = _iterators(*nest.panel)
+    for loop in reversed(around):
+        if loop.iter in shown:
+            shown |= _iterators(loop)
+    if not shown & _iterators(nest.tiles):
+        return None
+    return Compare(CompareOp.LT, nest.tiles.lower, nest.tiles.upper)
+
+
+def _iterators(*loops: For) -> set[str]:
+    """Return the names of the iterators in the bounds of loops."""
+    bounds = [bound for loop in loops for bound in (loop.lower, loop.upper)]
+    return {part.name for bound in bounds for part in walk(bound) if isinstance(part, Iter)}
 
 
 def _exchanged(old: Expr, new: Expr, part: Expr) -> Expr | None:
