@@ -22,7 +22,7 @@ demo: need-cc $(VENV)/.run
 	$(BIN)/python bench/demo.py
 
 test: need-cc $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -31,7 +31,6 @@ def pytest_configure(config: pytest.Config) -> None:
         "slow: takes more than ten seconds",
         "toolchain: needs a C compiler",
         "gpu: needs a CUDA device",
-        "xdist_group(name): tests that one of several processes runs",
     ):
         config.addinivalue_line("markers", marker)
 
