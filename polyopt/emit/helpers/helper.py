@@ -1,0 +1,153 @@
+"""What a helper is: what it computes, of which dtype, on how many lanes; how its text is framed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, unique
+
+from polyopt.ir.types import DType
+
+SUFFIX = {
+    DType.BOOL: "b",
+    DType.INT8: "i8",
+    DType.INT16: "i16",
+    DType.INT32: "i32",
+    DType.INT64: "i64",
+    DType.UINT8: "u8",
+    DType.UINT16: "u16",
+    DType.UINT32: "u32",
+    DType.UINT64: "u64",
+    DType.FLOAT16: "f16",
+    DType.BFLOAT16: "bf16",
+    DType.FLOAT32: "f32",
+    DType.FLOAT64: "f64",
+    DType.COMPLEX64: "c64",
+    DType.COMPLEX128: "c128",
+}
+"""Short names of dtypes in helper names; INT64, the type of sizes, goes without."""
+
+
+@unique
+class HelperKind(Enum):
+    """What a helper computes."""
+
+    WIDEN = "widen"
+    NARROW = "narrow"
+    ROUND = "round"
+    ODD = "odd"
+    NEXT = "next"
+    MIN = "min"
+    MAX = "max"
+    FLOORDIV = "floordiv"
+    MOD = "mod"
+    POW = "pow"
+    ABS = "abs"
+    GCD = "gcd"
+    EXP = "exp"
+    EXP2 = "exp2"
+    EXPM1 = "expm1"
+    SINH = "sinh"
+    COSH = "cosh"
+    TANH = "tanh"
+    LOG = "log"
+    LOG2 = "log2"
+    LOG10 = "log10"
+    LOG1P = "log1p"
+    SIN = "sin"
+    COS = "cos"
+    TAN = "tan"
+    ASIN = "asin"
+    ACOS = "acos"
+    ATAN = "atan"
+    ATAN2 = "atan2"
+    CUBE = "cube"
+    CBRT = "cbrt"
+    HYPOT = "hypot"
+    POWER = "power"
+    ERF = "erf"
+    ERFC = "erfc"
+    SHL = "shl"
+    SHR = "shr"
+    MUL = "mul"
+    DIV = "div"
+    EXACT = "exact"
+    REDUCE_MIN = "reduce_min"
+    REDUCE_MAX = "reduce_max"
+    EXTENT = "extent"
+    BYTES = "bytes"
+    ALLOC = "alloc"
+    VECTOR = "v"
+    SPLAT = "splat"
+    LOAD = "load"
+    STORE = "store"
+    FMA = "fma"
+    PHASE = "phase"
+    BETWEEN = "between"
+    FAIL = "fail"
+    MANY = "many"
+    LOAD_PART = "load_part"
+    EVERY = "every"
+    EVERY_PART = "every_part"
+    STORE_PART = "store_part"
+    ALIGNED = "aligned"
+    WRAP_ADD = "add"
+    WRAP_SUB = "sub"
+    WRAP_MUL = "times"
+    WRAP_NEG = "neg"
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """One helper; `lanes` > 1 for those on vectors."""
+
+    kind: HelperKind
+    dtype: DType = DType.INT64
+    lanes: int = 1
+
+    @property
+    def name(self) -> str:
+        """Identifier in the C text."""
+        if self.kind is HelperKind.EXACT:
+            return "po_exact"
+        if self.kind is HelperKind.VECTOR:
+            return vector_type(self.dtype, self.lanes)
+        if self.lanes > 1:
+            return f"po_{self.kind.value}_{SUFFIX[self.dtype]}x{self.lanes}"
+        if self.dtype is DType.INT64:
+            return f"po_{self.kind.value}"
+        return f"po_{self.kind.value}_{SUFFIX[self.dtype]}"
+
+    @property
+    def order(self) -> tuple[int, str, int]:
+        """Sort key: definitions stand in the order of `HelperKind`, types first."""
+        rank = list(HelperKind).index(self.kind)
+        first = self.kind in (HelperKind.VECTOR, HelperKind.EXACT)
+        return (-1 if first else rank, self.dtype.value, self.lanes)
+
+
+def vector_type(dtype: DType, lanes: int) -> str:
+    """Return the name of the type of `lanes` elements."""
+    return f"po_{SUFFIX[dtype]}x{lanes}"
+
+
+def function(result: str, helper: Helper, args: str, body: list[str]) -> list[str]:
+    """Return the definition of `helper` as a function of `args`; lines with # are not indented."""
+    space = "" if result.endswith("*") else " "
+    head = f"static inline {result}{space}{helper.name}({args})"
+    return [head, "{", *(line if line[0] == "#" else f"    {line}" for line in body), "}"]
+
+
+def binary(helper: Helper, body: list[str]) -> list[str]:
+    """Return the definition of `helper` as a function of two values `a` and `b` of its dtype."""
+    t = helper.dtype.value_ctype
+    return function(t, helper, f"{t} a, {t} b", body)
+
+
+def unsigned(dtype: DType) -> str:
+    """Return the unsigned type that a signed one wraps like, at least as wide as `int`."""
+    return "uint64_t" if dtype.size == 8 else "uint32_t"
+
+
+def float_suffix(dtype: DType) -> str:
+    """Return what C's functions and literals of a float type end in."""
+    return "f" if dtype is DType.FLOAT32 else ""

@@ -1,0 +1,319 @@
+"""Arithmetic on numbers with the meaning that NumPy gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from polyopt.emit import halves
+from polyopt.emit.functions import table
+from polyopt.emit.helpers.helper import (
+    Helper,
+    HelperKind,
+    binary,
+    float_suffix,
+    function,
+    unsigned,
+    vector_type,
+)
+from polyopt.ir.types import DType, Kind
+
+
+def _min(helper: Helper) -> list[str]:
+    sign = "<" if helper.kind is HelperKind.MIN else ">"
+    if helper.dtype is DType.FLOAT16:
+        sign += "="  # of two zeros NumPy takes the first one here
+    if helper.lanes > 1:
+        return _min_of_lanes(helper, sign)
+    if helper.dtype.is_float:
+        return binary(helper, [f"return a {sign} b || a != a ? a : b;"])
+    return binary(helper, [f"return a {sign} b ? a : b;"])
+
+
+def _min_of_lanes(helper: Helper, sign: str) -> list[str]:
+    """Return the text on vectors: a mask of lanes takes the first operand, the rest the second."""
+    t = vector_type(helper.dtype, helper.lanes)
+    if helper.dtype.is_integer:  # compilers know the instruction by this loop
+        each = f"a[lane] {sign} b[lane] ? a[lane] : b[lane]"
+        loop = f"for (int lane = 0; lane < {helper.lanes}; lane++)"
+        body = [f"{t} result;", loop, f"    result[lane] = {each};", "return result;"]
+        return function(t, helper, f"{t} a, {t} b", body)
+    body = [
+        f"__typeof__(a {sign} b) first = (a {sign} b) | (a != a);",
+        "__typeof__(first) one = (__typeof__(first))a & first;",
+        f"return ({t})(one | ((__typeof__(first))b & ~first));",
+    ]
+    return function(t, helper, f"{t} a, {t} b", body)
+
+
+def _widen(helper: Helper) -> list[str]:
+    return function("float", helper, "uint16_t x", halves.widen_body(helper.dtype))
+
+
+def _narrow(helper: Helper) -> list[str]:
+    return function("uint16_t", helper, "float x", halves.narrow_body(helper.dtype))
+
+
+def _round(helper: Helper) -> list[str]:
+    return function("float", helper, "float x", halves.round_body(helper.dtype))
+
+
+def _next(helper: Helper) -> list[str]:
+    return function("float", helper, "float a, float b", halves.next_body(helper.dtype))
+
+
+def _odd(helper: Helper) -> list[str]:
+    return function("float", helper, "double x", halves.odd_body())
+
+
+def _elementary(helper: Helper) -> list[str]:
+    function = "pow" if helper.kind is HelperKind.POWER else helper.kind.value
+    return table.definition(function, helper.dtype, helper.name)
+
+
+def _reduction(helper: Helper) -> list[str]:
+    # OpenMP's own minimum and maximum lose NaN
+    is_min = helper.kind is HelperKind.REDUCE_MIN
+    join = Helper(HelperKind.MIN if is_min else HelperKind.MAX, helper.dtype).name
+    return [
+        f"#pragma omp declare reduction({helper.name} : {helper.dtype.value_ctype} : \\",
+        f"        omp_out = {join}(omp_out, omp_in)) \\",
+        f"    initializer(omp_priv = {'' if is_min else '-'}INFINITY)",
+    ]
+
+
+def _floordiv(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    match helper.dtype.kind:
+        case Kind.FLOAT:
+            f = float_suffix(helper.dtype)
+            return binary(
+                helper,
+                [
+                    f"if (b == 0.0{f})",
+                    "    return a / b;",
+                    f"{t} rest = fmod{f}(a, b);",
+                    f"{t} quotient = (a - rest) / b;",
+                    f"if (rest != 0.0{f} && (b < 0.0{f}) != (rest < 0.0{f}))",
+                    f"    quotient -= 1.0{f};",
+                    f"if (quotient == 0.0{f})",
+                    f"    return copysign{f}(0.0{f}, a / b);",
+                    f"{t} whole = floor{f}(quotient);",
+                    f"return quotient - whole > 0.5{f} ? whole + 1.0{f} : whole;",
+                ],
+            )
+        case Kind.SIGNED:
+            return binary(
+                helper,
+                [
+                    "if (b == 0)",
+                    "    return 0;",
+                    "if (b == -1)",
+                    f"    return ({t})(0 - ({unsigned(helper.dtype)})a);",
+                    f"return ({t})(a / b - (a % b != 0 && (a < 0) != (b < 0)));",
+                ],
+            )
+        case _:
+            return binary(helper, [f"return b == 0 ? 0 : ({t})(a / b);"])
+
+
+def _mod(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    match helper.dtype.kind:
+        case Kind.FLOAT:
+            f = float_suffix(helper.dtype)
+            return binary(
+                helper,
+                [
+                    f"{t} rest = fmod{f}(a, b);",
+                    f"if (b == 0.0{f})",
+                    "    return rest;",
+                    f"if (rest == 0.0{f})",
+                    f"    return copysign{f}(0.0{f}, b);",
+                    f"return (b < 0.0{f}) != (rest < 0.0{f}) ? rest + b : rest;",
+                ],
+            )
+        case Kind.SIGNED:
+            return binary(
+                helper,
+                [
+                    "if (b == 0 || b == -1)",
+                    "    return 0;",
+                    f"{t} rest = a % b;",
+                    f"return ({t})(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);",
+                ],
+            )
+        case _:
+            return binary(helper, [f"return b == 0 ? 0 : ({t})(a % b);"])
+
+
+def _pow(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    return binary(
+        helper,
+        [
+            f"{t} result = 1;",
+            "for (; b > 0; b >>= 1) {",
+            "    if (b & 1)",
+            f"        result = ({t})((uint64_t)result * (uint64_t)a);",
+            f"    a = ({t})((uint64_t)a * (uint64_t)a);",
+            "}",
+            "return result;",
+        ],
+    )
+
+
+def _abs(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    return function(
+        t, helper, f"{t} a", [f"return a < 0 ? ({t})(0 - ({unsigned(helper.dtype)})a) : a;"]
+    )
+
+
+def _gcd(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    signed = helper.dtype.kind is Kind.SIGNED
+    left, right = (f"{x} < 0 ? -(uint64_t){x} : (uint64_t){x}" if signed else f"{x}" for x in "ab")
+    return binary(
+        helper,
+        [
+            f"uint64_t x = {left};",
+            f"uint64_t y = {right};",
+            "while (y != 0) {",
+            "    uint64_t rest = x % y;",
+            "    x = y;",
+            "    y = rest;",
+            "}",
+            f"return ({t})x;",
+        ],
+    )
+
+
+def _shift(helper: Helper) -> list[str]:
+    t = helper.dtype.ctype
+    bits = helper.dtype.size * 8
+    over = "0"
+    value = f"({t})(({unsigned(helper.dtype)})a << b)"
+    if helper.kind is HelperKind.SHR:
+        value = f"({t})(a >> b)"
+        over = "a < 0 ? -1 : 0" if helper.dtype.kind is Kind.SIGNED else "0"
+    return binary(helper, [f"return (uint64_t)b < {bits} ? {value} : ({t})({over});"])
+
+
+def _wrap(helper: Helper) -> list[str]:
+    t, u = helper.dtype.ctype, unsigned(helper.dtype)
+    if helper.kind is HelperKind.WRAP_NEG:
+        return function(t, helper, f"{t} a", [f"return ({t})(0 - ({u})a);"])
+    signs = {HelperKind.WRAP_ADD: "+", HelperKind.WRAP_SUB: "-", HelperKind.WRAP_MUL: "*"}
+    return binary(helper, [f"return ({t})(({u})a {signs[helper.kind]} ({u})b);"])
+
+
+def _complex_parts(helper: Helper) -> tuple[str, str, list[str]]:
+    f = "f" if helper.dtype is DType.COMPLEX64 else ""
+    real = "float" if f else "double"
+    parts = [
+        f"{real} ar = creal{f}(a), ai = cimag{f}(a);",
+        f"{real} br = creal{f}(b), bi = cimag{f}(b);",
+    ]
+    return f, real, parts
+
+
+def _complex_mul(helper: Helper) -> list[str]:
+    f, real, parts = _complex_parts(helper)
+    make = f"CMPLX{f.upper()}"
+    return binary(
+        helper,
+        [
+            *parts,
+            f"{real} re = po_exact(ar * br) - po_exact(ai * bi);",
+            f"{real} im = po_exact(ar * bi) + po_exact(ai * br);",
+            f"return {make}(re, im);",
+        ],
+    )
+
+
+def _complex_div(helper: Helper) -> list[str]:
+    f, real, parts = _complex_parts(helper)
+    make = f"CMPLX{f.upper()}"
+    one = f"1.0{f}"
+    return binary(
+        helper,
+        [
+            *parts,
+            f"if (fabs{f}(br) >= fabs{f}(bi)) {{",
+            "    if (br == 0 && bi == 0)",
+            f"        return {make}(ar / fabs{f}(br), ai / fabs{f}(br));",
+            f"    {real} ratio = bi / br;",
+            f"    {real} scale = {one} / (br + bi * ratio);",
+            f"    {real} re = (ar + po_exact(ai * ratio)) * scale;",
+            f"    {real} im = (ai - po_exact(ar * ratio)) * scale;",
+            f"    return {make}(re, im);",
+            "}",
+            f"{real} ratio = br / bi;",
+            f"{real} scale = {one} / (bi + br * ratio);",
+            f"{real} re = (po_exact(ar * ratio) + ai) * scale;",
+            f"{real} im = (po_exact(ai * ratio) - ar) * scale;",
+            f"return {make}(re, im);",
+        ],
+    )
+
+
+def _exact(helper: Helper) -> list[str]:
+    # gcc 12 and later fuse a*b-c beside d*e+f into one rounding even under -ffp-contract=off
+    return [
+        "#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12",
+        f"#define {helper.name}(product) __builtin_assoc_barrier(product)",
+        "#else",
+        f"#define {helper.name}(product) (product)",
+        "#endif",
+    ]
+
+
+DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
+    HelperKind.WIDEN: _widen,
+    HelperKind.NARROW: _narrow,
+    HelperKind.ROUND: _round,
+    HelperKind.ODD: _odd,
+    HelperKind.NEXT: _next,
+    HelperKind.MIN: _min,
+    HelperKind.MAX: _min,
+    HelperKind.FLOORDIV: _floordiv,
+    HelperKind.MOD: _mod,
+    HelperKind.POW: _pow,
+    HelperKind.ABS: _abs,
+    HelperKind.GCD: _gcd,
+    HelperKind.EXP: _elementary,
+    HelperKind.EXP2: _elementary,
+    HelperKind.EXPM1: _elementary,
+    HelperKind.SINH: _elementary,
+    HelperKind.COSH: _elementary,
+    HelperKind.TANH: _elementary,
+    HelperKind.LOG: _elementary,
+    HelperKind.LOG2: _elementary,
+    HelperKind.LOG10: _elementary,
+    HelperKind.LOG1P: _elementary,
+    HelperKind.SIN: _elementary,
+    HelperKind.COS: _elementary,
+    HelperKind.TAN: _elementary,
+    HelperKind.ASIN: _elementary,
+    HelperKind.ACOS: _elementary,
+    HelperKind.ATAN: _elementary,
+    HelperKind.ATAN2: _elementary,
+    HelperKind.CUBE: _elementary,
+    HelperKind.CBRT: _elementary,
+    HelperKind.HYPOT: _elementary,
+    HelperKind.POWER: _elementary,
+    HelperKind.ERF: _elementary,
+    HelperKind.ERFC: _elementary,
+    HelperKind.SHL: _shift,
+    HelperKind.SHR: _shift,
+    HelperKind.MUL: _complex_mul,
+    HelperKind.DIV: _complex_div,
+    HelperKind.EXACT: _exact,
+    HelperKind.REDUCE_MIN: _reduction,
+    HelperKind.REDUCE_MAX: _reduction,
+    HelperKind.WRAP_ADD: _wrap,
+    HelperKind.WRAP_SUB: _wrap,
+    HelperKind.WRAP_MUL: _wrap,
+    HelperKind.WRAP_NEG: _wrap,
+}
+"""What defines each helper on numbers."""

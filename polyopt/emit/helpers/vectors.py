@@ -1,0 +1,242 @@
+"""Vectors of gcc and clang: read and written whole or in part, joined, multiplied and added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from polyopt.emit import halves
+from polyopt.emit.helpers.helper import Helper, HelperKind, float_suffix, function, vector_type
+from polyopt.ir.types import DType
+
+
+def _vector(helper: Helper) -> list[str]:
+    element = helper.dtype
+    if element.is_half:  # computed as `float`
+        return [f"typedef float {helper.name} __attribute__((vector_size({4 * helper.lanes})));"]
+    size = element.size * helper.lanes
+    return [
+        f"typedef {element.ctype} {helper.name} __attribute__((vector_size({size})));",
+        f"typedef {element.ctype} {helper.name}_mem",
+        f"    __attribute__((vector_size({size}), aligned({element.size}), may_alias));",
+    ]
+
+
+def _splat(helper: Helper) -> list[str]:
+    vector = vector_type(helper.dtype, helper.lanes)
+    lanes = ", ".join(["x"] * helper.lanes)
+    if helper.dtype.is_half:
+        body = halves.splat_body(helper.dtype, helper.lanes, vector)
+        return function(vector, helper, f"{helper.dtype.ctype} bits", body)
+    args = f"{helper.dtype.ctype} x"
+    return function(vector, helper, args, [f"return ({vector}){{{lanes}}};"])
+
+
+def _load(helper: Helper) -> list[str]:
+    vector = vector_type(helper.dtype, helper.lanes)
+    args = f"const {helper.dtype.ctype} *p"
+    if helper.dtype.is_half:
+        return function(vector, helper, args, halves.load_body(helper.dtype, helper.lanes, vector))
+    return function(vector, helper, args, [f"return *(const {vector}_mem *)p;"])
+
+
+def _store(helper: Helper) -> list[str]:
+    vector = vector_type(helper.dtype, helper.lanes)
+    args = f"{helper.dtype.ctype} *p, {vector} value"
+    return function("void", helper, args, [f"*({vector}_mem *)p = value;"])
+
+
+def _fma(helper: Helper) -> list[str]:
+    vector = vector_type(helper.dtype, helper.lanes)
+    suffix = float_suffix(helper.dtype)
+    args = f"{vector} a, {vector} b, {vector} c"
+    plain = [
+        f"{vector} result;",
+        f"for (int lane = 0; lane < {helper.lanes}; lane++)",
+        f"    result[lane] = fma{suffix}(a[lane], b[lane], c[lane]);",
+        "return result;",
+    ]
+    machine = _Registers.of(helper)
+    if machine is None:
+        return function(vector, helper, args, plain)
+    operands = ", ".join(f"({machine.type}){name}" for name in "abc")
+    fast = [f"return ({vector}){machine.prefix}_fmadd_{machine.element}({operands});"]
+    feature = "__AVX512F__" if machine.bits == 512 else "__FMA__"
+    return function(vector, helper, args, _either(feature, fast, plain))
+
+
+def _phase(helper: Helper) -> list[str]:
+    size = helper.dtype.size
+    return function(
+        "int64_t",
+        helper,
+        f"const {helper.dtype.ctype} *p",
+        [f"return (int64_t)((uintptr_t)p / {size} % {helper.lanes});"],
+    )
+
+
+def _between(helper: Helper) -> list[str]:
+    """The elements from number `first` on of two vectors that lie next to each other."""
+    vector = vector_type(helper.dtype, helper.lanes)
+    args = f"{vector} low, {vector} high, int first"
+    plain = [
+        f"{vector} result;",
+        f"for (int lane = 0; lane < {helper.lanes}; lane++)",
+        f"    result[lane] = lane + first < {helper.lanes} ? low[lane + first]"
+        f" : high[lane + first - {helper.lanes}];",
+        "return result;",
+    ]
+    names = _Registers.of(helper)
+    if names is None or names.bits != 512:
+        return function(vector, helper, args, plain)
+    counts = ", ".join(map(str, reversed(range(helper.lanes))))
+    bits = helper.dtype.size * 8
+    wide = f"_mm512_set1_epi{bits}(first)"
+    places = f"_mm512_add_epi{bits}({wide}, _mm512_set_epi{bits}({counts}))"
+    operands = f"({names.type})low, {places}, ({names.type})high"
+    fast = [f"return ({vector})_mm512_permutex2var_{names.element}({operands});"]
+    return function(vector, helper, args, _either(_masks(names), fast, plain))
+
+
+def _load_part(helper: Helper) -> list[str]:
+    vector = vector_type(helper.dtype, helper.lanes)
+    args = f"const {helper.dtype.ctype} *p, int64_t from, int64_t to"
+    if helper.dtype.is_half:
+        return function(vector, helper, args, halves.load_part_body(helper.dtype, vector))
+    plain = [
+        f"{vector} result = {{0}};",
+        "for (int64_t lane = from; lane < to; lane++)",
+        "    result[lane] = p[lane];",
+        "return result;",
+    ]
+    names = _Registers.of(helper)
+    if names is None:
+        return function(vector, helper, args, plain)
+    call = f"{names.prefix}_maskz_loadu_{names.element}(lanes, p)"
+    fast = [_mask(helper), f"return ({vector}){call};"]
+    return function(vector, helper, args, _either(_masks(names), fast, plain))
+
+
+def _store_part(helper: Helper) -> list[str]:
+    vector = vector_type(helper.dtype, helper.lanes)
+    args = f"{helper.dtype.ctype} *p, int64_t from, int64_t to, {vector} value"
+    plain = ["for (int64_t lane = from; lane < to; lane++)", "    p[lane] = value[lane];"]
+    names = _Registers.of(helper)
+    if names is None:
+        return function("void", helper, args, plain)
+    call = f"{names.prefix}_mask_storeu_{names.element}(p, lanes, ({names.type})value)"
+    fast = [_mask(helper), f"{call};"]
+    return function("void", helper, args, _either(_masks(names), fast, plain))
+
+
+def _every(helper: Helper) -> list[str]:
+    """Elements that lie `step` apart; every second one is taken of two registers that overlap.
+
+    The second register begins one element early, so that nothing behind the last lane is read.
+    """
+    vector, lanes = vector_type(helper.dtype, helper.lanes), helper.lanes
+    args = f"const {helper.dtype.ctype} *p, int step"
+    plain = [
+        f"{vector} result;",
+        f"for (int lane = 0; lane < {lanes}; lane++)",
+        "    result[lane] = p[lane * step];",
+        "return result;",
+    ]
+    names = _Registers.of(helper)
+    if names is None or names.bits != 512:
+        return function(vector, helper, args, plain)
+    fast = [
+        "if (step == 2) {",
+        f"    {names.type} low = _mm512_loadu_{names.element}(p);",
+        f"    {names.type} high = _mm512_loadu_{names.element}(p + {lanes - 1});",
+        f"    return {_every_second(helper, names)};",
+        "}",
+    ]
+    return function(vector, helper, args, ["#ifdef __AVX512F__", *fast, "#endif", *plain])
+
+
+def _every_second(helper: Helper, names: _Registers) -> str:
+    """Return the text for every second element of `low` and `high`, which share one element."""
+    lanes, bits = helper.lanes, helper.dtype.size * 8
+    places = ", ".join(str(2 * n + (2 * n >= lanes)) for n in reversed(range(lanes)))
+    operands = f"low, _mm512_set_epi{bits}({places}), high"
+    vector = vector_type(helper.dtype, lanes)
+    return f"({vector})_mm512_permutex2var_{names.element}({operands})"
+
+
+def _every_part(helper: Helper) -> list[str]:
+    vector = vector_type(helper.dtype, helper.lanes)
+    args = f"const {helper.dtype.ctype} *p, int64_t from, int64_t to, int step"
+    plain = [
+        f"{vector} result = {{0}};",
+        "for (int64_t lane = from; lane < to; lane++)",
+        "    result[lane] = p[lane * step];",
+        "return result;",
+    ]
+    names = _Registers.of(helper)
+    if names is None or names.bits != 512:
+        return function(vector, helper, args, plain)
+    last, mask = helper.lanes - 1, f"__mmask{max(8, helper.lanes)}"
+    load = f"_mm512_maskz_loadu_{names.element}"
+    fast = [
+        "if (step == 2 && from < to) {",
+        "    uint32_t read = (1u << (2 * to - 1)) - (1u << (2 * from));",
+        f"    {names.type} low = {load}(({mask})read, p);",
+        f"    {names.type} high = {load}(({mask})(read >> {last}), p + {last});",
+        f"    return {_every_second(helper, names)};",
+        "}",
+    ]
+    return function(vector, helper, args, ["#ifdef __AVX512F__", *fast, "#endif", *plain])
+
+
+def _mask(helper: Helper) -> str:
+    mask = f"__mmask{max(8, helper.lanes)}"
+    return f"{mask} lanes = ({mask})(from < to ? ((1u << (to - from)) - 1) << from : 0);"
+
+
+def _masks(registers: _Registers) -> str:
+    return "__AVX512F__" if registers.bits == 512 else "__AVX512VL__"
+
+
+@dataclass(frozen=True, slots=True)
+class _Registers:
+    """Names of x86's vector intrinsics for one vector type."""
+
+    bits: int
+    type: str
+    prefix: str
+    element: str
+
+    @staticmethod
+    def of(helper: Helper) -> _Registers | None:
+        """Return the names for `helper`'s vectors, or None where x86 has no such register."""
+        bits = helper.dtype.size * helper.lanes * 8
+        if bits not in (128, 256, 512):
+            return None
+        letter = {DType.FLOAT64: "d", DType.FLOAT32: ""}.get(helper.dtype, "i")
+        element = {DType.FLOAT64: "pd", DType.FLOAT32: "ps"}.get(
+            helper.dtype, f"epi{helper.dtype.size * 8}"
+        )
+        return _Registers(
+            bits, f"__m{bits}{letter}", "_mm" if bits == 128 else f"_mm{bits}", element
+        )
+
+
+def _either(feature: str, fast: list[str], plain: list[str]) -> list[str]:
+    return [f"#ifdef {feature}", *fast, "#else", *plain, "#endif"]
+
+
+DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
+    HelperKind.VECTOR: _vector,
+    HelperKind.SPLAT: _splat,
+    HelperKind.LOAD: _load,
+    HelperKind.STORE: _store,
+    HelperKind.FMA: _fma,
+    HelperKind.PHASE: _phase,
+    HelperKind.BETWEEN: _between,
+    HelperKind.LOAD_PART: _load_part,
+    HelperKind.STORE_PART: _store_part,
+    HelperKind.EVERY: _every,
+    HelperKind.EVERY_PART: _every_part,
+}
+"""What defines each helper on vectors."""
