@@ -7,11 +7,12 @@ BIN    := $(VENV)/bin
 # a Python that has polyopt, and the libraries to compare with, for `make gpu`
 GPU_PYTHON ?=
 
-.PHONY: help demo test lint format bench gpu venv clean need-venv need-cc
+.PHONY: help demo test test-all lint format bench gpu venv clean need-venv need-cc
 
 help:
 	@echo "make demo    compile gemm and jacobi-2d at LARGE, check against NumPy, print times"
-	@echo "make test    run the whole test suite"
+	@echo "make test    run the tests; of those over every workload in every form, a seventh"
+	@echo "make test-all  run all of them (an hour on two cores)"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   the comparison harness over workloads/"
 	@echo "make gpu     checks and measurements on a GPU, within ten minutes; without one, the rest"
@@ -22,6 +23,9 @@ demo: need-cc $(VENV)/.run
 	$(BIN)/python bench/demo.py
 
 test: need-cc $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --share $(PYTEST_ARGS)
+
+test-all: need-cc $(VENV)/.test
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev

@@ -7,6 +7,8 @@ import itertools
 import os
 import shutil
 import subprocess
+import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import pytest
 from polyopt.ir.source import CParam, CParamKind, Source
 
 GOLDEN = Path(__file__).parent / "golden"
+SHARE = 7
 # threads that wait for others must not keep the cores of a busy machine from them
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-ffp-contract=off")
@@ -24,6 +27,8 @@ FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-ffp-con
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+    text = f"of tests marked `matrix` run each {SHARE}th case, always the same ones"
+    parser.addoption("--share", action="store_true", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,16 +36,39 @@ def pytest_configure(config: pytest.Config) -> None:
         "slow: takes more than ten seconds",
         "toolchain: needs a C compiler",
         "gpu: needs a CUDA device",
+        "matrix: every workload in every form; with --share some of them",
     ):
         config.addinivalue_line("markers", marker)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--share"):
+        chosen = shared_out(items)
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = [item for item in items if item in chosen]
     if compiler() is None:
         skip = pytest.mark.skip(reason="no C compiler")
         for item in items:
             if item.get_closest_marker("toolchain"):
                 item.add_marker(skip)
+
+
+def shared_out(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Return the tests that are no case of a matrix, and of each matrix every `SHARE`th case.
+
+    Which one is the first differs between matrices, so that together they meet every workload.
+    """
+    seen: Counter[str] = Counter()
+    chosen = set()
+    for item in items:
+        if item.get_closest_marker("matrix"):
+            matrix = item.nodeid.partition("[")[0]
+            number = seen[matrix] + zlib.crc32(matrix.encode())
+            seen[matrix] += 1
+            if number % SHARE:
+                continue
+        chosen.add(item)
+    return chosen
 
 
 @pytest.fixture(autouse=True, scope="session")

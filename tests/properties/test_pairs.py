@@ -19,6 +19,7 @@ from tests.properties.pairs import PROGRAMS, run_all, run_chunk, summary, table
 CHUNKS = max(6, int(os.environ.get("POLYOPT_RANDOM_COUNT", "0")) // 50)
 
 
+@pytest.mark.matrix
 @pytest.mark.toolchain
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_pairs(chunk: int) -> None:

@@ -34,6 +34,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessPoolExecut
         yield made
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_no_race_no_fault_no_warning(case: Case, pool: ProcessPoolExecutor) -> None:
     outcome = pool.submit(check_case, case).result()

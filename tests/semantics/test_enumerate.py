@@ -41,6 +41,7 @@ def sizes_of(workload: Workload) -> list[dict[str, int]]:
     return found
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("workload", "form"), CASES, ids=[f"{workload.name}-{form}" for workload, form in CASES]
 )

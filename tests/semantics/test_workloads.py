@@ -31,6 +31,7 @@ BUILDS: dict[str, dict[str, Any]] = {
     "sequential": {"threads": 1},
     "source": {"schedule": "source"},
 }
+pytestmark = pytest.mark.matrix
 EDGES = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65)
 WORK = 60_000
 

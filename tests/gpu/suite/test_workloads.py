@@ -47,6 +47,7 @@ def sizes_of(workload: Workload) -> list[dict[str, int]]:
     return [*tiny(workload), ragged]
 
 
+@pytest.mark.matrix
 @pytest.mark.toolchain
 @named(FORMS)
 def test_cuda_text_on_the_emulator(workload: Workload, form: str) -> None:
@@ -55,6 +56,7 @@ def test_cuda_text_on_the_emulator(workload: Workload, form: str) -> None:
         check(workload, form, lambda a: call(**a), sizes)
 
 
+@pytest.mark.matrix
 @pytest.mark.toolchain
 @named(FORMS)
 def test_opencl(workload: Workload, form: str) -> None:
