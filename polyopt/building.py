@@ -21,6 +21,7 @@ from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.source import Source
 from polyopt.machine import Machine
 from polyopt.runtime import build as builder
+from polyopt.runtime.effort import Effort
 from polyopt.runtime.fingerprint import fingerprint, versions
 from polyopt.runtime.library import Loaded, has_no_buffers, load_extension, load_foreign
 from polyopt.runtime.notices import BudgetWarning, notice
@@ -64,7 +65,7 @@ def build_kernel(
     """Return the kernel of `function` for `types`; raises `NeedConstant` or a coded error."""
     if options.target is not Target.C:
         return _build_for_device(function, types, options)
-    start = time.perf_counter()
+    effort = Effort()
     store = open_store()
     compiler = find_compiler(store, options.compiler)
     machine = detect_machine()
@@ -83,14 +84,15 @@ def build_kernel(
         if path is not None:
             apart = foreign or has_no_buffers(known.source)
             loaded = _load(path, known.source, weak, apart, threads)
-            timings = {"cache": time.perf_counter() - start}
+            _warn(known.warning)
+            timings = {"cache": effort.seconds}
             return Built(known.source, loaded, known.schedule, None, timings, known.artefact)
     stages = _staged(function, types, options, machine, store, key)
     source = stages.source
     assert isinstance(source, Source)
     foreign = foreign or has_no_buffers(source)
     texts = _texts(source, foreign)
-    left = seconds_to_compile(options) - (time.perf_counter() - start)
+    left = seconds_to_compile(options) - effort.seconds
     begun = time.perf_counter()
     with _library(store, compiler, texts, left) as (path, texts, refused):
         stages.timings["build"] = time.perf_counter() - begun
@@ -100,11 +102,8 @@ def build_kernel(
     library_key = builder.library_key(texts, compiler)
     if refused is not None:
         stages = stages.without("the C compiler's optimization", refused)
-    warn_of(stages, seconds_to_compile(options))
-    text = stages.schedule_text
-    if key is not None:
-        store.write("kernels", key, _remember(source, text, library_key, stages))
-    return Built(source, loaded, text, stages, stages.timings)
+    _finish(stages, library_key, store, key, options, effort)
+    return Built(source, loaded, stages.schedule_text, stages, stages.timings)
 
 
 def _build_for_device(
@@ -113,7 +112,7 @@ def _build_for_device(
     """Do as `build_kernel` for a target other than C; the device compiles and keeps its code."""
     from polyopt.hosting import load_program, provider_for
 
-    start = time.perf_counter()
+    effort = Effort()
     store = open_store()
     provider = provider_for(options.target.value, options.device)
     machine = detect_machine()
@@ -121,7 +120,8 @@ def _build_for_device(
     known = _known(store, key)
     if known is not None and isinstance(known.source, DeviceProgram):
         loaded = load_program(known.source, provider)
-        timings = {"cache": time.perf_counter() - start}
+        _warn(known.warning)
+        timings = {"cache": effort.seconds}
         return Built(known.source, loaded, known.schedule, None, timings, known.artefact)
     stages = _staged(function, types, options, machine, store, key)
     program = stages.source
@@ -129,11 +129,8 @@ def _build_for_device(
     begun = time.perf_counter()
     loaded = load_program(program, provider)
     stages.timings["build"] = time.perf_counter() - begun
-    warn_of(stages, seconds_to_compile(options))
-    text = stages.schedule_text
-    if key is not None:
-        store.write("kernels", key, _remember(program, text, "", stages))
-    return Built(program, loaded, text, stages, stages.timings)
+    _finish(stages, "", store, key, options, effort)
+    return Built(program, loaded, stages.schedule_text, stages, stages.timings)
 
 
 def _known(store: Store, key: str | None) -> _Known | None:
@@ -181,17 +178,37 @@ def _library(
         yield path, texts, refused
 
 
-def warn_of(stages: Compilation, seconds: float) -> None:
-    """Warn of a kernel that is slower than it might be, because compiling took too long."""
-    hurried = [d.what for d in stages.dropped if d.code in ("PO0703", "PO0504")]
-    if hurried:
-        name = stages.program.name
-        left_out = ", ".join(dict.fromkeys(hurried))
-        notice(
-            BudgetWarning,
-            f"`{name}` was not compiled as well as it can be in {seconds:g} s, without: "
-            f"{left_out}; allow more with POLYOPT_BUDGET or the option `budget`",
-        )
+def _finish(
+    stages: Compilation, library: str, store: Store, key: str | None, options: Options,
+    effort: Effort,
+) -> None:  # fmt: skip
+    """Keep what was made, and warn of what was left out for want of time.
+
+    What was left out because other work held the processor is tried again by the next process.
+    """
+    warning = _warning(stages, seconds_to_compile(options))
+    if not warning or effort.was_alone():
+        _warn(warning)
+        if key is not None:
+            store.write("kernels", key, _remember(stages, library, warning))
+    else:
+        _warn(f"{warning}; other work held the processor: the next process tries again")
+
+
+def _warning(stages: Compilation, seconds: float) -> str:
+    """Return what to say of a kernel that is slower than it might be for want of time, or ""."""
+    hurried = dict.fromkeys(d.what for d in stages.dropped if d.code in ("PO0703", "PO0504"))
+    if not hurried:
+        return ""
+    return (
+        f"`{stages.program.name}` was not compiled as well as it can be in {seconds:g} s, without: "
+        f"{', '.join(hurried)}; allow more with POLYOPT_BUDGET or the option `budget`"
+    )
+
+
+def _warn(text: str) -> None:
+    if text:
+        notice(BudgetWarning, text)
 
 
 def compile_stages(
@@ -277,16 +294,16 @@ class _Known:
     source: Emitted
     schedule: str
     library: str
+    warning: str
     artefact: bytes | None
 
 
-def _remember(
-    source: Emitted, schedule: str, library: str, stages: Compilation
-) -> dict[str, bytes]:
+def _remember(stages: Compilation, library: str, warning: str) -> dict[str, bytes]:
     files = {
-        "source.json": json.dumps(to_json(source)).encode(),
-        "schedule.txt": schedule.encode(),
+        "source.json": json.dumps(to_json(stages.source)).encode(),
+        "schedule.txt": stages.schedule_text.encode(),
         "library.key": library.encode(),
+        "warning.txt": warning.encode(),
     }
     text = None if stages.certificate is None else artefact_of(stages)
     return files if text is None else {**files, ARTEFACT: zlib.compress(text.encode(), 6)}
@@ -320,6 +337,8 @@ def _recall(entry: Entry) -> _Known | None:
         if not isinstance(source, Source | DeviceProgram):
             return None
         artefact = entry.files.get(ARTEFACT)
-        return _Known(source, entry.text("schedule.txt"), entry.text("library.key"), artefact)
+        texts = (entry.text(name) for name in ("schedule.txt", "library.key", "warning.txt"))
+        schedule, library, warning = texts
+        return _Known(source, schedule, library, warning, artefact)
     except (RecordError, KeyError, ValueError):
         return None
