@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import islpy as isl
 import numpy as np
 
-from polyopt.ir.affine import coalesced
+from polyopt.ir.affine import coalesced, in_one_piece
 from polyopt.ir.expr import BinaryOp, Const, Load
 from polyopt.ir.types import Kind
 from polyopt.proof.accesses import Unproven
@@ -86,7 +86,11 @@ def _watched(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> frozens
 
 
 def _outside(part: SourcePart, events: Iterable[Event]) -> dict[str, isl.Set]:
-    """Return which elements of the arrays that are seen outside the part are written."""
+    """Return which elements of the arrays that are seen outside the part are written.
+
+    The source's events come first: what the loops write besides is most often nothing, and their
+    tiles and blocks are left out of the sets.
+    """
     found: dict[str, isl.Set] = {}
     for event in events:
         name = event.array
@@ -95,7 +99,10 @@ def _outside(part: SourcePart, events: Iterable[Event]) -> dict[str, isl.Set]:
         here = event.access.range()
         if event.effect is Effect.READ:
             here = isl.Set.empty(here.get_space())
-        found[name] = found[name].union(here) if name in found else here
+        if name not in found:
+            found[name] = here
+        elif not here.is_subset(found[name]):
+            found[name] = in_one_piece(found[name].union(here))
     return {name: coalesced(elements) for name, elements in found.items()}
 
 
