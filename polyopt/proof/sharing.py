@@ -39,6 +39,9 @@ def _concurrent(body: tuple[Piece, ...]) -> Iterator[Loop]:
 
 def _is_shared(loop: Loop, uses: list[Use]) -> bool:
     known = [(use, _is_private(loop.loop, use), _seen(loop.depth, use)) for use in uses]
+    whole = _around([seen for _, _, seen in known])
+    if not _meet(loop.depth, whole, whole):
+        return False
     for (one, one_own, one_seen), (two, two_own, two_seen) in pairs_of(known, 2):
         if not (one.writes or two.writes) or (one_own and two_own):
             continue
@@ -73,6 +76,18 @@ def _meet(depth: int, one: isl.Map, two: isl.Map) -> bool:
     earlier = pairs.order_lt(_IN, depth, _OUT, depth)
     later = pairs.order_gt(_IN, depth, _OUT, depth)
     return not (earlier.is_empty() and later.is_empty())
+
+
+def _around(maps: list[isl.Map]) -> isl.Map:
+    """Return one convex relation that holds all of `maps`.
+
+    Copies of a loop's body touch parts of what belongs to an iteration: one question for all of
+    them then does for one a pair.
+    """
+    first, *rest = maps
+    for one in rest:
+        first = first.union(one)
+    return first.simple_hull().to_map()
 
 
 def _seen(depth: int, use: Use) -> isl.Map:

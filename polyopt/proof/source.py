@@ -275,35 +275,77 @@ def _has_remainders(*values: isl.UnionMap | None) -> bool:
 def _by_definition(
     times: isl.UnionMap, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap | None
 ) -> isl.UnionMap:
+    clock = Clock(times)
     sources = must if may is None else must.union(may)
-    pairs = in_order(times, sources.apply_range(sink.reverse()))
-    hidden = in_order(times, sources.apply_range(must.reverse()))
-    last = pairs if may is None else in_order(times, must.apply_range(sink.reverse()))
+    pairs = clock.in_order(sources.apply_range(sink.reverse()))
+    hidden = clock.in_order(sources.apply_range(must.reverse()))
+    last = pairs if may is None else clock.in_order(must.apply_range(sink.reverse()))
     return pairs.subtract(hidden.apply_range(last))
 
 
 def in_order(times: isl.UnionMap, pairs: isl.UnionMap) -> isl.UnionMap:
-    """Return the pairs whose first one has a smaller time.
+    """Return the pairs whose first one has a smaller time."""
+    return Clock(times).in_order(pairs)
 
-    Where the times of two tuples begin with different constants, all of their pairs are in order,
-    or none; only what is left is compared in full.
-    """
-    known = {str(one.get_tuple_name(isl.dim_type.in_)): one for one in pieces(times)}
-    found = pairs.empty(pairs.get_space())
-    for part in pieces(pairs):
-        first = known.get(str(part.get_tuple_name(isl.dim_type.in_)))
-        second = known.get(str(part.get_tuple_name(isl.dim_type.out)))
-        if first is None or second is None:
-            continue
-        match _known_order(first, second):
-            case True:
-                both = part.intersect_domain(first.domain()).intersect_range(second.domain())
-                found = found.union(isl.UnionMap.from_map(both))
-            case None:
-                found = found.union(isl.UnionMap.from_map(first.lex_lt_map(second).intersect(part)))
-            case False:
-                pass
-    return found
+
+class Clock:
+    """Compares times of instances, which are functions of them; each two tuples' once."""
+
+    def __init__(self, times: isl.UnionMap) -> None:
+        known = {str(one.get_tuple_name(isl.dim_type.in_)): one for one in pieces(times)}
+        self._domains = {name: one.domain() for name, one in known.items()}
+        self._known = {name: one.gist_domain(self._domains[name]) for name, one in known.items()}
+        self._compared: dict[tuple[str, str], isl.Map | bool] = {}
+
+    def in_order(self, pairs: isl.UnionMap) -> isl.UnionMap:
+        """Return the pairs whose first one has a smaller time."""
+        found = pairs.empty(pairs.get_space())
+        for part in pieces(pairs):
+            first = str(part.get_tuple_name(isl.dim_type.in_))
+            second = str(part.get_tuple_name(isl.dim_type.out))
+            if first not in self._known or second not in self._known:
+                continue
+            before = self._before(first, second)
+            if before is False:
+                continue
+            kept = part.intersect_domain(self._domains[first])
+            kept = kept.intersect_range(self._domains[second])
+            if isinstance(before, isl.Map):
+                kept = kept.intersect(before)
+            found = found.union(isl.UnionMap.from_map(kept))
+        return found
+
+    def _before(self, first: str, second: str) -> isl.Map | bool:
+        """Return the pairs of instances in order; True: all of them, False: none.
+
+        Only what may differ is compared: no numbers that are the same for both tuples, and
+        nothing after the first two constants that are not.
+        """
+        if (first, second) not in self._compared:
+            self._compared[first, second] = self._compare(first, second)
+        return self._compared[first, second]
+
+    def _compare(self, first: str, second: str) -> isl.Map | bool:
+        one, two = self._known[first], self._known[second]
+        out = isl.dim_type.out
+        length = min(one.dim(out), two.dim(out))
+        last: bool | None = None
+        same = []
+        for position in range(length):
+            a = one.plain_get_val_if_fixed(out, position)
+            b = two.plain_get_val_if_fixed(out, position)
+            if a.is_nan() or b.is_nan():
+                continue
+            same.append(position)
+            if not a.eq(b):
+                last, length = bool(a.lt(b)), position
+                break
+        if last is not None and len(same) == length + 1:
+            return last
+        for position in reversed(range(one.dim(out))):
+            if position >= length or position in same:
+                one, two = (f.project_out(out, position, 1) for f in (one, two))
+        return one.lex_le_map(two) if last else one.lex_lt_map(two)
 
 
 def _known_order(first: isl.Map, second: isl.Map) -> bool | None:
