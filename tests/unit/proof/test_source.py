@@ -10,7 +10,8 @@ from polyopt.proof.source import in_order, producers_in
 TIMES = """[n] -> {
   A[i] -> [0, i, 0] : 0 <= i < n; B[i, j] -> [1, i, j] : 0 <= i, j < n;
   C[i] -> [1, i, 5] : 0 <= i < n; D[i] -> [2, 0, i] : 2 <= i < n;
-  E[i] -> [i, 0, 0] : 0 <= i < 3; F[i] -> [0, 0, 1] : i >= 0
+  E[i] -> [i, 0, 0] : 0 <= i < 3; F[i] -> [0, 0, 1] : i >= 0;
+  G[i, j] -> [i, 1, j] : 0 <= i, j < n; H[t, i] -> [i, 2, t] : 0 <= 8t <= i < n and i < 8t + 8
 }"""
 PAIRS = {
     "constants in order": "A[i] -> B[i, j]",
@@ -21,6 +22,8 @@ PAIRS = {
     "a second constant after a loop": "A[i] -> F[j]",
     "instances without a time": "A[i] -> D[j]; F[i] -> D[i]; A[i] -> X[i]; X[i] -> A[i]",
     "some of each": "A[i] -> B[i, j]; D[i] -> A[i]; B[i, j] -> C[k]; A[i] -> E[j]",
+    "constants after a common loop": "G[i, j] -> H[t, k]; H[t, i] -> G[j, k]",
+    "a loop after a common loop": "G[i, j] -> G[i, k]; H[t, i] -> H[t, j]; H[t, i] -> H[u, i]",
     "none": "",
 }
 
