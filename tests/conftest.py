@@ -7,6 +7,7 @@ import itertools
 import os
 import shutil
 import subprocess
+import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +21,10 @@ from polyopt.ir.source import CParam, CParamKind, Source
 
 GOLDEN = Path(__file__).parent / "golden"
 SHARE = 7
+"""Of a matrix of tests `--share` runs one in so many."""
+MINUTES = 45
+"""When so many are over, `--share` begins no further test of a matrix."""
+_START = time.monotonic()
 # threads that wait for others must not keep the cores of a busy machine from them
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-ffp-contract=off")
@@ -27,7 +32,7 @@ FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-ffp-con
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
-    text = f"of tests marked `matrix` run each {SHARE}th case, always the same ones"
+    text = f"of tests marked `matrix` run each {SHARE}th case, always the same ones, at the end"
     parser.addoption("--share", action="store_true", help=text)
 
 
@@ -45,7 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--share"):
         chosen = shared_out(items)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-        items[:] = [item for item in items if item in chosen]
+        items[:] = sorted(chosen, key=is_of_a_matrix)
     if compiler() is None:
         skip = pytest.mark.skip(reason="no C compiler")
         for item in items:
@@ -53,21 +58,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(skip)
 
 
-def shared_out(items: list[pytest.Item]) -> set[pytest.Item]:
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    late = time.monotonic() - _START > 60 * MINUTES
+    if late and item.config.getoption("--share") and is_of_a_matrix(item):
+        pytest.skip(f"{MINUTES} minutes are over: run `make test-all`")
+
+
+def is_of_a_matrix(item: pytest.Item) -> bool:
+    """Tell whether a test is a case of a matrix: every workload in every form."""
+    return item.get_closest_marker("matrix") is not None
+
+
+def shared_out(items: list[pytest.Item]) -> dict[pytest.Item, None]:
     """Return the tests that are no case of a matrix, and of each matrix every `SHARE`th case.
 
     Which one is the first differs between matrices, so that together they meet every workload.
     """
     seen: Counter[str] = Counter()
-    chosen = set()
+    chosen: dict[pytest.Item, None] = {}
     for item in items:
-        if item.get_closest_marker("matrix"):
+        if is_of_a_matrix(item):
             matrix = item.nodeid.partition("[")[0]
             number = seen[matrix] + zlib.crc32(matrix.encode())
             seen[matrix] += 1
             if number % SHARE:
                 continue
-        chosen.add(item)
+        chosen[item] = None
     return chosen
 
 
