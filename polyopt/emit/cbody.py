@@ -106,7 +106,9 @@ class BodyEmitter:
                 return self._loop(node)
             case If():
                 condition = self.printer.text(node.condition)
-                return [Branch(condition, self.body(node.then), self.body(node.otherwise))]
+                ranges = self.printer.ranges.where(node.condition)
+                inner = replace(self, printer=replace(self.printer, ranges=ranges))
+                return [Branch(condition, inner.body(node.then), self.body(node.otherwise))]
             case Assign():
                 return [cgen.Line(self._assign(node))]
             case Declare():

@@ -12,6 +12,8 @@ from polyopt.emit.regions import is_settled
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
+    Compare,
+    CompareOp,
     Const,
     Expr,
     Iter,
@@ -19,10 +21,13 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     add,
+    integer,
     linear,
+    mul,
     sub,
 )
 from polyopt.ir.loops import For
+from polyopt.ir.types import DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,53 @@ class Ranges:
         arms = tuple(arm for arm in minimum_arms(loop.upper) if is_settled(arm, loop.body))
         below = {**self.below, loop.iter: arms}
         return replace(self, lower=lower, upper=upper, below=below)
+
+    def where(self, condition: Expr) -> Ranges:
+        """Return what is known where `condition` holds: more of sizes and iterators."""
+        match condition:
+            case Binary(op=BinaryOp.AND):
+                return self.where(condition.left).where(condition.right)
+            case Compare(op=CompareOp.GE, left=larger, right=smaller):
+                return self._where_at_least(sub(larger, smaller), 0)
+            case Compare(op=CompareOp.GT, left=larger, right=smaller):
+                return self._where_at_least(sub(larger, smaller), 1)
+            case Compare(op=CompareOp.LE, left=smaller, right=larger):
+                return self._where_at_least(sub(larger, smaller), 0)
+            case Compare(op=CompareOp.LT, left=smaller, right=larger):
+                return self._where_at_least(sub(larger, smaller), 1)
+            case _:
+                return self
+
+    def _where_at_least(self, value: Expr, limit: int) -> Ranges:
+        """Return what is known where `value >= limit`, an INT64 expression."""
+        if value.dtype is not DType.INT64:
+            return self
+        found = self
+        for atom, factor in linear(value).terms:
+            rest = None if factor != 1 else self.most(sub(value, atom))
+            if rest is None:
+                continue
+            match atom:
+                case Binary(op=BinaryOp.MOD, left=whole, right=Const()) if self.is_nonnegative(
+                    whole
+                ):
+                    found = found._raised(whole, limit - rest)  # a remainder is no larger
+                case _:
+                    found = found._raised(atom, limit - rest)
+        return found
+
+    def _raised(self, atom: Expr, least: int) -> Ranges:
+        """Return what is known where `atom`, if it is a size or an iterator, is >= `least`."""
+        known = self.least(atom)
+        if known is not None and known >= least:
+            return self
+        match atom:
+            case Param(name=name):
+                return replace(self, params={**self.params, name: least})
+            case Iter(name=name):
+                return replace(self, lower={**self.lower, name: least})
+            case _:
+                return self
 
     def least(self, expr: Expr) -> int | None:
         """Return a constant that is <= every value of `expr`, or None."""
@@ -121,11 +173,12 @@ class Ranges:
         if least is not None and least > 0:
             return True
         for atom, factor in linear(left).terms:
-            if isinstance(atom, Iter) and factor == 1:
-                rest = sub(left, atom)
-                limits = self.below.get(atom.name, ())
-                if any(self.is_nonnegative(sub(right, add(limit, rest))) for limit in limits):
-                    return True
+            if isinstance(atom, Iter) and factor > 0:
+                room = add(gap, mul(integer(factor), atom))  # what is left where `atom` is 0
+                for limit in self.below.get(atom.name, ()):
+                    least = self.least(sub(room, _reach(limit, factor)))
+                    if least is not None and least > 0:
+                        return True
         return False
 
     def _sum(self, expr: Expr, *, least: bool) -> int | None:
@@ -139,6 +192,22 @@ class Ranges:
                 return None
             total += factor * bound
         return total
+
+
+def _reach(limit: Expr, factor: int) -> Expr:
+    """Return an expression that is >= `factor` times any integer less than `limit`.
+
+    Of a multiple of a quotient's divisor the quotient's dividend is one.
+    """
+    value = linear(limit)
+    last = value.constant - 1
+    match value.terms:
+        case ((Binary(op=BinaryOp.FLOORDIV, left=dividend, right=Const(value=int(by))), 1),) if (
+            by > 0 and factor % by == 0
+        ):
+            return add(mul(integer(factor // by), dividend), integer(factor * last))
+        case _:
+            return mul(integer(factor), sub(limit, integer(1)))
 
 
 def minimum_arms(expr: Expr) -> tuple[Expr, ...]:

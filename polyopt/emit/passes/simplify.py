@@ -23,7 +23,10 @@ from polyopt.ir.expr import (
     Expr,
     Unary,
     UnaryOp,
+    add,
+    integer,
     linear,
+    normalize,
     operands,
     rewrite,
     sub,
@@ -115,7 +118,8 @@ def _branch(node: If, ranges: Ranges, names: Names) -> Body:
         chosen = node.then if condition.value else node.otherwise
         fresh = {name: names.fresh(name) for name in local_names(chosen)}
         return _body(renamed(chosen, fresh), ranges, names)
-    then, otherwise = _body(node.then, ranges, names), _body(node.otherwise, ranges, names)
+    then = _body(node.then, ranges.where(condition), names)
+    otherwise = _body(node.otherwise, ranges, names)
     if not then and not otherwise:
         return ()
     return (If(condition, then, otherwise),)
@@ -130,6 +134,15 @@ def folded(expr: Expr, ranges: Ranges) -> Expr:
                 return _pruned(part, ranges)
             case Compare() if part.left.dtype is DType.INT64:
                 return _decided(part, ranges)
+            case Binary(
+                op=BinaryOp.ADD,
+                left=Binary(op=BinaryOp.FLOORDIV, left=dividend, right=Const(value=int(by)) as to),
+                right=Const(value=int(more)),
+            ) if part.dtype is DType.INT64 and by > 0 and not ranges.is_nonnegative(dividend):
+                raised = normalize(add(folded(dividend, ranges), integer(more * by)))
+                if not ranges.is_nonnegative(raised):
+                    return None
+                return Binary(BinaryOp.FLOORDIV, raised, to, DType.INT64)  # truncates as C does
             case Binary(op=BinaryOp.AND | BinaryOp.OR) if part.dtype is DType.BOOL:
                 return _joined(part, ranges)
             case Unary(op=UnaryOp.INVERT) if part.dtype is DType.BOOL:

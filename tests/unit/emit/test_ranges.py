@@ -1,0 +1,107 @@
+"""What is known of sizes and iterators inside loops and conditions, against all small values."""
+
+from __future__ import annotations
+
+import pytest
+
+from polyopt.emit.passes.simplify import folded
+from polyopt.emit.ranges import Ranges
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Iter,
+    Param,
+    evaluate,
+    integer,
+)
+from polyopt.ir.loops import For, LoopKind
+from polyopt.ir.types import DType
+
+N, i = Param("N"), Iter("i")
+SIZES = Ranges(params={"N": 0})
+
+
+def b(op: str, left: Expr, right: Expr | int) -> Binary:
+    right = integer(right) if isinstance(right, int) else right
+    return Binary(BinaryOp(op), left, right, DType.INT64)
+
+
+def compare(op: str, left: Expr, right: Expr | int) -> Compare:
+    return Compare(CompareOp(op), left, integer(right) if isinstance(right, int) else right)
+
+
+def loop(name: str, lower: Expr, upper: Expr) -> For:
+    return For(name, lower, upper, 1, LoopKind.SEQUENTIAL, ())
+
+
+def quotient(value: Expr, by: int) -> Binary:
+    return b("//", value, by)
+
+
+TILES = b("+", quotient(b("-", N, 1), 4), 1)
+
+
+@pytest.mark.parametrize(
+    "upper, condition, is_known",
+    [
+        (TILES, compare(">", N, b("*", i, 4)), True),
+        (TILES, compare("<", b("*", i, 8), b("*", N, 2)), True),
+        (TILES, compare(">", N, b("+", b("*", i, 4), 1)), False),
+        (TILES, compare(">", N, b("*", i, 6)), False),
+        (quotient(N, 4), compare(">", N, b("+", b("*", i, 4), 3)), True),
+        (quotient(N, 4), compare(">", N, b("+", b("*", i, 4), 4)), False),
+        (N, compare("<", b("*", i, 2), b("-", b("*", N, 2), 1)), True),
+        (N, compare("<", b("*", i, 2), b("-", b("*", N, 2), 2)), False),
+    ],
+)
+def test_comparisons_that_a_loop_decides(upper: Expr, condition: Compare, is_known: bool) -> None:
+    inside = SIZES.inside(loop("i", integer(0), upper))
+    assert (folded(condition, inside) == Const(True, DType.BOOL)) is is_known
+    values = []
+    for size in range(20):
+        for point in range(evaluate(upper, {"N": size})):
+            values.append(evaluate(condition, {"N": size, "i": point}))
+    assert all(values) is is_known
+
+
+@pytest.mark.parametrize(
+    "condition, value, least",
+    [
+        (compare(">=", N, 7), N, 7),
+        (compare(">", N, b("*", i, 3)), N, 1),
+        (compare("<", integer(5), N), N, 6),
+        (compare("<=", b("+", b("*", i, 2), 3), N), N, 3),
+        (compare(">=", b("%", N, 4), 2), N, 2),
+        (compare(">=", i, 3), b("+", i, N), 3),
+        (
+            Binary(BinaryOp.AND, compare(">=", N, 9), compare(">", i, 1), DType.BOOL),
+            b("+", N, i),
+            11,
+        ),
+        (compare("!=", N, 0), N, 0),
+        (compare(">=", b("*", N, 2), 9), N, 0),
+    ],
+)
+def test_what_a_condition_says_of_sizes_and_iterators(
+    condition: Expr, value: Expr, least: int
+) -> None:
+    found = SIZES.inside(loop("i", integer(0), N)).where(condition)
+    assert found.least(value) == least
+    points = [{"N": size, "i": point} for size in range(20) for point in range(size + 9)]
+    assert min(evaluate(value, at) for at in points if evaluate(condition, at)) >= least
+
+
+@pytest.mark.parametrize("by, more", [(4, 1), (4, 2), (384, 1), (1, 1)])
+def test_a_quotient_and_a_constant_are_one_quotient_where_that_is_no_floor(
+    by: int, more: int
+) -> None:
+    written = b("+", quotient(b("-", N, 1), by), more)
+    made = folded(written, SIZES)
+    assert isinstance(made, Binary)
+    assert made.op is BinaryOp.FLOORDIV
+    assert SIZES.is_nonnegative(made.left)
+    assert all(evaluate(made, {"N": n}) == evaluate(written, {"N": n}) for n in range(900))
