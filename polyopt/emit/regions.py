@@ -57,17 +57,19 @@ class Free:
 
 def nodes(body: Body) -> Iterator[Node]:
     """Yield every node of `body`, parents first."""
-    for node in body:
+    waiting = list(reversed(body))
+    while waiting:
+        node = waiting.pop()
         yield node
         match node:
             case For() | While():
-                yield from nodes(node.body)
+                waiting += reversed(node.body)
             case Kernel():
-                yield from nodes(node.body)
-                yield from nodes(node.finish)
+                waiting += reversed(node.finish)
+                waiting += reversed(node.body)
             case If():
-                yield from nodes(node.then)
-                yield from nodes(node.otherwise)
+                waiting += reversed(node.otherwise)
+                waiting += reversed(node.then)
             case Assign() | Declare() | SetLocal() | DeclareArray() | Comment() | Barrier():
                 pass
             case CommitCopies() | AwaitCopies():
@@ -130,10 +132,14 @@ def whole_arrays(node: Node) -> tuple[str, ...]:
 
 def is_settled(expr: Expr, body: Body) -> bool:
     """Tell whether `expr` keeps its value while `body` runs, whatever `body` stores."""
-    changed = {node.name for node in nodes(body) if isinstance(node, SetLocal)}
-    return not any(
-        isinstance(part, Load | VectorLoad) or (isinstance(part, Symbol) and part.name in changed)
-        for part in walk(expr)
+    used: set[str] = set()
+    for part in walk(expr):
+        if isinstance(part, Load | VectorLoad):
+            return False
+        if isinstance(part, Symbol):
+            used.add(part.name)
+    return not used or not any(
+        isinstance(node, SetLocal) and node.name in used for node in nodes(body)
     )
 
 

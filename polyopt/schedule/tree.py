@@ -54,8 +54,24 @@ class BandMember:
         return self.parts is not None and any(part.size for part in self.parts)
 
 
+class _Part:
+    """What every tree knows about itself; a tree never changes, and others share its parts."""
+
+    @cached_property
+    def bands(self) -> tuple[Band, ...]:
+        """Every band, outermost and textually first ones first."""
+        assert isinstance(self, Band | Filter | Sequence | Leaf)
+        own = (self,) if isinstance(self, Band) else ()
+        return sum((child.bands for child in children(self)), own)
+
+    @cached_property
+    def by_label(self) -> dict[str, Band]:
+        """The bands by their labels, the first one of each label."""
+        return {band.label: band for band in reversed(self.bands)}
+
+
 @dataclass(frozen=True, eq=False)
-class Band:
+class Band(_Part):
     """Nested loops, outermost first.  `permutable`: no dependence has a negative distance."""
 
     label: str
@@ -65,7 +81,7 @@ class Band:
 
 
 @dataclass(frozen=True, eq=False)
-class Filter:
+class Filter(_Part):
     """One part of a sequence: the instances in `domain`."""
 
     domain: isl.UnionSet
@@ -73,14 +89,14 @@ class Filter:
 
 
 @dataclass(frozen=True, eq=False)
-class Sequence:
+class Sequence(_Part):
     """Parts that run one after the other; their domains are disjoint."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Leaf:
+class Leaf(_Part):
     """Nothing more to order: instances with equal prefix run in any order."""
 
 
@@ -117,16 +133,13 @@ def with_children(tree: Tree, parts: tuple[Tree, ...]) -> Tree:
 
 def bands(tree: Tree) -> Iterator[Band]:
     """Yield every band, outermost and textually first ones first."""
-    waiting = [tree]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Band):
-            yield part
-        waiting += children(part)[::-1]
+    return iter(tree.bands)
 
 
 def replace_band(tree: Tree, label: str, change: Callable[[Band], Tree]) -> Tree:
     """Return `tree` with the band called `label` replaced by `change(band)`."""
+    if label not in tree.by_label:
+        return tree
     if isinstance(tree, Band) and tree.label == label:
         return change(tree)
     parts = tuple(replace_band(child, label, change) for child in children(tree))
@@ -199,10 +212,10 @@ def _what_there_is(found: tuple[Band, ...], name: str) -> str:
 
 def find_band(tree: Tree, label: str) -> Band:
     """Return the band called `label`; raises `ScheduleError` PO0301."""
-    for band in bands(tree):
-        if band.label == label:
-            return band
-    found = tuple(bands(tree))
+    known = tree.by_label.get(label)
+    if known is not None:
+        return known
+    found = tree.bands
     homes = [b.label for b in found if any(m.name == label for m in b.members)]
     homes += [b.label for b in found if re.fullmatch(re.escape(b.label) + r"\[\d+\]", label)]
     hint = _what_there_is(found, label)
@@ -418,6 +431,8 @@ def only_statement(tree: Tree, scop: Scop, label: str) -> Statement | None:
 
 def _above(tree: Tree, label: str) -> tuple[Tree, ...] | None:
     """Return what is above the band, outermost first; None where the band is not in `tree`."""
+    if label not in tree.by_label:
+        return None
     if isinstance(tree, Band) and tree.label == label:
         return ()
     for child in children(tree):

@@ -7,6 +7,8 @@ Leaves: temporaries that one iteration alone keeps in a few cells, as many as th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import islpy as isl
 
 from polyopt.ir.expr import Const, Iter
@@ -24,19 +26,29 @@ HANDS = 4  # for each core: a late one does not keep the others waiting for long
 
 def share_rows(schedule: Schedule, machine: Machine) -> Schedule:
     """Return `schedule` with what parallel iterations keep for themselves in fewer cells."""
+    nests = None
     for label in [band.label for band in bands(schedule.tree)]:
         band = find_band(schedule.tree, label)
         kinds = [member.kind for member in band.members]
         if LoopKind.PARALLEL in kinds:
-            schedule = _shared(schedule, band, kinds.index(LoopKind.PARALLEL), machine)
+            before = schedule
+            nests = nests or contraction_nests(schedule.scop, schedule.tree)
+            schedule = _shared(schedule, band, kinds.index(LoopKind.PARALLEL), nests, machine)
+            nests = nests if schedule is before else None
     return schedule
 
 
-def _shared(schedule: Schedule, band: Band, position: int, machine: Machine) -> Schedule:
+def _shared(
+    schedule: Schedule,
+    band: Band,
+    position: int,
+    nests: Mapping[str, tuple[str, ...]],
+    machine: Machine,
+) -> Schedule:
     rows, hands = f"{band.label}[{position}]", HANDS * machine.cores
     contracts = [
         Contract(name, sizes)
-        for name, homes in contraction_nests(schedule.scop, schedule.tree).items()
+        for name, homes in nests.items()
         if rows in homes and (sizes := _sizes(schedule, name, homes, rows, hands))
     ]
     if not contracts:
