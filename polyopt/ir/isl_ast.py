@@ -236,3 +236,12 @@ def affine_expr(value: isl.PwAff, iters: tuple[str, ...], params: tuple[str, ...
         ids = ids.add(isl.Id(name))
     space = value.domain().get_space()
     return bound_expr(value.bind_domain(isl.MultiId.from_id_list(space, ids)), frozenset(params))
+
+
+def set_expr(value: isl.Set, iters: tuple[str, ...], params: tuple[str, ...]) -> Expr:
+    """Return whether an instance of a statement is in `value` as a BOOL expression."""
+    ids = isl.IdList.alloc(isl.DEFAULT_CONTEXT, len(iters))
+    for name in iters:
+        ids = ids.add(isl.Id(name))
+    inside = value.bind(isl.MultiId.from_id_list(value.get_space(), ids))
+    return condition_expr(inside, frozenset(params))

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 import islpy as isl
 from typing_extensions import assert_never
 
-from polyopt.ir.expr import Const, Expr, Iter, integer
-from polyopt.ir.isl_ast import affine_expr
+from polyopt.ir.expr import Const, Expr, Iter, Select, integer
+from polyopt.ir.isl_ast import affine_expr, set_expr
 from polyopt.ir.scop import Scop, Statement
+from polyopt.ir.types import DType
 from polyopt.schedule.tree import (
     Band,
     BandMember,
@@ -25,10 +26,9 @@ from polyopt.schedule.tree import (
     Sequence,
     Tree,
     depth,
-    time_of,
 )
 
-_IN, _OUT, _DIV = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.div
+_IN, _DIV = isl.dim_type.in_, isl.dim_type.div
 
 
 def rebased(scop: Scop, tree: Tree, known: Scop | None = None) -> Scop:
@@ -96,11 +96,9 @@ def _times(scop: Scop, tree: Tree, answers: _Answers) -> tuple[list[tuple[Expr, 
             continue
         key = (_key(found), id(statement.domain), id(scop.context), scop.params, length)
         if key not in answers.times:
-            domain = isl.UnionSet.from_set(statement.domain.intersect_params(scop.context))
-            whole = time_of(tree, domain)
-            time = _time(isl.Map.from_union_map(whole), statement, scop.params)
+            time, own = _chosen(statement, found, length, scop)
             kept = (found, statement.domain, scop.context)
-            answers.times[key] = (time, bool(whole.is_injective()), kept)
+            answers.times[key] = (time, own, kept)
         time, own, _ = answers.times[key]
         is_total = is_total and own
         times.append(time)
@@ -226,13 +224,24 @@ def _is_linear(value: isl.PwAff) -> bool:
     return len(pieces) == 1 and pieces[0].dim(_DIV) == 0
 
 
-def _time(times: isl.Map, statement: Statement, params: tuple[str, ...]) -> tuple[Expr, ...]:
-    """Return a statement's time vector; empty where none of its instances runs."""
-    if times.is_empty():
-        return ()
-    time = isl.PwMultiAff.from_map(times)
-    levels = range(time.dim(_OUT))
-    return tuple(_level(time.get_pw_aff(n), statement, params) for n in levels)
+def _chosen(
+    statement: Statement, places: Values[_Place], length: int, scop: Scop
+) -> tuple[tuple[Expr, ...], bool]:
+    """Return the time of a statement at several places, and whether its instances' times differ.
+
+    An instance has the time of the place that it runs at.  Those at two places differ: a sequence
+    tells the places apart.
+    """
+    read = [_read(statement, (place,), length, scop.params) for place in places]
+    every = statement.domain.intersect_params(scop.context)
+    parts = (place.runs.parts[statement.name] for place in places[:-1])
+    here = [set_expr(part.gist(every), statement.iters, scop.params) for part in parts]
+    levels = []
+    for *values, level in zip(*(time for time, _ in read), strict=True):
+        for condition, value in reversed(tuple(zip(here, values, strict=True))):
+            level = value if value == level else Select(condition, value, level, DType.INT64)
+        levels.append(level)
+    return tuple(levels), all(own for _, own in read)
 
 
 def _level(value: isl.PwAff, statement: Statement, params: tuple[str, ...]) -> Expr:
