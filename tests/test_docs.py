@@ -117,7 +117,7 @@ def test_console_examples_print_what_they_say(page: Path, tmp_path: Path) -> Non
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
-                timeout=300,
+                timeout=900,
                 env=os.environ | {"NO_COLOR": "1"},
             )
             where = f"{page.name}:{block.line}: $ {step.command}\n{done.stdout}"

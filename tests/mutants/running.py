@@ -46,7 +46,7 @@ def run_all(cases: Sequence[Made], directory: Path) -> list[str | None]:
     (directory / "jobs").write_bytes(pickle.dumps((library._name, jobs)))
     command = [sys.executable, "-m", "tests.mutants.running", str(directory)]
     environment = {**os.environ, "OMP_NUM_THREADS": "3", "OMP_WAIT_POLICY": "passive"}
-    subprocess.run(command, check=True, cwd=_ROOT, env=environment, timeout=300)
+    subprocess.run(command, check=True, cwd=_ROOT, env=environment, timeout=900)
     found = pickle.loads((directory / "results").read_bytes())
     return [_verdict(made, *one) for made, one in zip(cases, found, strict=True)]
 

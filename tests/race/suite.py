@@ -95,7 +95,7 @@ def compile_case(case: Case) -> tuple[Compilation, Workload, dict[str, int]]:
     workload = registry.get(case.workload)
     program = _program(case.workload, case.form)
     schedule = None if case.build == "auto" else "source"
-    options = Options(schedule=schedule, budget=600.0)
+    options = Options(schedule=schedule, budget=900.0)
     return compile_program(program, options, MACHINE), workload, sizes_of(workload, case.form)
 
 

@@ -53,7 +53,7 @@ def kernel(workload: str, form: str, build: str) -> po.Kernel[Any]:
 def stages(workload: str, form: str) -> Compilation:
     """Return the stages of the automatic schedule without building C, however busy the machine."""
     made = kernel(workload, form, "parallel")
-    options = replace(made.options, budget=600.0)
+    options = replace(made.options, budget=900.0)
     return compile_program(_program(workload, form), options, detect_machine())
 
 

@@ -216,7 +216,7 @@ def test_inferred_types():
 def run(text: str, **env: str) -> Any:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(text)],
-        env={**os.environ, **env}, cwd=ROOT, capture_output=True, text=True, timeout=120,
+        env={**os.environ, **env}, cwd=ROOT, capture_output=True, text=True, timeout=600,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

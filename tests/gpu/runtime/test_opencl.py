@@ -273,6 +273,6 @@ def test_forked_processes_are_told_to_start_anew(device: Provider) -> None:
     command = [sys.executable, "-m", "tests.gpu.runtime.in_fork"]
     root = Path(__file__).parents[3]
     done = subprocess.run(
-        command, cwd=root, timeout=60, capture_output=True, text=True, check=False
+        command, cwd=root, timeout=600, capture_output=True, text=True, check=False
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

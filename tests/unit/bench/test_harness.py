@@ -101,7 +101,7 @@ def test_worker_restores_arguments_and_finds_wrong_results(tmp_path, bind, right
 
 def test_a_failing_command_is_reported_and_a_crash_is_noticed():
     implementation = Implementation(Kind.NUMPY)
-    with WorkerProcess(implementation, timeout=60) as process:
+    with WorkerProcess(implementation, timeout=600) as process:
         assert process.load("gemm") is None
         with pytest.raises(WorkerFailure, match="no command fly") as caught:
             process.ask(do="fly", sizes={})

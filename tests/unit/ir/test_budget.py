@@ -66,16 +66,16 @@ SLOW = isl.Set(
 @pytest.mark.skipif(make_stopwatch() is None, reason="nothing can stop isl here")
 def test_time_ends_a_call_of_isl():
     start = time.monotonic()
-    budget = Budget(2)
+    budget = Budget(4)
     with budget.running():
         with pytest.raises(BudgetError) as refused, budget.share("schedule"), query("one call"):
             SLOW.complement()
-        assert 1 <= time.monotonic() - start < 1.75
+        assert 2 <= time.monotonic() - start < 3.75
         assert refused.value.code == "PO0703"
         assert not HARD.lexmin().is_empty()
         with pytest.raises(BudgetError), query("another"):
             SLOW.complement()
-    assert 2 <= time.monotonic() - start < 3.5
+    assert 4 <= time.monotonic() - start < 10
     assert budget.costs["one call"].operations > 1000
     assert not isl.DEFAULT_CONTEXT.aborted()
 
@@ -96,18 +96,18 @@ def test_time_ends_a_loop_that_asks():
     start = time.monotonic()
     with pytest.raises(BudgetError) as refused, Budget(0.05).running():
         spin()
-    assert time.monotonic() - start < 0.5
+    assert time.monotonic() - start < 5
     assert refused.value.code == "PO0703"
     assert refused.value.message == "no time is left for compiling, of 0.05 s to compile"
 
 
 def test_a_share_leaves_time_for_what_follows():
-    budget = Budget(0.4)
+    budget = Budget(4)
     with budget.running():
         with pytest.raises(BudgetError) as refused, budget.share("schedule"):
             spin()
         assert "no time is left for schedule" in refused.value.message
-        assert 0.1 < budget.remaining < 0.21
+        assert 0.5 < budget.remaining < 2.01
         checkpoint()
 
 

@@ -300,7 +300,7 @@ def start(*arguments: str) -> subprocess.Popen[str]:
 def test_processes_racing_for_the_same_keys(store):
     running = [start(str(seed), "150") for seed in range(4)]
     for process in running:
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=600)
         assert output.strip() == "done", output
     kept = list((store.root / "kernels").iterdir())
     assert 0 < len(kept) <= 8

@@ -88,6 +88,6 @@ FORKING = textwrap.dedent(
 def test_forked_children_run_on_one_thread(way):
     done = subprocess.run(
         [sys.executable, "-c", FORKING, way],
-        cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=60, check=False,
+        cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "fine", done.stdout + done.stderr

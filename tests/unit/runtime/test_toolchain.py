@@ -252,7 +252,7 @@ def start() -> subprocess.Popen[str]:
 def test_processes_building_the_same_library(store):
     running = [start() for _ in range(4)]
     for process in running:
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=600)
         assert output.strip() == "[2.0, 2.0, 2.0]", output
     assert len(list((store.root / "libraries").iterdir())) == 1
 
@@ -265,7 +265,7 @@ def test_killed_builders_leave_the_cache_intact(store):
         process.send_signal(signal.SIGKILL)
         process.communicate()
     process = start()
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=600)
     assert output.strip() == "[2.0, 2.0, 2.0]", output
     store.sweep(time.time() + 7200)
     assert not list((store.root / "staging").iterdir())

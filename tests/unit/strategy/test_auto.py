@@ -134,7 +134,7 @@ def test_the_same_in_every_process():
         )
         for seed in ("0", "1", "4242")
     ]
-    texts = [process.communicate(timeout=300)[0] for process in running]
+    texts = [process.communicate(timeout=900)[0] for process in running]
     assert [process.returncode for process in running] == [0, 0, 0]
     assert texts[0]
     assert texts[1] == texts[0]
