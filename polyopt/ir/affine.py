@@ -84,6 +84,28 @@ def _coalesced(value: _Elements, copy: _Elements) -> _Elements:
         return value
 
 
+def is_covered(whole: isl.UnionSet, parts: isl.UnionSet) -> bool:
+    """Tell whether `whole` is a subset of `parts`.
+
+    Pieces are taken away one after the other, those without floors first: what they leave is most
+    often simple, where a difference of all at once splits at each floor of each piece.
+    """
+    whole = whole.align_params(parts.get_space())
+    parts = parts.align_params(whole.get_space())
+    sets: list[isl.Set] = []
+    whole.foreach_set(sets.append)
+    for left in sets:
+        part = parts.extract_set(left.get_space())
+        pieces = sorted(part.get_basic_sets(), key=lambda piece: piece.dim(isl.dim_type.div))
+        for piece in pieces:
+            if left.is_empty():
+                break
+            left = left.subtract(isl.Set.from_basic_set(piece)).coalesce()
+        if not left.is_empty():
+            return False
+    return True
+
+
 def in_one_piece(domain: isl.Set) -> isl.Set:
     """Return the same set in one piece where it is one: where it fills its simple hull.
 

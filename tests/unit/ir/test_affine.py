@@ -14,6 +14,7 @@ from polyopt.ir.affine import (
     condition_set,
     in_one_piece,
     index_map,
+    is_covered,
     param_space,
     pw_aff,
     quota,
@@ -237,3 +238,25 @@ def test_pieces_with_a_gap_stay_apart():
     pieces = isl.Set("[n] -> { [p] : 0 <= p < n; [p] : n < p <= 2n }")
     assert in_one_piece(pieces).is_equal(pieces)
     assert in_one_piece(pieces).n_basic_set() == 2
+
+
+WHOLE = "[n] -> { A[i] : 0 <= i < n; B[i, j] : 0 <= i < n and 0 <= j < n }"
+HALVES = "A[i] : 0 <= i < n and i mod 2 = 0; A[i] : 0 < i < n and i mod 2 = 1"
+
+
+@pytest.mark.parametrize(
+    "whole, parts, is_all",
+    [
+        (WHOLE, f"[n] -> {{ {HALVES}; B[i, j] : 0 <= i < n and 0 <= j <= n; C[n] }}", True),
+        (WHOLE, f"[n] -> {{ {HALVES}; B[i, j] : 0 <= i < n and 0 < j <= n }}", False),
+        (WHOLE, "[n] -> { A[i] : 0 <= i < n }", False),
+        (WHOLE, "{ }", False),
+        ("{ }", WHOLE, True),
+        ("{ A[0] }", "[m] -> { A[i] : 0 <= i <= m or i < m }", False),
+        ("[m] -> { A[0] : m >= 0 }", "[m] -> { A[i] : 0 <= i <= m }", True),
+    ],
+)
+def test_sets_covered_by_others(whole: str, parts: str, is_all: bool) -> None:
+    one, other = isl.UnionSet(whole), isl.UnionSet(parts)
+    assert is_covered(one, other) is is_all
+    assert one.is_subset(other) is is_all

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
+import islpy as isl
 import pytest
 
 from polyopt.emit import optimize_loops
@@ -14,7 +15,7 @@ from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Load, children, with_
 from polyopt.ir.loops import Assign, Body, For, LoopFunction, Node, SetLocal
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
-from polyopt.proof import Certificate, certify
+from polyopt.proof import Certificate, certify, dataflow
 from polyopt.proof.nodes import bodies, with_bodies
 from polyopt.schedule import source_schedule
 from polyopt.transforms import parse_steps
@@ -292,3 +293,28 @@ def test_computed_again_from_the_same_values() -> None:
 
 def test_computed_again_after_a_change() -> None:
     assert not again(2).is_proven
+
+
+SUMMED = "[n] -> { R[i] -> S[i, k] : 0 <= i < n and 0 <= k < n }"
+TILED = "0 <= i < n and 4t <= k < 4t + 4 and 0 <= k < n and 0 <= 4t < n"
+SHARED = "[n] -> { R[i] -> S[k] : 0 <= i < n and 0 <= k < n }"
+
+
+@pytest.mark.parametrize(
+    "found, wanted, same",
+    [
+        (f"[n] -> {{ R[i] -> S[i, k] : exists (t: {TILED}) }}", SUMMED, True),
+        (f"[n] -> {{ R[i] -> S[i, k] : exists (t: {TILED} and t > 0) }}", SUMMED, False),
+        ("[n] -> { R[i] -> S[i, k] : 0 <= i < n and 0 <= k <= n }", SUMMED, False),
+        ("[n] -> { R[i] -> S[k, i] : 0 <= i < n and 0 <= k < n }", SUMMED, False),
+        (SHARED, SHARED, True),
+        ("[n] -> { R[0] -> S[k] : 0 <= k < n }", SHARED, False),  # each value, not for each read
+        ("{ }", SUMMED, False),
+        (SUMMED, "{ }", False),
+        ("{ }", "{ }", True),
+    ],
+)
+def test_the_same_instances_are_summed(found: str, wanted: str, same: bool) -> None:
+    one, other = isl.UnionMap(found), isl.UnionMap(wanted)
+    assert dataflow._has_same(one, other) is same
+    assert one.is_equal(other) is same
