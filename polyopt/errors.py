@@ -182,6 +182,7 @@ def shortened(line: str) -> str:
 def render_place(loc: Loc) -> list[str]:
     """Return the lines that point at `loc`: file:line:col, the source line, carets below it."""
     lines = [f"  --> {loc}"]
+    linecache.checkcache(loc.file)  # a file of that name may have been another one before
     text = linecache.getline(loc.file, loc.line).rstrip("\n")
     if not text:
         return lines

@@ -1,4 +1,4 @@
-"""Errors travel between processes."""
+"""Errors travel between processes, and show the lines that they are about."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from polyopt.errors import IllegalSchedule, Loc, PolyoptError, UsageError
+from polyopt.errors import IllegalSchedule, Loc, PolyoptError, UsageError, render_place
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,14 @@ def test_lines_that_nobody_reads_lose_their_middle():
     assert len(first) < 1100
     assert first.endswith("is not known")
     assert last == "   = help: write less"
+
+
+def test_the_line_is_that_of_the_file_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "demo.py"
+    file.write_text("first = 1\n")
+    assert "first = 1" in render_place(Loc("demo.py", 1, 1, 1, 6))[2]
+    file.write_text("another_name = 2\n")
+    assert "another_name = 2" in render_place(Loc("demo.py", 1, 1, 1, 6))[2]
+    file.unlink()
+    assert render_place(Loc("demo.py", 1, 1, 1, 6)) == ["  --> demo.py:1:1"]
