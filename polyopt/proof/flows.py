@@ -12,7 +12,7 @@ from enum import Enum, unique
 
 import islpy as isl
 
-from polyopt.proof.source import in_order, producers_in
+from polyopt.proof.source import Clock, producers_in
 
 _IN = isl.dim_type.in_
 
@@ -85,6 +85,7 @@ def _flow_of_array(space: isl.Space, events: list[Event]) -> Flow:
     entries = producers_in(times, reads, writes, None)  # write -> read
     if sums.is_empty():
         return Flow(entries.reverse(), isl.UnionMap.empty(space))
-    before = in_order(times, sums.apply_range(reads.reverse()))
-    hidden = in_order(times, sums.apply_range(writes.reverse())).apply_range(entries)
+    clock = Clock(times)
+    before = clock.in_order(sums.apply_range(reads.reverse()))
+    hidden = clock.in_order(sums.apply_range(writes.reverse())).apply_range(entries)
     return Flow(entries.reverse(), before.subtract(hidden).reverse())

@@ -179,7 +179,7 @@ def _same_iteration(writer: Statement, reader: Statement, depth: int) -> isl.Map
 
 
 def _ordered(scop: Scop, pairs: isl.UnionMap) -> isl.UnionMap:
-    return in_order(scop.order.intersect_params(scop.context), pairs)
+    return Clock(scop.order.intersect_params(scop.context)).in_order(pairs)
 
 
 def union_of(scop: Scop, accesses: Iterable[Access]) -> isl.UnionMap:
@@ -281,11 +281,6 @@ def _by_definition(
     hidden = clock.in_order(sources.apply_range(must.reverse()))
     last = pairs if may is None else clock.in_order(must.apply_range(sink.reverse()))
     return pairs.subtract(hidden.apply_range(last))
-
-
-def in_order(times: isl.UnionMap, pairs: isl.UnionMap) -> isl.UnionMap:
-    """Return the pairs whose first one has a smaller time."""
-    return Clock(times).in_order(pairs)
 
 
 class Clock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
-from polyopt.proof.source import in_order, producers_in
+from polyopt.proof.source import Clock, producers_in
 
 TIMES = """[n] -> {
   A[i] -> [0, i, 0] : 0 <= i < n; B[i, j] -> [1, i, j] : 0 <= i, j < n;
@@ -32,7 +32,7 @@ PAIRS = {
 def test_pairs_in_order(name: str) -> None:
     times, pairs = isl.UnionMap(TIMES), isl.UnionMap(f"[n] -> {{ {PAIRS[name]} }}")
     order = isl.MultiUnionPwAff.from_union_map(times)
-    assert in_order(times, pairs).is_equal(pairs.lex_lt_at_multi_union_pw_aff(order))
+    assert Clock(times).in_order(pairs).is_equal(pairs.lex_lt_at_multi_union_pw_aff(order))
 
 
 READS = """[n] -> {
@@ -71,7 +71,7 @@ def test_last_writes(name: str) -> None:
     for element in (".. n - 2", "n - 1", "n", "n + 1 .."):  # a read has a last write of each
         here = isl.UnionSet(PARTS[element])
         one = sink.intersect_range(here)
-        pairs = in_order(times, must.apply_range(one.reverse()))
-        hidden = in_order(times, must.apply_range(must.intersect_range(here).reverse()))
+        pairs = Clock(times).in_order(must.apply_range(one.reverse()))
+        hidden = Clock(times).in_order(must.apply_range(must.intersect_range(here).reverse()))
         last = last.union(pairs.subtract(hidden.apply_range(pairs)))
     assert producers_in(times, sink, must, None).is_equal(last)
