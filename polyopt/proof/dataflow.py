@@ -153,7 +153,7 @@ class _Values:
                 raise Broken(ClaimKind.ORDER, subject, "it reads what no statement made")
             if not _is_same(entries.apply_range(made), mine.apply_range(source.entries)):
                 raise Broken(ClaimKind.ORDER, subject, "it reads another value than the source's")
-            if not _has_same(added.intersect_domain(here), mine.apply_range(source.sums)):
+            if not _is_same(added.intersect_domain(here), mine.apply_range(source.sums)):
                 raise Broken(ClaimKind.ORDER, subject, "other instances were summed")
 
     def through_copies(self) -> Flow:
@@ -252,25 +252,18 @@ class _Values:
 
 
 def _is_same(found: isl.UnionMap, wanted: isl.UnionMap) -> bool:
-    """Tell whether two relations are equal; cheaply where `wanted` has one value for each read.
+    """Tell whether two relations are equal.
 
-    A part of a function with the function's whole domain is the function.
-    """
-    if wanted.is_single_valued():
-        return bool(found.is_subset(wanted) and wanted.domain().is_subset(found.domain()))
-    return bool(found.is_equal(wanted))
-
-
-def _has_same(found: isl.UnionMap, wanted: isl.UnionMap) -> bool:
-    """Tell whether two relations are equal; cheaply where in `wanted` a value has one read.
-
-    A part of such a relation that has all of its values is the relation.
+    Cheaply where `wanted` has one value for each read, or one read for each value: a part of a
+    function with the function's whole domain is the function.
     """
     if found.is_empty() or wanted.is_empty():
         return bool(found.is_empty() and wanted.is_empty())
-    if not wanted.reverse().is_single_valued():
-        return bool(found.is_equal(wanted))
-    return bool(found.is_subset(wanted)) and is_covered(wanted.range(), found.range())
+    if wanted.is_single_valued():
+        return bool(found.is_subset(wanted) and wanted.domain().is_subset(found.domain()))
+    if wanted.reverse().is_single_valued():
+        return bool(found.is_subset(wanted)) and is_covered(wanted.range(), found.range())
+    return bool(found.is_equal(wanted))
 
 
 def _is_identity(operator: BinaryOp, start: Const) -> bool:

@@ -316,5 +316,5 @@ SHARED = "[n] -> { R[i] -> S[k] : 0 <= i < n and 0 <= k < n }"
 )
 def test_the_same_instances_are_summed(found: str, wanted: str, same: bool) -> None:
     one, other = isl.UnionMap(found), isl.UnionMap(wanted)
-    assert dataflow._has_same(one, other) is same
+    assert dataflow._is_same(one, other) is same
     assert one.is_equal(other) is same
