@@ -134,15 +134,8 @@ def folded(expr: Expr, ranges: Ranges) -> Expr:
                 return _pruned(part, ranges)
             case Compare() if part.left.dtype is DType.INT64:
                 return _decided(part, ranges)
-            case Binary(
-                op=BinaryOp.ADD,
-                left=Binary(op=BinaryOp.FLOORDIV, left=dividend, right=Const(value=int(by)) as to),
-                right=Const(value=int(more)),
-            ) if part.dtype is DType.INT64 and by > 0 and not ranges.is_nonnegative(dividend):
-                raised = normalize(add(folded(dividend, ranges), integer(more * by)))
-                if not ranges.is_nonnegative(raised):
-                    return None
-                return Binary(BinaryOp.FLOORDIV, raised, to, DType.INT64)  # truncates as C does
+            case Binary(op=BinaryOp.ADD) if part.dtype is DType.INT64:
+                return _truncating(part, ranges)
             case Binary(op=BinaryOp.AND | BinaryOp.OR) if part.dtype is DType.BOOL:
                 return _joined(part, ranges)
             case Unary(op=UnaryOp.INVERT) if part.dtype is DType.BOOL:
@@ -154,6 +147,22 @@ def folded(expr: Expr, ranges: Ranges) -> Expr:
                 return None
 
     return rewrite(expr, rule)
+
+
+def _truncating(expr: Binary, ranges: Ranges) -> Expr | None:
+    """Return a quotient and a constant as one quotient where its dividend is not negative then.
+
+    C's division is the floor there.
+    """
+    match expr:
+        case Binary(
+            left=Binary(op=BinaryOp.FLOORDIV, left=dividend, right=Const(value=int(by)) as divisor),
+            right=Const(value=int(more)),
+        ) if by > 0 and not ranges.is_nonnegative(dividend):
+            raised = normalize(add(folded(dividend, ranges), integer(more * by)))
+            if ranges.is_nonnegative(raised):
+                return Binary(BinaryOp.FLOORDIV, raised, divisor, DType.INT64)
+    return None
 
 
 def _pruned(expr: Binary, ranges: Ranges) -> Expr:
