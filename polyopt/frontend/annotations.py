@@ -33,27 +33,9 @@ class Annotation:
         return replace(self, dims=tuple(names))
 
     def __str__(self) -> str:
-        name = SHORT_NAMES[self.dtype]
+        name = self.dtype.short_name
         return name if self.dims is None else f"{name}[{','.join(self.dims)}]"
 
-
-SHORT_NAMES = {
-    DType.BOOL: "bool",
-    DType.INT8: "i8",
-    DType.INT16: "i16",
-    DType.INT32: "i32",
-    DType.INT64: "i64",
-    DType.UINT8: "u8",
-    DType.UINT16: "u16",
-    DType.UINT32: "u32",
-    DType.UINT64: "u64",
-    DType.FLOAT16: "f16",
-    DType.BFLOAT16: "bf16",
-    DType.FLOAT32: "f32",
-    DType.FLOAT64: "f64",
-    DType.COMPLEX64: "c64",
-    DType.COMPLEX128: "c128",
-}
 
 bool_ = Annotation(DType.BOOL)
 i8 = Annotation(DType.INT8)

@@ -15,7 +15,7 @@ from typing import Any, get_args, get_origin
 import numpy as np
 
 from polyopt.errors import Loc, UsageError
-from polyopt.frontend.annotations import SHORT_NAMES, Annotation
+from polyopt.frontend.annotations import Annotation
 from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, PartType, ScalarType
 from polyopt.frontend.usage import Usage, function_ast, is_capital, read_usage
 from polyopt.ir.source import Layout
@@ -188,11 +188,11 @@ def show_type(kind: ArgType) -> str:
     match kind:
         case ArrayType(dtype=dtype, ones=ones):
             dims = ",".join("1" if one else ":" for one in ones)
-            return f"{SHORT_NAMES[dtype]}[{dims}]"
+            return f"{dtype.short_name}[{dims}]"
         case PartType(part=part):
             return f"part of argument {part.owner}"
         case ScalarType(dtype=dtype):
-            return SHORT_NAMES[dtype]
+            return dtype.short_name
         case ConstType(value=value):
             return f"={value!r}"
 

@@ -68,6 +68,11 @@ class DType(Enum):
         return Kind.FLOAT if self is DType.BFLOAT16 else Kind(self.numpy.kind)
 
     @property
+    def short_name(self) -> str:
+        """Short name, as in annotations: `f64`."""
+        return _SHORT_NAMES[self]
+
+    @property
     def ctype(self) -> str:
         """Name of an element's type in C11 (`stdint.h`, `stdbool.h`, `complex.h`)."""
         return _CTYPES[self]
@@ -105,6 +110,23 @@ class DType(Enum):
         return self.value
 
 
+_SHORT_NAMES = {
+    DType.BOOL: "bool",
+    DType.INT8: "i8",
+    DType.INT16: "i16",
+    DType.INT32: "i32",
+    DType.INT64: "i64",
+    DType.UINT8: "u8",
+    DType.UINT16: "u16",
+    DType.UINT32: "u32",
+    DType.UINT64: "u64",
+    DType.FLOAT16: "f16",
+    DType.BFLOAT16: "bf16",
+    DType.FLOAT32: "f32",
+    DType.FLOAT64: "f64",
+    DType.COMPLEX64: "c64",
+    DType.COMPLEX128: "c128",
+}
 _CTYPES = {
     DType.BOOL: "bool",
     DType.INT8: "int8_t",

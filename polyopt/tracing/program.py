@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from polyopt.errors import Loc
-from polyopt.frontend.annotations import SHORT_NAMES
 from polyopt.ir.types import dtype_of
 from polyopt.tracing import shapes, writing
 from polyopt.tracing.nodes import (
@@ -338,7 +337,7 @@ def _is_fresh(node: Node) -> bool:
 
 
 def _annotation(kind: Kind) -> str:
-    short = SHORT_NAMES[dtype_of(kind.dtype)]
+    short = dtype_of(kind.dtype).short_name
     text = f"po.{'bool_' if short == 'bool' else short}"
     if not kind.shape:
         return text

@@ -7,23 +7,7 @@ from enum import Enum, unique
 
 from polyopt.ir.types import DType
 
-SUFFIX = {
-    DType.BOOL: "b",
-    DType.INT8: "i8",
-    DType.INT16: "i16",
-    DType.INT32: "i32",
-    DType.INT64: "i64",
-    DType.UINT8: "u8",
-    DType.UINT16: "u16",
-    DType.UINT32: "u32",
-    DType.UINT64: "u64",
-    DType.FLOAT16: "f16",
-    DType.BFLOAT16: "bf16",
-    DType.FLOAT32: "f32",
-    DType.FLOAT64: "f64",
-    DType.COMPLEX64: "c64",
-    DType.COMPLEX128: "c128",
-}
+SUFFIX = {dtype: dtype.short_name for dtype in DType} | {DType.BOOL: "b"}
 """Short names of dtypes in helper names; INT64, the type of sizes, goes without."""
 
 
