@@ -12,12 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from polyopt.errors import UsageError
-from polyopt.frontend.annotations import SHORT_NAMES
 from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, ScalarType
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 
-_DTYPES = {short: dtype for dtype, short in SHORT_NAMES.items()} | {d.value: d for d in DType}
+_DTYPES = {d.short_name: d for d in DType} | {d.value: d for d in DType}
 _EXAMPLE = 'for example --types "f64[:,:],i64,=2": a matrix, a size, the constant 2'
 
 
@@ -54,7 +53,7 @@ def _parse(item: str) -> ArgType:
     name, bracket, rest = item.partition("[")
     dtype = _DTYPES.get(name.strip())
     if dtype is None:
-        known = ", ".join(SHORT_NAMES.values())
+        known = ", ".join(dtype.short_name for dtype in DType)
         raise UsageError(
             "PO0608",
             f"--types: `{item}` has no known element type",
