@@ -12,7 +12,7 @@ GPU_PYTHON ?=
 help:
 	@echo "make demo    compile gemm and jacobi-2d at LARGE, check against NumPy, print times"
 	@echo "make test    run the tests; of those over every workload in every form, a seventh"
-	@echo "make test-all  run all of them (an hour on two cores)"
+	@echo "make test-all  run all of them"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   the comparison harness over workloads/"
 	@echo "make gpu     checks and measurements on a GPU, within ten minutes; without one, the rest"
