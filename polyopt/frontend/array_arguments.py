@@ -164,15 +164,18 @@ def array_record(
     """Return how an array argument is passed; `is_written`: the kernel writes its memory."""
     array, value = b.given[name]
     shape = tuple(rename.expr(extent) for extent in value.shape)
+    dims = [b.facts.asked.get(size_name(name, dim)) for dim in range(len(shape))]
+    asked = tuple(dims) if any(dims) else ()
     if isinstance(kind, PartType):
         return ArrayArg(
-            name, array, value.dtype, shape, Layout.STRIDED, kind.written, None, kind.part
-        )
+            name, array, value.dtype, shape, Layout.STRIDED, kind.written, None, kind.part,
+            asked=asked,
+        )  # fmt: skip
     assert value.view is not None
     around = tuple(rename.expr(extent) for extent in value.view.buffer.shape)
     return ArrayArg(
         name, array, kind.dtype, shape, kind.layout, is_written, None, None, kind.before,
-        around if kind.before else (),
+        around if kind.before else (), asked,
     )  # fmt: skip
 
 

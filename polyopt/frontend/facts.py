@@ -9,6 +9,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from polyopt.errors import Loc
 from polyopt.frontend.pysource import PyFunction
 from polyopt.ir.expr import Expr, Param, normalize, rewrite
 from polyopt.ir.types import DType
@@ -25,9 +26,11 @@ class Facts:
     `compacted`: where names are bound to elements under a mask that must lie side by side.
     `bounded`: calls whose result is returned and must be no longer than they say themselves.
     `grown`: where lists are made that grow, and the room each append needs.
-    `computed`: size parameters that a call computes from others (`computed.as_affine`)."""
+    `computed`: size parameters that a call computes from others (`computed.as_affine`).
+    `asked`: where the program says that a size parameter is what `equal` holds."""
 
     equal: dict[str, Expr] = field(default_factory=dict)
+    asked: dict[str, Loc] = field(default_factory=dict)
     widths: dict[Place, tuple[DType, bool]] = field(default_factory=dict)
     merged: set[Place] = field(default_factory=set)
     partial: set[Place] = field(default_factory=set)
@@ -55,8 +58,10 @@ class Facts:
         found = rewrite(expr, lambda e: self.equal.get(e.name) if isinstance(e, Param) else None)
         return normalize(found) if found.dtype is DType.INT64 else found
 
-    def set_equal(self, param: str, value: Expr) -> None:
-        """Learn that `param` is `value` (over parameters that remain)."""
+    def set_equal(self, param: str, value: Expr, loc: Loc | None = None) -> None:
+        """Learn that `param` is `value` (over parameters that remain); `loc` says so."""
+        if loc is not None:
+            self.asked[param] = loc
         self.equal = {name: _replace(old, param, value) for name, old in self.equal.items()}
         self.equal[param] = value
         whole = self.expanded(value)

@@ -54,7 +54,8 @@ def equate(b: Builder, left: Expr, right: Expr, what: str, loc: Loc | None) -> E
             refuse("PO0140", message, loc, "give both operands the same shape")
         return unclipped(left)
     first, second = (right, left) if _is_later(b, right, left) else (left, right)
-    if _learn(b, first, second) or _learn(b, second, first) or _learn_from_sum(b, left, right):
+    known = _learn(b, first, second, loc) or _learn(b, second, first, loc)
+    if known or _learn_from_sum(b, left, right, loc):
         return b.facts.resolve(left)
     if b.facts.deferred:
         return left
@@ -77,15 +78,15 @@ def _is_later(b: Builder, left: Expr, right: Expr) -> bool:
     return _order(b, left) > _order(b, right)
 
 
-def _learn(b: Builder, size: Expr, value: Expr) -> bool:
-    """`size` is a dimension of an argument: from now on it is `value`."""
+def _learn(b: Builder, size: Expr, value: Expr, loc: Loc | None) -> bool:
+    """`size` is a dimension of an argument: from now on it is `value`, because of `loc`."""
     if not isinstance(size, Param) or not is_size(size.name) or iterators(value):
         return False
     if size.name in b.facts.computed or dynamic_params(value):
         return False
     if any(part == size for part in walk(b.facts.expanded(value))) or _must_wait(b, value):
         return False
-    b.facts.set_equal(size.name, clipped(value) if not _may_be_size(value) else value)
+    b.facts.set_equal(size.name, value if _may_be_size(value) else clipped(value), loc)
     return True
 
 
@@ -104,7 +105,7 @@ def _may_be_size(value: Expr) -> bool:
     return isinstance(value, Param)
 
 
-def _learn_from_sum(b: Builder, left: Expr, right: Expr) -> bool:
+def _learn_from_sum(b: Builder, left: Expr, right: Expr, loc: Loc | None) -> bool:
     """Solve the equation for a dimension of an argument that occurs once, with factor one."""
     gap = linear(minus(unclipped(left), unclipped(right)))
     if not all(isinstance(atom, Param) for atom, _ in gap.terms):
@@ -115,7 +116,7 @@ def _learn_from_sum(b: Builder, left: Expr, right: Expr) -> bool:
             continue
         rest = tuple((other, -c * factor) for other, c in gap.terms if other != atom)
         value = from_linear(Linear(-gap.constant * factor, rest))
-        if _learn(b, atom, value):
+        if _learn(b, atom, value, loc):
             return True
     return False
 

@@ -64,7 +64,8 @@ class ArrayArg:
     gives each dimension as an expression over size parameters; a call with another is refused.
     An argument with a `part` has no array of its own.  `before`: the array in the Scop begins so
     many elements before the argument, in each dimension, because its parts lie around it; `around`
-    is the array's shape then.
+    is the array's shape then.  `asked`: of each dimension where the program says which length it
+    has; empty where no dimension is told by others.
     """
 
     name: str
@@ -77,6 +78,7 @@ class ArrayArg:
     part: Part | None = None
     before: tuple[int, ...] = ()
     around: tuple[Expr, ...] = ()
+    asked: tuple[Loc | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import numpy as np
 from typing_extensions import assert_never
 
 from polyopt.errors import ArgumentError, Loc
-from polyopt.ir.expr import Compare, CompareOp, Expr, Param, evaluate, show, walk
+from polyopt.ir.expr import Compare, CompareOp, Const, Expr, Param, evaluate, show, walk
 from polyopt.ir.source import (
     LARGEST_SIZE,
     ArrayArg,
@@ -293,9 +293,9 @@ def _check_shapes(
                 raise ShapeError(
                     "PO0203",
                     f"`{argument.name}` has shape {shape}; its dimension {dim} is {shape[dim]} and "
-                    f"must be {wanted}, {_origin(signature, extent)}",
+                    f"must be {wanted}{_origin(signature, extent)}",
                     broadcast=ones + _ones(signature, extent, sizes),
-                    loc=argument.loc,
+                    loc=(argument.asked[dim] if argument.asked else None) or argument.loc,
                     notes=_origins(signature, extent, sizes),
                     hint="make the two lengths equal",
                 )
@@ -338,11 +338,14 @@ def _ones(
 
 
 def _origin(signature: Signature, extent: Expr) -> str:
+    """Return what a length is, to follow its number; nothing where the program says the number."""
     match extent:
         case Param(name=name):
-            return _place(signature, name)
+            return f", {_place(signature, name)}"
+        case Const():
+            return ""
         case _:
-            return f"the value of `{show(extent)}`"
+            return f", the value of `{show(extent)}`"
 
 
 def _origins(signature: Signature, expr: Expr, sizes: Mapping[str, int]) -> tuple[str, ...]:
