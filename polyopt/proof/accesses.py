@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyopt.ir.affine import coalesced
-from polyopt.ir.atomic import NoUpdate, update_of
-from polyopt.ir.expr import Expr, Iter, Load, Symbol, loads, substitute
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Symbol, loads, substitute
 from polyopt.ir.identity import is_exact
 from polyopt.ir.scop import Access, AccessKind, Statement
 from polyopt.proof.affine import Frame, NotAffine
@@ -39,14 +38,15 @@ class Unproven(Exception):
 class Touch:
     """One access of all instances of a statement, in the loops' storage.
 
-    `accumulates`: it is the accumulator of a reduction whose order is open.
+    `accumulates`: it is the element of updates that may change places with one another; those
+    that have the same text here, "" for all others.
     """
 
     statement: Statement
     access: Access
     relation: isl.Map
     is_moved: bool
-    accumulates: bool
+    accumulates: str
 
     @property
     def writes(self) -> bool:
@@ -84,7 +84,7 @@ def touches(part: SourcePart, nest: Nest, runs: tuple[Tagged, ...]) -> tuple[Tou
         for access in (statement.write, *statement.reads):
             if access.array in part.unordered:
                 continue
-            own = reduces and (access.array, access.index) == _cell(statement)
+            own = reduces if (access.array, access.index) == _cell(statement) else ""
             found.append(_touch(part, copies, statement, access, mine, accumulates=own))
     return tuple(found)
 
@@ -104,20 +104,33 @@ def _check_own(part: SourcePart, nest: Nest) -> None:
             raise Unproven(name, "it is declared anew, which loses what it held")
 
 
-def _accumulator(statement: Statement) -> bool:
-    return statement.is_reassociable or _is_exact_update(statement)
+def _accumulator(statement: Statement) -> str:
+    """Return a name for the updates with which those of `statement` may change places, or ""."""
+    op = _exact_update(statement)
+    if op is not None:
+        return f"{statement.target.array} {op.value}"
+    return statement.name if statement.is_reassociable else ""
 
 
-def _is_exact_update(statement: Statement) -> bool:
-    """Tell whether a statement is an update of an element whose order cannot be seen."""
+def _exact_update(statement: Statement) -> BinaryOp | None:
+    """Return the operation of an update of an element whose order cannot be seen.
+
+    What is put in may come from other elements of the array: those are reads like any others.
+    """
     guard = () if statement.guard is None else loads(statement.guard)
     if any(load.array == statement.target.array for load in guard):
-        return False
-    try:
-        op, _ = update_of(statement.target, statement.value)
-    except NoUpdate:
-        return False
-    return is_exact(op, statement.target.dtype)
+        return None
+    target, value = statement.target, statement.value
+    if not isinstance(value, Binary) or target not in (value.left, value.right):
+        return None
+    if value.dtype is not target.dtype or not is_exact(value.op, target.dtype):
+        return None
+    same = [a for a in statement.reads if a.array == target.array]
+    others = [a for a in same if a.index != target.index]
+    if len(same) - len(others) != 1:
+        return None
+    is_apart = all(a.relation.is_disjoint(statement.write.relation) for a in others)
+    return value.op if is_apart else None
 
 
 def _cell(statement: Statement) -> tuple[str, tuple[Expr, ...]]:
@@ -131,7 +144,7 @@ def _touch(
     access: Access,
     runs: list[Tagged],
     *,
-    accumulates: bool,
+    accumulates: str,
 ) -> Touch:
     original = access.relation.intersect_params(part.scop.context)
     relocated: list[tuple[Tagged, Load | Symbol]] = []

@@ -34,8 +34,8 @@ class Conflict:
 class Pairs:
     """Conflicting pairs, the source's earlier instance first, that nothing outside has ordered.
 
-    `kept` must keep their order; `sums` are updates of one accumulator by one reduction, array by
-    array: any order, but not at the same time.
+    `kept` must keep their order; `sums` are updates of one element by one reduction, or by exact
+    operations of one kind, array by array: any order, but not at the same time.
     """
 
     kept: isl.UnionMap
@@ -72,7 +72,7 @@ def conflicts(
     empty = isl.UnionMap.empty(space)
     groups: dict[str, list[Touch]] = {}
     for touch in found:
-        group = touch.statement.name if touch.accumulates else ""
+        group = touch.accumulates
         if touch.access.array in settled:
             group = f"{touch.access.array}:"
         groups.setdefault(group, []).append(touch)

@@ -18,6 +18,7 @@ import islpy as isl
 from polyopt.ir.affine import coalesced
 from polyopt.ir.budget import checkpoint, exceeds_limit
 from polyopt.ir.scop import Access, AccessKind, Role, Scop, Statement
+from polyopt.schedule.updates import exact_update, is_own
 
 
 @unique
@@ -37,8 +38,9 @@ MOST_FACES = 18
 class Dependence:
     """All ordered instance pairs of two statements that touch one array in one way.
 
-    `relation` is source instance -> target instance.  `reduction`: both are the same reassociable
-    reduction updating its accumulator, so their order may change but they may not run together.
+    `relation` is source instance -> target instance.  `reduction`: both update the element by one
+    operation in an order that is open (a reassociable reduction, or exact updates by one or more
+    statements), so their order may change but they may not run together.
     `exact` is False for a may-dependence.
     """
 
@@ -86,6 +88,16 @@ class Dependences:
     def free(self) -> isl.UnionMap:
         """Pairs of one reduction: in any order, but not at the same time."""
         return self._union(d for d in self.memory if d.reduction)
+
+    @cached_property
+    def exchanges(self) -> isl.UnionMap:
+        """Pairs of `free` that are of no one reduction: no lanes have partial results of them."""
+        return self._union(
+            d
+            for d in self.memory
+            if d.reduction
+            and not (d.source == d.target and self.scop.statement(d.source).is_reassociable)
+        )
 
     @cached_property
     def joins(self) -> isl.UnionMap:
@@ -258,14 +270,16 @@ def _is_join(scop: Scop, dependence: Dependence) -> bool:
 
 
 def _is_reduction(source: Statement, target: Statement, first: Access, second: Access) -> bool:
-    """Tell whether both accesses are the accumulator of one reassociable reduction."""
-    if source is not target or not source.is_reassociable:
+    """Tell whether both accesses are the element of updates whose order is open.
+
+    They are those of one reassociable reduction, or of operations that nobody sees the order of.
+    """
+    if not (is_own(source, first) and is_own(target, second)):
         return False
-    accumulator = source.target.index
-    return all(
-        access.array == source.target.array and access.index == accumulator
-        for access in (first, second)
-    )
+    if source is target and source.is_reassociable:
+        return True
+    op = exact_update(source)
+    return op is not None and (source is target or op is exact_update(target))
 
 
 def last_writers(scop: Scop, array: str) -> isl.UnionMap:

@@ -191,9 +191,9 @@ def _check_member(
             if member.atomic and pending.dependences is not None:
                 carried = carried.subtract(pending.dependences.updates(member.atomic))
         case LoopKind.VECTOR:
-            carried = pending.separated(member, free=False)
+            carried = pending.in_lanes(member)
         case LoopKind.LANE:
-            carried = pending.separated(member, free=False).subtract(pending.joins)
+            carried = pending.in_lanes(member).subtract(pending.joins)
         case _:
             assert_never(member.kind)
     if not carried.is_empty():

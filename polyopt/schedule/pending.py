@@ -44,6 +44,13 @@ class Pending:
         return self.dependences.joins
 
     @cached_property
+    def exchanges(self) -> isl.UnionMap:
+        """Pairs of `free` that no lanes may have partial results of, those that are left."""
+        if self.dependences is None or self.free.is_empty():
+            return self.free.empty(self.free.get_space())
+        return self.free.intersect(self.dependences.exchanges)
+
+    @cached_property
     def settled(self) -> Pending:
         """The same pairs, without tiles."""
         ordering, free = self.ordering, self.free
@@ -127,6 +134,16 @@ class Pending:
     def separated(self, loop: BandMember, free: bool = True) -> isl.UnionMap:
         """Return the pairs on which a loop that reverses none differs, free ones if asked for."""
         return self._once(free, loop.schedule, lambda: self._separated(loop, free))
+
+    def in_lanes(self, loop: BandMember) -> isl.UnionMap:
+        """Return the pairs that lanes of a loop would be in conflict over."""
+        found = self.separated(loop, free=False)
+        exchanges = self.exchanges
+        if exchanges.is_empty():
+            return found
+        exchanges = self.settled.exchanges
+        differing = exchanges.subtract(exchanges.eq_at_multi_union_pw_aff(loop.function))
+        return found.union(differing)
 
     def _separated(self, loop: BandMember, free: bool) -> isl.UnionMap:
         parts = loop.parts if self.even else None

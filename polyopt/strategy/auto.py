@@ -22,6 +22,7 @@ from polyopt.strategy.columns import columns
 from polyopt.strategy.contraction import contraction, find_roles
 from polyopt.strategy.fusion import fuse_nests
 from polyopt.strategy.held import held_sums
+from polyopt.strategy.intervals import intervals
 from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.lines import jam_lines
 from polyopt.strategy.order import contiguous_innermost
@@ -160,6 +161,7 @@ def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sche
         if found is None:
             found = blocked(schedule, label, machine) or columns(schedule, label, machine)
             found = found or closure(schedule, label, machine)
+            found = found or intervals(schedule, label, machine)
         schedule = found or schedule
         if found is None and not any(member.coincident for member in outer.members):
             for inner in [band.label for band in bands(outer.child)]:

@@ -9,6 +9,7 @@ from polyopt.transforms.cut import Cut
 from polyopt.transforms.deal import Deal
 from polyopt.transforms.diamond import Diamond
 from polyopt.transforms.distribute import Distribute
+from polyopt.transforms.embed import Embed
 from polyopt.transforms.expand import Expand
 from polyopt.transforms.finish import Finish
 from polyopt.transforms.fuse import Fuse
@@ -59,6 +60,7 @@ __all__ = [
     "Diamond",
     "Dimension",
     "Distribute",
+    "Embed",
     "Expand",
     "Finish",
     "Fuse",

@@ -31,9 +31,9 @@ from polyopt.transforms.reorder import Reorder, orders
 class Distribute:
     """Split the loops of `band`, the innermost `count` of them (all when 0), over its body's parts.
 
-    The first `together` parts keep one band.  The new bands are called `L0.0`, `L0.1`, …; outer
-    loops that stay together keep the label (Kuck, "The structure of computers and computations",
-    1978).
+    The first `together` parts keep one band, of a negative number the last ones.  The new bands are
+    called `L0.0`, `L0.1`, …; outer loops that stay together keep the label (Kuck, "The structure of
+    computers and computations", 1978).
 
     >>> from polyopt.schedule.demo import demo
     >>> from polyopt.transforms.fuse import Fuse
@@ -69,7 +69,7 @@ class Distribute:
             raise ScheduleError(
                 "PO0306", f"{self}: the loop has one body", hint="only several parts can be split"
             )
-        if not 1 <= self.together < len(body.parts):
+        if not 1 <= abs(self.together) < len(body.parts):
             raise ScheduleError(
                 "PO0303",
                 f"{self}: the body has {len(body.parts)} parts",
@@ -96,19 +96,25 @@ class Distribute:
             yield Repair(RepairKind.FEWER, (replace(self, count=fewer),))
 
     def __str__(self) -> str:
-        count = f", {self.count}" if self.count or self.together > 1 else ""
-        together = f", {self.together}" if self.together > 1 else ""
+        count = f", {self.count}" if self.count or self.together != 1 else ""
+        together = f", {self.together}" if self.together != 1 else ""
         return f"distribute({self.band}{count}{together})"
 
 
 def _joined(parts: tuple[Filter, ...], together: int) -> tuple[Filter, ...]:
-    """Return the parts, the first ones as a single part."""
-    if together == 1:
-        return parts
+    """Return the parts, the first ones as a single part; the last ones where it is negative."""
+    if together < 0:
+        return (*parts[:together], _one(parts[together:]))
+    return (_one(parts[:together]), *parts[together:])
+
+
+def _one(parts: tuple[Filter, ...]) -> Filter:
+    if len(parts) == 1:
+        return parts[0]
     domain = parts[0].domain
-    for part in parts[1:together]:
+    for part in parts[1:]:
         domain = domain.union(part.domain)
-    return (Filter(domain, Sequence(parts[:together])), *parts[together:])
+    return Filter(domain, Sequence(parts))
 
 
 def flat(tree: Tree) -> Tree:

@@ -22,6 +22,7 @@ from polyopt.transforms.cut import Cut
 from polyopt.transforms.deal import Deal
 from polyopt.transforms.diamond import Diamond
 from polyopt.transforms.distribute import Distribute
+from polyopt.transforms.embed import Embed
 from polyopt.transforms.expand import Expand
 from polyopt.transforms.finish import Finish
 from polyopt.transforms.fuse import Fuse
@@ -213,6 +214,7 @@ STEPS: dict[str, _Step] = {
     "deal": _Step("deal(i, 32)", _deal),
     "diamond": _Step("diamond(L0, 32)", _diamond),
     "distribute": _Step("distribute(L0, 1)", _distribute),
+    "embed": _Step("embed(L1, i)", lambda a: Embed(*a.names(2))),
     "expand": _Step("expand(T, i)", _expand),
     "finish": _Step("finish(L1)", lambda a: Finish(*a.names(1))),
     "fuse": _Step("fuse(L0, L1)", _fuse),

@@ -22,7 +22,7 @@ from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import ArrayArg, ScalarArg
 from polyopt.ir.types import DType, Kind
 from tests.oracle.run_kernel import KernelRun
-from tests.oracle.run_source import SourceRun
+from tests.oracle.run_source import SourceRun, is_open
 from tests.oracle.symbolic import Local, Store, World
 from tests.oracle.terms import Terms, Value, code_of, show_value
 
@@ -91,9 +91,7 @@ def enumerate_kernel(
     source = SourceRun(program, _world(terms, program.arrays, sizes, given, scalars))
     fault = source.run()
     expected = len(terms.tainted)
-    opened = frozenset(
-        s.name for scop in program.scops for s in scop.statements if s.is_reassociable
-    )
+    opened = frozenset(s.name for scop in program.scops for s in scop.statements if is_open(s))
     kernel = KernelRun(function, _world(terms, function.arrays, sizes, given, scalars), opened)
     at = tuple(sizes.items())
     try:

@@ -1,0 +1,34 @@
+"""Updates of one element whose order cannot be seen, by several statements and of what they read.
+
+In: a statement.  Out: its operation, where `a[i] = a[i] op x` gives the same bits in any order:
+operations on integers and booleans that are associative and commutative, and `x` never the element
+itself.  `x` may read other elements of the array: these reads keep their order with its updates.
+"""
+
+from __future__ import annotations
+
+from polyopt.ir.expr import Binary, BinaryOp, loads
+from polyopt.ir.identity import is_exact
+from polyopt.ir.scop import Access, Statement
+
+
+def exact_update(statement: Statement) -> BinaryOp | None:
+    """Return the operation by which a statement updates its element in an order nobody sees."""
+    target, value = statement.target, statement.value
+    if not isinstance(value, Binary) or not is_exact(value.op, target.dtype):
+        return None
+    if not statement.write.exact:
+        return None
+    own = [access for access in statement.reads if is_own(statement, access)]
+    if len(own) != 1 or target not in (value.left, value.right) or value.dtype is not target.dtype:
+        return None
+    if statement.guard is not None and target.array in {x.array for x in loads(statement.guard)}:
+        return None
+    others = [a for a in statement.reads if a.array == target.array and not is_own(statement, a)]
+    is_apart = all(a.relation.is_disjoint(statement.write.relation) for a in others)
+    return value.op if is_apart else None
+
+
+def is_own(statement: Statement, access: Access) -> bool:
+    """Tell whether an access is to the element that its statement writes."""
+    return (access.array, access.index) == (statement.target.array, statement.target.index)

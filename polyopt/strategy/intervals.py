@@ -1,0 +1,216 @@
+"""Intervals in blocks: an element is made of all pairs of elements to its left and below it.
+
+In: a permutable band of two loops around a loop over splits, whose update reads two elements of its
+own array: one earlier along the first loop, the other along the second (the best cut of an
+interval: structures of RNA, orders of products, parsing).
+Out: tiles as a wavefront; of each first all splits whose two elements were made by earlier tiles,
+a product in register tiles, then the others, row by row in lanes.  As in Galil and Park, "Parallel
+algorithms for dynamic programming recurrences with more than O(1) dependency", 1994.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyopt.ir.expr import Expr, Iter, linear
+from polyopt.ir.scop import Scop, Statement
+from polyopt.machine import Machine
+from polyopt.schedule.isl_bridge import coefficients
+from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.tree import (
+    Band,
+    BandMember,
+    Leaf,
+    Sequence,
+    bands,
+    find_band,
+    only_statement,
+    path_to,
+    statement_function,
+)
+from polyopt.schedule.updates import exact_update, is_own
+from polyopt.strategy.blocks import BlockSizes
+from polyopt.strategy.contraction import find_roles, order_steps
+from polyopt.transforms import (
+    Distribute,
+    Embed,
+    Interchange,
+    Parallelize,
+    Reorder,
+    Separate,
+    Skew,
+    Split,
+    Tile,
+    Unroll,
+    Vectorize,
+)
+from polyopt.transforms.amount import read_amount
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """An element that the update reads: made where loop `loop` is `sign * split + offset`."""
+
+    loop: int
+    sign: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Splits:
+    """The nest over splits, and its operands: `grows` with the split, `falls` against it."""
+
+    inner: str
+    grows: _Operand
+    falls: _Operand
+    size: int
+
+
+def intervals(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+    """Return `schedule` with the intervals at band `label` in blocks, or None for other nests."""
+    found = _find(schedule, label)
+    if found is None:
+        return None
+    sizes = BlockSizes.of(machine, found.size)
+    apart = schedule.attempt(*_blocks(find_band(schedule.tree, label), found, sizes.block))
+    if apart is None:
+        return None
+    far = [band.label for band in bands(apart.tree) if band.label.startswith(f"{label}.point.0")]
+    products = [one for one in far if not path_to(apart.tree, apart.scop, one)[1].is_empty()]
+    return _register_tiles(apart, products[0], sizes) if len(products) == 1 else None
+
+
+def _blocks(band: Band, found: _Splits, block: int) -> list[Transform]:
+    """Return the steps that run a tile's splits between elements of earlier tiles first."""
+    label, names = band.label, [f"{member.name}_tile" for member in band.members]
+    column, row = found.grows.loop, found.falls.loop
+    near = f"{block}*{names[column]} - {found.grows.offset}"
+    below = f"{found.falls.offset + 1} - {block}*{names[row]}"
+    tile, point = f"{label}.tile", f"{label}.point"
+    order = [Interchange(f"{point}[1]", f"{point}[2]")]
+    if row != 0:
+        order.insert(0, Interchange(f"{point}[0]", f"{point}[1]"))
+    steps: list[Transform] = [
+        *_nest_last(band),
+        Embed(found.inner, f"{label}[{column}]"),
+        Tile(label, (block, block)),
+        *order,
+        Split(f"{point}[1]", read_amount(below, {})),
+        Split(f"{point}.high[0]", read_amount(near, {})),
+        Reorder(point, (1, 0, 2)),
+        Distribute(point, 1, -2),
+    ]
+    if isinstance(band.child, Sequence):
+        steps += [
+            Distribute(f"{point}.0"),
+            Distribute(f"{point}.low", 1),
+            Distribute(f"{point}.high.high", 1),
+        ]
+    return [*steps, Skew(f"{tile}[0]", f"{tile}[1]", 1), Parallelize(f"{tile}[1]")]
+
+
+def _nest_last(band: Band) -> list[Transform]:
+    """Return the step that runs the nest in the band's body behind the statements beside it."""
+    parts = band.child.parts if isinstance(band.child, Sequence) else ()
+    order = sorted(range(len(parts)), key=lambda n: isinstance(parts[n].child, Band))
+    return [] if order == list(range(len(parts))) else [Reorder(band.label, tuple(order))]
+
+
+def _register_tiles(schedule: Schedule, label: str, sizes: BlockSizes) -> Schedule | None:
+    """Return `schedule` with the product at band `label` in registers; None where it is none."""
+    roles = find_roles(schedule, label)
+    if roles is None or roles.batch:
+        return None
+    tile, point = f"{label}.tile", f"{label}.point"
+    order = (roles.row, roles.column, roles.depth)
+    return schedule.attempt(
+        *order_steps(label, find_band(schedule.tree, label), order),
+        Tile(label, (sizes.rows, sizes.columns)),
+        Interchange(f"{tile}[0]", f"{tile}[1]"),
+        Interchange(f"{point}[1]", f"{point}[2]"),
+        Interchange(f"{point}[0]", f"{point}[1]"),
+        Unroll(f"{point}[1]"),
+        Vectorize(f"{point}[2]"),
+        Separate(tile, point, (sizes.rows, sizes.columns)),
+    )
+
+
+def _find(schedule: Schedule, label: str) -> _Splits | None:
+    """Return what the band is made of, or None for other nests."""
+    band = find_band(schedule.tree, label)
+    below = list(bands(band.child))
+    if not band.permutable or len(band.members) != 2 or len(below) != 1:
+        return None
+    (inner,) = below
+    statement = only_statement(schedule.tree, schedule.scop, inner.label)
+    if len(inner.members) != 1 or not isinstance(inner.child, Leaf) or statement is None:
+        return None
+    if exact_update(statement) is None:
+        return None
+    split = _alone(inner.members[0], schedule.scop, statement)
+    if split is None:
+        return None
+    operands = list(_operands(schedule.scop, band, statement, split))
+    if {one.sign for one in operands} != {1, -1} or len(operands) != 2:
+        return None
+    falls, grows = sorted(operands, key=lambda one: one.sign)
+    if falls.loop == grows.loop:
+        return None
+    size = schedule.scop.array(statement.target.array).dtype.size
+    return _Splits(inner.label, grows, falls, size)
+
+
+def _alone(member: BandMember, scop: Scop, statement: Statement) -> str | None:
+    """Return the iterator that a loop's value is, or None where it is something else."""
+    rule = {it: n for it, n in coefficients(member, scop, statement.name).items() if n}
+    if list(rule.values()) != [1] or _constant(member, scop, statement) != 0:
+        return None
+    return next(iter(rule))
+
+
+def _operands(scop: Scop, band: Band, statement: Statement, split: str) -> Iterator[_Operand]:
+    """Yield where the other elements of the array that the update reads were made."""
+    target = [part.name for part in statement.target.index if isinstance(part, Iter)]
+    if len(target) != len(statement.target.index):
+        return
+    for access in statement.reads:
+        if access.array != statement.target.array or is_own(statement, access):
+            continue
+        subscripts = dict(zip(target, access.index, strict=True))
+        for number, member in enumerate(band.members):
+            factors, constant = _made(member, scop, statement, subscripts)
+            terms = {name: n for name, n in factors.items() if n}
+            if terms in ({split: 1}, {split: -1}):
+                yield _Operand(number, terms[split], constant)
+
+
+def _made(
+    member: BandMember, scop: Scop, statement: Statement, subscripts: dict[str, Expr]
+) -> tuple[dict[str, int], int]:
+    """Return a loop's value where the element with `subscripts` is made: factors and a constant.
+
+    Of names that are no iterators the factor stands for what cannot be told.
+    """
+    factors: dict[str, int] = {}
+    constant = _constant(member, scop, statement)
+    for name, n in coefficients(member, scop, statement.name).items():
+        if not n:
+            continue
+        value = linear(subscripts.get(name, Iter(name)))
+        constant += n * value.constant
+        for atom, factor in value.terms:
+            key = atom.name if isinstance(atom, Iter) else ""
+            factors[key] = factors.get(key, 0) + n * factor
+    return factors, constant
+
+
+def _constant(member: BandMember, scop: Scop, statement: Statement) -> int:
+    """Return the constant of a loop's value (first piece)."""
+    pieces: list[isl.Aff] = []
+    statement_function(member, scop, statement.name).foreach_piece(
+        lambda _, value: pieces.append(value)
+    )
+    return int(pieces[0].get_constant_val().to_python()) if pieces else 0
