@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyopt.frontend.argtypes import ArgType, ConstType, NeedConstant
+from polyopt.ir.clock import now
 from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.source import Source
 from polyopt.machine import Machine
 from polyopt.runtime import build as builder
-from polyopt.runtime.effort import Effort
 from polyopt.runtime.fingerprint import fingerprint, versions
 from polyopt.runtime.library import Loaded, has_no_buffers, load_extension, load_foreign
 from polyopt.runtime.notices import BudgetWarning, notice
@@ -65,7 +65,7 @@ def build_kernel(
     """Return the kernel of `function` for `types`; raises `NeedConstant` or a coded error."""
     if options.target is not Target.C:
         return _build_for_device(function, types, options)
-    effort = Effort()
+    start, begun = now(), time.perf_counter()
     store = open_store()
     compiler = find_compiler(store, options.compiler)
     machine = detect_machine()
@@ -85,14 +85,14 @@ def build_kernel(
             apart = foreign or has_no_buffers(known.source)
             loaded = _load(path, known.source, weak, apart, threads)
             _warn(known.warning)
-            timings = {"cache": effort.seconds}
+            timings = {"cache": time.perf_counter() - begun}
             return Built(known.source, loaded, known.schedule, None, timings, known.artefact)
     stages = _staged(function, types, options, machine, store, key)
     source = stages.source
     assert isinstance(source, Source)
     foreign = foreign or has_no_buffers(source)
     texts = _texts(source, foreign)
-    left = seconds_to_compile(options) - effort.seconds
+    left = seconds_to_compile(options) - (now() - start)
     begun = time.perf_counter()
     with _library(store, compiler, texts, left) as (path, texts, refused):
         stages.timings["build"] = time.perf_counter() - begun
@@ -102,7 +102,7 @@ def build_kernel(
     library_key = builder.library_key(texts, compiler)
     if refused is not None:
         stages = stages.without("the C compiler's optimization", refused)
-    _finish(stages, library_key, store, key, options, effort)
+    _finish(stages, library_key, store, key, options)
     return Built(source, loaded, stages.schedule_text, stages, stages.timings)
 
 
@@ -112,7 +112,7 @@ def _build_for_device(
     """Do as `build_kernel` for a target other than C; the device compiles and keeps its code."""
     from polyopt.hosting import load_program, provider_for
 
-    effort = Effort()
+    begun = time.perf_counter()
     store = open_store()
     provider = provider_for(options.target.value, options.device)
     machine = detect_machine()
@@ -121,7 +121,7 @@ def _build_for_device(
     if known is not None and isinstance(known.source, DeviceProgram):
         loaded = load_program(known.source, provider)
         _warn(known.warning)
-        timings = {"cache": effort.seconds}
+        timings = {"cache": time.perf_counter() - begun}
         return Built(known.source, loaded, known.schedule, None, timings, known.artefact)
     stages = _staged(function, types, options, machine, store, key)
     program = stages.source
@@ -129,7 +129,7 @@ def _build_for_device(
     begun = time.perf_counter()
     loaded = load_program(program, provider)
     stages.timings["build"] = time.perf_counter() - begun
-    _finish(stages, "", store, key, options, effort)
+    _finish(stages, "", store, key, options)
     return Built(program, loaded, stages.schedule_text, stages, stages.timings)
 
 
@@ -167,32 +167,24 @@ def _library(
             key = builder.library_key(chosen, compiler)
             return stack.enter_context(builder.library(store, compiler, chosen, key, seconds))
 
-        start = time.perf_counter()
         refused = None
         try:
             path = made(texts, max(left * FIRST, SHORTEST))
         except builder.TooSlow as error:
             refused = error
             texts = replace(texts, quick=True)
-            path = made(texts, max(left - (time.perf_counter() - start), SHORTEST))
+            path = made(texts, max(left * (1.0 - FIRST), SHORTEST))
         yield path, texts, refused
 
 
 def _finish(
-    stages: Compilation, library: str, store: Store, key: str | None, options: Options,
-    effort: Effort,
-) -> None:  # fmt: skip
-    """Keep what was made, and warn of what was left out for want of time.
-
-    What was left out because other work held the processor is tried again by the next process.
-    """
+    stages: Compilation, library: str, store: Store, key: str | None, options: Options
+) -> None:
+    """Keep what was made, and warn of what was left out for want of time."""
     warning = _warning(stages, seconds_to_compile(options))
-    if not warning or effort.was_alone():
-        _warn(warning)
-        if key is not None:
-            store.write("kernels", key, _remember(stages, library, warning))
-    else:
-        _warn(f"{warning}; other work held the processor: the next process tries again")
+    _warn(warning)
+    if key is not None:
+        store.write("kernels", key, _remember(stages, library, warning))
 
 
 def _warning(stages: Compilation, seconds: float) -> str:

@@ -48,7 +48,7 @@ class Options:
     `threads`: None means all cores at run time; 1 emits sequential code.
     `schedule`: None chooses automatically, "source" keeps the source's order, else a schedule's
     text; a file's name gives the text in it.
-    `budget`: seconds that compiling may take; None means POLYOPT_BUDGET, or 60.
+    `budget`: seconds of a processor that compiling may take; None means POLYOPT_BUDGET, or 60.
     `tune`: seconds to search for a faster schedule at the first call, measured on copies of its
     arguments; None does not search, but uses what was found before.
     `device`: which of the target's devices to run on, by number or a part of its name; None takes

@@ -27,7 +27,7 @@ MINUTES = 45
 _START = time.monotonic()
 # threads that wait for others must not keep the cores of a busy machine from them
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-# nor is it a test of the machine's load what a compilation leaves out for want of time
+# nor is it a test of the machine's speed what a compilation leaves out for want of time
 os.environ.setdefault("POLYOPT_BUDGET", "900")
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-ffp-contract=off")
 

@@ -1,7 +1,8 @@
 """How long one compilation may take, and what that leaves to isl.
 
-In: seconds, and blocks of work with their shares of them.  Out: blocks that end in time, or raise
-`BudgetError`: PO0701 for a query of too many operations, PO0703 for a stage out of time.
+In: seconds of a processor, and blocks of work with their shares of them.  Out: blocks that end in
+time, or raise `BudgetError`: PO0701 for a query of too many operations, PO0703 for a stage out of
+time.
 A stopwatch aborts isl at the end of a block's time.  Where there is none, isl may use the
 operations that the remaining seconds should suffice for: it counts them and fails beyond a limit.
 """
@@ -11,7 +12,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import islpy as isl
 
 from polyopt.errors import BudgetError, InternalError, PolyoptError
-from polyopt.ir.clock import BLOCK, NEVER, Block, checkpoint, out_of_time
+from polyopt.ir.clock import BLOCK, NEVER, Block, checkpoint, now, out_of_time
 from polyopt.ir.stopwatch import Stopwatch, make_stopwatch
 
 SLOWEST = 500_000
@@ -53,25 +53,25 @@ _LOCK = threading.RLock()  # isl's limits belong to its one context: one compila
 
 
 class _Meter:
-    """The stopwatch of isl's context, made when first needed, and what isl has counted so far."""
+    """Each thread's stopwatch, made when first needed, and what isl has counted so far."""
 
     def __init__(self) -> None:
         self.counted = 0
-        self._watch: Stopwatch | None = None
-        self._is_made = False
+        self._own = threading.local()
 
     @property
     def watch(self) -> Stopwatch | None:
-        """The stopwatch, if there is one."""
-        if not self._is_made:
-            self._is_made = True
-            self._watch = make_stopwatch()
-        return self._watch
+        """The stopwatch of the thread that asks, if there is one."""
+        if not hasattr(self._own, "watch"):
+            self._own.watch = make_stopwatch()
+        found: Stopwatch | None = self._own.watch
+        return found
 
     @property
     def operations(self) -> int:
         """How many operations isl has counted since the process began."""
-        return self.counted + (0 if self._watch is None else self._watch.operations)
+        watch = self.watch
+        return self.counted + (0 if watch is None else watch.operations)
 
     def limit(self, operations: int) -> None:
         """Let isl use so many operations from now on; 0 means any number."""
@@ -80,8 +80,8 @@ class _Meter:
         isl.DEFAULT_CONTEXT.reset_operations()
 
     def forget(self) -> None:
-        """Make a new stopwatch: a forked process does not inherit timers."""
-        self._is_made, self._watch = False, None
+        """Make new stopwatches: a forked process does not inherit timers."""
+        self._own = threading.local()
 
 
 _METER = _Meter()
@@ -109,7 +109,7 @@ class Dropped:
 
 @dataclass(eq=False)
 class Budget:
-    """The meter of one compilation: `seconds` of wall time from the start of `running`.
+    """The meter of one compilation: `seconds` of a processor from the start of `running`.
 
     `kept` is the part of them that is left to what comes after: the C compiler.  `operations`, if
     given, is the most that isl may use between two checkpoints, whatever the time.
@@ -157,7 +157,7 @@ class Budget:
     def remaining(self) -> float:
         """The seconds that are left to the innermost block."""
         block = _innermost()
-        return self.seconds if block is None else block.deadline - time.monotonic()
+        return self.seconds if block is None else block.deadline - now()
 
     def drop(self, what: str, error: Exception) -> None:
         """Note that `what` was left out because of `error`."""
@@ -197,7 +197,7 @@ def query(name: str, operations: int | None = None, part: float = 1.0) -> Iterat
     counted by the outer.
     """
     block = _innermost()
-    if block is not None and time.monotonic() > block.deadline:
+    if block is not None and block.is_over():
         raise out_of_time(block)
     with _query(block, name, operations, part):
         yield
@@ -207,7 +207,7 @@ def query(name: str, operations: int | None = None, part: float = 1.0) -> Iterat
 def _query(block: _Block | None, name: str, operations: int | None, part: float) -> Iterator[None]:
     seconds = None
     if block is not None and block.deadline < NEVER and part < 1.0:
-        seconds = (block.deadline - time.monotonic()) * part
+        seconds = (block.deadline - now()) * part
     with _LOCK, _entered(name, None if block is None else block.budget, seconds, operations):
         yield
 
@@ -283,11 +283,13 @@ def _entered(
     name: str, budget: Budget | None, seconds: float | None, operations: int | None
 ) -> Iterator[None]:
     outer = _innermost()
-    start, counted = time.monotonic(), _METER.operations
+    start, counted = now(), _METER.operations
     limit = NEVER if outer is None else outer.deadline
     deadline = limit if seconds is None else min(limit, start + seconds)
     total = 0.0 if budget is None else budget.seconds
-    block = _Block(name, total, deadline, None, budget, operations, timed=deadline < limit)
+    block = _Block(
+        name, total, deadline, budget=budget, operations=operations, timed=deadline < limit
+    )
     if operations is None and deadline < NEVER and _METER.watch is None:
         block.renew = lambda: _arm(block)
     token = BLOCK.set(block)
@@ -306,7 +308,7 @@ def _entered(
         BLOCK.reset(token)
         _stop(block, outer)
         cost.calls += 1
-        cost.seconds += time.monotonic() - start
+        cost.seconds += now() - start
         cost.operations += _METER.operations - counted
 
 
@@ -318,7 +320,7 @@ def _start(block: _Block) -> None:
 
 def _stop(block: _Block, outer: _Block | None) -> None:
     if block.timed and _METER.watch is not None:
-        _METER.watch.stop(block.deadline)
+        _METER.watch.stop()
         if outer is not None and outer.deadline < NEVER:
             _METER.watch.start(outer.deadline)
     _arm(outer)
@@ -335,7 +337,7 @@ def _limit(block: _Block) -> int:
     limit = min((number for number in given if number is not None), default=0)
     if block.deadline == NEVER or _METER.watch is not None:
         return limit
-    left = int((max(block.deadline - time.monotonic(), 0.0) + SLACK) * SLOWEST)
+    left = int((max(block.deadline - now(), 0.0) + SLACK) * SLOWEST)
     block.hurried = limit == 0 or left < limit
     return left if block.hurried else limit
 

@@ -1,6 +1,6 @@
 """Stop isl in the middle of a call, and read how many operations it has counted.
 
-In: a moment of the monotonic clock.  Out: isl's context aborted at that moment, whoever holds
+In: a moment of a thread's `clock.now`.  Out: isl's context aborted at that moment, whoever holds
 Python's lock: a timer of the C library starts a thread that knows nothing of Python.
 Refuses: platforms without such timers, builds of islpy whose context is not found; `watch` is None.
 """
@@ -12,15 +12,18 @@ import os
 import struct
 import sys
 import time
+import weakref
 from dataclasses import dataclass
+from functools import cache
 
 import islpy as isl
 
-_SIGEV_THREAD, _CLOCK_MONOTONIC, _TIMER_ABSTIME = 2, 1, 1  # <signal.h>, <time.h> of Linux
+from polyopt.ir.clock import now
+
+_SIGEV_THREAD, _CLOCK_THREAD, _TIMER_ABSTIME = 2, 3, 1  # <signal.h>, <time.h> of Linux
 _WORD = struct.Struct("=Q")
 _HEADER = 16  # bytes of an object before what its type keeps in it
 _CONTEXT_BYTES = 4096
-_NEAR = 0.001  # seconds: a timer that may run out while it is looked at
 _LATE = 1.0  # seconds that a thread which has been started may need to set a flag
 
 
@@ -47,35 +50,42 @@ class _Moments(ctypes.Structure):
         ("nanoseconds", ctypes.c_long),
     )
 
+    def is_running(self) -> bool:
+        """Tell whether some time is left."""
+        return bool(self.seconds or self.nanoseconds)
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, eq=False)
 class Stopwatch:
-    """A timer that aborts isl's context, and the place where the context counts operations."""
+    """A thread's timer that aborts isl's context, and where the context counts operations."""
 
     libc: ctypes.CDLL
     timer: ctypes.c_void_p
     counter: ctypes.c_ulong
 
     def start(self, moment: float) -> None:
-        """Abort isl at `moment` of `time.monotonic`; replaces an earlier moment."""
+        """Abort isl at `moment` of `clock.now` on this thread; replaces an earlier moment."""
         seconds, part = divmod(moment, 1.0)
         self._set(_Moments(0, 0, int(seconds), int(part * 1e9)))
 
-    def stop(self, moment: float) -> bool:
-        """End what `start(moment)` began, let isl work again; tell whether it had been stopped.
+    def stop(self) -> bool:
+        """End what `start` began, let isl work again; tell whether it had been stopped.
 
         A timer that has run out is not set back: its thread may be on the way.
         """
-        if time.monotonic() < moment - _NEAR:
-            left = self._set(_Moments(0, 0, 0, 0))
-            if left.seconds or left.nanoseconds:
-                return False
+        if self._is_running() and self._set(_Moments(0, 0, 0, 0)).is_running():
+            return False
         latest = time.monotonic() + _LATE
         while not isl.DEFAULT_CONTEXT.aborted() and time.monotonic() < latest:
             time.sleep(0.0001)
         stopped = bool(isl.DEFAULT_CONTEXT.aborted())
         isl.DEFAULT_CONTEXT.resume()
         return stopped
+
+    def _is_running(self) -> bool:
+        left = _Moments()
+        self.libc.timer_gettime(self.timer, ctypes.byref(left))
+        return left.is_running()
 
     def _set(self, moments: _Moments) -> _Moments:
         before = _Moments()
@@ -86,9 +96,8 @@ class Stopwatch:
 
     def works(self) -> bool:
         """Tell whether a moment that is over aborts isl."""
-        moment = time.monotonic()
-        self.start(moment)
-        return self.stop(moment)
+        self.start(now())
+        return self.stop()
 
     @property
     def operations(self) -> int:
@@ -97,23 +106,32 @@ class Stopwatch:
 
 
 def make_stopwatch() -> Stopwatch | None:
-    """Return a stopwatch for isl's context, or None where that is not to be had."""
+    """Return a stopwatch of this thread for isl's context, or None where that is not to be had.
+
+    Its timer is given back when nothing refers to it any more.
+    """
     if not sys.platform.startswith("linux") or ctypes.sizeof(ctypes.c_void_p) != _WORD.size:
         return None
     try:
-        library = ctypes.CDLL(sys.modules[isl.Context.__module__].__file__)
-        found = _find_context(library)
+        found = _context()
         if found is None:
             return None
         address, count = found
         libc = _with_timers()
-        timer = _timer(libc, library, address)
+        timer = _timer(libc, address)
     except (OSError, AttributeError, ValueError):
         return None
     if timer is None:
         return None
     watch = Stopwatch(libc, timer, ctypes.c_ulong.from_address(count))
+    weakref.finalize(watch, _delete, libc, timer, os.getpid()).atexit = False
     return watch if watch.works() else None
+
+
+def _delete(libc: ctypes.CDLL, timer: ctypes.c_void_p, process: int) -> None:
+    """Give a timer back; in a forked process the number may be another one's."""
+    if os.getpid() == process:
+        libc.timer_delete(timer)
 
 
 def _with_timers() -> ctypes.CDLL:
@@ -125,23 +143,31 @@ def _with_timers() -> ctypes.CDLL:
     raise OSError("no timers")
 
 
-def _timer(libc: ctypes.CDLL, library: ctypes.CDLL, address: int) -> ctypes.c_void_p | None:
+def _timer(libc: ctypes.CDLL, address: int) -> ctypes.c_void_p | None:
     """Return a timer that calls `isl_ctx_abort(address)` on a thread of its own."""
-    function = ctypes.cast(library.isl_ctx_abort, ctypes.c_void_p)
+    function = ctypes.cast(_library().isl_ctx_abort, ctypes.c_void_p)
     event = _Event(address, 0, _SIGEV_THREAD, function, None, b"")
     timer = ctypes.c_void_p()
-    failed = libc.timer_create(_CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer))
+    failed = libc.timer_create(_CLOCK_THREAD, ctypes.byref(event), ctypes.byref(timer))
     return None if failed else timer
 
 
-def _find_context(library: ctypes.CDLL) -> tuple[int, int] | None:
+@cache
+def _library() -> ctypes.CDLL:
+    """Return the library that holds isl."""
+    return ctypes.CDLL(sys.modules[isl.Context.__module__].__file__)
+
+
+@cache
+def _context() -> tuple[int, int] | None:
     """Return the addresses of isl's default context and of its count of operations.
 
-    Marks are set through islpy and looked for in memory, read as a file so that a wrong guess
-    cannot fault; isl's own function then confirms the address.
+    Both stay where they are as long as the process lives.  Marks are set through islpy and looked
+    for in memory, read as a file so that a wrong guess cannot fault; isl's own function then
+    confirms the address.
     """
     context = isl.DEFAULT_CONTEXT
-    limit = library.isl_ctx_get_max_operations
+    limit = _library().isl_ctx_get_max_operations
     limit.restype, limit.argtypes = ctypes.c_ulong, (ctypes.c_void_p,)
     before = context.get_max_operations()
     memory = os.open("/proc/self/mem", os.O_RDONLY)

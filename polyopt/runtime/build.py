@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from polyopt.runtime.toolchain import (
     link_flags,
     processor_features,
 )
+from polyopt.runtime.waiting import output_of
 
 ABI = 3
 """Raised when libraries built before must not be loaded any more."""
@@ -115,7 +115,7 @@ def library(
 ) -> Iterator[Path]:
     """Give the library of `key`, building it if need be; it may be gone after the block.
 
-    The compiler may take `seconds`, or a few minutes.
+    The compiler may use `seconds` of a processor, or a few minutes.
     """
     with _one_builder(store, key):
         found = find_library(store, key)
@@ -170,12 +170,15 @@ class TooSlow(ToolchainError):
 
     def __init__(self, seconds: float) -> None:
         hint = 'use a schedule with smaller unroll factors, or `schedule="source"`'
-        super().__init__("PO0504", f"the C compiler did not end within {seconds:.3g} s", hint=hint)
+        super().__init__("PO0504", f"the C compiler needs over {seconds:.3g} s", hint=hint)
 
 
 def build(compiler: Compiler, texts: Texts, work: Path, seconds: float | None = None) -> str:
-    """Compile `texts` in directory `work`; return the library's file name there."""
-    end = time.monotonic() + (_SECONDS if seconds is None else min(seconds, _SECONDS))
+    """Compile `texts` in directory `work`; return the library's file name there.
+
+    Each of the compiler's processes may use so many `seconds` of a processor.
+    """
+    most = _SECONDS if seconds is None else min(seconds, _SECONDS)
     commands = [_compile_kernel(compiler, texts)]
     try:
         (work / "kernel.c").write_text(texts.kernel, encoding="utf-8")
@@ -184,10 +187,10 @@ def build(compiler: Compiler, texts: Texts, work: Path, seconds: float | None = 
             commands.append(_compile_wrapper(compiler))
     except OSError as error:
         raise DiskFull(str(error)) from None
-    _run_all(commands, work, end)
+    _run_all(commands, work, most)
     objects = tuple(command.output for command in commands)
     link = (*compiler.command, *objects, "-o", "library.so", *link_flags(openmp=texts.openmp))
-    _run_all([Command(link, "library.so")], work, end)
+    _run_all([Command(link, "library.so")], work, most)
     name = f"polyopt_{digest((work / 'library.so').read_bytes())[:32]}.so"
     os.rename(work / "library.so", work / name)
     return name
@@ -212,19 +215,16 @@ def _compile_wrapper(compiler: Compiler) -> Command:
     return Command((*compiler.command, *WRAPPER_FLAGS, *where, *files), "wrapper.o")
 
 
-def _run_all(commands: list[Command], work: Path, end: float) -> None:
+def _run_all(commands: list[Command], work: Path, seconds: float) -> None:
     """Run the compiler processes side by side; all have ended when this returns."""
-    start = time.monotonic()
     running: list[tuple[Command, subprocess.Popen[bytes]]] = []
     try:
         for command in commands:
             running.append((command, _start(command, work)))
         for command, process in running:
-            left = end - time.monotonic()
-            try:
-                output, _ = process.communicate(timeout=max(0.1, left))
-            except subprocess.TimeoutExpired:
-                raise TooSlow(time.monotonic() - start) from None
+            output = output_of(process, seconds)
+            if output is None:
+                raise TooSlow(seconds)
             if process.returncode != 0:
                 _refuse(command, process.returncode, output.decode("utf-8", "replace"))
     finally:
