@@ -113,25 +113,27 @@ def to_isl(tree: Tree, scop: Scop) -> Marked:
     """
     marks: dict[str, tuple[Band, int]] = {}
     schedule = isl.Schedule.from_domain(scop.domain)
-    node = _insert(schedule.get_root().child(0), tree, marks, 0)
+    node = _insert(schedule.get_root().child(0), tree, scop, marks, 0)
     return Marked(node.get_schedule(), marks)
 
 
 def _insert(
-    node: isl.ScheduleNode, tree: Tree, marks: dict[str, tuple[Band, int]], above: int
+    node: isl.ScheduleNode, tree: Tree, scop: Scop, marks: dict[str, tuple[Band, int]], above: int
 ) -> isl.ScheduleNode:
     """Return the node at the place of `node` after `tree` was put there."""
     match tree:
         case Leaf():
             return node
         case Filter():
-            return _insert(node, tree.child, marks, above)
+            return _insert(node, tree.child, scop, marks, above)
         case Band():
             name = f"m{len(marks)}"
             marks[name] = (tree, above)
-            node = node.insert_partial_schedule(partial_schedule(tree)).insert_mark(isl.Id(name))
-            inner = node.child(0).child(0)
-            inner = _insert(inner, tree.child, marks, above + len(tree.members))
+            node = node.insert_partial_schedule(partial_schedule(tree))
+            if _is_split(tree.child, scop):
+                node = _in_one(node)
+            inner = node.insert_mark(isl.Id(name)).child(0).child(0)
+            inner = _insert(inner, tree.child, scop, marks, above + len(tree.members))
             return inner.parent().parent()
         case Sequence():
             filters = isl.UnionSetList.alloc(isl.DEFAULT_CONTEXT, len(tree.parts))
@@ -139,11 +141,30 @@ def _insert(
                 filters = filters.add(part.domain)
             node = node.insert_sequence(filters)
             for position, part in enumerate(tree.parts):
-                below = _insert(node.child(position).child(0), part.child, marks, above)
+                below = _insert(node.child(position).child(0), part.child, scop, marks, above)
                 node = below.parent().parent()
             return node
         case _:
             assert_never(tree)
+
+
+def _is_split(tree: Tree, scop: Scop) -> bool:
+    """Tell whether a statement has instances in several parts of a sequence.
+
+    isl pulls the loops above apart by what each part has, and takes most of its time for that;
+    one loop with a condition before each part runs the same.
+    """
+    if not isinstance(tree, Sequence):
+        return False
+    names = [name for part in tree.parts for name in statements_of(scop, part.domain)]
+    return len(names) > len(set(names))
+
+
+def _in_one(band: isl.ScheduleNode) -> isl.ScheduleNode:
+    """Return a band of which isl makes one loop a member, with conditions inside."""
+    for position in range(band.band_n_member()):
+        band = band.band_member_set_ast_loop_type(position, isl.ast_loop_type.atomic)
+    return band
 
 
 def unseparated(schedule: isl.Schedule) -> isl.Schedule:
@@ -157,8 +178,7 @@ def unseparated(schedule: isl.Schedule) -> isl.Schedule:
 def _unseparated(node: isl.ScheduleNode) -> isl.ScheduleNode:
     kind: object = node.get_type()
     if kind == isl.schedule_node_type.band:
-        for position in range(node.band_n_member()):
-            node = node.band_member_set_ast_loop_type(position, isl.ast_loop_type.atomic)
+        node = _in_one(node)
     for number in range(node.n_children()):
         node = _unseparated(node.child(number)).parent()
     return node

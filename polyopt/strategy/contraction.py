@@ -28,6 +28,9 @@ from polyopt.transforms import (
     Vectorize,
 )
 
+PAIR = 2
+"""Rows that are run at a time where fewer than a tile's are left."""
+
 
 @dataclass(frozen=True, slots=True)
 class Roles:
@@ -147,8 +150,8 @@ def _tiled(
         return None
     if Step.STRIDED in loop_moves(schedule, label, statement)[roles.column].values():
         return found.attempt(*_narrow(f"{box}.rest", sizes)) or found
-    halves = _is_box(statement.domain)
-    return found.attempt(*_strips(f"{box}.rest", sizes, halves=halves)) or found
+    left = _corners(f"{box}.rest", sizes) if whole else _strips(f"{box}.rest", sizes)
+    return found.attempt(*left) or found
 
 
 def _is_box(domain: isl.Set) -> bool:
@@ -195,41 +198,46 @@ def _narrow(rest: str, sizes: ContractionSizes) -> list[Transform]:
     ]
 
 
-def _strips(rest: str, sizes: ContractionSizes, *, halves: bool) -> list[Transform]:
+def _corners(rest: str, sizes: ContractionSizes) -> list[Transform]:
+    """Return the steps that run what is left of a box: whole columns of tiles, and the last ones.
+
+    Of whole columns the last rows are left, run two at a time: with a tile's columns enough sums
+    to hide how long an addition takes.  They read what was packed for the rows before them.
+    """
+    point, last = f"{rest}.point", f"{rest}.point.rest"
+    return [
+        Separate(rest, rest, (0, sizes.register_columns)),
+        Interchange(f"{rest}[0]", f"{rest}[1]"),
+        Tile(rest, (PAIR,)),
+        Interchange(f"{point}[0]", f"{point}[1]"),
+        Unroll(f"{point}[1]"),
+        Vectorize(f"{point}[2]"),
+        Separate(f"{rest}.tile", point, (PAIR, 0)),
+        Interchange(f"{last}[0]", f"{last}[1]"),
+        Vectorize(f"{last}[2]"),
+        *_strips(f"{rest}.rest", sizes),
+    ]
+
+
+def _strips(rest: str, sizes: ContractionSizes) -> list[Transform]:
     """Return the steps that run what is left of rows and columns a vector of columns at a time.
 
     The lanes of a strip, which may be fewer than a vector's, are outside of the sum: its results
-    stay in registers.  Rows are run as in full tiles, with `halves` half as many at a time, or one
-    by one.
+    stay in registers.  Rows are run as in full tiles, or one by one.
     """
     point = f"{rest}.point"
-    steps: list[Transform] = [
+    last = f"{point}.rest"
+    return [
         Interchange(f"{rest}[0]", f"{rest}[2]"),
         Tile(rest, (sizes.lanes,)),
         Interchange(f"{point}[1]", f"{point}[2]"),
-        *_rows(f"{rest}.tile", point, sizes.register_rows),
-    ]
-    last = f"{point}.rest"
-    if halves:
-        half = max(2, sizes.register_rows // 2)
-        point, last = f"{last}.point", f"{last}.point.rest"
-        steps += [
-            Interchange(f"{rest}.point.rest[0]", f"{rest}.point.rest[2]"),
-            Tile(f"{rest}.point.rest", (half,)),
-            Interchange(f"{point}[0]", f"{point}[2]"),
-            *_rows(f"{rest}.point.rest.tile", point, half),
-        ]
-    return [
-        *steps,
+        Vectorize(f"{point}[0]"),
+        Unroll(f"{point}[2]"),
+        Separate(f"{rest}.tile", point, (sizes.register_rows,)),
         Interchange(f"{last}[0]", f"{last}[2]"),
         Interchange(f"{last}[1]", f"{last}[2]"),
         Vectorize(f"{last}[1]"),
     ]
-
-
-def _rows(tile: str, point: str, rows: int) -> list[Transform]:
-    """Return the steps that run `rows` rows of a strip (columns, terms, rows) at a time."""
-    return [Vectorize(f"{point}[0]"), Unroll(f"{point}[2]"), Separate(tile, point, (rows,))]
 
 
 def order_steps(label: str, band: Band, order: tuple[int, ...]) -> list[Transform]:

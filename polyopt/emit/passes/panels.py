@@ -19,16 +19,20 @@ from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.passes.disjoint import Box, Place
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.ir.expr import (
+    Binary,
     BinaryOp,
     Compare,
     CompareOp,
+    Const,
     Expr,
     Iter,
     Load,
     Symbol,
+    add,
     integer,
     linear,
     loads,
+    mul,
     normalize,
     operands,
     sub,
@@ -68,7 +72,7 @@ def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machi
     kept: list[_Packed] = []
     for node in body:
         for packed in kept:
-            node = packed.read_in(node, ())
+            node = packed.read_in(node)
         kept = [packed for packed in kept if packed.stays(node)]
         nest = _register_nest(node)
         packs = _packs(nest, around, taken, machine) if nest is not None else []
@@ -163,24 +167,33 @@ class _Packed:
                 return False
         return all(self.stays(inner) for part in nested(node) for inner in part)
 
-    def read_in(self, node: Node, inside: tuple[For, ...]) -> Node:
-        """Return a node behind the nest with the panels read where they hold the operand."""
+    def read_in(
+        self, node: Node, inside: tuple[For, ...] = (), known: tuple[Expr, ...] = ()
+    ) -> Node:
+        """Return a node behind the nest with the panels read where they hold the operand.
+
+        `inside` are the loops around it, `known` the conditions.
+        """
         if isinstance(node, For):
             inside = (*inside, node)
+        elif isinstance(node, If):
+            more = (*known, *operands(node.condition, BinaryOp.AND))
+            then = tuple(self.read_in(n, inside, more) for n in node.then)
+            otherwise = tuple(self.read_in(n, inside, known) for n in node.otherwise)
+            return replace(node, then=then, otherwise=otherwise)
         elif isinstance(node, Assign):
-            if node.target.array != self.load.array and self._covers(inside):
+            if node.target.array != self.load.array and self._covers(inside, known):
                 return map_node(node, partial(_exchanged, self.load, self.cell))
             return node
-        parts = tuple(tuple(self.read_in(n, inside) for n in part) for part in nested(node))
+        parts = tuple(tuple(self.read_in(n, inside, known) for n in part) for part in nested(node))
         return with_nested(node, parts) if parts else node
 
-    def _covers(self, inside: tuple[For, ...]) -> bool:
-        """Tell whether loops stay within those that filled the panels."""
+    def _covers(self, inside: tuple[For, ...], known: tuple[Expr, ...]) -> bool:
+        """Tell whether loops stay within those that filled the panels, where `known` holds."""
         loops = {loop.iter: loop for loop in inside}
         lanes = loops.get(self.nest.lanes.iter)
         same = all(
-            (found := loops.get(own.iter)) is not None
-            and (found.lower, found.upper, found.step) == (own.lower, own.upper, own.step)
+            (found := loops.get(own.iter)) is not None and _is_within(found, own, known)
             for own in self.nest.panel[:-1]
         )
         if lanes is None or not same:
@@ -250,6 +263,32 @@ def _condition(nest: _Nest, around: tuple[For, ...]) -> Expr | None:
     if not shown & _iterators(nest.tiles):
         return None
     return Compare(CompareOp.LT, nest.tiles.lower, nest.tiles.upper)
+
+
+def _is_within(loop: For, other: For, known: tuple[Expr, ...]) -> bool:
+    """Tell whether a loop has no iterations that another one has not, where `known` holds."""
+    ends = operands(loop.upper, BinaryOp.MIN)
+    return (loop.lower, loop.step) == (other.lower, other.step) and all(
+        end in ends or any(_is_below(Iter(loop.iter), end, one) for one in known)
+        for end in operands(other.upper, BinaryOp.MIN)
+    )
+
+
+def _is_below(value: Iter, end: Expr, condition: Expr) -> bool:
+    """Tell whether `condition` says that `value` is less than a quotient `end`, in its terms:
+    `n >= 8 * i + 8` is `i < n // 8`.
+    """
+    match end, condition:
+        case (
+            Binary(op=BinaryOp.FLOORDIV, left=whole, right=Const(value=int(by))),
+            Compare(op=CompareOp.GE, left=larger, right=smaller),
+        ) if by > 0:
+            left = linear(
+                sub(sub(larger, smaller), sub(whole, mul(integer(by), add(value, integer(1)))))
+            )
+            return not left.terms and left.constant <= 0
+        case _:
+            return False
 
 
 def _iterators(*loops: For) -> set[str]:

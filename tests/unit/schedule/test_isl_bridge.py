@@ -9,7 +9,7 @@ from polyopt.schedule import compute_dependences, source_schedule
 from polyopt.schedule.isl_bridge import coefficients, from_isl, loop_names, to_isl
 from polyopt.schedule.source import relabel, source_tree
 from polyopt.schedule.tree import Sequence, bands, path_to, statements_of, time_of
-from polyopt.transforms import Fuse, Skew, Tile
+from polyopt.transforms import Fuse, Separate, Skew, Tile
 from tests import scops
 
 EVERY = [
@@ -102,3 +102,13 @@ def test_joint_loops_reach_isl_as_one_band():
     marked = to_isl(schedule.tree, scop)
     assert [(b.label, above) for b, above in marked.bands.values()] == [("L0", 0)]
     assert marked.schedule.to_str().count("sequence:") == 1
+
+
+def test_loops_above_parts_of_one_statement_stay_one():
+    """Of different statements isl may still pull the loops apart."""
+    split = source_schedule(scops.gemm()).apply(Tile("L0", (4, 4, 4)))
+    split = split.apply(Separate("L0.point", "L0.point", (4, 4, 4)))
+    joint = source_schedule(scops.planes()).apply(Fuse("L0", "L1"))
+    for schedule, count in ((split, 1), (joint, 0)):
+        marked = to_isl(schedule.tree, schedule.scop)
+        assert marked.schedule.to_str().count("atomic") == count

@@ -183,10 +183,15 @@ def test_blocks_of_panels_at_their_edges(function, dtype, rng):
 
 @pytest.mark.toolchain
 def test_a_block_is_packed_once_for_all_rows_and_read_by_those_left_over():
-    """Rows left over run one by one, in a loop over `i` that does not begin at 0."""
+    """Rows left over run in pairs and one by one; columns left over are in no panel."""
     types = (po.f64["n,m"], po.f64["n,k"], po.f64["k,m"])
     source = po.kernel(plain).compile(*types).source
     (declared,) = (line for line in source.splitlines() if "double B_panel[" in line)
     assert declared.count("[") == 3
-    single_rows = re.split(r"for \(int64_t i = (?!0)", source)[1]
+    _, left_over = re.split(r"\(C_1 \+ \d+\) / \d+", source, maxsplit=1)
+    whole_columns, *others = left_over.split("for (int64_t j_tile3")
+    pairs, single_rows = whole_columns.split("for (int64_t k =")[1:]
+    assert "B_panel[" in pairs
     assert "B_panel[" in single_rows
+    assert others
+    assert not any("B_panel[" in other for other in others)
