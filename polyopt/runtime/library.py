@@ -21,6 +21,7 @@ from polyopt.ir.source import ConstArg, Signature, Source
 from polyopt.ir.types import DType
 from polyopt.runtime.foreign import ForeignKernel
 from polyopt.runtime.spares import SPARES
+from polyopt.runtime.spinning import short_waits
 from polyopt.runtime.support import Support
 from polyopt.runtime.threads import threads_at_load
 
@@ -52,8 +53,9 @@ def load_extension(
         loader = importlib.machinery.ExtensionFileLoader(MODULE, str(path))
         spec = importlib.util.spec_from_loader(MODULE, loader)
         assert spec is not None
-        module = importlib.util.module_from_spec(spec)
-        loader.exec_module(module)
+        with short_waits():
+            module = importlib.util.module_from_spec(spec)
+            loader.exec_module(module)
     except (ImportError, OSError) as error:
         raise _not_loadable(path, error) from None
     support = Support(signature)
@@ -83,7 +85,8 @@ def has_no_buffers(source: Source) -> bool:
 def load_foreign(path: Path, source: Source, threads: int) -> Loaded:
     """Load the library at `path` through ctypes, for interpreters without `Python.h`."""
     try:
-        kernel = ForeignKernel(path, source, threads_at_load(threads) if source.openmp else 1)
+        with short_waits():
+            kernel = ForeignKernel(path, source, threads_at_load(threads) if source.openmp else 1)
     except (OSError, AttributeError) as error:
         raise _not_loadable(path, error) from None
     return Loaded(kernel.call, kernel.call, kernel.call, kernel.is_forked, kernel.set_threads)
