@@ -142,22 +142,26 @@ class Dependences:
         have, the next write after a read stands for them.
         """
         relaxed = {d.array for d in self.memory if d.reduction}
-        musts = _accesses(self.scop, (AccessKind.MUST_WRITE,), without=relaxed)
-        mays = _accesses(self.scop, (AccessKind.MAY_WRITE,), without=relaxed)
         ordered = [d for d in self.memory if not d.reduction]
         antis = [d for d in ordered if d.kind is DependenceKind.ANTI and d.array not in relaxed]
         costly = {(d.source, d.array) for d in antis if _faces(d.relation) > MOST_FACES}
         result = self._union(d for d in ordered if d.array in relaxed)
         result = result.union(self._union(d for d in antis if (d.source, d.array) not in costly))
+        free = relaxed | unordered(self.scop)
+        written = dict.fromkeys(statement.write.array for statement in self.scop.statements)
+        writes = {name: _writes(self.scop, name) for name in written if name not in free}
         for statement in self.scop.statements:
             for read in statement.reads:
-                if read.array not in relaxed:
-                    one = isl.UnionMap.from_map(read.relation)
-                    result = result.union(_flow(self.scop, one, musts, mays))
+                if read.array not in writes:
+                    continue
+                musts, mays = writes[read.array]
+                one = isl.UnionMap.from_map(read.relation)
+                result = result.union(_flow(self.scop, one, musts, mays))
                 if (statement.name, read.array) in costly:
-                    one = isl.UnionMap.from_map(read.relation)
                     result = result.union(_next_writes(self.scop, one, musts, mays))
-        return result.union(_flow(self.scop, musts.union(mays), musts, mays))
+        for musts, mays in writes.values():
+            result = result.union(_flow(self.scop, musts.union(mays), musts, mays))
+        return result
 
 
 def dependences_of(scop: Scop) -> Dependences:
@@ -293,9 +297,14 @@ def last_writers(scop: Scop, array: str) -> isl.UnionMap:
 def _last_writers(scop: Scop, array: str) -> isl.UnionMap:
     others = {a.name for a in scop.arrays if a.name != array}
     reads = _accesses(scop, (AccessKind.READ,), without=others)
+    return _flow(scop, reads, *_writes(scop, array))
+
+
+def _writes(scop: Scop, array: str) -> tuple[isl.UnionMap, isl.UnionMap]:
+    """Return the must-writes and the may-writes of one array."""
+    others = {a.name for a in scop.arrays if a.name != array}
     musts = _accesses(scop, (AccessKind.MUST_WRITE,), without=others)
-    mays = _accesses(scop, (AccessKind.MAY_WRITE,), without=others)
-    return _flow(scop, reads, musts, mays)
+    return musts, _accesses(scop, (AccessKind.MAY_WRITE,), without=others)
 
 
 def exposed_reads(scop: Scop, array: str) -> isl.UnionSet:
