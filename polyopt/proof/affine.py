@@ -277,9 +277,18 @@ class Frame:
 
     def map_to(self, name: str, index: Sequence[Expr]) -> isl.Map:
         """Return `{ [dims] -> name[index] }`; raises `NotAffine`."""
-        result = isl.Map.from_domain(self.universe)
-        for part in index:
-            result = result.flat_range_product(isl.Map.from_pw_aff(self.pw(part)))
+        line = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(index)).align_params(self.space)
+        whole = self.space.map_from_domain_and_range(line)
+        try:
+            values = isl.AffList.alloc(isl.DEFAULT_CONTEXT, len(index))
+            for part in index:
+                values = values.add(self.aff(part))
+            result = isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(whole, values))
+        except NotAffine:
+            pieces = isl.PwAffList.alloc(isl.DEFAULT_CONTEXT, len(index))
+            for part in index:
+                pieces = pieces.add(self.pw(part))
+            result = isl.Map.from_multi_pw_aff(isl.MultiPwAff.from_pw_aff_list(whole, pieces))
         return result.set_tuple_name(_OUT, name)
 
 

@@ -144,14 +144,15 @@ def _tiled(
         (Separate(registers, box, full), Reorder(tile, (1, 0))),  # a sum begins at the diagonal
         (Separate(box, box, full), Reorder(registers, (1, 0))),  # and its terms are results, too
     ]
-    attempts = (schedule.attempt(*steps, *order) for order in orders[: 1 if whole else None])
+    strided = Step.STRIDED in loop_moves(schedule, label, statement)[roles.column].values()
+    left = _corners if whole else _strips
+    after = (_narrow if strided else left)(f"{box}.rest", sizes)
+    if whole:
+        at_once = schedule.attempt(*steps, *orders[0], *after)
+        return at_once or schedule.attempt(*steps, *orders[0])
+    attempts = (schedule.attempt(*steps, *order) for order in orders)
     found = next((one for one in attempts if one is not None), None)
-    if found is None:
-        return None
-    if Step.STRIDED in loop_moves(schedule, label, statement)[roles.column].values():
-        return found.attempt(*_narrow(f"{box}.rest", sizes)) or found
-    left = _corners(f"{box}.rest", sizes) if whole else _strips(f"{box}.rest", sizes)
-    return found.attempt(*left) or found
+    return found and (found.attempt(*after) or found)
 
 
 def _is_box(domain: isl.Set) -> bool:
