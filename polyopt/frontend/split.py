@@ -14,7 +14,7 @@ import islpy as isl
 from polyopt.frontend.builder import Draft
 from polyopt.frontend.domains import domain_of
 from polyopt.frontend.integers import is_affine
-from polyopt.frontend.values import has_loads
+from polyopt.frontend.values import has_loads, iterators
 from polyopt.ir.affine import condition_set, in_one_piece
 from polyopt.ir.expr import (
     Binary,
@@ -81,14 +81,27 @@ def _choices(piece: Piece) -> Iterator[Expr]:
 def _choices_in(expr: Expr, in_subscript: bool) -> Iterator[Expr]:
     """Yield choices in subscripts, and choices between values that read memory."""
     match expr:
-        case Select() if is_affine(expr.condition) and (in_subscript or has_loads(expr)):
+        case Select() if is_affine(expr.condition) and has_loads(expr):
             yield expr
-        case Binary(op=BinaryOp.MIN | BinaryOp.MAX) if in_subscript and is_affine(expr):
+        case Select() if in_subscript and is_affine(expr.condition) and _is_of_one_loop(expr):
+            yield expr
+        case Binary(op=BinaryOp.MIN | BinaryOp.MAX) if (
+            in_subscript and is_affine(expr) and _is_of_one_loop(expr)
+        ):
             yield expr
         case _:
             pass
     for child in children(expr):
         yield from _choices_in(child, in_subscript or isinstance(expr, Load))
+
+
+def _is_of_one_loop(choice: Expr) -> bool:
+    """Tell whether a choice cuts the domain across one loop: the parts are loops then.
+
+    Where neighbours at distances that a loop counts are clamped, `x[min(i + d, n - 1)]`, the parts
+    are no boxes: choosing in the loop is less code, and quicker than a test for each part.
+    """
+    return len(iterators(_condition(choice))) <= 1
 
 
 def _condition(choice: Expr) -> Expr:

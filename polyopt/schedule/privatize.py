@@ -25,6 +25,7 @@ from polyopt.ir.expr import (
     integer,
     normalize,
     rewrite,
+    sub,
     substitute,
     walk,
 )
@@ -198,14 +199,17 @@ def _expand(scop: Scop, array: Array) -> Scop | None:
         count -= 1
     if array.shape:
         count = min(count, 1)
+    ranges = _ranges(statements, count, scop)
+    count = len(ranges)
     if count == 0 or (array.shape and not _blocks_alone(scop, array, statements, count)):
         return None
-    shape = _extents(statements, count, frozenset(scop.params))
-    if shape is None:
-        return None
+    shape = tuple(extent for _, extent in ranges)
 
     def expanded(statement: Statement) -> Statement:
-        index = tuple(Iter(name) for name in loop_iterators(statement, count))
+        index = tuple(
+            normalize(sub(Iter(name), least))
+            for name, (least, _) in zip(loop_iterators(statement, count), ranges, strict=True)
+        )
 
         def rule(part: Expr) -> Expr | None:
             if isinstance(part, Load) and part.array == array.name:
@@ -240,20 +244,36 @@ def _blocks_alone(scop: Scop, array: Array, statements: list[Statement], count: 
     )
 
 
-def _extents(
-    statements: list[Statement], count: int, params: frozenset[str]
-) -> tuple[Expr, ...] | None:
-    """Return one size per loop that holds every iterator value, or None if one may be negative."""
-    shape = []
+def _ranges(statements: list[Statement], count: int, scop: Scop) -> tuple[tuple[Expr, Expr], ...]:
+    """Return the least value of each loop's iterator, or 0 if less, and how many there are from it.
+
+    They end at the first loop of which no expression over the sizes says where it begins.
+    """
+    params = frozenset(scop.params)
+    ranges = []
     for position in range(count):
         values: isl.Set | None = None
         for statement in statements:
             name = loop_iterators(statement, count)[position]
-            relation = index_map(statement.domain, "v", (Iter(name),))
+            inside = statement.domain.intersect_params(scop.context)
+            relation = index_map(inside, "v", (Iter(name),))
             values = relation.range() if values is None else values.union(relation.range())
         assert values is not None
-        lowest = values.dim_min_val(0)
-        if not lowest.is_nonneg() and not lowest.is_nan() and not lowest.is_infty():
-            return None
-        shape.append(normalize(add(bound_expr(values.dim_max(0), params), integer(1))))
-    return tuple(shape)
+        least = _least(values, scop)
+        if least is None:
+            break
+        last = bound_expr(values.dim_max(0).gist_params(scop.context), params)
+        ranges.append((least, normalize(add(sub(last, least), integer(1)))))
+    return tuple(ranges)
+
+
+def _least(values: isl.Set, scop: Scop) -> Expr | None:
+    """Return a number, or an affine expression, that no value is below."""
+    lowest = values.dim_min_val(0)
+    if lowest.is_nonneg() or lowest.is_nan():
+        return integer(0)
+    least = values.dim_min(0)
+    least = least.gist(least.domain()).gist_params(scop.context)
+    if least.n_piece() != 1:
+        return None
+    return normalize(bound_expr(least, frozenset(scop.params)))

@@ -591,6 +591,33 @@ def conditional_expression(x):
         x[i] = 0.5 * (left + right)
 
 
+@case(lambda n, r: (r.standard_normal((n, n + 2)), 2))
+def clamped_window(x, reach):
+    rows, columns = x.shape
+    out = np.empty_like(x)
+    for i in range(rows):
+        for j in range(columns):
+            total, weights = 0.0, 0.0
+            for di in range(-reach, reach + 1):
+                for dj in range(-reach, reach + 1):
+                    near = x[min(max(i + di, 0), rows - 1), min(max(j + dj, 0), columns - 1)]
+                    weight = 1.0 / (1.0 + abs(near - x[i, j]) + di * di + dj * dj)
+                    total += weight * near
+                    weights += weight
+            out[i, j] = total / weights
+    return out
+
+
+@case(lambda n, r: (r.standard_normal(n), 3))
+def wrapped_window(x, reach):
+    n = len(x)
+    out = np.zeros(n)
+    for i in range(n):
+        for d in range(-reach, reach):
+            out[i] += x[(i + d) % n] * (d + 0.5)
+    return out
+
+
 @case(vec)
 def math_functions(x):
     for i in range(len(x)):

@@ -107,6 +107,24 @@ def test_wraparound_splits_the_statement() -> None:
     same_map(reads[0].union(reads[1].set_tuple_name(isl.dim_type.in_, "S0")).coalesce(), WRAPPED)
 
 
+def test_a_distance_that_a_loop_counts_does_not_split() -> None:
+    def clamped(x, y):
+        for i in range(len(x)):
+            for d in range(-2, 3):
+                y[i] += x[min(max(i + d, 0), len(x) - 1)]
+
+    def one_apart(x, y):
+        for i in range(len(x)):
+            y[i] += x[min(i + 1, len(x) - 1)]
+
+    program = agree(clamped, np.arange(4.0), np.zeros(4))
+    (statement,) = program.scop.statements
+    read = next(access for access in statement.reads if access.array == "x")
+    assert read.exact
+    assert read.relation.is_single_valued()
+    assert len(agree(one_apart, np.arange(4.0), np.zeros(4)).scop.statements) == 2
+
+
 def test_no_temporary_without_a_dependence() -> None:
     def shift_left(x):
         x[:-1] = x[1:]

@@ -271,7 +271,7 @@ def test_a_scalar_that_is_a_subscript():
 
 
 def test_bounds_that_may_be_negative():
-    """A cell per iteration needs iterators that are subscripts."""
+    """Cells are counted from the least value of the iterator."""
     scop = read(
         """
         for i in range(0 - N, N):
@@ -280,7 +280,40 @@ def test_bounds_that_may_be_negative():
         """,
         "A[2 * N]; B[2 * N]; temp t",
     )
-    assert temps(scop) == {"t": ()}
+    assert temps(scop) == {"t": ("2 * N",)}
+    assert rules(scop)[0].startswith("t[i + N] = ")
+    assert_computes(scop, Parallelize("i"))
+
+
+def test_a_window_around_each_iteration():
+    scop = read(
+        """
+        for i in range(N):
+            for k in range(i - M, i + M + 1):
+                t = sqrt(A[i]) / (k + 1)
+                B[i, k - i + M] = t * t
+        """,
+        "A[N]; B[N, 2 * M + 1]; temp t",
+        "N M",
+    )
+    assert temps(scop)["t"][0] == "N"
+    assert_computes(scop, Parallelize("i"))
+
+
+def test_loops_around_one_that_begins_anywhere():
+    """What cannot be counted is left out: the loops around it have their cells all the same."""
+    scop = read(
+        """
+        for i in range(N):
+            for k in range(min(0 - M, 0 - N), M):
+                t = sqrt(A[i]) / 3
+                B[i, k + M + N] = t * t
+        """,
+        "A[N]; B[N, 2 * M + N]; temp t",
+        "N M",
+    )
+    assert temps(scop) == {"t": ("N",)}
+    assert_computes(scop, Parallelize("i"))
 
 
 def test_several_scalars_in_order():

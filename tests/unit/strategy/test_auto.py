@@ -224,6 +224,29 @@ def test_a_scalar_takes_the_room_of_an_argument_where_its_product_is_tiled():
     assert_computes(scop, *schedule.trace)
 
 
+def test_a_loop_that_begins_below_zero_keeps_nothing_from_running_in_parallel():
+    scop = read(
+        """
+        for i in range(N):
+            total = 0.0
+            weights = 0.0
+            for d in range(0 - R, R + 1):
+                weight = exp(A[i] * d)
+                weight = weight / 3
+                total += weight * A[i]
+                weights += weight
+            B[i] = total / weights
+        """,
+        "A[N]; B[N]; temp total; temp weights; temp weight",
+        "N R",
+    )
+    schedule = automatic(scop)
+    outer = next(iter(bands(schedule.tree)))
+    assert outer.members[0].kind is LoopKind.PARALLEL
+    assert schedule.scop.array("weight").shape
+    assert_computes(scop, *schedule.trace)
+
+
 def test_a_scalar_takes_no_more_room_than_any_argument():
     scop = scores("temp S[B, N, N]")
     schedule = automatic(scop)
