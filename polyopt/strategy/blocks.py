@@ -9,7 +9,7 @@ Computers", 1998, chapter 5; the order of each element's updates stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
@@ -30,6 +30,8 @@ from polyopt.transforms import (
     Vectorize,
 )
 from polyopt.transforms.amount import Distance, read_amount
+
+WIDE = 4  # blocks that are one where nothing but a vector is eliminated
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,30 @@ class BlockSizes:
 
 
 def blocked(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
-    """Return `schedule` with the elimination at band `label` in blocks, or None for others."""
+    """Return `schedule` with the elimination at band `label` in blocks, or None for others.
+
+    With one right side no block is used again: wide ones read rows of the matrix in long pieces,
+    and their own triangle is in blocks once more.
+    """
     found = _find(schedule, label)
     if found is None:
         return None
-    band = find_band(schedule.tree, label)
     sizes = BlockSizes.of(machine, found.size)
+    if len(found.others) > 1:
+        return _in_blocks(schedule, label, found, sizes)
+    wide = _in_blocks(schedule, label, found, replace(sizes, block=WIDE * sizes.block))
+    if wide is None:
+        return None
+    own = f"{label}.inner.low"
+    again = _find(wide, own)
+    return (again and _in_blocks(wide, own, again, sizes)) or wide
+
+
+def _in_blocks(
+    schedule: Schedule, label: str, found: _Elimination, sizes: BlockSizes
+) -> Schedule | None:
+    """Return `schedule` with the steps in blocks, or None where no part becomes a product."""
+    band = find_band(schedule.tree, label)
     steps: list[Transform] = order_steps(label, band, (found.depth, *found.others))
     steps += [Strip(f"{label}[0]", sizes.block), Cut(label, 1)]
     inner = f"{label}.inner"

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.sizes import Size
-from polyopt.schedule.tree import BandMember, Tree
+from polyopt.schedule.tree import BandMember, Tree, find_band, path_to
 from polyopt.transforms.halving import split_loop
+from polyopt.transforms.reference import loop
 from polyopt.transforms.tile import tile_index
 
 
@@ -23,7 +24,7 @@ class Strip:
     The order of iterations stays (Loveman, "Program improvement by source-to-source
     transformation", 1977).  The band keeps its label; loops behind move up by one place.  The
     strips of a parallel loop are parallel, those of a loop across blocks are blocks; threads, lanes
-    and copies stay with the loop itself.
+    and copies stay with the loop itself.  Inside another loop `i_tile` the new one is `i_tile2`.
 
     >>> from polyopt.schedule.demo import demo
     >>> print(demo().apply(Strip("j", 8)))
@@ -38,14 +39,28 @@ class Strip:
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the tree with the loop split; raises `ScheduleError` PO0301 to PO0303."""
-        return split_loop(tree, self.loop, self.size, str(self), _halves)
+        label = loop(tree, self.loop, str(self)).label
+        path, _ = path_to(tree, scop, label)
+        taken = {member.name for member in (*path, *find_band(tree, label).members)}
+
+        def halves(old: BandMember, size: int) -> tuple[BandMember, BandMember]:
+            return _halves(old, size, _fresh(f"{old.name}_tile", taken))
+
+        return split_loop(tree, self.loop, self.size, str(self), halves)
 
     def __str__(self) -> str:
         return f"strip({self.loop}, {self.size})"
 
 
-def _halves(old: BandMember, size: int) -> tuple[BandMember, BandMember]:
+def _fresh(wish: str, taken: set[str]) -> str:
+    """Return `wish`, or `wish` with the first free number."""
+    if wish not in taken:
+        return wish
+    return next(f"{wish}{n}" for n in range(2, len(taken) + 3) if f"{wish}{n}" not in taken)
+
+
+def _halves(old: BandMember, size: int, name: str) -> tuple[BandMember, BandMember]:
     free = old.kind in (LoopKind.PARALLEL, LoopKind.BLOCK)
     index, kind = tile_index(old.schedule, size), old.kind if free else LoopKind.SEQUENTIAL
-    strips = BandMember(index, f"{old.name}_tile", kind=kind)
+    strips = BandMember(index, name, kind=kind)
     return strips, replace(old, kind=LoopKind.SEQUENTIAL) if free else old

@@ -11,7 +11,7 @@ from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
 from polyopt.strategy.blocks import blocked
-from polyopt.transforms import Affine, Fusion, Separate, Split
+from polyopt.transforms import Affine, Fusion, Separate, Split, Strip
 from tests import scops
 from tests.checks import assert_computes
 from tests.reading import read
@@ -115,3 +115,43 @@ def test_compiled_bit_for_bit():
     text = compiled.source
     assert "A_panel" in text
     assert "A_acc" in text
+
+
+VECTOR = """
+    for i in range(N):
+        for j in range(i):
+            x[i] = x[i] - L[i, j] * x[j]
+        x[i] = x[i] / L[i, i]
+    """
+
+
+def test_one_right_side_has_blocks_of_blocks():
+    """The triangle of a wide block is in blocks once more; their loops have names of their own."""
+    _, schedule = in_blocks(VECTOR, "x[N]; L[N, N]")
+    assert schedule is not None
+    assert [s.size for s in schedule.trace if isinstance(s, Strip)] == [16, 4]
+    assert [str(s.at) for s in schedule.trace if isinstance(s, Split)] == [
+        "16 * j_tile + 16",
+        "4 * j_tile2 + 4",
+    ]
+    assert_computes(read(VECTOR, "x[N]; L[N, N]"), *schedule.trace)
+
+
+def substitute(L: po.f64["N,N"], x: po.f64["N"]):
+    for i in range(x.shape[0]):
+        for j in range(i):
+            x[i] -= L[i, j] * x[j]
+        x[i] = x[i] / L[i, i]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_right_side_bit_for_bit(threads):
+    compiled = po.kernel(threads=threads)(substitute)
+    for size in (0, 1, 15, 64, 65, 255, 256, 257, 335):
+        rng = np.random.default_rng(size)
+        L = rng.random((size, size)) + size * np.eye(size)
+        x = rng.random(size)
+        want = x.copy()
+        substitute(L, want)
+        compiled(L, x)
+        assert np.array_equal(x, want)

@@ -8,7 +8,7 @@ from polyopt.ir.loops import LoopKind
 from polyopt.schedule import source_schedule
 from polyopt.schedule.sizes import Named
 from polyopt.schedule.tree import find_band
-from polyopt.transforms import Interchange, Parallelize, Strip, Unroll, Vectorize
+from polyopt.transforms import Cut, Interchange, Parallelize, Strip, Unroll, Vectorize
 from tests import scops
 from tests.checks import assert_computes, assert_round_trip, story
 from tests.unit.transforms.refusing import refused
@@ -55,3 +55,12 @@ def test_refusals():
     assert refused(scops.seidel(), Strip("i", 2**31))[0] == "PO0303"
     assert refused(scops.seidel(), Strip("L0", 2))[0] == "PO0303"
     assert refused(scops.seidel(), Strip("x", 2))[0] == "PO0301"
+
+
+def test_strips_of_strips_have_names_of_their_own():
+    """Others can be told by name, as in `split(k, 8 * i_tile2)`."""
+    schedule = assert_computes(scops.gemm(), Strip("i", 4), Strip("L0[1]", 2), Strip("L0[2]", 1))
+    names = [member.name for member in find_band(schedule.tree, "L0").members]
+    assert names == ["i_tile", "i_tile2", "i_tile3", "i", "j", "k"]
+    inside = assert_computes(scops.gemm(), Strip("i", 4), Cut("L0", 1), Strip("i", 2))
+    assert find_band(inside.tree, "L0.inner").members[0].name == "i_tile2"
