@@ -377,7 +377,7 @@ def _mark_band(band: Band, pending: Pending) -> Band:
             permutable = bool(backwards.is_empty())
             if at_entry.tiles is tiles:  # it was learnt of all pairs
                 pending = pending.knowing(at_entry.grown)
-        coincident = bool(pending.separated(member).is_empty())
+        coincident = not pending.separates(member)
         members.append(replace(member, coincident=coincident))
         pending = pending if coincident else pending.equal(member)
     return Band(band.label, tuple(members), _mark(band.child, pending, None), permutable)

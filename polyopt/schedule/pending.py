@@ -133,7 +133,18 @@ class Pending:
 
     def separated(self, loop: BandMember, free: bool = True) -> isl.UnionMap:
         """Return the pairs on which a loop that reverses none differs, free ones if asked for."""
+        if free and not self.separates(loop):
+            return self.ordering.empty(self.ordering.get_space())
         return self._once(free, loop.schedule, lambda: self._separated(loop, free))
+
+    def separates(self, loop: BandMember) -> bool:
+        """Tell whether any pair, free ones too, differs on a loop that reverses none."""
+        return self._once("separates", loop.schedule, lambda: self._separates(loop))
+
+    def _separates(self, loop: BandMember) -> bool:
+        if self._is_even(loop) or not _is_differing(self, loop.function):
+            return False
+        return not self.tiles or _is_differing(self.settled, loop.function)
 
     def in_lanes(self, loop: BandMember) -> isl.UnionMap:
         """Return the pairs that lanes of a loop would be in conflict over."""
@@ -146,16 +157,20 @@ class Pending:
         return found.union(differing)
 
     def _separated(self, loop: BandMember, free: bool) -> isl.UnionMap:
-        parts = loop.parts if self.even else None
-        if parts is not None and all(
-            any(part.size == known.size and known.holds(part) for known in self.even)
-            for part in parts
-        ):
+        if self._is_even(loop):
             return self.ordering.empty(self.ordering.get_space())
         found = _differing(self, loop.function, free)
         if found.is_empty() or not self.tiles:
             return found
         return _differing(self.settled, loop.function, free)
+
+    def _is_even(self, loop: BandMember) -> bool:
+        """Tell whether it is known that all pairs are equal on a loop."""
+        parts = loop.parts if self.even else None
+        return parts is not None and all(
+            any(part.size == known.size and known.holds(part) for known in self.even)
+            for part in parts
+        )
 
 
 @lru_cache(maxsize=2)
@@ -179,3 +194,12 @@ def _differing(pending: Pending, function: isl.MultiUnionPwAff, free: bool) -> i
         return found
     found = found.union(pending.free.lex_lt_at_multi_union_pw_aff(function))
     return found.union(pending.free.lex_gt_at_multi_union_pw_aff(function))
+
+
+def _is_differing(pending: Pending, function: isl.MultiUnionPwAff) -> bool:
+    """Tell whether `_differing` finds any pair, free ones too; the first one decides."""
+    return (
+        not pending.ordering.lex_lt_at_multi_union_pw_aff(function).is_empty()
+        or not pending.free.lex_lt_at_multi_union_pw_aff(function).is_empty()
+        or not pending.free.lex_gt_at_multi_union_pw_aff(function).is_empty()
+    )
