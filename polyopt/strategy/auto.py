@@ -30,6 +30,7 @@ from polyopt.strategy.rows import expanded_rows
 from polyopt.strategy.streams import stream_rows
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
+from polyopt.strategy.totals import join_totals, waiting_totals
 from polyopt.strategy.vector import vectorize_innermost
 from polyopt.strategy.windows import share_rows
 from polyopt.transforms import Affine, Fusion, Separate
@@ -98,11 +99,13 @@ def _improve(start: Schedule, machine: Machine) -> Schedule:
 class _Sketch:
     """A schedule whose products and sums are tiled: enough to tell which of several to finish.
 
-    `done` are the bands that need nothing more, `holds` tells that sums are held in registers.
+    `done` are the bands that need nothing more, `waiting` sums that may join a pass over the same
+    rows; `holds` tells that sums are held in registers.
     """
 
     schedule: Schedule
     done: frozenset[str]
+    waiting: frozenset[str]
     holds: bool
 
 
@@ -113,15 +116,23 @@ def _sketch(start: Schedule, machine: Machine) -> _Sketch:
     joint = frozenset(_labels(streamed.tree) - _labels(ordered.tree))
     held = _within_budget("held sums", streamed, lambda s: hold_sums(s, machine, joint))
     kept = joint if held is streamed else joint | _marked(held.tree)
-    summed = _within_budget("tiles of sums", held, lambda s: jam_sums(s, machine, kept))
+    waiting = waiting_totals(held, kept)
+    summed = _within_budget("tiles of sums", held, lambda s: jam_sums(s, machine, kept | waiting))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
-    return _Sketch(summed, done, held is not streamed)
+    return _Sketch(summed, done, waiting, held is not streamed)
 
 
 def _finish(sketch: _Sketch, machine: Machine) -> Schedule:
     """Return a sketch's schedule fused, parallel outside and in SIMD lanes inside."""
-    done = sketch.done
-    fused = _within_budget("fused nests", sketch.schedule, lambda s: fuse_nests(s, done))
+    done, waiting = sketch.done, sketch.waiting
+    fused = _within_budget("fused nests", sketch.schedule, lambda s: fuse_nests(s, done | waiting))
+    if waiting:
+        joined = _within_budget(
+            "sums of columns", fused, lambda s: join_totals(s, waiting, done, machine)
+        )
+        apart = frozenset(outer_bands(joined.tree)) - waiting
+        fused = _within_budget("tiles of sums", joined, lambda s: jam_sums(s, machine, apart))
+        done |= frozenset(_labels(fused.tree) - _labels(sketch.schedule.tree)) | _marked(fused.tree)
     laned = _within_budget("sunk loops", fused, lambda s: sink_lanes(s, done))
     jammed = _within_budget("strips of rows", laned, lambda s: jam_lines(s, machine, done))
     parallel = _within_budget("parallel loops", jammed, lambda s: parallelize_outer(s, machine))

@@ -89,8 +89,8 @@ def _outer_sequences(tree: Tree) -> list[list[str]]:
 
 def _feeds(schedule: Schedule, first: str, second: str) -> bool:
     """Tell whether the first nest makes elements of an array of which the second reads some."""
-    made = {statement.write.array for statement in _statements(schedule, first)}
-    used = {a.array for statement in _statements(schedule, second) for a in statement.reads}
+    made = {statement.write.array for statement in statements_in(schedule, first)}
+    used = {a.array for statement in statements_in(schedule, second) for a in statement.reads}
     return any(schedule.scop.array(name).shape for name in made & used)
 
 
@@ -120,7 +120,7 @@ def _fuse(
         near = alike(schedule.scop.domain, one, two)
         common = near if moves or not near else common
     for count in range(common, 0, -1):
-        if any(_is_shared_out(nest, count) for nest in (one, two)):
+        if any(is_shared_out(nest, count) for nest in (one, two)):
             continue
         if _loses_lanes(schedule, one, two, count):
             continue
@@ -139,7 +139,7 @@ def _is_inside(tree: Tree, label: str) -> bool:
     return any(band.label == label for outer in bands(tree) for band in bands(outer.child))
 
 
-def _is_shared_out(nest: Band, count: int) -> bool:
+def is_shared_out(nest: Band, count: int) -> bool:
     """Tell whether threads share loops inside the first `count`: these would run one by one."""
     inner = nest.members[count:], *(band.members for band in bands(nest.child))
     return any(member.kind is LoopKind.PARALLEL for members in inner for member in members)
@@ -191,11 +191,11 @@ def share_data(schedule: Schedule, first: str, second: str) -> bool:
 def _arrays(schedule: Schedule, label: str) -> set[str]:
     return {
         access.array
-        for statement in _statements(schedule, label)
+        for statement in statements_in(schedule, label)
         for access in (statement.write, *statement.reads)
     }
 
 
-def _statements(schedule: Schedule, label: str) -> list[Statement]:
+def statements_in(schedule: Schedule, label: str) -> list[Statement]:
     domain = find_band(schedule.tree, label).members[0].schedule.domain()
     return [schedule.scop.statement(name) for name in statements_of(schedule.scop, domain)]

@@ -46,11 +46,7 @@ def _shared(
     machine: Machine,
 ) -> Schedule:
     rows, hands = f"{band.label}[{position}]", HANDS * machine.cores
-    contracts = [
-        Contract(name, sizes)
-        for name, homes in nests.items()
-        if rows in homes and (sizes := _sizes(schedule, name, homes, rows, hands))
-    ]
+    contracts = fewer_cells(schedule, rows, nests, hands)
     if not contracts:
         return schedule
     dealt = schedule.attempt(Deal(rows, hands))
@@ -62,6 +58,20 @@ def _shared(
         if fewer is not None:
             dealt, found = fewer, True
     return (dealt.attempt(Parallelize(rows)) if found else None) or schedule
+
+
+def fewer_cells(
+    schedule: Schedule, rows: str, nests: Mapping[str, tuple[str, ...]], hands: int
+) -> list[Contract]:
+    """Return what lets a hand's iterations of loop `rows` take turns with the same cells.
+
+    `nests` has for each temporary the loops that its values stay inside.
+    """
+    return [
+        Contract(name, sizes)
+        for name, homes in nests.items()
+        if rows in homes and (sizes := _sizes(schedule, name, homes, rows, hands))
+    ]
 
 
 def _sizes(
