@@ -16,6 +16,7 @@ from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, source_schedule
 from polyopt.schedule.tree import Band, Tree, bands, children, find_band
+from polyopt.strategy.abreast import abreast, passes, row_sums
 from polyopt.strategy.blocks import blocked
 from polyopt.strategy.closures import closure
 from polyopt.strategy.columns import columns
@@ -100,12 +101,14 @@ class _Sketch:
     """A schedule whose products and sums are tiled: enough to tell which of several to finish.
 
     `done` are the bands that need nothing more, `waiting` sums that may join a pass over the same
-    rows; `holds` tells that sums are held in registers.
+    rows, and `rows` sums along rows that go with what makes or uses the rows; `holds` tells that
+    sums are held in registers.
     """
 
     schedule: Schedule
     done: frozenset[str]
     waiting: frozenset[str]
+    rows: frozenset[str]
     holds: bool
 
 
@@ -116,30 +119,44 @@ def _sketch(start: Schedule, machine: Machine) -> _Sketch:
     joint = frozenset(_labels(streamed.tree) - _labels(ordered.tree))
     held = _within_budget("held sums", streamed, lambda s: hold_sums(s, machine, joint))
     kept = joint if held is streamed else joint | _marked(held.tree)
-    waiting = waiting_totals(held, kept)
-    summed = _within_budget("tiles of sums", held, lambda s: jam_sums(s, machine, kept | waiting))
+    waiting, rows = waiting_totals(held, kept), row_sums(held, kept)
+    later = kept | waiting | rows
+    summed = _within_budget("tiles of sums", held, lambda s: jam_sums(s, machine, later))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
-    return _Sketch(summed, done, waiting, held is not streamed)
+    return _Sketch(summed, done, waiting, rows, held is not streamed)
 
 
 def _finish(sketch: _Sketch, machine: Machine) -> Schedule:
     """Return a sketch's schedule fused, parallel outside and in SIMD lanes inside."""
-    done, waiting = sketch.done, sketch.waiting
-    fused = _within_budget("fused nests", sketch.schedule, lambda s: fuse_nests(s, done | waiting))
+    done, waiting, start = sketch.done, sketch.waiting, sketch.schedule
+    fused = _within_budget("fused nests", start, lambda s: fuse_nests(s, done | waiting))
+    several: list[str] = []
+    if sketch.rows:
+        turned = _within_budget("rows abreast", fused, lambda s: abreast(s, sketch.rows) or s)
+        if turned is fused:
+            others = frozenset(outer_bands(start.tree)) - sketch.rows
+            start = _within_budget("tiles of sums", start, lambda s: jam_sums(s, machine, others))
+            done |= frozenset(_labels(start.tree) - _labels(sketch.schedule.tree))
+            turned = _within_budget("fused nests", start, lambda s: fuse_nests(s, done | waiting))
+        else:
+            several = passes(fused, sketch.rows)
+            done |= frozenset(_labels(turned.tree) - _labels(fused.tree))
+        fused = turned
     if waiting:
-        joined = _within_budget(
+        start = fused
+        fused = _within_budget(
             "sums of columns", fused, lambda s: join_totals(s, waiting, done, machine)
         )
-        apart = frozenset(outer_bands(joined.tree)) - waiting
-        fused = _within_budget("tiles of sums", joined, lambda s: jam_sums(s, machine, apart))
-        done |= frozenset(_labels(fused.tree) - _labels(sketch.schedule.tree)) | _marked(fused.tree)
+        apart = frozenset(outer_bands(fused.tree)) - waiting
+        fused = _within_budget("tiles of sums", fused, lambda s: jam_sums(s, machine, apart))
+        done |= frozenset(_labels(fused.tree) - _labels(start.tree)) | _marked(fused.tree)
     laned = _within_budget("sunk loops", fused, lambda s: sink_lanes(s, done))
     jammed = _within_budget("strips of rows", laned, lambda s: jam_lines(s, machine, done))
     parallel = _within_budget("parallel loops", jammed, lambda s: parallelize_outer(s, machine))
     laned = _within_budget("SIMD lanes", parallel, vectorize_innermost)
     if sketch.holds:
         return laned  # the results of a row are few, and dealing out its nests takes long
-    return _within_budget("shared rows", laned, lambda s: share_rows(s, machine))
+    return _within_budget("shared rows", laned, lambda s: share_rows(s, machine, several))
 
 
 def _within_budget(

@@ -51,6 +51,18 @@ def sums(schedule: Schedule, label: str, *, recurrent: bool = False) -> Schedule
     return schedule.attempt(*steps, Parallelize(outer)) or schedule.attempt(*steps)
 
 
+def is_row_sum(schedule: Schedule, label: str) -> bool:
+    """Tell whether band `label` is a loop over rows and one sum along each, in a fixed order."""
+    found = _find(schedule, label, recurrent=False)
+    band = find_band(schedule.tree, label)
+    return (
+        found is not None
+        and not found.contiguous
+        and found.sums == len(band.members) - 2
+        and found.terms == len(band.members) - 1
+    )
+
+
 def _rows(label: str) -> list[Transform]:
     tile, point = f"{label}.tile", f"{label}.point"
     return [
@@ -104,7 +116,7 @@ def _row_sum(band: Band, moves: list[dict[str, Step]], write: str, terms: int) -
     along = moves[terms].values()
     if Step.CONTIGUOUS not in along or Step.STRIDED in along:
         return None
-    for position, move in enumerate(moves):
+    for position, move in reversed(list(enumerate(moves))):  # the rows that are near
         if not band.members[position].coincident or move[write] is Step.INVARIANT:
             continue
         if Step.STRIDED in move.values():

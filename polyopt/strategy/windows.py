@@ -7,7 +7,7 @@ Leaves: temporaries that one iteration alone keeps in a few cells, as many as th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import islpy as isl
 
@@ -24,10 +24,15 @@ from polyopt.transforms import Contract, Deal, Parallelize
 HANDS = 4  # for each core: a late one does not keep the others waiting for long
 
 
-def share_rows(schedule: Schedule, machine: Machine) -> Schedule:
-    """Return `schedule` with what parallel iterations keep for themselves in fewer cells."""
+def share_rows(schedule: Schedule, machine: Machine, skip: Collection[str] = ()) -> Schedule:
+    """Return `schedule` with what parallel iterations keep for themselves in fewer cells.
+
+    The nests in `skip`, and what steps made of them, are left alone.
+    """
     nests = None
     for label in [band.label for band in bands(schedule.tree)]:
+        if any(label == nest or label.startswith(f"{nest}.") for nest in skip):
+            continue
         band = find_band(schedule.tree, label)
         kinds = [member.kind for member in band.members]
         if LoopKind.PARALLEL in kinds:
