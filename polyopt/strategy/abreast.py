@@ -14,16 +14,15 @@ from polyopt.ir.scop import Role, Statement
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, bands, find_band
+from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.extents import alike
 from polyopt.strategy.fusion import fuse_neighbours, share_data, statements_in
 from polyopt.strategy.skewed import change_of
 from polyopt.strategy.strides import Step, accesses, directions, loop_moves
-from polyopt.strategy.sums import is_row_sum
+from polyopt.strategy.sums import ROWS, is_row_sum
 from polyopt.strategy.sums import sums as alone
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Cut, Distribute, Interchange, Parallelize, Separate, Tile, Unroll
-
-ROWS = 8  # chains of additions in flight: latency times throughput of one addition
 
 
 def row_sums(schedule: Schedule, skip: Collection[str]) -> frozenset[str]:
@@ -35,7 +34,9 @@ def row_sums(schedule: Schedule, skip: Collection[str]) -> frozenset[str]:
     found = {
         label
         for label in labels
-        if is_row_sum(schedule, label) and not _has_temporary_rows(schedule, label)
+        if is_row_sum(schedule, label)
+        and find_roles(schedule, label) is None
+        and not _has_temporary_rows(schedule, label)
     }
     return frozenset(
         label

@@ -16,7 +16,7 @@ from polyopt.strategy.strides import Step, loop_moves
 from polyopt.strategy.unrolled import trip
 from polyopt.transforms import Cut, Interchange, Parallelize, Separate, Tile, Unroll, Vectorize
 
-ROWS = 16  # chains of additions in flight: latency times throughput of one addition, about
+ROWS = 8  # chains of additions in flight: latency times throughput of one addition
 TERMS = 4  # rows added to a strip of columns while it is in registers
 STRIP = 256  # columns in a strip, which the first-level cache holds
 
