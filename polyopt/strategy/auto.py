@@ -119,7 +119,9 @@ def _sketch(start: Schedule, machine: Machine) -> _Sketch:
     joint = frozenset(_labels(streamed.tree) - _labels(ordered.tree))
     held = _within_budget("held sums", streamed, lambda s: hold_sums(s, machine, joint))
     kept = joint if held is streamed else joint | _marked(held.tree)
-    waiting, rows = waiting_totals(held, kept), row_sums(held, kept)
+    waiting = rows = frozenset[str]()
+    with optional("sums in passes", BUDGET, part=MOST):
+        waiting, rows = waiting_totals(held, kept), row_sums(held, kept)
     later = kept | waiting | rows
     summed = _within_budget("tiles of sums", held, lambda s: jam_sums(s, machine, later))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
