@@ -30,6 +30,8 @@ from polyopt.ir.expr import (
 )
 
 MAX_PIECES = 64
+FEW = 16
+"""In so many parts, at most, a statement is split where it could choose in its subscripts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +45,30 @@ class Piece:
 
 
 def pieces_of(draft: Draft, params: tuple[str, ...], context: isl.Set) -> list[Piece]:
-    """Return the non-empty parts of a draft, in which no affine choice is left in a subscript."""
+    """Return the non-empty parts of a draft, in which no choice between elements is left.
+
+    Nor is one in a subscript, if that makes few parts: then each has loops of its own.
+    """
     domain = domain_of(draft.scope, params, "S")
     whole = Piece(domain, draft.target, draft.value, draft.scope.guard)
+    found = _split([whole], context, MAX_PIECES, subscripts=False)
+    further = _split(found, context, FEW + 1, subscripts=True)
+    if len(further) <= FEW:
+        found = further
+    return [_with_domain(piece, in_one_piece(piece.domain)) for piece in found]
+
+
+def _split(pieces: list[Piece], context: isl.Set, most: int, *, subscripts: bool) -> list[Piece]:
+    """Return the non-empty parts of `pieces` after choices in subscripts, or others, are made."""
     done: list[Piece] = []
-    waiting = [whole]
+    waiting = pieces[::-1]
     while waiting:
         piece = waiting.pop()
         if piece.domain.intersect_params(context).is_empty():
             continue
-        choice = next(_choices(piece), None)
-        if choice is None or len(done) + len(waiting) >= MAX_PIECES:
-            done.append(_with_domain(piece, in_one_piece(piece.domain)))
+        choice = next(_choices(piece, subscripts), None)
+        if choice is None or len(done) + len(waiting) >= most:
+            done.append(piece)
             continue
         condition = _condition(choice)
         holds = condition_set(condition, piece.domain.get_space())
@@ -65,34 +79,42 @@ def pieces_of(draft: Draft, params: tuple[str, ...], context: isl.Set) -> list[P
 
 def split_conditions(draft: Draft) -> list[Expr]:
     """Return the conditions a draft is split along."""
-    parts = (draft.target, draft.value, draft.scope.guard)
-    return [_condition(choice) for part in parts for choice in _choices_in(part, False)]
+    whole = Piece(isl.Set("{ : }"), draft.target, draft.value, draft.scope.guard)
+    return [_condition(c) for in_them in (False, True) for c in _choices(whole, in_them)]
 
 
 def _with_domain(piece: Piece, domain: isl.Set) -> Piece:
     return Piece(domain, piece.target, piece.value, piece.guard)
 
 
-def _choices(piece: Piece) -> Iterator[Expr]:
+def _choices(piece: Piece, subscripts: bool) -> Iterator[Expr]:
+    """Yield choices in subscripts, or else choices between values that read memory."""
     for expr in (piece.target, piece.value, piece.guard):
-        yield from _choices_in(expr, False)
+        if subscripts:
+            yield from _choices_in_subscripts(expr, False)
+        else:
+            yield from _choices_of_elements(expr)
 
 
-def _choices_in(expr: Expr, in_subscript: bool) -> Iterator[Expr]:
-    """Yield choices in subscripts, and choices between values that read memory."""
+def _choices_of_elements(expr: Expr) -> Iterator[Expr]:
+    if isinstance(expr, Select) and is_affine(expr.condition) and has_loads(expr):
+        yield expr
+    for child in children(expr):
+        yield from _choices_of_elements(child)
+
+
+def _choices_in_subscripts(expr: Expr, inside: bool) -> Iterator[Expr]:
     match expr:
-        case Select() if is_affine(expr.condition) and has_loads(expr):
-            yield expr
-        case Select() if in_subscript and is_affine(expr.condition) and _is_of_one_loop(expr):
+        case Select() if inside and is_affine(expr.condition) and _is_of_one_loop(expr):
             yield expr
         case Binary(op=BinaryOp.MIN | BinaryOp.MAX) if (
-            in_subscript and is_affine(expr) and _is_of_one_loop(expr)
+            inside and is_affine(expr) and _is_of_one_loop(expr)
         ):
             yield expr
         case _:
             pass
     for child in children(expr):
-        yield from _choices_in(child, in_subscript or isinstance(expr, Load))
+        yield from _choices_in_subscripts(child, inside or isinstance(expr, Load))
 
 
 def _is_of_one_loop(choice: Expr) -> bool:

@@ -125,6 +125,18 @@ def test_a_distance_that_a_loop_counts_does_not_split() -> None:
     assert len(agree(one_apart, np.arange(4.0), np.zeros(4)).scop.statements) == 2
 
 
+def test_many_choices_in_subscripts_are_made_where_they_are_read() -> None:
+    def best(a, b, c, d, keep):
+        for i in range(len(a)):
+            for j in range(len(a)):
+                if a[j] < a[i] and b[j] < b[i] and c[j] <= c[i] and d[j] <= d[i]:
+                    keep[i] = 0.0
+
+    values = [np.array([3.0, 1.0, 2.0, 1.0]) + k for k in range(4)]
+    program = agree(best, *values, np.ones(4))
+    assert len(program.scop.statements) <= 40  # 188 with a statement for each choice
+
+
 def test_no_temporary_without_a_dependence() -> None:
     def shift_left(x):
         x[:-1] = x[1:]
