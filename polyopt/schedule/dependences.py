@@ -268,9 +268,14 @@ def _is_join(scop: Scop, dependence: Dependence) -> bool:
     statement = scop.statement(dependence.source)
     cell = statement.target
     own = [a for a in statement.reads if a.array == cell.array]
+    is_update = _joins_parts(statement) and [a.index for a in own] == [cell.index]
+    return is_update and dependence.array == cell.array
+
+
+def _joins_parts(statement: Statement) -> bool:
+    """Tell whether a step made the statement to join partial results of a reduction."""
     is_copy = statement.origin is not None and not statement.origin.statement
-    is_update = statement.reduction is not None and [a.index for a in own] == [cell.index]
-    return is_copy and is_update and dependence.array == cell.array
+    return is_copy and statement.reduction is not None
 
 
 def _is_reduction(source: Statement, target: Statement, first: Access, second: Access) -> bool:
@@ -282,6 +287,8 @@ def _is_reduction(source: Statement, target: Statement, first: Access, second: A
         return False
     if source is target and source.is_reassociable:
         return True
+    if _joins_parts(source):
+        return False
     op = exact_update(source)
     return op is not None and (source is target or op is exact_update(target))
 

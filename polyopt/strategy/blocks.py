@@ -81,7 +81,7 @@ def blocked(schedule: Schedule, label: str, machine: Machine) -> Schedule | None
     if wide is None:
         return None
     own = f"{label}.inner.low"
-    again = _find(wide, own)
+    again = _find(wide, own) if own in wide.tree.by_label else None
     return (again and _in_blocks(wide, own, again, sizes)) or wide
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
-from itertools import islice
+from itertools import islice, product
 from typing import Any, TypeAlias
 
-from polyopt.ir.expr import Load, evaluate, loads
+from polyopt.ir.expr import Binary, Load, evaluate, loads
 from polyopt.ir.interp import original_time
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop, Statement
@@ -36,13 +36,18 @@ class PairKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two instances that touch `cell`, the earlier one first; `free`: a reduction may swap them."""
+    """Two instances that touch `cell`, the earlier one first.
+
+    `free`: they may change places.  `partial`: lanes may have partial results, both are of one
+    reduction.
+    """
 
     kind: PairKind
     source: Instance
     target: Instance
     cell: Cell
     free: bool
+    partial: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ class _Touch:
     instance: Instance
     writes: bool
     accumulator: str  # the statement whose reassociable accumulator this access is, or ""
+    update: str = ""  # the operation, if any order of it makes the same bits, or ""
 
 
 def _reads(statement: Statement) -> list[Load]:
@@ -66,7 +72,49 @@ def _reduces(statement: Statement) -> bool:
     )
 
 
-def _touches(statement: Statement, point: tuple[int, ...], params: Mapping[str, int]) -> Any:
+_EXACT = {
+    "b": {"&", "|", "^"},
+    "i": {"+", "*", "min", "max", "&", "|", "^"},
+    "u": {"+", "*", "min", "max", "&", "|", "^"},
+}
+"""Operators whose order nobody sees, by kind of NumPy's dtype."""
+_LARGEST = 6  # sizes at which an update is looked at for reads of its own element
+
+
+def _update(scop: Scop, statement: Statement) -> str:
+    """Return the operator of an update whose order nobody sees; "" for other statements."""
+    target, value = statement.target, statement.value
+    is_join = statement.reduction and statement.origin and not statement.origin.statement
+    if is_join or not isinstance(value, Binary) or value.dtype is not target.dtype:
+        return ""
+    if value.op.value not in _EXACT.get(target.dtype.numpy.kind, ()):
+        return ""
+    mine = [load for load in _reads(statement) if load.array == target.array]
+    is_own = [load.index for load in mine].count(target.index) == 1
+    if not is_own or target not in (value.left, value.right):
+        return ""
+    guard = loads(statement.guard) if statement.guard else ()
+    if any(load.array == target.array for load in guard):
+        return ""
+    others = [load for load in mine if load.index != target.index]
+    return "" if others and _meets_itself(scop, statement, others) else value.op.value
+
+
+def _meets_itself(scop: Scop, statement: Statement, others: list[Load]) -> bool:
+    """Tell whether an instance reads the element it updates by another subscript too."""
+    for sizes in product(range(_LARGEST), repeat=len(scop.params)):
+        params = dict(zip(scop.params, sizes, strict=True))
+        for point in set_points(pieces_of(statement.domain), params):
+            env = {**params, **dict(zip(statement.iters, point, strict=True))}
+            place = tuple(evaluate(part, env) for part in statement.target.index)
+            if any(tuple(evaluate(part, env) for part in one.index) == place for one in others):
+                return True
+    return False
+
+
+def _touches(
+    statement: Statement, point: tuple[int, ...], params: Mapping[str, int], update: str = ""
+) -> Any:
     env = {**params, **dict(zip(statement.iters, point, strict=True))}
     instance = (statement.name, point)
     reads = _reads(statement)
@@ -77,21 +125,27 @@ def _touches(statement: Statement, point: tuple[int, ...], params: Mapping[str, 
         return (load.array, tuple(evaluate(part, env) for part in load.index))
 
     for load in reads:
-        own = open_order and (load.array, load.index) == same
-        yield cell(load), _Touch(instance, False, statement.name if own else "")
-    yield cell(statement.target), _Touch(instance, True, statement.name if open_order else "")
+        own = (load.array, load.index) == same
+        name = statement.name if own and open_order else ""
+        yield cell(load), _Touch(instance, False, name, update if own else "")
+    name = statement.name if open_order else ""
+    yield cell(statement.target), _Touch(instance, True, name, update)
 
 
 def pairs_of(scop: Scop, params: Mapping[str, int]) -> Iterator[Pair]:
     """Yield every dependent pair at `params`; a pair appears once for each way it depends."""
     history: dict[Cell, list[_Touch]] = {}
+    updates = {statement.name: _update(scop, statement) for statement in scop.statements}
     for statement, point in _in_order(scop, params):
-        found = list(dict.fromkeys(_touches(statement, point, params)))
+        touches = _touches(statement, point, params, updates[statement.name])
+        found = list(dict.fromkeys(touches))
         for cell, touch in found:
             for earlier in history.get(cell, ()):
                 if earlier.writes or touch.writes:
-                    free = earlier.accumulator == touch.accumulator != ""
-                    yield Pair(_kind(earlier, touch), earlier.instance, touch.instance, cell, free)
+                    partial = earlier.accumulator == touch.accumulator != ""
+                    free = partial or earlier.update == touch.update != ""
+                    kind, instances = _kind(earlier, touch), (earlier.instance, touch.instance)
+                    yield Pair(kind, *instances, cell, free, partial)
         for cell, touch in found:
             history.setdefault(cell, []).append(touch)
 
@@ -182,7 +236,7 @@ def breaks(pair: Pair, places: Mapping[Instance, tuple[Place, ...]]) -> bool:
             case LoopKind.PARALLEL | LoopKind.BLOCK | LoopKind.THREAD:
                 return True
             case LoopKind.VECTOR:
-                return not pair.free
+                return not pair.partial
             case _:
                 return late.value < early.value and not pair.free
     return True
@@ -198,7 +252,8 @@ def confirm_witness(scop: Scop, witness: Any, tree: Any) -> None:
     late = original_time(scop.statement(second), target, params)
     length = max(len(early), len(late))
     is_ordered = early + (0,) * (length - len(early)) < late + (0,) * (length - len(late))
-    is_free = first == second and _reduces(scop.statement(first))
+    both = [_update(scop, scop.statement(name)) for name in (first, second)]
+    is_free = (first == second and _reduces(scop.statement(first))) or both[0] == both[1] != ""
     assert is_ordered or is_free, witness
     touched = [
         {
@@ -213,5 +268,7 @@ def confirm_witness(scop: Scop, witness: Any, tree: Any) -> None:
         assert ((witness.array, witness.cell), writes) in found, (witness, found)
     places = tree_places(tree, scop, params, {witness.source, witness.target})
     cell = (witness.array, witness.cell)
-    pair = Pair(PairKind(witness.kind), witness.source, witness.target, cell, False)
+    pair = Pair(
+        PairKind(witness.kind), witness.source, witness.target, cell, free=False, partial=False
+    )
     assert breaks(pair, places), (witness, places)
