@@ -159,14 +159,20 @@ def register_product(schedule: Schedule, label: str, sizes: BlockSizes) -> Sched
     roles = find_roles(schedule, label)
     if roles is None or roles.batch:
         return None
-    inner = f"{label}.inner"
-    tile, point = f"{inner}.tile", f"{inner}.point"
-    steps = [
+    return schedule.attempt(
         *order_steps(label, band, (roles.row, roles.column, roles.depth)),
         Strip(f"{label}[0]", sizes.block),
         Cut(label, 1),
         Parallelize(f"{label}[0]"),
-        Tile(inner, (sizes.rows, sizes.columns)),
+        *register_tile(f"{label}.inner", sizes),
+    )
+
+
+def register_tile(label: str, sizes: BlockSizes) -> list[Transform]:
+    """Return the steps that make tiles of rows, columns and depth: elements in registers."""
+    tile, point = f"{label}.tile", f"{label}.point"
+    return [
+        Tile(label, (sizes.rows, sizes.columns)),
         Interchange(f"{tile}[0]", f"{tile}[1]"),
         Interchange(f"{point}[1]", f"{point}[2]"),
         Interchange(f"{point}[0]", f"{point}[1]"),
@@ -174,7 +180,6 @@ def register_product(schedule: Schedule, label: str, sizes: BlockSizes) -> Sched
         Vectorize(f"{point}[2]"),
         Separate(tile, point, (sizes.rows, sizes.columns)),
     ]
-    return schedule.attempt(*steps)
 
 
 def _shared(schedule: Schedule, label: str, strip: int) -> Schedule:

@@ -32,7 +32,7 @@ from polyopt.schedule.tree import (
     statement_function,
 )
 from polyopt.schedule.updates import exact_update, is_own
-from polyopt.strategy.blocks import BlockSizes
+from polyopt.strategy.blocks import BlockSizes, register_tile
 from polyopt.strategy.contraction import find_roles, order_steps
 from polyopt.transforms import (
     Distribute,
@@ -40,12 +40,9 @@ from polyopt.transforms import (
     Interchange,
     Parallelize,
     Reorder,
-    Separate,
     Skew,
     Split,
     Tile,
-    Unroll,
-    Vectorize,
 )
 from polyopt.transforms.amount import read_amount
 
@@ -124,18 +121,9 @@ def _register_tiles(schedule: Schedule, label: str, sizes: BlockSizes) -> Schedu
     roles = find_roles(schedule, label)
     if roles is None or roles.batch:
         return None
-    tile, point = f"{label}.tile", f"{label}.point"
     order = (roles.row, roles.column, roles.depth)
-    return schedule.attempt(
-        *order_steps(label, find_band(schedule.tree, label), order),
-        Tile(label, (sizes.rows, sizes.columns)),
-        Interchange(f"{tile}[0]", f"{tile}[1]"),
-        Interchange(f"{point}[1]", f"{point}[2]"),
-        Interchange(f"{point}[0]", f"{point}[1]"),
-        Unroll(f"{point}[1]"),
-        Vectorize(f"{point}[2]"),
-        Separate(tile, point, (sizes.rows, sizes.columns)),
-    )
+    steps = order_steps(label, find_band(schedule.tree, label), order)
+    return schedule.attempt(*steps, *register_tile(label, sizes))
 
 
 def _find(schedule: Schedule, label: str) -> _Splits | None:
