@@ -92,15 +92,14 @@ def build(source: Source, flags=STRICT):
 
 def load(source: Source, flags=STRICT):
     """Return the compiled text as a library."""
-    folder = Path(tempfile.mkdtemp(prefix="po_test_"))
-    text = folder / "kernel.c"
-    text.write_text(source.text)
-    library = folder / "kernel.so"
-    done = subprocess.run(
-        [*flags, str(text), "-o", str(library), "-lm"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr + source.text
-    return ctypes.CDLL(str(library))
+    with tempfile.TemporaryDirectory(prefix="polyopt-kernels-") as folder:
+        text = Path(folder, "kernel.c")
+        text.write_text(source.text)
+        library = Path(folder, "kernel.so")
+        command = [*flags, str(text), "-o", str(library), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr + source.text
+        return ctypes.CDLL(str(library))
 
 
 _CTYPES = {
