@@ -7,7 +7,7 @@ domain where `A[i - 1]` wraps around is a statement of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -55,7 +55,7 @@ def pieces_of(draft: Draft, params: tuple[str, ...], context: isl.Set) -> list[P
     further = _split(found, context, FEW + 1, subscripts=True)
     if len(further) <= FEW:
         found = further
-    return [_with_domain(piece, in_one_piece(piece.domain)) for piece in found]
+    return [replace(piece, domain=in_one_piece(piece.domain)) for piece in found]
 
 
 def _split(pieces: list[Piece], context: isl.Set, most: int, *, subscripts: bool) -> list[Piece]:
@@ -66,7 +66,8 @@ def _split(pieces: list[Piece], context: isl.Set, most: int, *, subscripts: bool
         piece = waiting.pop()
         if piece.domain.intersect_params(context).is_empty():
             continue
-        choice = next(_choices(piece, subscripts), None)
+        parts = (piece.target, piece.value, piece.guard)
+        choice = next((c for part in parts for c in _choices(part, subscripts)), None)
         if choice is None or len(done) + len(waiting) >= most:
             done.append(piece)
             continue
@@ -79,32 +80,16 @@ def _split(pieces: list[Piece], context: isl.Set, most: int, *, subscripts: bool
 
 def split_conditions(draft: Draft) -> list[Expr]:
     """Return the conditions a draft is split along."""
-    whole = Piece(isl.Set("{ : }"), draft.target, draft.value, draft.scope.guard)
-    return [_condition(c) for in_them in (False, True) for c in _choices(whole, in_them)]
+    parts = (draft.target, draft.value, draft.scope.guard)
+    kinds = (False, True)
+    return [_condition(c) for kind in kinds for part in parts for c in _choices(part, kind)]
 
 
-def _with_domain(piece: Piece, domain: isl.Set) -> Piece:
-    return Piece(domain, piece.target, piece.value, piece.guard)
-
-
-def _choices(piece: Piece, subscripts: bool) -> Iterator[Expr]:
+def _choices(expr: Expr, subscripts: bool, inside: bool = False) -> Iterator[Expr]:
     """Yield choices in subscripts, or else choices between values that read memory."""
-    for expr in (piece.target, piece.value, piece.guard):
-        if subscripts:
-            yield from _choices_in_subscripts(expr, False)
-        else:
-            yield from _choices_of_elements(expr)
-
-
-def _choices_of_elements(expr: Expr) -> Iterator[Expr]:
-    if isinstance(expr, Select) and is_affine(expr.condition) and has_loads(expr):
-        yield expr
-    for child in children(expr):
-        yield from _choices_of_elements(child)
-
-
-def _choices_in_subscripts(expr: Expr, inside: bool) -> Iterator[Expr]:
     match expr:
+        case Select() if not subscripts and is_affine(expr.condition) and has_loads(expr):
+            yield expr
         case Select() if inside and is_affine(expr.condition) and _is_of_one_loop(expr):
             yield expr
         case Binary(op=BinaryOp.MIN | BinaryOp.MAX) if (
@@ -114,7 +99,7 @@ def _choices_in_subscripts(expr: Expr, inside: bool) -> Iterator[Expr]:
         case _:
             pass
     for child in children(expr):
-        yield from _choices_in_subscripts(child, inside or isinstance(expr, Load))
+        yield from _choices(child, subscripts, inside or (subscripts and isinstance(expr, Load)))
 
 
 def _is_of_one_loop(choice: Expr) -> bool:
