@@ -12,6 +12,7 @@ from polyopt.errors import IllegalSchedule
 from polyopt.frontend import build
 from polyopt.frontend.infer import infer_types
 from polyopt.ir.expr import BinaryOp
+from polyopt.ir.loops import LoopKind
 from polyopt.schedule import source_schedule
 from polyopt.schedule.updates import exact_update
 from polyopt.transforms import Parallelize, Reorder, Reverse, Vectorize
@@ -100,6 +101,18 @@ def test_the_certificate_tells_by_itself(function, is_right):
     (loop,) = loops_of(function).body
     swapped = replace(loop, body=tuple(reversed(loop.body)))
     assert (reasons(function, (swapped,)) == "") is is_right
+
+
+def into_one(a: po.i64["N"], b: po.i64["N"]):
+    for i in range(b.shape[0]):
+        a[0] = max(a[0], b[i])
+        a[0] = max(a[0], b[i] + 3)
+
+
+@pytest.mark.parametrize("kind", [LoopKind.VECTOR, LoopKind.PARALLEL])
+def test_the_certificate_refuses_updates_at_once(kind):
+    (loop,) = loops_of(into_one).body
+    assert "concurrency of loop i" in reasons(into_one, (replace(loop, kind=kind),))
 
 
 def test_splits_run_in_any_order_but_not_at_once():
