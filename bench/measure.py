@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
-from time import sleep
 
 from bench import baseline
 from bench.process import WorkerFailure, WorkerProcess
@@ -24,7 +23,6 @@ Say = Callable[[str], None]
 
 REFERENCE_FLOPS = 3e8  # a slow NumPy reference is run at sizes that need no more than this
 NUMPY_SECONDS = 2.0  # a NumPy time loop is timed over as many steps as take about this long
-QUIET_SECONDS = 0.06  # threads of the lane before still spin: OpenBLAS's for 2**26 cycles
 SAMPLE_SECONDS = 0.02  # shorter programs are called several times for one sample
 CONTRACT_FLOPS = 1e6  # Python runs the function itself at sizes that need no more than this
 EXACT_FLOPS = 2e9  # bitwise comparison is on by default up to this
@@ -249,7 +247,6 @@ def _time(lanes: list[Lane], request: Request) -> None:
             if lane.samples and lane.used + lane.last > request.budget:
                 continue
             calls = max(1, min(50, ceil(SAMPLE_SECONDS / max(lane.last, 1e-7))))
-            sleep(QUIET_SECONDS)
             try:
                 seconds = lane.process.ask(do="time", sizes=lane.sizes, calls=calls)["seconds"]
             except WorkerFailure as failure:

@@ -1,14 +1,18 @@
 """The driver's end of a worker process.
 
 In: an implementation.  Out: answers to commands.
+A worker that has answered is stopped until its next command: threads that spin for a while after
+a parallel loop (200 ms in LLVM's runtime) would take the cores from whoever is measured next.
 Refuses (raises): an answer that is an error, takes too long, or never comes because of a crash.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -22,6 +26,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+def end_with_driver() -> None:
+    """Let this process be killed when its driver ends: a stopped one would not notice."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL)
 
 
 class WorkerFailure(Exception):
@@ -77,6 +88,7 @@ class Conversation:
         """Send a command; its answer must be received before the next."""
         stdin = self.process.stdin
         assert stdin is not None
+        self.process.send_signal(signal.SIGCONT)
         try:
             stdin.write(json.dumps(command) + "\n")
             stdin.flush()
@@ -87,12 +99,15 @@ class Conversation:
         """Wait for the answer to the last command."""
         stdout = self.process.stdout
         assert stdout is not None
-        ready, _, _ = select.select([stdout], [], [], self.timeout)
-        if not ready:
-            raise WorkerFailure(Status.TIMEOUT, f"no answer in {self.timeout:.0f} s")
-        line = stdout.readline()
-        if not line:
-            raise self._crash()
+        try:
+            ready, _, _ = select.select([stdout], [], [], self.timeout)
+            if not ready:
+                raise WorkerFailure(Status.TIMEOUT, f"no answer in {self.timeout:.0f} s")
+            line = stdout.readline()
+            if not line:
+                raise self._crash()
+        finally:
+            self.process.send_signal(signal.SIGSTOP)
         reply: dict[str, Any] = json.loads(line)
         if "failure" in reply:
             raise WorkerFailure(Status.REFUSED, reply["failure"])

@@ -21,6 +21,7 @@ import numpy as np
 import workloads
 from bench import baseline
 from bench.check import relative_error, same_bits
+from bench.process import end_with_driver
 from bench.records import Implementation, Kind
 
 Sizes = dict[str, int]
@@ -157,6 +158,7 @@ def save(path: str, arrays: Arguments) -> None:
 
 def main() -> None:
     """Serve commands until standard input ends."""
+    end_with_driver()
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a kernel prints must not end up among the answers
     np.seterr(all="ignore")

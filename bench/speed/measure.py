@@ -15,14 +15,13 @@ from functools import partial
 from math import ceil
 from pathlib import Path
 from statistics import median
-from time import sleep
 from typing import Any
 
 import numpy as np
 
 import workloads
 from bench.baseline import NoCompiler
-from bench.measure import QUIET_SECONDS, SAMPLE_SECONDS, check_sizes, rank
+from bench.measure import SAMPLE_SECONDS, check_sizes, rank
 from bench.peers import ccode, registry
 from bench.peers.folder import digest, store
 from bench.peers.prints import fingerprint
@@ -277,14 +276,13 @@ def _warm_up(session: Session) -> None:
 def _time(session: Session, seconds: float) -> None:
     """Take samples in turn: as many rounds as fit, fewer of those that are far behind."""
     calls = {id(lane): _calls(lane) for lane in session.alive}
-    cost = sum(QUIET_SECONDS + calls[id(lane)] * lane.last for lane in session.alive)
+    cost = sum(calls[id(lane)] * lane.last for lane in session.alive)
     rounds = max(LEAST, min(MOST, int(seconds / max(cost, 1e-9))))
     best = min((lane.last / lane.fraction for lane in session.alive), default=0.0)
     for turn in range(rounds):
         for lane in session.alive:
             if turn >= _turns(lane, best, rounds):
                 continue
-            sleep(QUIET_SECONDS)
             ask = partial(lane.process.ask, do="time", sizes=lane.sizes, calls=calls[id(lane)])
             reply = _guarded(session, lane, ask)
             if reply is not None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bench.peers.binders import bind, task
+from bench.process import end_with_driver
 from bench.worker import Worker, answer
 
 
@@ -43,6 +44,7 @@ def load(command: dict[str, Any]) -> tuple[Worker, float]:
 
 def main() -> None:
     """Serve commands until standard input ends."""
+    end_with_driver()
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a peer prints must not end up among the answers
     np.seterr(all="ignore")

@@ -6,8 +6,12 @@ In: nothing.  Out: nothing.
 import copy
 import json
 import shutil
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +19,7 @@ import pytest
 import workloads
 from bench.check import relative_error, same_bits
 from bench.measure import check_sizes, implementations
-from bench.process import WorkerFailure, WorkerProcess
+from bench.process import ROOT, WorkerFailure, WorkerProcess
 from bench.records import (
     Implementation,
     Kind,
@@ -110,6 +114,44 @@ def test_a_failing_command_is_reported_and_a_crash_is_noticed():
         with pytest.raises(WorkerFailure, match="ended with code -9") as caught:
             process.ask(do="time", sizes={}, calls=1)
         assert caught.value.status is Status.WRONG
+
+
+def test_a_worker_that_has_answered_keeps_no_core_busy():
+    """It is stopped, goes on with the next command, and ends with its driver."""
+    with WorkerProcess(Implementation(Kind.NUMPY), timeout=600) as process:
+        process.load("gemm")
+        assert comes_to(process.process.pid, "T")
+        sizes = workloads.get("gemm").at("MINI")
+        assert len(process.ask(do="time", sizes=sizes, calls=3)["seconds"]) == 3
+        assert comes_to(process.process.pid, "T")
+    assert process.process.returncode == -9
+
+
+def test_a_stopped_worker_ends_with_its_driver():
+    driver = (
+        "from bench.process import WorkerProcess; from bench.records import Implementation, Kind\n"
+        "worker = WorkerProcess(Implementation(Kind.NUMPY), 600); worker.load('gemm')\n"
+        "import os; print(worker.process.pid, flush=True); os.kill(os.getpid(), 9)\n"
+    )
+    command = [sys.executable, "-c", driver]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert comes_to(int(done.stdout), "", "Z")
+
+
+def comes_to(pid: int, *states: str) -> bool:
+    """Wait until a process is in one of some states; False when it is not after a minute."""
+    end = time.monotonic() + 60
+    while (found := state(pid)) not in states and time.monotonic() < end:
+        time.sleep(0.01)
+    return found in states
+
+
+def state(pid: int) -> str:
+    """Return the letter that the kernel shows for a process, nothing for one that is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return ""
 
 
 def test_check_sizes_are_whole_or_shortened():
