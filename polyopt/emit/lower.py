@@ -70,6 +70,7 @@ def lower(schedules: Schedule | Sequence[Schedule], program: Program) -> LoopFun
         body,
         tuple(str(step) for schedule in schedules for step in schedule.trace),
         reassociable=frozenset(name for scop in made for name in scop.reassociable),
+        fusible=frozenset(name for scop in made for name in scop.fusible),
     )
 
 

@@ -45,6 +45,7 @@ class Lowered:
     body: Body
     local: frozenset[str]
     reassociable: frozenset[str]
+    fusible: frozenset[str]
     expanded: tuple[Array, ...]
     arrays: tuple[Array, ...]
 
@@ -62,8 +63,9 @@ def lower_scop(schedule: Schedule, names: frozenset[str]) -> Lowered:
     body, local = localize(reindex(body), scop.arrays, homes)
     body, arrays = shrink(body, tuple(a for a in scop.arrays if a.name not in local), homes)
     reassociable = frozenset(source_name(s) for s in scop.statements if s.is_reassociable)
+    fusible = frozenset(source_name(s) for s in scop.statements if s.fuses)
     expanded = tuple(a for a in arrays if a.role is Role.TEMP)
-    return Lowered(body, frozenset(local), reassociable, expanded, arrays)
+    return Lowered(body, frozenset(local), reassociable, fusible, expanded, arrays)
 
 
 def _homes(body: Body, nests: Mapping[str, tuple[str, ...]]) -> dict[str, str]:

@@ -301,7 +301,8 @@ class LoopFunction:
     arrays, which get heap storage at the start (those of an `AllocateArray` there), and the FAULT
     array.  A name declared by `Declare` with dtype INT64 and one lane may be used in bounds and
     subscripts as `Symbol`.  `trace` is the schedule's steps, one a line.  `reassociable`
-    names the statements whose reduction may be split, vectorized and contracted to FMA.
+    names the statements whose reduction may be split, vectorized and contracted to FMA, `fusible`
+    those that may be contracted only.
     """
 
     name: str
@@ -312,6 +313,7 @@ class LoopFunction:
     trace: tuple[str, ...] = ()
     contract: bool = False
     reassociable: frozenset[str] = frozenset()
+    fusible: frozenset[str] = frozenset()
 
 
 def show_body(body: Body, depth: int = 0) -> list[str]:  # noqa: C901 - one case per node

@@ -84,6 +84,7 @@ class Statement:
     `loops`: where the source has the loops of `iters`; None for a loop it does not write.
     `written`: of a function that polyopt has in place of NumPy's, whose roundings may be others.
     `regroups`: the terms of `a[i] = a[i - 1] op x` may be combined in any grouping.
+    `fuses`: product and sum of `a[i] = a[i] + x * y` may round once, their order being kept.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Statement:
     loops: tuple[Loc | None, ...] = ()
     written: bool = False
     regroups: bool = False
+    fuses: bool = False
 
     @cached_property
     def write(self) -> Access:

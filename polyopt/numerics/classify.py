@@ -74,7 +74,8 @@ def _open(fn: LoopFunction, program: Program) -> set[str]:
     """Return the statements whose order is open; recurrences only where threads scan them."""
     scanned = set(_scanned(fn.body))
     found = open_statements(program)
-    return {name for name, s in found.items() if not s.regroups or name in scanned}
+    in_order = {name for name, s in found.items() if s.regroups or s.fuses}
+    return {name for name in found if name not in in_order or name in scanned}
 
 
 def _scanned(body: Body) -> Iterator[str]:
@@ -124,7 +125,7 @@ def _reduction(name: str, statement: Statement | None, trees: tuple[Tree, ...]) 
         return Reduction(name, None, "", "", "", trees)
     line = None if statement.loc is None else statement.loc.line
     op = "operations" if statement.reduction is None else statement.reduction.op.value
-    if statement.regroups and isinstance(statement.value, Binary):
+    if (statement.regroups or statement.fuses) and isinstance(statement.value, Binary):
         op = statement.value.op.value
     dtype = str(statement.target.dtype)
     return Reduction(name, line, statement.text.strip(), op, dtype, trees)

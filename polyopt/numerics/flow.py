@@ -133,7 +133,7 @@ def name_of(expr: Expr) -> str | None:
 
 
 def open_statements(program: Program) -> dict[str, Statement]:
-    """Return the reductions whose order the source leaves open and whose order matters."""
+    """Return the updates whose order or roundings the source leaves open, where that matters."""
     return {
         s.name: s
         for scop in program.scops
@@ -143,7 +143,7 @@ def open_statements(program: Program) -> dict[str, Statement]:
 
 
 def _open_operator(statement: Statement) -> BinaryOp | None:
-    if statement.regroups and isinstance(statement.value, Binary):
+    if (statement.regroups or statement.fuses) and isinstance(statement.value, Binary):
         return statement.value.op
     reduction = statement.reduction
     return None if reduction is None or not reduction.reassociable else reduction.op

@@ -66,7 +66,7 @@ def match_statement(statement: Statement, run: Run) -> Match:
     if len(run.instance) != len(statement.iters):
         raise Differs(f"{statement.name} has {len(statement.iters)} iterators")
     values = dict(zip(statement.iters, run.instance, strict=True))
-    matcher = Matcher(values, run.path, statement.is_reassociable)
+    matcher = Matcher(values, run.path, statement.is_reassociable or statement.fuses)
     matcher.guard(statement.guard, run.path.data)
     place = statement.target
     target: Moved | None = None

@@ -18,9 +18,11 @@ from polyopt.ir.expr import (
     Compare,
     CompareOp,
     Expr,
+    Iter,
     Load,
     Select,
     loads,
+    walk,
 )
 from polyopt.ir.program import Part, Parts, Program, Repeat
 from polyopt.ir.scan import COMBINING, NoScan, parted
@@ -246,12 +248,32 @@ def _is_chain(statement: Statement) -> bool:
     return value.op in COMBINING and before.index != target.index
 
 
+def _is_fusible(statement: Statement) -> bool:
+    """Tell whether a statement adds products to an element that some loop of it leaves alone.
+
+    Unlike a reduction's, its terms may be made of other elements of the array.
+    """
+    target, value = statement.target, statement.value
+    if target.dtype not in (DType.FLOAT32, DType.FLOAT64) or not isinstance(value, Binary):
+        return False
+    used = {part.name for i in target.index for part in walk(i) if isinstance(part, Iter)}
+    if used >= set(statement.iters):
+        return False
+    sides = [value.left] if value.op is BinaryOp.SUB else [value.left, value.right]
+    if value.op not in (BinaryOp.ADD, BinaryOp.SUB) or target not in sides:
+        return False
+    term = value.right if value.left == target else value.left
+    return isinstance(term, Binary) and term.op is BinaryOp.MUL
+
+
 def opened(scop: Scop) -> Scop:
     """Return `scop` with the order of all its updates open; itself where it is already."""
 
     def renewed(statement: Statement) -> Statement:
         if statement.reduction is None and _is_chain(statement) and not statement.regroups:
             return replace(statement, regroups=True)
+        if statement.reduction is None and _is_fusible(statement) and not statement.fuses:
+            return replace(statement, fuses=True)
         if statement.reduction is None or statement.reduction.reassociable:
             return statement
         if statement.target.dtype.is_half and statement.reduction.op in (

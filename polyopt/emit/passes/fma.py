@@ -1,6 +1,6 @@
-"""FMA: `x = x + a*b` of a reassociable statement becomes `x = fma(a, b, x)`.
+"""FMA: `x = x + a*b` of a reassociable or fusible statement becomes `x = fma(a, b, x)`.
 
-In: a `LoopFunction` and the statements whose reduction may be contracted.  Out: the contraction.
+In: a `LoopFunction`, which names these statements.  Out: the contraction.
 Leaves: every other product and sum, which round twice as in the source.
 """
 
@@ -22,10 +22,11 @@ from polyopt.ir.loops import Assign, Body, LoopFunction, Node
 
 
 def contract(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with the reductions of its reassociable statements contracted."""
+    """Return `fn` with the updates of its reassociable and fusible statements contracted."""
+    chosen = fn.reassociable | fn.fusible
 
     def rule(node: Node) -> Body:
-        if isinstance(node, Assign) and node.statement in fn.reassociable:
+        if isinstance(node, Assign) and node.statement in chosen:
             return (replace(node, value=_contracted(node.value, node.target)),)
         return (node,)
 

@@ -1,0 +1,99 @@
+"""Updates that read other elements of their array: product and sum may round once, in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.emit.lower import lower
+from polyopt.emit.passes.fma import contract
+from polyopt.ir.expr import Call, MathFunc, walk
+from polyopt.ir.loops import Assign, LoopFunction
+from polyopt.model.traffic import nodes
+from polyopt.numerics import Exactness
+from polyopt.proof import certify
+from polyopt.schedule import source_schedule
+from polyopt.schedule.reductions import reassociated
+from tests.unit.proof.edits import program_of
+
+# ruff: noqa: F821, UP037 - sizes are named by strings
+
+
+def triangle(A: po.f64["M,M"], B: po.f64["M,N"]):
+    M, N = B.shape
+    for i in range(M):
+        for j in range(N):
+            for k in range(i + 1, M):
+                B[i, j] += A[k, i] * B[k, j]
+
+
+def eliminated(A: po.f64["N,N"]):
+    for k in range(A.shape[0]):
+        for i in range(k + 1, A.shape[0]):
+            for j in range(k + 1, A.shape[0]):
+                A[i, j] -= A[i, k] * A[k, j]
+
+
+def once(y: po.f64["N"], x: po.f64["N"]):
+    for i in range(y.shape[0]):
+        y[i] += x[i] * y[y.shape[0] - 1 - i]
+
+
+def scaled(A: po.f64["N,N"]):
+    for k in range(A.shape[0]):
+        for i in range(k + 1, A.shape[0]):
+            A[i, i] = A[i, i] * A[i, k] - 0.5 * A[k, k]
+
+
+def fused(function: LoopFunction) -> bool:
+    values = (node.value for node in nodes(function.body) if isinstance(node, Assign))
+    return any(isinstance(p, Call) and p.func is MathFunc.FMA for v in values for p in walk(v))
+
+
+@pytest.mark.parametrize(
+    ("func", "fuses"), [(triangle, True), (eliminated, True), (once, False), (scaled, False)]
+)
+def test_which_updates_fuse(func, fuses):
+    (statement,) = reassociated(program_of(func)).scop.statements
+    assert statement.fuses is fuses
+    assert not statement.is_reassociable
+
+
+@pytest.mark.parametrize("func", [triangle, eliminated])
+def test_it_is_proven_where_it_is_open_and_refuted_elsewhere(func):
+    program = program_of(func)
+    opened = reassociated(program)
+    loops = lower(source_schedule(opened.scop), opened)
+    assert loops.fusible
+    assert not loops.reassociable
+    once_rounded = contract(loops)
+    assert fused(once_rounded)
+    assert certify(opened, once_rounded).is_proven
+    assert not certify(program, once_rounded).is_proven
+    assert not fused(contract(replace(loops, fusible=frozenset())))
+
+
+@pytest.mark.parametrize("size", [(0, 3), (1, 1), (2, 0), (13, 29), (67, 41)])
+def test_results_lie_within_their_bounds(size):
+    m, n = size
+    rng = np.random.default_rng(m + n)
+    a, b = rng.normal(size=(m, m)), rng.normal(size=(m, n))
+    want = b.copy()
+    triangle(a, want)
+    strict, free = b.copy(), b.copy()
+    po.kernel(triangle)(a, strict)
+    assert strict.tobytes() == want.tobytes()
+    kernel = po.kernel(fp="reassociate")(triangle)
+    kernel(a, free)
+    bounds = kernel.compile(a, b).error_bounds(a, b)["B"]
+    assert (abs(free - want) <= bounds).all()
+
+
+def test_the_contract_tells_of_it():
+    made = po.kernel(fp="reassociate")(eliminated).compile(np.eye(5))
+    assert [o.exactness for o in made.numerics.outputs] == [Exactness.REASSOCIATED]
+    exact = po.kernel(eliminated).compile(np.eye(5))
+    assert [o.exactness for o in exact.numerics.outputs] == [Exactness.EXACT]
