@@ -159,7 +159,9 @@ def _declare(loop: For, array: Array, space: Space) -> Body | None:
         return _scalar(loop.body, array)
     if not kept:
         return _single(loop.body, array)
-    local = replace(array, shape=tuple(integer(dim.extent) for dim in kept))
+    shape = tuple(integer(dim.extent) for dim in kept)
+    turn = array.turn if _is_turned(array, kept, shape) else None
+    local = replace(array, shape=shape, turn=turn)
 
     def rule(part: Expr) -> Expr | None:
         if isinstance(part, Load | VectorLoad) and part.array == array.name:
@@ -168,6 +170,14 @@ def _declare(loop: For, array: Array, space: Space) -> Body | None:
         return None
 
     return (DeclareArray(local, space), *(map_node(node, rule) for node in loop.body))
+
+
+def _is_turned(array: Array, kept: list[_Dim], shape: tuple[Expr, ...]) -> bool:
+    """Tell whether rows of the local array lie as those of `array` would."""
+    turn, rank = array.turn, len(array.shape)
+    if turn is None or not turn.fits(shape):
+        return False
+    return [dim.position for dim in kept[-1 - turn.back :]] == [*range(rank - 1 - turn.back, rank)]
 
 
 def _declared(array: Array, position: int) -> _Dim | None:
@@ -351,7 +361,7 @@ def _scalar(body: Body, array: Array) -> Body:
 
 def _single(body: Body, array: Array) -> Body:
     """Return the body with the array as one element that the threads of a block share."""
-    shared = replace(array, shape=(integer(1),))
+    shared = replace(array, shape=(integer(1),), turn=None)
 
     def rule(part: Expr) -> Expr | None:
         is_own = isinstance(part, Load) and part.array == array.name

@@ -127,11 +127,21 @@ class Ranges:
                 | Binary(op=BinaryOp.MUL, left=Const())
             ):
                 return self._sum(expr, least=True)
-            case Binary(op=BinaryOp.MUL):
+            case Binary(op=BinaryOp.MUL | BinaryOp.XOR):
                 signs = (self.is_nonnegative(expr.left), self.is_nonnegative(expr.right))
                 return 0 if all(signs) else None
             case _:
                 return None
+
+    def _bits(self, expr: Binary) -> int | None:
+        """Return how many bits the operands have at most; None where one may be negative."""
+        bits = 0
+        for part in (expr.left, expr.right):
+            least, most = self.least(part), self.most(part)
+            if least is None or least < 0 or most is None:
+                return None
+            bits = max(bits, most.bit_length())
+        return bits
 
     def most(self, expr: Expr) -> int | None:
         """Return a constant that is >= every value of `expr`, or None."""
@@ -148,6 +158,9 @@ class Ranges:
                 return _floor(self.most(expr.left), by)
             case Binary(op=BinaryOp.MOD, right=Const(value=int(by))) if by > 0:
                 return by - 1
+            case Binary(op=BinaryOp.XOR):
+                bits = self._bits(expr)
+                return None if bits is None else (1 << bits) - 1
             case (
                 Unary(op=UnaryOp.NEG)
                 | Binary(op=BinaryOp.ADD | BinaryOp.SUB)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from polyopt.emit.nodes import expressions, map_node, nested
 from polyopt.emit.regions import whole_arrays
+from polyopt.ir.array import Turn
 from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, linear, rewrite, walk
 from polyopt.ir.loops import CONCURRENT, Body, For, Node
 from polyopt.ir.scop import Array
@@ -30,8 +31,16 @@ def shrink(
             continue
         kept = tuple(d for d in range(len(array.shape)) if d not in dropped)
         body = tuple(_without(node, array.name, kept) for node in body)
-        result.append(replace(array, shape=tuple(array.shape[d] for d in kept)))
+        shape = tuple(array.shape[d] for d in kept)
+        result.append(replace(array, shape=shape, turn=_turn(array, kept)))
     return body, tuple(result)
+
+
+def _turn(array: Array, kept: tuple[int, ...]) -> Turn | None:
+    """Return how rows lie, if the dimensions that tell it are left."""
+    rank = len(array.shape)
+    own = () if array.turn is None else range(rank - 1 - array.turn.back, rank)
+    return array.turn if set(own) <= set(kept) else None
 
 
 def _without(node: Node, array: str, kept: tuple[int, ...]) -> Node:

@@ -52,6 +52,7 @@ from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.gathering import NotGathered, check_gathered
 from polyopt.proof.nodes import all_nodes, bodies, own_expressions, with_bodies, written
 from polyopt.proof.threads import NoBox, ThreadNest, thread_nest
+from polyopt.proof.turned import why_not_turned
 
 GRID = 6
 """Loops over blocks that a grid has room for."""
@@ -247,6 +248,8 @@ class _Block:
             case Space.REGISTER:
                 if node.array.shape[:1] != (integer(self.kernel.threads),):
                     raise self.wrong(node.array.name, "not every thread has its own part")
+            case Space.SHARED if (reason := why_not_turned(node.array)) is not None:
+                raise self.wrong(node.array.name, reason)
             case _:
                 pass
 

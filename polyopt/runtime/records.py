@@ -10,7 +10,7 @@ from dataclasses import fields
 from enum import Enum
 
 from polyopt.errors import Loc
-from polyopt.ir.array import Array, Role
+from polyopt.ir.array import Array, Role, Turn
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -79,7 +79,7 @@ _RECORDS: dict[str, type] = {
         Computed, Signature, CParam, Source,
         Fault, LibraryCall, Operand, Part, Start, StartOf,
         Const, Iter, Param, Symbol, Load, Unary, Binary, Compare, Call, Select, Cast,
-        DeviceProgram, DeviceSource, KernelEntry, KernelParam, Array,
+        DeviceProgram, DeviceSource, KernelEntry, KernelParam, Array, Turn,
         For, While, If, Break, Fail, Declare, SetLocal, AllocateArray, CallLibrary, Kernel,
         Gathered,
     )

@@ -14,6 +14,7 @@ from typing_extensions import assert_never
 
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import condition_set
+from polyopt.ir.array import Turn
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -43,22 +44,28 @@ class Part(Enum):
     TILE = "/"  # the number of its tile
     POINT = "%"  # its place in the tile
     SKEWED = "@"  # its subscript, and `size` times that of another one
+    TURNED = "^"  # its subscript; in shared memory groups of `size` elements change places
 
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A new dimension: `1`, `0+8`, `0/32`, `0%32` or `1+2*0`, dimension 1 with twice 0 added."""
+    """A new dimension: `1`, `0+8`, `0/32`, `0%32` or `1+2*0`, dimension 1 with twice 0 added.
+
+    `1^8*0/2%4`: threads of a block keep element (r, c) at column `c ^ 8 * (r / 2 % 4)`.
+    """
 
     old: int
     part: Part = Part.WHOLE
     size: int = 0
     by: int = 0
+    rows: int = 0
+    count: int = 0
 
     def index(self, old: tuple[Expr, ...]) -> Expr:
         """Return its subscript for the old ones."""
         value = old[self.old]
         match self.part:
-            case Part.WHOLE | Part.PADDED:
+            case Part.WHOLE | Part.PADDED | Part.TURNED:
                 return value
             case Part.TILE:
                 return Binary(BinaryOp.FLOORDIV, value, integer(self.size), DType.INT64)
@@ -73,7 +80,7 @@ class Dimension:
         """Return its extent for the old ones."""
         value = old[self.old]
         match self.part:
-            case Part.WHOLE:
+            case Part.WHOLE | Part.TURNED:
                 return value
             case Part.PADDED:
                 return normalize(add(value, integer(self.size)))
@@ -89,6 +96,8 @@ class Dimension:
                 assert_never(self.part)
 
     def __str__(self) -> str:
+        if self.part is Part.TURNED:
+            return f"{self.old}^{self.size}*{self.by}/{self.rows}%{self.count}"
         if self.part is Part.SKEWED:
             return f"{self.old}+{self.size}*{self.by}"
         return f"{self.old}{self.part.value}{self.size if self.size else ''}"
@@ -108,12 +117,12 @@ def _is_complete(dimensions: tuple[Dimension, ...], rank: int) -> bool:
     if rank == 0 or any(d.old >= rank for d in dimensions):
         return False
     whole = [d.old for d in dimensions if d.part in (Part.WHOLE, Part.PADDED)]
-    if any(d.part is Part.SKEWED and d.by not in whole for d in dimensions):
+    if any(d.part in (Part.SKEWED, Part.TURNED) and d.by not in whole for d in dimensions):
         return False
     for old in range(rank):
         parts = sorted((d.part.value, d.size) for d in dimensions if d.old == old)
         match parts:
-            case [("" | "+" | "@", _)]:
+            case [("" | "+" | "@" | "^", _)]:
                 continue
             case [("%", point), ("/", tile)] if point == tile:
                 continue
@@ -136,6 +145,27 @@ def _fits(scop: Scop, array: str, at: int, extent: Expr) -> bool:
     return True
 
 
+def turn_of(dimensions: tuple[Dimension, ...], shape: tuple[Expr, ...], step: str) -> Turn | None:
+    """Return how rows of `shape` are turned; raises `ScheduleError` PO0335."""
+    turned = [d for d in dimensions if d.part is Part.TURNED]
+    if not turned:
+        return None
+    last = dimensions[-1]
+    by = next(at for at, d in enumerate(dimensions) if d.old == turned[0].by)
+    turn = Turn(last.size, len(dimensions) - 1 - by, last.rows, last.count)
+    if turned != [last] or not turn.fits(shape):
+        raise ScheduleError(
+            "PO0335",
+            f"{step}: {turned[0]} does not give each row all of its elements",
+            hint="turn the last dimension, by powers of two: groups of neighbours, rows, and how "
+            "many groups; a row has a constant number of elements, a multiple of group times count",
+        )
+    return turn
+
+
+_TURNED = re.compile(
+    r"([0-9]{1,2})\s*\^\s*([0-9]{1,4})\s*\*\s*([0-9]{1,2})\s*/\s*([0-9]{1,4})\s*%\s*([0-9]{1,4})"
+)
 _DIMENSION = re.compile(r"([0-9]{1,2})\s*(?:([+/%])\s*([0-9]{1,9})(?:\s*\*\s*([0-9]{1,2}))?)?")
 
 
@@ -145,6 +175,10 @@ def read_dimension(text: str) -> Dimension | None:
     >>> read_dimension("0/32")
     Dimension(old=0, part=<Part.TILE: '/'>, size=32, by=0)
     """
+    turned = _TURNED.fullmatch(text)
+    if turned is not None:
+        old, group, by, rows, count = map(int, turned.groups())
+        return Dimension(old, Part.TURNED, group, by, rows, count)
     found = _DIMENSION.fullmatch(text)
     if found is None:
         return None
@@ -163,6 +197,8 @@ class LayOut(DataStep):
     """Keep `array` with the dimensions given: `layout(T, 1, 0)` is its transpose in memory.
 
     `0/32` and `0%32` together keep dimension 0 in tiles, `1+8` pads dimension 1 by 8 elements.
+    `1^8*0/2%4` turns rows that threads of a block share: element (r, c) lies at column
+    `c ^ 8 * (r / 2 % 4)`, so that a column's elements lie in different banks of memory.
     """
 
     array: str
@@ -185,7 +221,9 @@ class LayOut(DataStep):
             else d.extent(array.shape)
             for at, d in enumerate(self.dimensions)
         )
-        arrays = tuple(replace(a, shape=shape) if a is array else a for a in scop.arrays)
+        turn = turn_of(self.dimensions, shape, str(self))
+        laid = replace(array, shape=shape, turn=turn)
+        arrays = tuple(laid if a is array else a for a in scop.arrays)
         return Renewal(replace(scop, arrays=arrays, statements=statements), tree)
 
     def __str__(self) -> str:

@@ -131,12 +131,16 @@ def _rearrange(a: Arguments) -> Rearrange:
     return Rearrange(a.name(0), a.name(1), _dimensions(a, 2))
 
 
+DIMENSIONS = "1, 0/32, 0%32, 1+8, 1+2*0 or 1^8*0/2%4"
+"""How the dimensions of an array can be kept, in examples."""
+
+
 def _dimensions(a: Arguments, start: int) -> tuple[Dimension, ...]:
     found = []
     for word in a.call.words[start:]:
         dimension = read_dimension(word.text)
         if dimension is None:
-            raise a.wrong(f"`{word.text}` is no dimension: 1, 0/32, 0%32, 1+8 or 1+2*0", word)
+            raise a.wrong(f"`{word.text}` is no dimension: {DIMENSIONS}", word)
         found.append(dimension)
     return tuple(found)
 

@@ -6,16 +6,29 @@ where there are no conflicts; what it would take without padding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from polyopt.emit.gpu.fragments import is_pair, matrices_lie
 from polyopt.emit.gpu.nests import ThreadNest, Unbounded, spans, thread_nest
 from polyopt.emit.nodes import expressions, nested
 from polyopt.emit.regions import nodes
-from polyopt.ir.array import Array
-from polyopt.ir.banks import of_warps
-from polyopt.ir.expr import Const, Expr, Iter, Load, add, evaluate, linear, substitute, walk
+from polyopt.ir.array import Array, Turn
+from polyopt.ir.banks import WORD, of_warps
+from polyopt.ir.expr import (
+    Const,
+    Expr,
+    Iter,
+    Load,
+    add,
+    evaluate,
+    linear,
+    substitute,
+    walk,
+)
 from polyopt.ir.loops import Assign, Body, DeclareArray, For, Kernel, LoopFunction, LoopKind, Space
+from polyopt.ir.matrix import ROWS, MatrixTile, Operand, has_matrix, matrix_tile
 
 WIDE = 16
 """Bytes that a thread reads or writes at once."""
@@ -25,7 +38,7 @@ WIDE = 16
 class Shared:
     """An access of a shared array: `width` bytes at once, `turns` of the worst warp.
 
-    `unpadded` is what it would take in rows without padding.
+    `plain` is what it would take in rows that are neither padded nor turned.
     """
 
     kernel: str
@@ -33,7 +46,7 @@ class Shared:
     is_written: bool
     width: int
     turns: int
-    unpadded: int
+    plain: int
 
 
 def shared_accesses(fn: LoopFunction, pads: Mapping[str, int]) -> tuple[Shared, ...]:
@@ -46,14 +59,59 @@ def shared_accesses(fn: LoopFunction, pads: Mapping[str, int]) -> tuple[Shared, 
             if isinstance(node, DeclareArray) and node.space is Space.SHARED
         }
         for nest in _nests(kernel.body):
-            for load, inner, written in _loads(nest.body, ()):
-                array = arrays.get(load.array)
-                if array is not None:
-                    pad = pads.get(array.name, 0)
-                    one = _counted(kernel, nest, array, load, inner, written, pad)
-                    if one is not None:
-                        found[one] = None
+            for access in _accesses(nest, arrays):
+                array = arrays[access.array]
+                one = _counted(kernel, nest, array, access, pads.get(array.name, 0))
+                if one is not None:
+                    found[one] = None
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """What a thread touches at once: `width` bytes from an element on, `index` says which."""
+
+    array: str
+    is_written: bool
+    width: int
+    index: Callable[[int], tuple[int, ...]]
+
+
+def _accesses(nest: ThreadNest, arrays: Mapping[str, Array]) -> Iterator[_Access]:
+    """Yield how a nest's threads touch `arrays`."""
+    if has_matrix(nest.body):
+        tile = matrix_tile(nest.loops[0], nest.size, in_registers=False)
+        for operand in (tile.left, tile.right):
+            array = arrays.get(operand.load.array)
+            if array is not None:
+                yield _fragment(tile, operand, array, nest)
+        return
+    for load, inner, is_written in _loads(nest.body, ()):
+        array = arrays.get(load.array)
+        if array is not None:
+            width = _width(load, inner, array)
+            yield _Access(array.name, is_written, width, partial(_index, load, nest, inner))
+
+
+def _fragment(tile: MatrixTile, operand: Operand, array: Array, nest: ThreadNest) -> _Access:
+    """Return how warps read the factors of one instruction: rows of 8, or each lane its own."""
+    load, size = operand.load, array.dtype.size
+    at_once = matrices_lie(tile, load, operand, array)
+    group, lane = (loop.iter for loop in tile.threads[-2:])
+
+    def index(thread: int) -> tuple[int, ...]:
+        values = _values(nest, thread)
+        row, term = values[group], values[lane] * max(1, WORD // size)
+        if at_once is not None:
+            row, term = (0, thread % ROWS) if at_once else (thread % ROWS, 0)
+        values[group] = values[lane] = 0
+        values[tile.depth.iter] = term
+        found = [evaluate(part, values) for part in load.index]
+        found[operand.row] += row
+        return tuple(found)
+
+    width = WIDE if at_once is not None else WORD if is_pair(load, operand, array) else size
+    return _Access(array.name, False, width, index)
 
 
 def _nests(body: Body) -> Iterator[ThreadNest]:
@@ -85,29 +143,41 @@ def _loads(body: Body, inner: tuple[For, ...]) -> Iterator[_Found]:
 
 
 def _counted(
-    kernel: Kernel, nest: ThreadNest, array: Array, load: Load, inner: tuple[For, ...],
-    is_written: bool, pad: int,
-) -> Shared | None:  # fmt: skip
+    kernel: Kernel, nest: ThreadNest, array: Array, access: _Access, pad: int
+) -> Shared | None:
     shape = [int(extent.value.real) for extent in array.shape if isinstance(extent, Const)]
-    size = array.dtype.size
-    width = _width(load, inner, shape, size)
-
-    def turns(row: int) -> int:
-        return of_warps(
-            lambda t: size * _place(load, nest, inner, [*shape[:-1], row], t), width, threads
-        )
-
     threads = min(kernel.threads, nest.size)
+
+    def turns(row: int, turn: Turn | None) -> int:
+        def place(thread: int) -> int:
+            return array.dtype.size * place_of(access.index(thread), [*shape[:-1], row], turn)
+
+        return of_warps(place, access.width, threads)
+
     try:
-        own, plain = turns(shape[-1]), turns(shape[-1] - pad)
+        own, plain = turns(shape[-1], array.turn), turns(shape[-1] - pad, None)
     except (TypeError, KeyError):
         return None
-    return Shared(kernel.name, array, is_written, width, own, plain)
+    return Shared(kernel.name, array, access.is_written, access.width, own, plain)
 
 
-def _width(load: Load, inner: tuple[For, ...], shape: list[int], size: int) -> int:
+def place_of(index: tuple[int, ...], shape: Sequence[int], turn: Turn | None) -> int:
+    """Return the number of the element that lies where the one with subscripts `index` does."""
+    total = 0
+    for subscript, extent in zip(index[:-1], shape[:-1], strict=True):
+        total = total * extent + subscript
+    column = index[-1]
+    if turn is not None:
+        column = turn.place(index[-1 - turn.back], column)
+    return total * shape[-1] + column
+
+
+def _width(load: Load, inner: tuple[For, ...], array: Array) -> int:
     """Return the bytes that a thread touches at once: neighbours, where rows keep them aligned."""
+    size, row = array.dtype.size, array.shape[-1]
     lanes = WIDE // size
+    kept = [int(row.value.real) if isinstance(row, Const) else 1]
+    kept += [] if array.turn is None else [array.turn.group]
     *outer, last = (linear(_from_zero(index, inner)) for index in load.index)
     for loop in inner:
         count = min((n for _, n in spans(loop)), default=0)
@@ -116,7 +186,7 @@ def _width(load: Load, inner: tuple[For, ...], shape: list[int], size: int) -> i
         if (
             dict(last.terms).get(name) == 1
             and not any(name in dict(index.terms) for index in outer)
-            and all(n % lanes == 0 for n in (count, shape[-1], last.constant, *rest))
+            and all(n % lanes == 0 for n in (count, *kept, last.constant, *rest))
         ):
             return size * min(lanes, count) if count else size
     return size
@@ -129,21 +199,21 @@ def _from_zero(index: Expr, inner: tuple[For, ...]) -> Expr:
     return index
 
 
-def _place(
-    load: Load, nest: ThreadNest, inner: tuple[For, ...], shape: list[int], thread: int
-) -> int:
-    """Return the number of the element that a thread touches first."""
-    values = _Zero()
-    number = thread
-    for loop, extent in reversed(tuple(zip(nest.loops, nest.extents, strict=True))):
-        values[loop.iter] = evaluate(loop.lower, _Zero()) + number % extent * loop.step
-        number //= extent
+def _index(load: Load, nest: ThreadNest, inner: tuple[For, ...], thread: int) -> tuple[int, ...]:
+    """Return the subscripts of the element that a thread touches first."""
+    values = _values(nest, thread)
     for loop in inner:
         values[loop.iter] = evaluate(loop.lower, values)
-    total = 0
-    for index, extent in zip(load.index, shape, strict=True):
-        total = total * extent + evaluate(index, values)
-    return total
+    return tuple(evaluate(part, values) for part in load.index)
+
+
+def _values(nest: ThreadNest, thread: int) -> _Zero:
+    """Return the iterators of a thread."""
+    values = _Zero()
+    for loop, extent in reversed(tuple(zip(nest.loops, nest.extents, strict=True))):
+        values[loop.iter] = evaluate(loop.lower, _Zero()) + thread % extent * loop.step
+        thread //= extent
+    return values
 
 
 class _Zero(dict[str, int]):
@@ -161,7 +231,7 @@ def conflict_lines(fn: LoopFunction, pads: Mapping[str, int]) -> tuple[str, ...]
         other = merged.get(key)
         if other is not None:
             one = replace(one, turns=max(one.turns, other.turns),
-                          unpadded=max(one.unpadded, other.unpadded),
+                          plain=max(one.plain, other.plain),
                           width=min(one.width, other.width))  # fmt: skip
         merged[key] = one
     return tuple(_line(one, pads.get(one.array.name, 0)) for one in merged.values())
@@ -170,8 +240,12 @@ def conflict_lines(fn: LoopFunction, pads: Mapping[str, int]) -> tuple[str, ...]
 def _line(one: Shared, pad: int) -> str:
     verb = "written" if one.is_written else "read"
     text = f"{one.kernel}: {one.array.name}, {verb} {one.width} bytes a thread: {_ways(one.turns)}"
-    if pad and one.unpadded != one.turns:
-        text += f"; rows padded by {pad}: {_ways(one.unpadded)} without"
+    if one.plain == one.turns:
+        return text
+    if pad:
+        text += f"; rows padded by {pad}: {_ways(one.plain)} without"
+    elif one.array.turn is not None:
+        text += f"; groups of {one.array.turn.group} turned by `^`: {_ways(one.plain)} without"
     return text
 
 

@@ -13,6 +13,7 @@ from polyopt.emit.cexpr import AND, ATOM, BIT_AND, BIT_OR, RELATION, SHIFT, UNAR
 from polyopt.emit.gpu.complex import complex_text
 from polyopt.emit.gpu.own import Limit, Own
 from polyopt.emit.gpu.reach import may_overflow
+from polyopt.emit.gpu.turning import turned_column
 from polyopt.emit.halves import is_half_operation
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.ir.array import Array
@@ -145,6 +146,9 @@ class KernelPrinter(ExprPrinter):
                 return f"{place.name}[{self.text(place.offset(tuple(map(self.ordered, index))))}]"
             case Space.REGISTER:
                 index = index[1:]
+            case Space.SHARED if place.array.turn is not None:
+                column = turned_column(index, place.array.turn, self.ranges)
+                index = (*index[:-1], column)
             case Space.LOCAL | Space.SHARED:
                 pass
         return place.name + "".join(f"[{self.text(i)}]" for i in index)

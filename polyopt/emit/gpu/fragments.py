@@ -15,6 +15,7 @@ import cgen
 from polyopt.emit.blocks import Nest
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.own import Own
+from polyopt.ir.array import Array
 from polyopt.ir.expr import (
     Const,
     Expr,
@@ -132,20 +133,8 @@ class TilePrinter:
 
     def turned(self, operand: Operand) -> bool | None:
         """Tell whether 8 by 8 factors lie turned; None where their rows are not 16 bytes."""
-        load = operand.load
-        shape = self.printer.places[load.array].array.shape
-        last = len(load.index) - 1
-        if self.tile.dtype.size != 2 or last not in (operand.row, operand.depth):
-            return None
-        value = linear(load.index[last])
-        own = {loop.iter for loop in self.tile.loops} - {
-            loop.iter for loop in self.tile.threads[:-2]
-        }
-        others = [f for a, f in value.terms if not (isinstance(a, Iter) and a.name in own)]
-        pitch = shape[-1].value if isinstance(shape[-1], Const) else 1
-        if any(int(n.real) % ROWS for n in (pitch, value.constant, *others)):
-            return None
-        return last == operand.row
+        array = self.printer.places[operand.load.array].array
+        return matrices_lie(self.tile, operand.load, operand, array)
 
     def matrices(
         self,
@@ -198,17 +187,9 @@ class TilePrinter:
         texts = [self.element(operand, moved, add(first, integer(n))) for n in range(self.width)]
         if self.tile.dtype is DType.FLOAT32:
             return cgen.Line(f"{target} = po_tf32({texts[0]});")
-        if self.is_pair(operand):
+        if is_pair(operand.load, operand, self.printer.places[operand.load.array].array):
             return cgen.Line(f"{target} = *(const unsigned *)&{texts[0]};")
         return cgen.Line(f"{target} = {texts[0]} | (unsigned){texts[1]} << 16;")
-
-    def is_pair(self, operand: Operand) -> bool:
-        """Tell whether two neighbouring terms lie in one aligned word."""
-        load = operand.load
-        shape = self.printer.places[load.array].array.shape
-        whole = isinstance(shape[-1], Const) and int(shape[-1].value.real) % PAIR == 0
-        even = linear(load.index[operand.depth]).constant % PAIR == 0
-        return whole and even and operand.depth == len(load.index) - 1
 
     def element(self, operand: Operand, moved: dict[str, Expr], term: Expr) -> str:
         """Return the text of a factor; a right one is in the column that the lane's row says."""
@@ -242,6 +223,30 @@ class TilePrinter:
     def result(self, target: Load, values: dict[str, Expr]) -> str:
         index = tuple(normalize(substitute(part, values)) for part in target.index)
         return self.printer.element(target.array, index)
+
+
+def matrices_lie(tile: MatrixTile, load: Load, operand: Operand, array: Array) -> bool | None:
+    """Tell whether 8 by 8 factors lie turned in `array`; None where their rows are not 16 bytes."""
+    last = len(load.index) - 1
+    if array.dtype.size != 2 or last not in (operand.row, operand.depth):
+        return None
+    value = linear(load.index[last])
+    own = {loop.iter for loop in tile.loops} - {loop.iter for loop in tile.threads[:-2]}
+    kept = [f for a, f in value.terms if not (isinstance(a, Iter) and a.name in own)]
+    kept += [] if array.turn is None else [array.turn.group]
+    pitch = array.shape[-1].value if isinstance(array.shape[-1], Const) else 1
+    if any(int(n.real) % ROWS for n in (pitch, value.constant, *kept)):
+        return None
+    return last == operand.row
+
+
+def is_pair(load: Load, operand: Operand, array: Array) -> bool:
+    """Tell whether two neighbouring terms lie in one aligned word."""
+    extent, turn = array.shape[-1], array.turn
+    whole = isinstance(extent, Const) and int(extent.value.real) % PAIR == 0
+    whole = whole and (turn is None or turn.group % PAIR == 0)
+    even = linear(load.index[operand.depth]).constant % PAIR == 0
+    return whole and even and operand.depth == len(load.index) - 1
 
 
 def _blocks(lane: Iter | None) -> Expr:

@@ -79,6 +79,9 @@ class _Copy:
             return False
         if place.space is not Space.SHARED:
             return True
+        turn = place.array.turn
+        if turn is not None and turn.group % self.lanes != 0:
+            return False
         row = place.array.shape[-1]
         is_wide = isinstance(row, Const) and int(row.value.real) * load.dtype.size % WIDE == 0
         factors = [total.constant, *(factor for _, factor in rest)]

@@ -15,6 +15,7 @@ from polyopt.ir.banks import of_warps
 from polyopt.ir.source import Layout
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import find_band
+from polyopt.strategy.gpu.fragment_rows import FragmentRows
 from polyopt.strategy.gpu.mapped import new_nests
 from polyopt.strategy.gpu.neighbours import Pattern
 from polyopt.strategy.gpu.roles import Roles
@@ -72,10 +73,10 @@ def copy_operands(
                                            (sizes.columns, sizes.own_columns)))  # fmt: skip
     for name in roles.operands:
         operand = _operand(schedule.scop.array(name), moved[name], sizes)
-        wanted = () if operand is None else _dimensions(operand, threads)
-        if fragments and operand is not None:
-            wanted = _padded(operand)
-        packed = schedule.attempt(Pack(name, loop, wanted)) or schedule.attempt(Pack(name, loop))
+        packed = None
+        for wanted in () if operand is None else _dimensions(operand, threads, fragments):
+            packed = packed or schedule.attempt(Pack(name, loop, wanted))
+        packed = packed or schedule.attempt(Pack(name, loop))
         if packed is not None:
             found: Schedule | None = packed
             for label in new_nests(packed, schedule):
@@ -100,21 +101,29 @@ def _operand(array: Array, moved: set[Pattern], sizes: TileSizes) -> _Operand | 
     return _Operand(array, *found.pop(), size, sizes.depth)
 
 
-def _dimensions(operand: _Operand, threads: int) -> tuple[Dimension, ...]:
-    """Return how the copy lies: as in memory, or turned and padded."""
+def _dimensions(
+    operand: _Operand, threads: int, fragments: bool
+) -> tuple[tuple[Dimension, ...], ...]:
+    """Return how the copy may lie, the best way first: as in memory, or transposed and padded."""
+    if fragments:
+        return _in_fragments(operand, threads)
     if not operand.is_turned:
         return ()
     rank = len(operand.array.shape)
     others = [Dimension(d) for d in range(rank) if d not in (operand.own, operand.deep)]
     pad = _padding(operand, threads)
     own = Dimension(operand.own, Part.PADDED, pad) if pad else Dimension(operand.own)
-    return (*others, Dimension(operand.deep), own)
+    return ((*others, Dimension(operand.deep), own),)
 
 
-def _padded(operand: _Operand) -> tuple[Dimension, ...]:
-    """Return the dimensions as in memory: rows of 8 fragments begin in 8 different banks."""
+def _in_fragments(operand: _Operand, threads: int) -> tuple[tuple[Dimension, ...], ...]:
+    """Return the ways in which copies for matrix instructions may lie, as in memory."""
     *others, last = range(len(operand.array.shape))
-    return (*map(Dimension, others), Dimension(last, Part.PADDED, operand.wide))
+    length = operand.depth if operand.deep == last else operand.size
+    rows = FragmentRows(length, operand.array.dtype.size, operand.own == last)
+    by = operand.own if operand.deep == last else operand.deep
+    ways = (rows.last(last, by, threads), rows.padded(last))
+    return tuple((*map(Dimension, others), way) for way in ways)
 
 
 def _padding(operand: _Operand, threads: int) -> int:
