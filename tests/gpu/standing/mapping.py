@@ -6,7 +6,7 @@ carries no dependence in the source's order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -21,12 +21,17 @@ from tests.gpu.standing.forms import Form
 def judge(form: Form) -> list[str]:
     """Return what is wrong, in words."""
     stages = form.compiled()
-    single = alone(stages.loops.body)
+    return judged(stages.schedules, stages.loops.body)
+
+
+def judged(schedules: Sequence[Schedule], body: Body) -> list[str]:
+    """Return what is wrong with the loops of all parts; statements of two have two names."""
+    single = alone(body)
     return [
         f"part {number}: one thread runs {name}, whose loop {loop} is parallel"
-        for number, schedule in enumerate(stages.schedules)
+        for number, schedule in enumerate(schedules)
         for name, loop in parallel(schedule.history()[0])
-        if len(stages.schedules) == 1 and name in single
+        if name in single
     ]
 
 

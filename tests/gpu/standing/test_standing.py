@@ -95,6 +95,21 @@ def test_one_thread_for_a_parallel_loop_is_told() -> None:
     assert parallel <= mapping.alone(_in_one_thread(stages.loops.body))
 
 
+@pytest.mark.parametrize("name", ["knapsack-numpy", "stockham-fft-loops"])
+def test_programs_of_several_parts_are_judged(name: str) -> None:
+    stages = form_of(name).compiled()
+    assert mapping.judge(form_of(name)) == []
+    told = mapping.judged(stages.schedules, _in_one_thread(stages.loops.body))
+    assert len({line.partition(":")[0] for line in told}) >= 2
+
+
+def test_statements_of_several_parts_have_names_of_their_own() -> None:
+    stages = form_of("spmv-numpy").compiled()
+    names = [s.name for schedule in stages.schedules for s in schedule.scop.statements]
+    assert len(stages.schedules) > 1
+    assert len(set(names)) == len(names)
+
+
 def _in_one_thread(body: Body) -> Body:
     found: list[Node] = []
     for node in body:
