@@ -33,6 +33,7 @@ from polyopt.proof.bounds import check_bounds
 from polyopt.proof.branches import joined
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
 from polyopt.proof.chunks import without_chunks
+from polyopt.proof.computed import uncomputed
 from polyopt.proof.dataflow import check_dataflow
 from polyopt.proof.declarations import check_declarations, scalars_of
 from polyopt.proof.forms import check_forms
@@ -97,7 +98,7 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
         reason = "its subscripts are data where the source has no such access"
         yield Claim(ClaimKind.BOUNDS, other, Verdict.OPEN, "", reason)
         return
-    plain = rolled(one_lane(plain, names), names)
+    plain = uncomputed(rolled(one_lane(plain, names), names), names)
     if program.is_static:
         yield from part_claims(program.scop, plain, _is_temporary(program.scop), frozenset(given))
         return

@@ -4,6 +4,7 @@ In: `for it: for k: for i (UNROLL): for j (VECTOR): …` where an operand depend
 `for it: for jt: for k: …` where it depends on jt as well.
 Out: the same loops reading the operand from a local `panel[k][j]`, of at most an L1, or
 `panel[jt][k][j]`, of at most an L2, filled before loop `it`; what follows reads the latter, too.
+An operand is an element or what is computed of elements and scalars, as `alpha * B[k, j]`.
 Leaves alone: operands that the nest writes, panels that are not of constant size or too large.
 As in Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
 """
@@ -17,7 +18,9 @@ from math import prod
 from polyopt.emit.extents import extent_of
 from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.passes.disjoint import Box, Place
+from polyopt.emit.passes.factors import factors
 from polyopt.emit.passes.rewriting import trip_count
+from polyopt.emit.passes.tiles import Nest, is_contiguous, mentions, operands_of, register_nest
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -74,13 +77,13 @@ def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machi
         for packed in kept:
             node = packed.read_in(node)
         kept = [packed for packed in kept if packed.stays(node)]
-        nest = _register_nest(node)
+        nest = register_nest(node)
         packs = _packs(nest, around, taken, machine) if nest is not None else []
         if nest is not None and (packs or nest.block is None):
             found += (part for packed in packs for part in packed.filled())
             for packed in packs:
                 node = map_node(node, partial(_exchanged, packed.load, packed.cell))
-            found.append(node)
+            found.append(_with_factors(node, taken, machine))
             kept += (p for p in packs if nest.block is not None and p.condition is None)
             continue
         inner = (*around, node) if isinstance(node, For) else around
@@ -89,39 +92,17 @@ def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machi
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Nest:
-    """Loops around a register tile: over tiles, depth, rows, lanes.
-
-    `block`: a loop between tiles and depth, over the panels of a block.
-    """
-
-    tiles: For
-    block: For | None
-    depth: For
-    rows: For
-    lanes: For
-
-    @property
-    def panel(self) -> tuple[For, ...]:
-        """Return the loops over the elements of the panels."""
-        return (*(() if self.block is None else (self.block,)), self.depth, self.lanes)
-
-
-def _register_nest(node: Node) -> _Nest | None:
-    """Return the nest below `node` when it has the shape this pass packs for."""
-    loops = []
-    while isinstance(node, For) and len(node.body) == 1:
-        loops.append(node)
-        node = node.body[0]
-    if len(loops) not in (4, 5) or not isinstance(node, Assign):
-        return None
-    tiles, *block, depth, rows, lanes = loops
-    outer = [LoopKind.SEQUENTIAL] * (len(loops) - 2)
-    wanted = [*outer, LoopKind.UNROLL, LoopKind.VECTOR]
-    if [loop.kind for loop in loops] != wanted or any(loop.step != 1 for loop in loops):
-        return None
-    return _Nest(tiles, block[0] if block else None, depth, rows, lanes)
+def _with_factors(node: Node, taken: set[str], machine: Machine) -> Node:
+    """Return a nest with what its rows are multiplied by computed once for all columns."""
+    nest = register_nest(node)
+    if nest is None:
+        return node
+    found = factors(nest, _names("factor", taken), machine)
+    inside = nest.tiles.body
+    for factor in found:
+        taken.add(factor.cell.array)
+        inside = tuple(map_node(n, partial(_exchanged, factor.value, factor.cell)) for n in inside)
+    return replace(nest.tiles, body=(*(n for f in found for n in f.filled), *inside))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +112,16 @@ class _Packed:
     `condition`: what must hold for any tile to read the operand; None where it always may be read.
     """
 
-    nest: _Nest
-    load: Load
+    nest: Nest
+    load: Expr
     cell: Load
     array: Array
     condition: Expr | None
+
+    @property
+    def arrays(self) -> frozenset[str]:
+        """Return the arrays that the operand is made of."""
+        return frozenset(load.array for load in loads(self.load))
 
     def filled(self) -> Body:
         """Return the array and the loops that fill it: rows of the operand one after another, or
@@ -148,7 +134,7 @@ class _Packed:
         lanes = replace(nest.lanes, kind=LoopKind.SEQUENTIAL, body=copy)
         if nest.block is None:
             loops = replace(nest.depth, body=(lanes,))
-        elif _is_contiguous(self.load, nest.lanes):
+        elif is_contiguous(self.load, nest.lanes):
             loops = replace(nest.depth, body=(replace(nest.block, body=(lanes,)),))
         else:
             loops = replace(nest.block, body=(replace(nest.depth, body=(lanes,)),))
@@ -159,7 +145,7 @@ class _Packed:
         """Tell whether the panels hold the operand still when `node` has run."""
         if isinstance(node, CallLibrary | Kernel | Barrier):
             return False
-        if isinstance(node, Assign) and node.target.array in {x.array for x in loads(self.load)}:
+        if isinstance(node, Assign) and node.target.array in self.arrays:
             return False
         if isinstance(node, SetLocal | Declare):
             names = {part.name for part in walk(self.load) if isinstance(part, Symbol)}
@@ -182,7 +168,7 @@ class _Packed:
             otherwise = tuple(self.read_in(n, inside, known) for n in node.otherwise)
             return replace(node, then=then, otherwise=otherwise)
         elif isinstance(node, Assign):
-            if node.target.array != self.load.array and self._covers(inside, known):
+            if node.target.array not in self.arrays and self._covers(inside, known):
                 return map_node(node, partial(_exchanged, self.load, self.cell))
             return node
         parts = tuple(tuple(self.read_in(n, inside, known) for n in part) for part in nested(node))
@@ -216,13 +202,11 @@ class _Packed:
         )
 
 
-def _packs(
-    nest: _Nest, around: tuple[For, ...], taken: set[str], machine: Machine
-) -> list[_Packed]:
+def _packs(nest: Nest, around: tuple[For, ...], taken: set[str], machine: Machine) -> list[_Packed]:
     """Return the operands of a nest that are packed; their arrays get names not in `taken`."""
     inner = {nest.tiles.iter, nest.rows.iter}
     bounds = [bound for loop in nest.panel for bound in (loop.lower, loop.upper)]
-    if any(_mentions(bound, inner) or loads(bound) for bound in bounds):
+    if any(mentions(bound, inner) or loads(bound) for bound in bounds):
         return []
     sides = [extent_of(loop) for loop in nest.panel[:-1]]
     known = [side for side in sides if side is not None]
@@ -243,7 +227,8 @@ def _packs(
     for load in _shared(nest, around, inner):
         if elements * load.dtype.size > most:
             continue
-        name = _fresh(f"{load.array}_panel", taken)
+        varying = next(x for x in loads(load) if mentions(x, {nest.lanes.iter}))
+        name = _fresh(f"{varying.array}_panel", taken)
         taken.add(name)
         cell = Load(name, index, load.dtype)
         array = Array(name, load.dtype, shape, Role.TEMP)
@@ -251,7 +236,7 @@ def _packs(
     return found
 
 
-def _condition(nest: _Nest, around: tuple[For, ...]) -> Expr | None:
+def _condition(nest: Nest, around: tuple[For, ...]) -> Expr | None:
     """Return whether there are tiles, where their number depends on what the panels hold.
 
     Elements that no tile reads may lie outside of the operand, as in products of triangles.
@@ -301,38 +286,27 @@ def _exchanged(old: Expr, new: Expr, part: Expr) -> Expr | None:
     return new if part == old else None
 
 
-def _mentions(expr: Expr, names: set[str]) -> bool:
-    return any(isinstance(part, Iter) and part.name in names for part in walk(expr))
+def _shared(nest: Nest, around: tuple[For, ...], inner: set[str]) -> list[Expr]:
+    """Return the operands that depend on depth and lane but not on the row or the tile."""
+    target = nest.assign.target
+
+    def stays(load: Load) -> bool:
+        own = any(read.array == target.array for read in loads(load))
+        in_place = own and mentions(load, {nest.lanes.iter}) and is_contiguous(load, nest.lanes)
+        return not own or not (in_place or _is_overwritten(load, nest, around))
+
+    def is_operand(expr: Expr) -> bool:
+        depends = all(mentions(expr, {loop.iter}) for loop in (nest.depth, nest.lanes))
+        if not depends or mentions(expr, inner) or expr.dtype is DType.BOOL:
+            return False
+        return all(map(stays, loads(expr)))
+
+    return list(dict.fromkeys(operands_of(nest.assign.value, is_operand)))
 
 
-def _shared(nest: _Nest, around: tuple[For, ...], inner: set[str]) -> list[Load]:
-    """Return the loads that depend on depth and lane but not on the row or the tile."""
-    (assign,) = nest.lanes.body
-    assert isinstance(assign, Assign)
-    found: list[Load] = []
-    for part in walk(assign.value):
-        if not isinstance(part, Load) or part in found:
-            continue
-        own = any(read.array == assign.target.array for read in loads(part))
-        if own and (_is_contiguous(part, nest.lanes) or _is_overwritten(part, nest, around)):
-            continue
-        depends = _mentions(part, {nest.lanes.iter}) and _mentions(part, {nest.depth.iter})
-        if depends and not _mentions(part, inner) and part.dtype is not DType.BOOL:
-            found.append(part)
-    return found
-
-
-def _is_contiguous(load: Load, lanes: For) -> bool:
-    """Tell whether lanes lie side by side: then a part of the nest's own array stays in place."""
-    *outer, last = load.index
-    step = dict(linear(last).terms).get(Iter(lanes.iter))
-    return step == 1 and not any(_mentions(i, {lanes.iter}) for i in outer)
-
-
-def _is_overwritten(load: Load, nest: _Nest, around: tuple[For, ...]) -> bool:
+def _is_overwritten(load: Load, nest: Nest, around: tuple[For, ...]) -> bool:
     """Tell whether some iteration of the nest may write what another one reads."""
-    (assign,) = nest.lanes.body
-    assert isinstance(assign, Assign)
+    assign = nest.assign
     if any(read.array == assign.target.array for i in load.index for read in loads(i)):
         return True
     other = {loop.iter: Iter(f"{loop.iter}'") for loop in nest.panel}
@@ -356,3 +330,8 @@ def _fresh(wish: str, taken: set[str]) -> str:
     while name in taken:
         name, number = f"{wish}{number}", number + 1
     return name
+
+
+def _names(wish: str, taken: set[str]) -> tuple[str, ...]:
+    first = _fresh(wish, taken)
+    return (first, _fresh(f"{wish}s", taken))

@@ -51,3 +51,40 @@ def test_what_follows_reads_a_block_that_still_holds_the_operand(between, reads)
     arrays = data(fn, {})
     for name, value in interpret(fn, arrays, {}).items():
         np.testing.assert_array_equal(interpret(packed, arrays, {})[name], value)
+
+
+def scaled(value, *inside):
+    """Four rows at a time of C += value in panels of 4 columns, `inside` the loop over rows."""
+    add = Assign(at("C", "i", "j"), op("+", at("C", "i", "j"), value))
+    first = times(4, "p")
+    lanes = loop("j", first, plus(first, 4), add, kind=VECTOR)
+    rows = loop("i", times(4, "t"), plus(times(4, "t"), 4), lanes, kind=UNROLL)
+    panels = loop("p", 0, 2, loop("k", 0, 6, rows))
+    arrays = [array("A", 8, 6), array("B", 6, 8), array("C", 8, 8), array("s", 6)]
+    return function("f", arrays, (), loop("t", 0, 2, panels, *inside))
+
+
+ROW = op("*", op("*", at("s", "k"), at("A", "i", "k")), at("B", "k", "j"))
+COLUMN = op("*", at("A", "i", "k"), op("*", at("B", "k", "j"), at("s", "k")))
+BOTH = op("*", op("-", at("A", "i", "k"), at("s", "k")), op("*", at("B", "k", "j"), at("s", 0)))
+
+
+@pytest.mark.parametrize(
+    ("value", "used"), [(ROW, {"factor", "B_panel"}), (COLUMN, {"B_panel"}),
+                        (BOTH, {"factor", "B_panel"})]
+)  # fmt: skip
+def test_operands_that_are_computed_are_computed_once(value, used):
+    fn = scaled(value)
+    packed = pack_panels(fn, Machine())
+    (line,) = [line for line in show_body(packed.body) if line.strip().startswith("C[")]
+    assert {name for name in ("factor", "B_panel") if f"{name}[" in line} == used
+    assert "s[" not in line
+    arrays = data(fn, {})
+    for name, result in interpret(fn, arrays, {}).items():
+        np.testing.assert_array_equal(interpret(packed, arrays, {})[name], result)
+
+
+def test_factors_of_what_the_tile_writes_stay():
+    own = op("*", op("*", at("s", "k"), at("C", "i", "k")), at("B", "k", "j"))
+    lines = show_body(pack_panels(scaled(own), Machine()).body)
+    assert not any("factor" in line for line in lines)
