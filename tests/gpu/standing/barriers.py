@@ -6,8 +6,10 @@ refuses the loops without it, and for each barrier of the text how the emulator 
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from polyopt.proof.certificate import Verdict
 from polyopt.proof.certify import bound_names, context_of
 from polyopt.proof.paths import Path, with_paths
 from polyopt.runtime.check import ShapeError
+from tests.gpu.standing.alone import WIDTHS, Alone, kernels_alone, sizes_alone
 from tests.gpu.standing.forms import FIRST, Form, sizes_of
 from tests.gpu.standing.losing import LosingDevice, Lost, TextBarrier, each_loss
 from workloads.workload import Workload
@@ -128,7 +131,9 @@ def _is_refused(lost: Lost, path: Path) -> bool:
 
 
 def ask_emulator(form: Form, report: Report) -> None:
-    """Run the text without each barrier, at larger sizes and in other orders until it is seen."""
+    """Run the text without each barrier until it is seen: at small sizes, its kernel by itself, at
+    larger sizes and in other orders.
+    """
     source = form.compiled().source
     assert isinstance(source, DeviceProgram)
     if "__sync" not in source.text:
@@ -140,7 +145,8 @@ def ask_emulator(form: Form, report: Report) -> None:
         kernel = form.on(device)
         if not report.text:
             report.text = [b for b in device.barriers if b.kernel not in entries]
-        for sizes in ladder(form.workload):
+        steps = ladder(form.workload)
+        for sizes in steps:
             left = [barrier for barrier in report.text if not barrier.found]
             if not left:
                 return
@@ -153,6 +159,41 @@ def ask_emulator(form: Form, report: Report) -> None:
                 said = _call(form, kernel, sizes)
                 if said is not None:
                     barrier.found = f"{sizes}: {said}"
+            if rules is RULES[0] and sizes is steps[0]:
+                ask_kernels_alone(form, report)
+
+
+def ask_kernels_alone(form: Form, report: Report) -> None:
+    """Run the kernels that have barriers left by themselves, at sizes too large for the program.
+
+    A launch that is wrong with all barriers, as what it is given by chance may be, tells nothing.
+    """
+    program = form.compiled().source
+    assert isinstance(program, DeviceProgram)
+    stages = form.compiled()
+    found = bound_names(stages.written or stages.program)
+    every = sizes_alone(stages.loops.params, found, SMALL, (LARGE, LONG, FAR))
+    for rules in RULES:
+        device = LosingDevice(rules)
+        kernels = kernels_alone(program, device)
+        for width, sizes in product(WIDTHS, every):
+            for barrier in [b for b in report.text if not b.found and b.kernel in kernels]:
+                with contextlib.suppress(ValueError):
+                    barrier.found = _found_alone(
+                        device, kernels[barrier.kernel], barrier, sizes, width
+                    )
+
+
+def _found_alone(
+    device: LosingDevice, kernel: Alone, barrier: TextBarrier, sizes: dict[str, int], width: int
+) -> str:
+    """Return what is said of a launch without a barrier and not of one with all."""
+    device.lose(-1)
+    if kernel.run(sizes, width) is not None:
+        return ""
+    device.lose(barrier.number)
+    said = kernel.run(sizes, width)
+    return "" if said is None else f"alone, {sizes}: {said}"
 
 
 def _call(form: Form, kernel: Any, sizes: dict[str, int]) -> str | None:

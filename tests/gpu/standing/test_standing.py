@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from random import Random
 
 import pytest
 
+from polyopt.emulator import EmulatedProvider
 from polyopt.errors import IndexFault
+from polyopt.ir.host import DeviceProgram
 from polyopt.ir.loops import Body, For, Kernel, LoopKind, Node
 from polyopt.proof.nodes import all_nodes, bodies, with_bodies
 from tests.gpu.runtime.needs import needs_nvcc
-from tests.gpu.standing import barriers, compilers, mapping
+from tests.gpu.standing import alone, barriers, compilers, mapping
 from tests.gpu.standing.forms import FIRST, Form, forms, sizes_of
-from tests.gpu.standing.losing import count_barriers, each_loss
+from tests.gpu.standing.losing import LosingDevice, count_barriers, each_loss
 from workloads import registry
 
 QUICK = (
@@ -45,6 +48,32 @@ def test_every_barrier_is_needed_and_its_loss_seen(name: str) -> None:
     assert len(report.text) >= count
     if name == "gemm-numpy":
         assert count >= 2
+
+
+@pytest.mark.toolchain
+def test_losses_that_no_whole_program_shows_are_seen_in_kernels_alone() -> None:
+    """Rows of a sparse matrix that begin before its first element: no workload has such data."""
+    form = form_of("spmv-loops")
+    device = LosingDevice()
+    form.on(device)
+    report = barriers.Report(str(form), text=device.barriers)
+    barriers.ask_kernels_alone(form, report)
+    assert len(report.text) == 4
+    assert all(barrier.found.startswith("alone") for barrier in report.text)
+
+
+@pytest.mark.toolchain
+def test_kernels_alone_are_right_with_all_barriers() -> None:
+    form = form_of("gemm-numpy")
+    source = form.compiled().source
+    assert isinstance(source, DeviceProgram)
+    kernels = alone.kernels_alone(source, EmulatedProvider())
+    sizes = alone.sizes_alone(form.compiled().loops.params, (), 17, (75,))
+    assert len(kernels) == len(source.source.entries)
+    for kernel, each in product(kernels.values(), sizes):
+        assert kernel.run(each, 3) is None
+    with pytest.raises(ValueError, match="too many"):
+        kernels["gemm_numpy_1"].run(dict.fromkeys(sizes[0], 10**6), 3)
 
 
 def test_a_loss_is_one_barrier_of_one_kernel() -> None:
