@@ -64,7 +64,7 @@ class Alone:
         for array in self._touched():
             shape = tuple(max(0, evaluate(extent, values)) for extent in array.shape)
             if prod(shape) * array.dtype.size > MOST_BYTES:
-                raise ValueError("too many threads")
+                raise ValueError("an array is too large")
             arrays[array.name] = self.memory.make(array, shape)
             if array.role is not Role.FAULT:
                 arrays[array.name].put(_by_chance(array, shape, width))
@@ -114,17 +114,17 @@ def _kernels(body: Body, around: tuple[For, ...]) -> Iterator[tuple[Kernel, tupl
 
 
 def sizes_alone(
-    names: Sequence[str], found: Sequence[str], small: int, others: Sequence[int]
+    names: Sequence[str], found: Sequence[str], small: Sequence[int], others: Sequence[int]
 ) -> list[dict[str, int]]:
     """Return sizes that are all alike, and with one or all of them larger.
 
     Those `found` on the way, as where a row begins, may be 0 or less, too.
     """
-    plain = dict.fromkeys((*names, *found), small)
-    one = [{**plain, name: size} for size in others for name in names]
-    large = [dict.fromkeys(plain, size) for size in others]
+    plain = [dict.fromkeys((*names, *found), size) for size in small]
+    one = [{**each, name: size} for size in others for each in plain for name in names]
+    large = [dict.fromkeys((*names, *found), size) for size in others]
     below = [{**each, name: by * each[name]} for each in large for name in found for by in (0, -1)]
-    return [plain, *one, *large, *below]
+    return [*plain, *one, *large, *below]
 
 
 def _by_chance(array: Array, shape: tuple[int, ...], width: int) -> np.ndarray:

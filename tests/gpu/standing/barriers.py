@@ -34,6 +34,8 @@ TINY, SMALL, MIDDLE, LARGE, LONG, FAR = 5, FIRST, 29, 75, 1100, 8500
 
 What 256 threads of each of 32 blocks have is joined by one warp: `FAR` is what takes a second one.
 """
+FEW = 2
+"""Blocks in a dimension of which a kernel by itself has many."""
 STEPS, WORK, MEMORY = (20, 90), 3e7, 1e7
 RULES = (Rules(), Rules(order=Order.FORWARD), Rules(order=Order.BACKWARD))
 
@@ -172,7 +174,7 @@ def ask_kernels_alone(form: Form, report: Report) -> None:
     assert isinstance(program, DeviceProgram)
     stages = form.compiled()
     found = bound_names(stages.written or stages.program)
-    every = sizes_alone(stages.loops.params, found, SMALL, (LARGE, LONG, FAR))
+    every = sizes_alone(stages.loops.params, found, (SMALL, FEW), (LARGE, LONG, FAR))
     for rules in RULES:
         device = LosingDevice(rules)
         kernels = kernels_alone(program, device)

@@ -68,7 +68,7 @@ def test_kernels_alone_are_right_with_all_barriers() -> None:
     source = form.compiled().source
     assert isinstance(source, DeviceProgram)
     kernels = alone.kernels_alone(source, EmulatedProvider())
-    sizes = alone.sizes_alone(form.compiled().loops.params, (), 17, (75,))
+    sizes = alone.sizes_alone(form.compiled().loops.params, (), (17, 2), (75,))
     assert len(kernels) == len(source.source.entries)
     for kernel, each in product(kernels.values(), sizes):
         assert kernel.run(each, 3) is None
