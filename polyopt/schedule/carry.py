@@ -8,6 +8,7 @@ the new tree keeps them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import islpy as isl
 
@@ -55,7 +56,7 @@ def carried_dependences(
     """
     fresh = ordered_pairs(new, new.statements, changed)
     kept = _carried(old, new, changed, instances)
-    return Dependences(new, (*kept, *fresh))
+    return Dependences(new, (*kept, *fresh), old.known)
 
 
 def _carried(
@@ -74,7 +75,7 @@ def _carried(
                     relation = instances[source].apply_range(relation)
                 if target in instances:
                     relation = relation.apply_range(instances[target].reverse())
-                if not relation.is_empty():
-                    yield Dependence(
-                        d.kind, d.array, source, target, relation, d.reduction, d.exact
-                    )
+                if (source, target) == (d.source, d.target) and relation is d.relation:
+                    yield d
+                elif not relation.is_empty():
+                    yield replace(d, source=source, target=target, relation=relation)

@@ -8,10 +8,11 @@ keeps every ordered pair that touches one element and feeds the legality check.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import Enum, unique
 from functools import cached_property
+from typing import Any
 
 import islpy as isl
 
@@ -55,14 +56,18 @@ class Dependence:
 
 @dataclass(frozen=True, eq=False)
 class Dependences:
-    """The dependences of a Scop."""
+    """The dependences of a Scop.
+
+    `known` holds what was found out of groups of them, for a Scop that has some of them again.
+    """
 
     scop: Scop
     memory: tuple[Dependence, ...]
+    known: dict[tuple[object, ...], Any] = field(default_factory=dict)
 
     def of_kind(self, kind: DependenceKind) -> isl.UnionMap:
         """Return the union of the memory-based dependences of one kind."""
-        return self._union(d for d in self.memory if d.kind is kind)
+        return self.union(d for d in self.memory if d.kind is kind)
 
     @cached_property
     def flow(self) -> isl.UnionMap:
@@ -82,46 +87,36 @@ class Dependences:
     @cached_property
     def ordering(self) -> isl.UnionMap:
         """Every pair whose order must be kept: all but reductions."""
-        return self._union(d for d in self.memory if not d.reduction)
+        return self.union(d for d in self.memory if not d.reduction)
 
     @cached_property
     def free(self) -> isl.UnionMap:
         """Pairs of one reduction: in any order, but not at the same time."""
-        return self._union(d for d in self.memory if d.reduction)
+        return self.union(d for d in self.memory if d.reduction)
 
-    @cached_property
-    def exchanges(self) -> isl.UnionMap:
-        """Pairs of `free` that are of no one reduction: no lanes have partial results of them."""
-        return self._union(
-            d
-            for d in self.memory
-            if d.reduction
-            and not (d.source == d.target and self.scop.statement(d.source).is_reassociable)
-        )
+    def is_partial(self, one: Dependence) -> bool:
+        """Tell whether lanes may have partial results of what a free pair updates."""
+        return one.source == one.target and self.scop.statement(one.source).is_reassociable
 
-    @cached_property
-    def joins(self) -> isl.UnionMap:
-        """Pairs of `ordering` that join partial results: a step split a reduction in any order."""
-        return self._union(d for d in self.memory if not d.reduction and _is_join(self.scop, d))
+    def is_join(self, one: Dependence) -> bool:
+        """Tell whether a pair joins partial results: a step split a reduction in any order."""
+        return not one.reduction and _is_join(self.scop, one)
 
-    def updates(self, statements: frozenset[str]) -> isl.UnionMap:
-        """Pairs of updates by one of `statements`, which read and set one element as one."""
-        return self._union(
-            d
-            for d in self.memory
-            if d.source == d.target
-            and d.source in statements
-            and d.array == self.scop.statement(d.source).target.array
+    def is_own(self, one: Dependence) -> bool:
+        """Tell whether both are updates, by one statement, of the element that it sets."""
+        return (
+            one.source == one.target and one.array == self.scop.statement(one.source).target.array
         )
 
     @cached_property
     def all(self) -> isl.UnionMap:
         """Every pair that must not run at the same time."""
-        return self._union(self.memory)
+        return self.union(self.memory)
 
-    def _union(self, parts: object) -> isl.UnionMap:
+    def union(self, parts: Iterable[Dependence]) -> isl.UnionMap:
+        """Return the pairs of some of the dependences."""
         result = isl.UnionMap.empty(self.scop.context.get_space())
-        for part in parts:  # type: ignore[attr-defined]
+        for part in parts:
             result = result.union(isl.UnionMap.from_map(part.relation))
         return result
 
@@ -145,8 +140,8 @@ class Dependences:
         ordered = [d for d in self.memory if not d.reduction]
         antis = [d for d in ordered if d.kind is DependenceKind.ANTI and d.array not in relaxed]
         costly = {(d.source, d.array) for d in antis if _faces(d.relation) > MOST_FACES}
-        result = self._union(d for d in ordered if d.array in relaxed)
-        result = result.union(self._union(d for d in antis if (d.source, d.array) not in costly))
+        result = self.union(d for d in ordered if d.array in relaxed)
+        result = result.union(self.union(d for d in antis if (d.source, d.array) not in costly))
         free = relaxed | unordered(self.scop)
         written = dict.fromkeys(statement.write.array for statement in self.scop.statements)
         writes = {name: _writes(self.scop, name) for name in written if name not in free}

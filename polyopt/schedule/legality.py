@@ -17,7 +17,7 @@ from typing_extensions import assert_never
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import Dependences
-from polyopt.schedule.pending import Pending, pending_of
+from polyopt.schedule.pending import Pairs, Pending, Sort, pending_of, union
 from polyopt.schedule.tree import (
     Band,
     BandMember,
@@ -138,20 +138,30 @@ def _same_loops(tree: Band, proven: Tree | None) -> Band | None:
 
 def _inside(part: Filter, proven: Tree | None) -> Tree | None:
     """Return what `proven`, a filter or a sequence of them, has for the instances of `part`."""
-    for other in proven.parts if isinstance(proven, Sequence) else (proven,):
-        if isinstance(other, Filter) and other.domain is part.domain:
-            return other.child
-    return None
+    if isinstance(proven, Sequence):
+        same = proven.by_domain.get(id(part.domain))
+    else:
+        same = proven if isinstance(proven, Filter) and proven.domain is part.domain else None
+    return None if same is None else same.child
 
 
 def _check(tree: Tree, pending: Pending, proven: Tree | None, level: int) -> Violation | None:
     if tree is proven:
         return None
+    key = (check_legal, tree, pending.groups)
+    if key in pending.known:
+        return None
+    found = _violation(tree, pending, proven, level)
+    if found is None:
+        pending.known[key] = True
+    return found
+
+
+def _violation(tree: Tree, pending: Pending, proven: Tree | None, level: int) -> Violation | None:
     match tree:
         case Leaf():
-            if pending.is_empty or pending.settled.is_empty:
-                return None
-            return Violation(Fault.UNORDERED, pending.every, "", level)
+            left = pending.left
+            return None if left is None else Violation(Fault.UNORDERED, left, "", level)
         case Filter():
             return _check(tree.child, pending, _inside(tree, proven), level)
         case Sequence():
@@ -169,7 +179,7 @@ def _check_band(band: Band, pending: Pending, proven: Band | None, level: int) -
             if found is not None:
                 return found
         else:
-            pending = pending.equal(member)
+            pending = pending.backwards(member)[1].equal(member)
     below = None if proven is None else proven.child
     return _check(band.child, pending, below, level + len(band.members))
 
@@ -179,7 +189,7 @@ def _check_member(
 ) -> tuple[Violation | None, Pending]:
     """Return what is wrong with a loop, and the pairs that it leaves equal."""
     backwards, pending = pending.backwards(member)
-    if not backwards.is_empty():
+    if backwards is not None:
         return Violation(Fault.REVERSED, backwards, member.name, level), pending
     match member.kind:
         case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.MATRIX | LoopKind.SCAN:
@@ -187,16 +197,14 @@ def _check_member(
         case LoopKind.PARALLEL:
             carried = pending.separated(member)
         case LoopKind.BLOCK | LoopKind.THREAD:
-            carried = pending.separated(member)
-            if member.atomic and pending.dependences is not None:
-                carried = carried.subtract(pending.dependences.updates(member.atomic))
+            carried = pending.separated(member, lambda p: p.own and p.source in member.atomic)
         case LoopKind.VECTOR:
-            carried = pending.in_lanes(member)
+            carried = pending.separated(member, lambda p: p.sort is Sort.REDUCTION)
         case LoopKind.LANE:
-            carried = pending.in_lanes(member).subtract(pending.joins)
+            carried = pending.separated(member, lambda p: p.sort in (Sort.REDUCTION, Sort.JOIN))
         case _:
             assert_never(member.kind)
-    if not carried.is_empty():
+    if carried is not None:
         return Violation(Fault.CONCURRENT, carried, member.name, level), pending
     if member.kind not in (LoopKind.VECTOR, LoopKind.LANE) and not member.atomic:
         return None, pending  # it leaves all of them equal
@@ -212,53 +220,40 @@ def _check_sequence(
     tree: Sequence, pending: Pending, proven: Tree | None, level: int
 ) -> Violation | None:
     if not _same_filters(tree, proven):
-        backwards = _across(tree, pending.ordering)
-        if backwards is not None and pending.tiles:
-            pending = pending.settled
-            backwards = _across(tree, pending.ordering)
+        backwards = _across(tree, pending)
         if backwards is not None:
             return Violation(Fault.REVERSED, backwards, "", level)
     for part in tree.parts:
         before = _inside(part, proven)
         if part.child is before:
             continue
-        inside = pending.within(part.domain)
+        inside = pending.within(part)
         found = None if inside.is_empty else _check(part.child, inside, before, level + 1)
         if found is not None:
             return found
     return None
 
 
-def _across(tree: Sequence, pairs: isl.UnionMap) -> isl.UnionMap | None:
+def _across(tree: Sequence, pending: Pending) -> isl.UnionMap | None:
     """Return pairs of which a later part of the sequence holds the first instance."""
-    if _is_forward(tree, pairs):
-        return None
-    earlier: isl.UnionSet | None = None
+    places: dict[str, list[Filter]] = {}
+    order = {part: number for number, part in enumerate(tree.parts)}
     for part in tree.parts:
-        if earlier is not None:
-            found = pairs.intersect_domain(part.domain).intersect_range(earlier)
-            if not found.is_empty():
-                return found
-        earlier = part.domain if earlier is None else earlier.union(part.domain)
-    return None
+        for name in part.pieces:
+            places.setdefault(name, []).append(part)
 
+    def turned(pairs: Pairs) -> isl.UnionMap | None:
+        firsts, seconds = places.get(pairs.source, []), places.get(pairs.target, [])
+        crossed = [(a, b) for a in firsts for b in seconds if order[a] > order[b]]
+        for relation in (pairs.relation, pairs.settled.relation) if crossed else ():
+            found = union(
+                relation.intersect_domain(a.domain).intersect_range(b.domain) for a, b in crossed
+            )
+            if found is None or found.is_empty():
+                return None
+        return found if crossed else None
 
-def _is_forward(tree: Sequence, pairs: isl.UnionMap) -> bool:
-    """Tell whether the statements' names show that no pair runs to an earlier part."""
-    place: dict[str, set[int]] = {}
-    for number, part in enumerate(tree.parts):
-        for name in tuple_names(part.domain):
-            place.setdefault(name, set()).add(number)
-    found: list[bool] = []
-
-    def look(pair: isl.Map) -> None:
-        first = place.get(pair.get_tuple_name(isl.dim_type.in_), set())
-        second = place.get(pair.get_tuple_name(isl.dim_type.out), set())
-        ahead = all(one <= other for one in first for other in second)
-        found.append(ahead or pair.is_empty())
-
-    pairs.foreach_map(look)
-    return all(found)
+    return union(turned(pairs) for pairs in pending if not pairs.sort.is_free)
 
 
 def carried_pairs(dependences: Dependences, tree: Tree, label: str, position: int) -> isl.UnionMap:
@@ -329,6 +324,15 @@ def mark_facts(dependences: Dependences, tree: Tree, marked: Tree | None = None)
 def _mark(tree: Tree, pending: Pending, marked: Tree | None) -> Tree:
     if tree is marked:
         return tree
+    key = (mark_facts, tree, pending.groups)
+    if key not in pending.known:
+        found = _marks(tree, pending, marked)
+        pending.known[key] = pending.known[mark_facts, found, pending.groups] = found
+    known: Tree = pending.known[key]
+    return known
+
+
+def _marks(tree: Tree, pending: Pending, marked: Tree | None) -> Tree:
     match tree:
         case Leaf():
             return tree
@@ -349,7 +353,7 @@ def _mark_filter(part: Filter, pending: Pending, marked: Tree | None) -> Filter:
     before = _inside(part, marked)
     if part.child is before:
         return part
-    return Filter(part.domain, _mark(part.child, pending.within(part.domain), before))
+    return Filter(part.domain, _mark(part.child, pending.within(part), before))
 
 
 def _mark_below(band: Band, pending: Pending, same: Band) -> Band:
@@ -361,22 +365,20 @@ def _mark_below(band: Band, pending: Pending, same: Band) -> Band:
     child = band.child
     if child is not same.child:
         for member in members:
-            pending = pending.equal(member)
+            pending = pending.backwards(member)[1].equal(member)
         child = _mark(child, pending, same.child)
     return Band(band.label, members, child, same.permutable)
 
 
 def _mark_band(band: Band, pending: Pending) -> Band:
-    at_entry = pending
+    entry = pending
     permutable = True
     members = []
     for member in band.members:
         if permutable:
-            tiles = at_entry.tiles
-            backwards, at_entry = at_entry.backwards(member)
-            permutable = bool(backwards.is_empty())
-            if at_entry.tiles is tiles:  # it was learnt of all pairs
-                pending = pending.knowing(at_entry.grown)
+            backwards, entry = entry.backwards(member)
+            permutable = backwards is None
+        pending = pending.backwards(member)[1]
         coincident = not pending.separates(member)
         members.append(replace(member, coincident=coincident))
         pending = pending if coincident else pending.equal(member)

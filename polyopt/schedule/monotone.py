@@ -7,7 +7,7 @@ Refuses (None): floors under a minus, functions of several pieces, statements th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,10 +40,11 @@ class Part:
         )
 
 
-def parts_of(loop: isl.UnionPwAff) -> tuple[Part, ...] | None:
-    """Return the parts that `loop` grows with, or None; the loop itself has no floors or is one."""
-    pieces: list[isl.PwAff] = []
-    loop.foreach_pw_aff(pieces.append)
+def parts_of(pieces: Iterable[isl.PwAff]) -> tuple[Part, ...] | None:
+    """Return the parts that a loop grows with, or None; one without floors is itself a part.
+
+    `pieces` are its functions of statements, one of each.
+    """
     split: dict[str, list[tuple[isl.Aff, int, int]]] = {}
     for piece in pieces:
         found = _split(piece)

@@ -3,180 +3,280 @@
 In: the pairs of a Scop, then the functions of loops from outside in.  Out: the pairs that a loop
 reverses, separates, leaves equal; exact.  What a tile loop leaves equal is worked out only where it
 matters: most often the pairs before it show already that nothing inside is wrong.
+
+Each two statements are looked at for themselves, and each answer is kept with what it depends on:
+their two functions of the loop, or their parts of a filter.  One tree after the other is judged;
+where a nest joins others, most pairs of statements meet the loops and filters that they met before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from enum import Enum, unique
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import islpy as isl
 
-from polyopt.schedule.dependences import Dependences
-from polyopt.schedule.monotone import Part
-from polyopt.schedule.tree import BandMember
+from polyopt.schedule.dependences import Dependence, Dependences
+from polyopt.schedule.monotone import Part, parts_of
+from polyopt.schedule.tree import BandMember, Filter
 
 _Answer = TypeVar("_Answer")
+_Piece = Any  # a function or a set of isl's, None where there is none
+
+
+@unique
+class Sort(Enum):
+    """What is asked of the order of pairs."""
+
+    ORDERED = "ordered"  # the first one first
+    JOIN = "join"  # ordered, joins of partial results: warps may exchange these
+    REDUCTION = "reduction"  # in any order, not together; lanes may have partial results
+    EXCHANGE = "exchange"  # in any order, not together, not in lanes either
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the pairs may run in any order."""
+        return self in (Sort.REDUCTION, Sort.EXCHANGE)
 
 
 @dataclass(frozen=True, eq=False)
-class Pending:
-    """Pairs whose order counts, and those of reductions: in any order, but not together.
+class Pairs:
+    """Dependent pairs of instances of two statements, those on which all `tiles` are equal.
 
-    Of both only those count on which all `tiles` are equal.  `grown` are functions that are smaller
-    at the second instance of no pair of `ordering`, `even` floors on which all pairs are equal.
+    `own`: both are updates of the element that the one statement sets.  `grown` are functions that
+    are smaller at the second instance of no pair of `relation`, if these are ordered; `even` floors
+    on which all pairs are equal.
     """
 
-    ordering: isl.UnionMap
-    free: isl.UnionMap
+    source: str
+    target: str
+    sort: Sort
+    own: bool
+    relation: isl.UnionMap
     tiles: tuple[isl.MultiUnionPwAff, ...] = ()
     grown: tuple[Part, ...] = ()
     even: tuple[Part, ...] = ()
-    dependences: Dependences | None = None
-
-    @property
-    def joins(self) -> isl.UnionMap:
-        """Pairs of `ordering` that join partial results of a reduction whose order is open."""
-        if self.dependences is None:
-            return self.ordering.empty(self.ordering.get_space())
-        return self.dependences.joins
 
     @cached_property
-    def exchanges(self) -> isl.UnionMap:
-        """Pairs of `free` that no lanes may have partial results of, those that are left."""
-        if self.dependences is None or self.free.is_empty():
-            return self.free.empty(self.free.get_space())
-        return self.free.intersect(self.dependences.exchanges)
-
-    @cached_property
-    def settled(self) -> Pending:
-        """The same pairs, without tiles."""
-        ordering, free = self.ordering, self.free
-        for function in self.tiles:
-            ordering = ordering.eq_at_multi_union_pw_aff(function)
-            free = free.eq_at_multi_union_pw_aff(function)
-        return replace(self, ordering=ordering, free=free, tiles=())
-
-    @property
     def is_empty(self) -> bool:
         """Whether no pair is left, tiles aside."""
-        return bool(self.ordering.is_empty() and self.free.is_empty())
-
-    @property
-    def every(self) -> isl.UnionMap:
-        """All pairs that are left."""
-        return self.settled.ordering.union(self.settled.free)
+        return bool(self.relation.is_empty())
 
     @cached_property
-    def memory(self) -> dict[tuple[object, ...], tuple[object, Any]]:
-        """Answers by question and the identity of what was asked about, which is kept alive.
+    def settled(self) -> Pairs:
+        """The same pairs, without tiles."""
+        relation = self.relation
+        for function in self.tiles:
+            relation = relation.eq_at_multi_union_pw_aff(function)
+        return replace(self, relation=relation, tiles=()) if self.tiles else self
 
-        One tree after the other is judged, and most have the same loops above what was changed.
-        """
+    @cached_property
+    def memory(self) -> dict[str, list[tuple[_Piece, _Piece, Any]]]:
+        """Answers by question, each with the pieces of what was asked about."""
         return {}
 
-    def _once(self, question: object, about: object, answer: Callable[[], _Answer]) -> _Answer:
-        key = (question, id(about))
-        if key not in self.memory:
-            self.memory[key] = (about, answer())
-        found: _Answer = self.memory[key][1]
-        return found
+    def _once(
+        self, question: str, about: BandMember | Filter, answer: Callable[[], _Answer]
+    ) -> _Answer:
+        first, second = about.pieces.get(self.source), about.pieces.get(self.target)
+        known = self.memory.setdefault(question, [])
+        for one, two, found in known:
+            if _is_same(one, first) and _is_same(two, second):
+                kept: _Answer = found
+                return kept
+        fresh = answer()
+        known.append((first, second, fresh))
+        return fresh
 
-    def within(self, domain: isl.UnionSet) -> Pending:
-        """Return the pairs inside `domain`."""
-        return self._once("within", domain, lambda: self._within(domain))
+    def within(self, part: Filter) -> Pairs | None:
+        """Return the pairs inside the instances of `part`; None if there are none."""
+        return self._once("within", part, lambda: self._within(part))
 
-    def _within(self, domain: isl.UnionSet) -> Pending:
-        ordering = self.ordering.intersect_domain(domain).intersect_range(domain)
-        free = self.free.intersect_domain(domain).intersect_range(domain)
-        return replace(self, ordering=ordering, free=free)
+    def _within(self, part: Filter) -> Pairs | None:
+        inside = self.relation.intersect_domain(part.domain).intersect_range(part.domain)
+        return self._with(inside)
 
-    def knowing(self, grown: tuple[Part, ...]) -> Pending:
-        """Return the same pairs with `grown` known of them."""
-        if grown is self.grown:
+    def _with(self, relation: isl.UnionMap) -> Pairs | None:
+        """Return what is left of the pairs; the same ones where all are."""
+        if relation.is_empty():
+            return None
+        if self.relation.is_subset(relation):
             return self
-        return self._once("knowing", grown, lambda: replace(self, grown=grown))
+        return replace(self, relation=relation)
 
-    def backwards(self, loop: BandMember) -> tuple[isl.UnionMap, Pending]:
-        """Return the pairs of `ordering` that a loop reverses, and all with what was learnt."""
-        return self._once("backwards", loop.schedule, lambda: self._backwards(loop))
+    def _parts(self, loop: BandMember) -> tuple[Part, ...] | None:
+        """Return the parts that the loop of the two statements is the sum of."""
+        names = dict.fromkeys((self.source, self.target))
+        return parts_of([loop.pieces[name] for name in names])
 
-    def _backwards(self, loop: BandMember) -> tuple[isl.UnionMap, Pending]:
-        if self.is_empty:
-            return self.ordering, self
-        parts = loop.parts
+    def backwards(self, loop: BandMember) -> tuple[isl.UnionMap | None, Pairs]:
+        """Return the pairs that a loop reverses, None for none, and all with what was learnt."""
+        if self.sort.is_free:
+            return None, self
+        return self._once("backwards", loop, lambda: self._backwards(loop))
+
+    def _backwards(self, loop: BandMember) -> tuple[isl.UnionMap | None, Pairs]:
+        parts = self._parts(loop)
         if parts is not None:
             fresh = [part for part in parts if not _is_among(part, self.grown)]
-            if not any(_decreases(part, self.ordering) for part in fresh):
-                known = replace(self, grown=(*self.grown, *fresh))
-                return self.ordering.empty(self.ordering.get_space()), known
+            if not any(_decreases(part, self.relation) for part in fresh):
+                return None, replace(self, grown=(*self.grown, *fresh)) if fresh else self
         if self.tiles:
             return self.settled.backwards(loop)
-        return self.ordering.lex_gt_at_multi_union_pw_aff(loop.function), self
+        found = self.relation.lex_gt_at_multi_union_pw_aff(loop.function)
+        return None if found.is_empty() else found, self
 
-    def equal(self, loop: BandMember) -> Pending:
-        """Return the pairs on which `loop` is equal."""
-        return self._once("equal", loop.schedule, lambda: self._equal(loop))
+    def equal(self, loop: BandMember) -> Pairs | None:
+        """Return the pairs on which `loop` is equal; None if none of them is."""
+        return self._once("equal", loop, lambda: self._equal(loop))
 
-    def _equal(self, loop: BandMember) -> Pending:
-        parts = loop.parts
-        if parts is None or not loop.is_tile:
-            ordering = self.ordering.eq_at_multi_union_pw_aff(loop.function)
-            free = self.free.eq_at_multi_union_pw_aff(loop.function)
-            return replace(self, ordering=ordering, free=free)
+    def _equal(self, loop: BandMember) -> Pairs | None:
+        parts = self._parts(loop)
+        if parts is None or not any(part.size for part in parts):
+            return self._with(self.relation.eq_at_multi_union_pw_aff(loop.function))
         even = self.even
-        if self.free.is_empty() and all(_is_among(part, self.grown) for part in parts):
+        if not self.sort.is_free and all(_is_among(part, self.grown) for part in parts):
             even += parts
         return replace(self, tiles=(*self.tiles, loop.function), even=even)
 
-    def separated(self, loop: BandMember, free: bool = True) -> isl.UnionMap:
-        """Return the pairs on which a loop that reverses none differs, free ones if asked for."""
-        if free and not self.separates(loop):
-            return self.ordering.empty(self.ordering.get_space())
-        return self._once(free, loop.schedule, lambda: self._separated(loop, free))
+    def separated(self, loop: BandMember) -> isl.UnionMap | None:
+        """Return the pairs on which a loop that reverses none differs, None for none."""
+        return self._once("separated", loop, lambda: self._separated(loop))
 
-    def separates(self, loop: BandMember) -> bool:
-        """Tell whether any pair, free ones too, differs on a loop that reverses none."""
-        return self._once("separates", loop.schedule, lambda: self._separates(loop))
-
-    def _separates(self, loop: BandMember) -> bool:
-        if self._is_even(loop) or not _is_differing(self, loop.function):
-            return False
-        return not self.tiles or _is_differing(self.settled, loop.function)
-
-    def in_lanes(self, loop: BandMember) -> isl.UnionMap:
-        """Return the pairs that lanes of a loop would be in conflict over."""
-        found = self.separated(loop, free=False)
-        exchanges = self.exchanges
-        if exchanges.is_empty():
-            return found
-        exchanges = self.settled.exchanges
-        differing = exchanges.subtract(exchanges.eq_at_multi_union_pw_aff(loop.function))
-        return found.union(differing)
-
-    def _separated(self, loop: BandMember, free: bool) -> isl.UnionMap:
+    def _separated(self, loop: BandMember) -> isl.UnionMap | None:
         if self._is_even(loop):
-            return self.ordering.empty(self.ordering.get_space())
-        found = _differing(self, loop.function, free)
-        if found.is_empty() or not self.tiles:
+            return None
+        found = self._differing(loop)
+        if found is None or not self.tiles:
             return found
-        return _differing(self.settled, loop.function, free)
+        return self.settled._differing(loop)
+
+    def _differing(self, loop: BandMember) -> isl.UnionMap | None:
+        found = self.relation.lex_lt_at_multi_union_pw_aff(loop.function)
+        if self.sort.is_free:
+            found = found.union(self.relation.lex_gt_at_multi_union_pw_aff(loop.function))
+        return None if found.is_empty() else found
 
     def _is_even(self, loop: BandMember) -> bool:
         """Tell whether it is known that all pairs are equal on a loop."""
-        parts = loop.parts if self.even else None
+        parts = self._parts(loop) if self.even else None
         return parts is not None and all(
             any(part.size == known.size and known.holds(part) for known in self.even)
             for part in parts
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Pending:
+    """The pairs of each two statements that are left.
+
+    `known` holds what was found of trees for the very same pairs.
+    """
+
+    groups: tuple[Pairs, ...]
+    known: dict[tuple[object, ...], Any]
+
+    def _of(self, found: Iterable[Pairs | None]) -> Pending:
+        return Pending(tuple(pairs for pairs in found if pairs is not None), self.known)
+
+    def __iter__(self) -> Iterator[Pairs]:
+        return iter(self.groups)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no pair is left, tiles aside."""
+        return all(pairs.is_empty for pairs in self)
+
+    @property
+    def left(self) -> isl.UnionMap | None:
+        """All pairs that are left, None for none."""
+        return union(pairs.settled.relation for pairs in self if not pairs.settled.is_empty)
+
+    @cached_property
+    def memory(self) -> dict[tuple[str, int], tuple[object, Any]]:
+        """Answers by question and the identity of what was asked about, which is kept alive."""
+        return {}
+
+    def _once(self, question: str, about: object, answer: Callable[[], _Answer]) -> _Answer:
+        key = (question, id(about))
+        if key not in self.memory:
+            self.memory[key] = (about, answer())
+        found: _Answer = self.memory[key][1]
+        return found
+
+    def within(self, part: Filter) -> Pending:
+        """Return the pairs inside the instances of `part`."""
+        return self._once("within", part.domain, lambda: self._within(part))
+
+    def _within(self, part: Filter) -> Pending:
+        names = part.pieces
+        return self._of(p.within(part) for p in self if p.source in names and p.target in names)
+
+    def backwards(self, loop: BandMember) -> tuple[isl.UnionMap | None, Pending]:
+        """Return the pairs that a loop reverses, and all pairs with what was learnt of them."""
+        return self._once("backwards", loop.schedule, lambda: self._backwards(loop))
+
+    def _backwards(self, loop: BandMember) -> tuple[isl.UnionMap | None, Pending]:
+        answers = [pairs.backwards(loop) for pairs in self]
+        return union(found for found, _ in answers), self._of(after for _, after in answers)
+
+    def equal(self, loop: BandMember) -> Pending:
+        """Return the pairs on which `loop` is equal."""
+        return self._once("equal", loop.schedule, lambda: self._equal(loop))
+
+    def _equal(self, loop: BandMember) -> Pending:
+        return self._of(pairs.equal(loop) for pairs in self)
+
+    def separates(self, loop: BandMember) -> bool:
+        """Tell whether any pair, free ones too, differs on a loop that reverses none."""
+        return any(pairs.separated(loop) is not None for pairs in self)
+
+    def separated(
+        self, loop: BandMember, but: Callable[[Pairs], bool] = lambda _: False
+    ) -> isl.UnionMap | None:
+        """Return the pairs, free ones too, on which a loop that reverses none differs."""
+        return union(pairs.separated(loop) for pairs in self if not but(pairs))
+
+
+def union(found: Iterable[isl.UnionMap | None]) -> isl.UnionMap | None:
+    """Return all pairs that were found, None for none."""
+    result: isl.UnionMap | None = None
+    for one in found:
+        if one is not None:
+            result = one if result is None else result.union(one)
+    return result
+
+
 @lru_cache(maxsize=2)
 def pending_of(dependences: Dependences) -> Pending:
-    """Return all pairs of a Scop."""
-    return Pending(dependences.ordering, dependences.free, dependences=dependences)
+    """Return all pairs of a Scop; what is known of some that another Scop had is kept."""
+    groups: dict[tuple[str, str, Sort, bool], list[Dependence]] = {}
+    for one in dependences.memory:
+        own = dependences.is_own(one)
+        groups.setdefault((one.source, one.target, _sort(dependences, one), own), []).append(one)
+    known = dependences.known
+    found = []
+    for key, members in groups.items():
+        name = (pending_of, *key, *members)
+        if name not in known:
+            known[name] = Pairs(*key, dependences.union(members))
+        found.append(known[name])
+    return Pending(tuple(found), known)
+
+
+def _sort(dependences: Dependences, one: Dependence) -> Sort:
+    if not one.reduction:
+        return Sort.JOIN if dependences.is_join(one) else Sort.ORDERED
+    return Sort.REDUCTION if dependences.is_partial(one) else Sort.EXCHANGE
+
+
+def _is_same(one: _Piece, other: _Piece) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one is other or bool(one.plain_is_equal(other))
 
 
 def _is_among(part: Part, known: tuple[Part, ...]) -> bool:
@@ -186,20 +286,3 @@ def _is_among(part: Part, known: tuple[Part, ...]) -> bool:
 def _decreases(part: Part, pairs: isl.UnionMap) -> bool:
     """Tell whether the inside of `part` is smaller at the second instance of some pair."""
     return not pairs.lex_gt_at_multi_union_pw_aff(part.function).is_empty()
-
-
-def _differing(pending: Pending, function: isl.MultiUnionPwAff, free: bool) -> isl.UnionMap:
-    found = pending.ordering.lex_lt_at_multi_union_pw_aff(function)
-    if not free or pending.free.is_empty():
-        return found
-    found = found.union(pending.free.lex_lt_at_multi_union_pw_aff(function))
-    return found.union(pending.free.lex_gt_at_multi_union_pw_aff(function))
-
-
-def _is_differing(pending: Pending, function: isl.MultiUnionPwAff) -> bool:
-    """Tell whether `_differing` finds any pair, free ones too; the first one decides."""
-    return (
-        not pending.ordering.lex_lt_at_multi_union_pw_aff(function).is_empty()
-        or not pending.free.lex_lt_at_multi_union_pw_aff(function).is_empty()
-        or not pending.free.lex_gt_at_multi_union_pw_aff(function).is_empty()
-    )

@@ -44,9 +44,16 @@ class BandMember:
         return isl.MultiUnionPwAff.from_union_pw_aff(self.schedule)
 
     @cached_property
+    def pieces(self) -> dict[str, isl.PwAff]:
+        """The loop's value for the instances of each statement, by name."""
+        found: list[isl.PwAff] = []
+        self.schedule.foreach_pw_aff(found.append)
+        return {f.get_domain_space().get_tuple_name(isl.dim_type.set): f for f in found}
+
+    @cached_property
     def parts(self) -> tuple[Part, ...] | None:
         """The sum of floors that the loop's value is, if it is one."""
-        return parts_of(self.schedule)
+        return parts_of(self.pieces.values())
 
     @property
     def is_tile(self) -> bool:
@@ -87,12 +94,24 @@ class Filter(_Part):
     domain: isl.UnionSet
     child: Tree
 
+    @cached_property
+    def pieces(self) -> dict[str, isl.Set]:
+        """The instances of each statement, by name."""
+        found: list[isl.Set] = []
+        self.domain.foreach_set(found.append)
+        return {one.get_tuple_name(): one for one in found}
+
 
 @dataclass(frozen=True, eq=False)
 class Sequence(_Part):
     """Parts that run one after the other; their domains are disjoint."""
 
     parts: tuple[Filter, ...]
+
+    @cached_property
+    def by_domain(self) -> dict[int, Filter]:
+        """The parts by the identity of their domains."""
+        return {id(part.domain): part for part in self.parts}
 
 
 @dataclass(frozen=True, eq=False)

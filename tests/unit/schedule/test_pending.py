@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import polyopt as po
+from polyopt.frontend import build
+from polyopt.frontend.infer import infer_types
 from polyopt.schedule import source_schedule
+from polyopt.schedule.demo import demo
 from polyopt.schedule.legality import check_legal
-from polyopt.schedule.pending import pending_of
+from polyopt.schedule.pending import pending_of, union
 from polyopt.schedule.tree import find_band
-from polyopt.transforms import Interchange, Skew, Tile
+from polyopt.transforms import Contract, Fuse, Interchange, Skew, Tile
 from tests import scops
 from tests.reading import read
+
+# ruff: noqa: F821, UP037 - sizes are named by strings
 
 
 def _tiled(make, *steps):
@@ -44,9 +51,43 @@ def test_what_tiles_leave_equal_is_exact(make):
     member = find_band(tree, "L0.tile").members[0]
     pending = pending_of(schedule.dependences)
     after = pending.equal(member)
-    assert after.tiles
-    want = pending.ordering.eq_at_multi_union_pw_aff(member.function)
-    assert after.settled.ordering.is_equal(want)
+    assert any(pairs.tiles for pairs in after)
+    want = union(pairs.relation for pairs in pending).eq_at_multi_union_pw_aff(member.function)
+    assert after.left.is_equal(want)
+
+
+def test_what_was_found_of_two_statements_holds_in_a_larger_nest():
+    """Fusing a third nest asks nothing again of the first two: the answers are the same objects."""
+    schedule = demo(3)
+    (pairs,) = (p for p in pending_of(schedule.dependences) if p.source == "S0")
+    fused = schedule.apply(Fuse("L0", "L1"))
+    wide = fused.apply(Fuse("L0", "L2"))
+    for one, two in zip(_outer(fused), _outer(wide), strict=True):
+        assert one.schedule is not two.schedule
+        assert pairs.backwards(one)[1] is pairs.backwards(two)[1]
+        assert pairs.equal(one) is pairs.equal(two)
+        assert pairs.separated(one) is pairs.separated(two)
+
+
+def _outer(schedule):
+    return find_band(schedule.tree, "L0").members
+
+
+def test_pairs_of_arrays_that_a_step_leaves_alone_are_kept():
+    scop = build(two_temporaries, infer_types(two_temporaries)).scop
+    schedule = source_schedule(scop).apply(Fuse("L0", "L1"), Fuse("L0", "L2"))
+    after = schedule.apply(Contract("t"))
+    arrays = {d.array for d in schedule.dependences.memory}
+    assert {"t", "u"} <= arrays
+    before = set(pending_of(schedule.dependences))
+    kept = [pairs for pairs in pending_of(after.dependences) if pairs in before]
+    assert [(pairs.source, pairs.target) for pairs in kept] == [("S1", "S2")]
+
+
+def two_temporaries(a: po.f64["N"], b: po.f64["N"]):
+    t = a + 1.0
+    u = t * b
+    return np.sqrt(u)
 
 
 def test_pairs_reversed_inside_one_tile_only_are_no_reason_to_refuse():
