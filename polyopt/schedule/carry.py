@@ -75,7 +75,12 @@ def _carried(
                     relation = instances[source].apply_range(relation)
                 if target in instances:
                     relation = relation.apply_range(instances[target].reverse())
-                if (source, target) == (d.source, d.target) and relation is d.relation:
+                if relation is d.relation or _is_same(relation, d.relation):
                     yield d
                 elif not relation.is_empty():
                     yield replace(d, source=source, target=target, relation=relation)
+
+
+def _is_same(one: isl.Map, other: isl.Map) -> bool:
+    """Tell whether two relations are of the same statements and hold the same pairs."""
+    return bool(one.get_space().is_equal(other.get_space()) and one.is_equal(other))
