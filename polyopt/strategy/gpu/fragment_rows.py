@@ -41,7 +41,9 @@ class FragmentRows:
 
     def last(self, dimension: int, by: int, threads: int) -> Dimension:
         """Return the last dimension; `by` is the dimension of the rows."""
-        choices = (*self._padded(dimension), *self._turned(dimension, by))
+        choices = [*self._padded(dimension)]
+        if self.size < WORD:  # lanes that read alone would each need more addresses in registers
+            choices += self._turned(dimension, by)
         return min(
             choices, key=lambda one: (*self.conflicts(one, threads), one.part is Part.TURNED)
         )
