@@ -17,31 +17,34 @@ from polyopt.transforms.layout import Part
 
 
 def product_rows(scop: Scop) -> list[str]:
-    """Return the temporaries of one dimension that sums of products of three loops are made in."""
-    rows = {a.name for a in scop.arrays if a.role is Role.TEMP and len(a.shape) == 1}
-    return sorted(
-        {
-            statement.target.array
-            for statement in scop.statements
-            if statement.target.array in rows
-            and statement.reduction is not None
-            and len(statement.iters) == 3
-        }
-    )
+    """Return the temporaries that loops make again and again as rows of products summed up."""
+    made = {a.name for a in scop.arrays if a.role is Role.TEMP and a.shape}
+    return sorted({s.target.array for s in scop.statements if s.target.array in made and _loops(s)})
+
+
+def _loops(statement: Statement) -> int:
+    """Return how many loops make one row of sums each time, 0 where the statement does not.
+
+    A row takes two loops more, and has no place of its own for each iteration of those around.
+    """
+    around = len(statement.iters) - 2
+    is_row = statement.reduction is not None and len(statement.target.index) <= around
+    return around if is_row else 0
 
 
 def expanded_rows(source: Schedule) -> Schedule | None:
-    """Return `source` with rows of products expanded over the loop around them, or None."""
+    """Return `source` with rows of products expanded over the loops around them, or None."""
     found = source
     for name in product_rows(source.scop):
         for label in outer_bands(source.tree):
-            if len(find_band(found.tree, label).members) > 1:
-                continue
+            around = len(find_band(found.tree, label).members)
             _, domain = path_to(found.tree, found.scop, label)
             users = [found.scop.statement(s) for s in statements_of(found.scop, domain)]
-            if any(user.target.array == name for user in users):
-                made = found.attempt(Expand(name, (f"{label}[0]",)))
-                found = found if made is None else _aligned(made, name) or made
+            makers = [user for user in users if user.target.array == name]
+            if not makers or all(_loops(maker) != around for maker in makers):
+                continue
+            made = found.attempt(Expand(name, (f"{label}[{around - 1}]",)))
+            found = found if made is None else _aligned(made, name) or made
     return None if found is source else found
 
 

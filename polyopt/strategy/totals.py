@@ -14,6 +14,7 @@ from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, Leaf, Sequence, bands, find_band, only_statement
+from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.extents import alike
 from polyopt.strategy.fusion import fuse_neighbours, is_shared_out, share_data, statements_in
 from polyopt.strategy.strides import Step, loop_moves
@@ -25,10 +26,11 @@ from polyopt.transforms import Deal, Fuse, Move, Parallelize, Rfactor
 def waiting_totals(schedule: Schedule, skip: Collection[str]) -> frozenset[str]:
     """Return the nests of sums for which a pass over the same rows may be found.
 
-    Bands named in `skip` are neither.
+    Bands named in `skip` are neither; products are tiled instead, for they read rows many times.
     """
     labels = [label for label in outer_bands(schedule.tree) if label not in skip]
-    found = {label: rows for label in labels if (rows := _rows(schedule, label))}
+    sums = [label for label in labels if find_roles(schedule, label) is None]
+    found = {label: rows for label in sums if (rows := _rows(schedule, label))}
     passes = [label for label in labels if label not in found]
     return frozenset(
         label

@@ -49,7 +49,29 @@ CARRIED = """
         for j in range(M):
             C[i, j] = t[j]
     """
+VECTORS = """
+    for i in range(N):
+        for j in range(M):
+            for k in range(N):
+                t[k] = 0.0
+                for l in range(N):
+                    t[k] += A[i, j, l] * B[l, k]
+            for k in range(N):
+                A[i, j, k] = t[k]
+    """
+STEPS = """
+    for i in range(M):
+        for j in range(N):
+            for k in range(N):
+                t[j, k] = 0.0
+                for l in range(N):
+                    t[j, k] += A[j, l] * B[l, k]
+        for j in range(N):
+            for k in range(N):
+                A[j, k] = t[j, k]
+    """
 CASES = {
+    "vectors": (VECTORS, "A[N, M, N]; B[N, N]; temp t[N]"),
     "triangle": (TRIANGLE, "A[N, N]; B[N, M]; temp t[M]"),
     "factor": (FACTOR, "A[N, N]; temp t[N]"),
 }
@@ -88,6 +110,12 @@ def test_terms_are_counted_as_the_operands_lie():
 def test_a_row_that_goes_on_is_left():
     scop = read(CARRIED, "A[N, N]; B[N, M]; C[N, M]; temp t[M]", "N M")
     assert product_rows(scop) == ["t"]
+    assert expanded_rows(source_schedule(scop)) is None
+
+
+def test_a_matrix_of_each_step_is_left():
+    """Its product is one of three loops already."""
+    scop = read(STEPS, "A[N, N]; B[N, N]; temp t[N, N]", "N M")
     assert expanded_rows(source_schedule(scop)) is None
 
 

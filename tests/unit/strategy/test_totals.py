@@ -9,10 +9,11 @@ import polyopt as po
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.strategy import auto_schedule
+from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.fusion import fuse_nests
 from polyopt.strategy.order import contiguous_innermost
 from polyopt.strategy.totals import join_totals, waiting_totals
-from polyopt.transforms import Affine, Fusion
+from polyopt.transforms import Affine, Fusion, Interchange
 from tests.unit.proof.edits import program_of
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
@@ -88,6 +89,18 @@ def test_one_thread_has_no_partial_sums():
 def test_what_has_to_wait_is_left_alone(function):
     """The rows need the whole sum first; or the order of the sum counts."""
     assert not waiting_totals(prepared(function), ())
+
+
+def product(A: po.f64["N,N"], B: po.f64["N,M"], C: po.f64["N,M"]):
+    B[:] = 2.0 * B
+    C += A.T @ B
+
+
+def test_a_product_does_not_wait_for_a_pass():
+    """It adds rows to the same results, too, but reads them many times: it is tiled."""
+    rows_first = prepared(product).apply(Interchange("L2[0]", "L2[1]"))
+    assert find_roles(rows_first, "L2") is not None
+    assert not waiting_totals(rows_first, ())
 
 
 def test_a_sum_without_a_pass_is_tiled():
