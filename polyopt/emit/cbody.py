@@ -25,7 +25,14 @@ from polyopt.emit.lanes import is_contiguous, vectorized
 from polyopt.emit.literals import literal
 from polyopt.emit.localize import zero
 from polyopt.emit.names import c_identifier
-from polyopt.emit.openmp import enough, is_small, parallel_pragma, shared_loops, simd_pragma
+from polyopt.emit.openmp import (
+    begins_last,
+    enough,
+    is_small,
+    parallel_pragma,
+    shared_loops,
+    simd_pragma,
+)
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.regions import Free, free_names, is_settled, nodes, written_arrays
 from polyopt.emit.sliding import moved, windows
@@ -40,7 +47,9 @@ from polyopt.ir.expr import (
     Param,
     Symbol,
     VectorLoad,
+    integer,
     normalize,
+    sub,
     substitute,
 )
 from polyopt.ir.loops import (
@@ -384,6 +393,12 @@ class BodyEmitter:
         lower, upper = self.printer.text(loop.lower), self.printer.text(loop.upper, 9)
         return f"for (int64_t {name} = {lower}; {name} < {upper}; {step})"
 
+    def _falling_head(self, loop: For) -> str:
+        """Print a loop of which the last iteration is begun first."""
+        name = self._name(loop.iter)
+        lower, last = self.printer.text(loop.lower, 9), normalize(sub(loop.upper, integer(1)))
+        return f"for (int64_t {name} = {self.printer.text(last)}; {name} >= {lower}; {name}--)"
+
     def _parallel(self, loop: For, inner: BodyEmitter) -> list[cgen.Generable]:
         simd = is_contiguous(loop, self.frame.rows)
         shared = shared_loops(loop)
@@ -422,6 +437,8 @@ class BodyEmitter:
 
     def _heads(self, loops: tuple[For, ...], body: list[cgen.Generable]) -> Nest:
         *outer, last = loops
+        if not outer and begins_last(last, self.printer):
+            return Nest(self._falling_head(last), body)
         nest = Nest(self._head(last), body)
         for loop in reversed(outer):
             nest = Nest(self._head(loop), [nest])

@@ -6,6 +6,7 @@ In: a `For`.  Out: the pragma's text.
 from __future__ import annotations
 
 from polyopt.emit.cexpr import SHIFT, ExprPrinter
+from polyopt.emit.exits import leaves_early
 from polyopt.emit.extrema import is_choice
 from polyopt.emit.helpers import ENOUGH_WORK, Helper, HelperKind
 from polyopt.emit.regions import declared_names, is_settled, nodes
@@ -126,13 +127,20 @@ def parallel_pragma(
     return f"omp {kind}{together} schedule({how}){reduction_clauses(loop, printer)}{condition}"
 
 
+def begins_last(loop: For, printer: ExprPrinter) -> bool:
+    """Tell whether a loop that threads share goes from its last iteration, the longest, down."""
+    is_plain = loop.step == 1 and not loop.reductions and not leaves_early(loop.body)
+    return is_plain and _sharing(loop, printer) == "dynamic" and has_growing_work(loop)
+
+
 def _sharing(loop: For, printer: ExprPrinter) -> str:
     """Return how iterations are dealt out; where only data tells their length, some at a time."""
     inner = [node for node in nodes(loop.body) if isinstance(node, For | While)]
     own = declared_names(loop.body)
     if any(isinstance(node, While) or not has_known_bounds(node, own) for node in inner):
         return f"dynamic, {_chunk(loop, printer)}" if len(inner) == 1 else "dynamic"
-    return "dynamic" if _has_own_copies(loop) or has_varying_work(loop) else "static"
+    is_uneven = has_varying_work(loop) or has_growing_work(loop)
+    return "dynamic" if is_uneven or _has_own_copies(loop) else "static"
 
 
 def _has_own_copies(loop: For) -> bool:
@@ -176,20 +184,60 @@ def has_varying_work(loop: For) -> bool:
         if not isinstance(node, For):
             continue
         if _mentions(node.lower, tainted) or _mentions(node.upper, tainted):
-            lowers = operands(node.lower, BinaryOp.MAX)
-            uppers = operands(node.upper, BinaryOp.MIN)
-            if not any(_is_steady(u, low, tainted) for u in uppers for low in lowers):
+            if not any(_is_steady(trip, tainted) for trip in _trips(node)):
                 return True
             tainted.add(node.iter)
     return False
+
+
+def has_growing_work(loop: For) -> bool:
+    """Tell whether later iterations of `loop` have more to do: bounds of its deepest nest grow.
+
+    Whoever shares such iterations out one by one begins with the last: a long one at the end keeps
+    one thread busy while the others have nothing left (Graham, "Bounds on multiprocessing timing
+    anomalies", 1969).
+    """
+    found: list[tuple[int, bool]] = []
+    for node in nodes(loop.body):
+        if not isinstance(node, For) or any(isinstance(trip, Const) for trip in _trips(node)):
+            continue  # a tile is as long wherever it begins
+        terms = [term for trip in _trips(node) for term in linear(trip).terms]
+        own = [(atom, f) for atom, f in terms if _mentions(atom, {loop.iter})]
+        own = [(atom, f) for atom, f in own if not _is_remainder(atom)]
+        if own:
+            found.append((_depth(node), all(f > 0 and _grows(a, loop.iter) for a, f in own)))
+    return bool(found) and max(found, key=lambda one: one[0])[1]  # the first of the deepest
+
+
+def _trips(loop: For) -> list[Expr]:
+    """Return what is the trip count where it is least: each upper bound less each lower one."""
+    lowers = operands(loop.lower, BinaryOp.MAX)
+    return [normalize(sub(u, low)) for u in operands(loop.upper, BinaryOp.MIN) for low in lowers]
+
+
+def _depth(loop: For) -> int:
+    """Return how many loops are nested in one another, with `loop` itself."""
+    return 1 + max((_depth(node) for node in nodes(loop.body) if isinstance(node, For)), default=0)
+
+
+def _grows(atom: Expr, name: str) -> bool:
+    """Tell whether an atom is known to grow with the iterator in it."""
+    match atom:
+        case Iter():
+            return True
+        case Binary(op=BinaryOp.FLOORDIV, left=whole, right=Const()):
+            parts = [(p, factor) for p, factor in linear(whole).terms if _mentions(p, {name})]
+            return all(factor > 0 and _grows(part, name) for part, factor in parts)
+        case _:
+            return False
 
 
 def _mentions(expr: Expr, iters: set[str]) -> bool:
     return any(isinstance(part, Iter) and part.name in iters for part in walk(expr))
 
 
-def _is_steady(upper: Expr, lower: Expr, tainted: set[str]) -> bool:
-    atoms = (atom for atom, _ in linear(sub(upper, lower)).terms if not _is_remainder(atom))
+def _is_steady(trip: Expr, tainted: set[str]) -> bool:
+    atoms = (atom for atom, _ in linear(trip).terms if not _is_remainder(atom))
     return not any(_mentions(atom, tainted) for atom in atoms)
 
 

@@ -1,8 +1,8 @@
 """Blocked factorizations: a nest that eliminates, step by step, becomes products of blocks.
 
 In: a permutable band with a sum whose loops all carry dependences (LU, Cholesky, substitution).
-Out: the steps in blocks; of every block first its own rows and columns, then all that is left, a
-contraction in register tiles.
+Out: the steps in blocks; of every block first its own rows and columns, some rows at a time, then
+all that is left, a contraction in register tiles.
 As in Dongarra, Duff, Sorensen, van der Vorst, "Numerical Linear Algebra for High-Performance
 Computers", 1998, chapter 5; the order of each element's updates stays.
 """
@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from polyopt.ir.scop import Statement
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, Sequence, bands, find_band, path_to, statements_of
 from polyopt.strategy.contraction import find_roles, order_steps
 from polyopt.strategy.strides import Step, loop_moves
-from polyopt.strategy.sums import sums
+from polyopt.strategy.sums import ROWS, sums
 from polyopt.transforms import (
     Cut,
     Distribute,
@@ -191,7 +192,47 @@ def _shared(schedule: Schedule, label: str, strip: int) -> Schedule:
         Interchange(f"{label}[{p}]", f"{label}[{p - 1}]") for p in range(free, 0, -1)
     ]
     steps = [*moves, Strip(f"{label}[0]", strip), Cut(label, 1), Parallelize(f"{label}[0]")]
-    return schedule.attempt(*steps) or schedule
+    shared = schedule.attempt(*steps)
+    return schedule if shared is None else _abreast(shared, f"{label}.inner", min(ROWS, strip))
+
+
+def _abreast(schedule: Schedule, label: str, rows: int) -> Schedule:
+    """Return `schedule` with the sums of some rows of a part at a time, an accumulator each.
+
+    Rows of unknowns, each of which needs those before it: alone, every addition waits for the last.
+    """
+    band = find_band(schedule.tree, label)
+    names = statements_of(schedule.scop, path_to(schedule.tree, schedule.scop, label)[1])
+    updates = [n for n in map(schedule.scop.statement, names) if len(n.iters) == len(band.members)]
+    if len(band.members) != 3 or not all(_is_along_row(schedule, label, u) for u in updates):
+        return schedule
+    tile, point = f"{label}.tile", f"{label}.point"
+    steps: list[Transform] = [
+        Tile(label, (rows,)),
+        Interchange(f"{point}[0]", f"{point}[1]"),
+        Interchange(f"{point}[1]", f"{point}[2]"),
+        Separate(tile, point, (rows,)),
+        Distribute(point, 2),
+    ]
+    jammed = schedule.attempt(*steps)
+    if jammed is None:
+        return schedule
+    parts = [b.label for b in bands(jammed.tree) if b.label.removeprefix(f"{point}.").isdigit()]
+    for part in parts:
+        if not path_to(jammed.tree, jammed.scop, part)[1].is_empty():
+            jammed = jammed.attempt(Unroll(f"{part}[1]")) or jammed
+    return jammed
+
+
+def _is_along_row(schedule: Schedule, label: str, statement: Statement) -> bool:
+    """Tell whether an update sums up along rows, which its first loop walks across."""
+    rows, _, terms = loop_moves(schedule, label, statement)
+    write = statement.write.ref
+    return (
+        terms[write] is Step.INVARIANT
+        and rows[write] is Step.STRIDED
+        and Step.STRIDED not in terms.values()
+    )
 
 
 def _free(band: Band) -> int | None:

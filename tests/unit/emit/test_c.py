@@ -476,3 +476,25 @@ def test_triangular_work_is_shared_dynamically():
     assert "schedule(dynamic)" in emit_c(nest("i")).text
     assert "schedule(static)" in emit_c(nest("N")).text
     assert "schedule(static)" in emit_c(nest(plus("N", i64("%", "i", 2)))).text
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "falls"),
+    [
+        (0, "i", True),
+        (0, least("N", plus("i", 3)), True),
+        (0, plus(i64("//", "i", 4), 1), True),
+        ("i", "N", False),  # the first one is the longest
+        (0, plus("N", i64("-", 0, "i")), False),
+    ],
+)
+def test_the_longest_iterations_are_begun_first(lower, upper, falls):
+    """Shared out one by one, a long one at the end would leave the other threads idle."""
+    one = Const(1.0, F64)
+    inner = loop("j", lower, upper, Assign(at("x", "i", "j"), op("+", at("x", "i", "j"), one)))
+    outer = loop("i", 0, "N", loop("k", 0, 2, inner), kind=PARALLEL)
+    fn = function("f", [array("x", "N", plus("N", 3))], ["N"], outer)
+    text = emit_c(fn).text
+    assert ("for (int64_t i = N - 1; i >= 0; i--)" in text) == falls
+    for size in (0, 1, 9, 40):
+        assert_same(fn, {"N": size})

@@ -9,7 +9,7 @@ import polyopt as po
 from polyopt.ir.loops import LoopKind
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
-from polyopt.schedule.tree import bands
+from polyopt.schedule.tree import bands, find_band
 from polyopt.strategy.blocks import blocked
 from polyopt.transforms import Affine, Fusion, Separate, Split, Strip
 from tests import scops
@@ -80,6 +80,16 @@ def test_the_rest_of_a_block_is_a_product():
     kinds = [m.kind for band in bands(schedule.tree) for m in band.members]
     assert kinds.count(LoopKind.PARALLEL) == 3  # rows, columns, and what is left
     assert kinds.count(LoopKind.UNROLL) == kinds.count(LoopKind.VECTOR) == 1
+
+
+def test_rows_of_unknowns_run_some_at_a_time():
+    """Below a block a row waits for its own earlier columns alone: four rows are abreast."""
+    _, found = in_blocks(*CASES["cholesky"])
+    rows = find_band(found.tree, "L0.inner.high.low.inner.point.0").members
+    assert [member.kind for member in rows] == [LoopKind.SEQUENTIAL, LoopKind.UNROLL]
+    assert Separate("L0.inner.high.low.inner.tile", "L0.inner.high.low.inner.point", (4,)) in (
+        found.trace
+    )
 
 
 @pytest.mark.parametrize(
