@@ -173,7 +173,7 @@ def read_dimension(text: str) -> Dimension | None:
     """Return the dimension written in a step, or None.
 
     >>> read_dimension("0/32")
-    Dimension(old=0, part=<Part.TILE: '/'>, size=32, by=0)
+    Dimension(old=0, part=<Part.TILE: '/'>, size=32, by=0, rows=0, count=0)
     """
     turned = _TURNED.fullmatch(text)
     if turned is not None:

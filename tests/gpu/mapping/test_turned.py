@@ -90,7 +90,7 @@ def test_fragments_of_single_elements_are_padded_and_read_without_conflicts() ->
 
 def test_without_turns_copies_conflict_and_take_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fragment_rows, "_COUNTS", ())
-    _, loops, lines = mapped(halves)
+    _, loops, lines = mapped.__wrapped__(halves)
     assert "2-way bank conflicts" in ways(lines)
     assert "pool" in emit_cuda(loops).text
 
