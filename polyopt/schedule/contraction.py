@@ -15,7 +15,6 @@ from typing_extensions import assert_never
 
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.schedule.dependences import last_writers
-from polyopt.schedule.legality import multi
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
 
 
@@ -139,7 +138,7 @@ def _descend(
             return found
         case Band():
             for position, member in enumerate(tree.members):
-                if not flow.is_subset(flow.eq_at_multi_union_pw_aff(multi(member))):
+                if not flow.is_subset(flow.eq_at_multi_union_pw_aff(member.function)):
                     return found
                 found = (*found, f"{tree.label}[{position}]")
             return _descend(tree.child, flow, touching, found)

@@ -211,11 +211,6 @@ def _check_member(
     return None, pending.equal(member)
 
 
-def multi(member: BandMember) -> isl.MultiUnionPwAff:
-    """Return a loop's value as a one-dimensional function, the form isl's `…_at` queries take."""
-    return member.function
-
-
 def _check_sequence(
     tree: Sequence, pending: Pending, proven: Tree | None, level: int
 ) -> Violation | None:
@@ -278,7 +273,7 @@ def _descend(tree: Tree, pairs: isl.UnionMap, label: str, position: int) -> isl.
             return None
         case Band():
             for number, member in enumerate(tree.members):
-                equal = pairs.eq_at_multi_union_pw_aff(multi(member))
+                equal = pairs.eq_at_multi_union_pw_aff(member.function)
                 if tree.label == label and number == position:
                     return pairs.subtract(equal)
                 pairs = equal
@@ -307,7 +302,7 @@ def _reach(tree: Tree, pairs: isl.UnionMap, label: str) -> isl.UnionMap | None:
             if tree.label == label:
                 return pairs
             for member in tree.members:
-                pairs = pairs.eq_at_multi_union_pw_aff(multi(member))
+                pairs = pairs.eq_at_multi_union_pw_aff(member.function)
             return _reach(tree.child, pairs, label)
         case _:
             assert_never(tree)

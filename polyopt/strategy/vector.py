@@ -7,7 +7,6 @@ exists, bodies split where only that makes them vectorizable, and the loop marke
 from __future__ import annotations
 
 from polyopt.ir.loops import LoopKind
-from polyopt.schedule.legality import multi
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
@@ -129,7 +128,7 @@ def dependence_order(schedule: Schedule, label: str, body: Sequence) -> tuple[in
     path, _ = path_to(schedule.tree, schedule.scop, label)
     pairs = schedule.dependences.ordering
     for member in (*path, *band.members[:-1]):
-        pairs = pairs.eq_at_multi_union_pw_aff(multi(member))
+        pairs = pairs.eq_at_multi_union_pw_aff(member.function)
     waits: dict[int, set[int]] = {}
     for late, target in enumerate(body.parts):
         into = pairs.intersect_range(target.domain)

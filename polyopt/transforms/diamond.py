@@ -14,7 +14,6 @@ import islpy as isl
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import dependences_of
-from polyopt.schedule.legality import multi
 from polyopt.schedule.sizes import Size
 from polyopt.schedule.skewing import permuting_factors
 from polyopt.schedule.tree import (
@@ -194,7 +193,7 @@ def _pairs(scop: Scop, domain: isl.UnionSet, path: tuple[BandMember, ...]) -> is
     """Return the dependent pairs inside the nest, all loops above being equal."""
     pairs = dependences_of(scop).all.intersect_domain(domain).intersect_range(domain)
     for member in path:
-        pairs = pairs.eq_at_multi_union_pw_aff(multi(member))
+        pairs = pairs.eq_at_multi_union_pw_aff(member.function)
     return pairs
 
 
