@@ -388,6 +388,12 @@ def statements_of(scop: Scop, domain: isl.UnionSet) -> list[str]:
     return [statement.name for statement in scop.statements if statement.name in found]
 
 
+def statements_at(tree: Tree, scop: Scop, label: str) -> list[Statement]:
+    """Return the statements with instances that reach band `label`, in textual order."""
+    _, domain = path_to(tree, scop, label)
+    return [scop.statement(name) for name in statements_of(scop, domain)]
+
+
 def statement_function(member: BandMember, scop: Scop, name: str) -> isl.PwAff:
     """Return the loop's value as a function of the instances of one statement."""
     space = scop.statement(name).domain.get_space()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from polyopt.ir.scop import Statement
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Band, Leaf, Sequence, bands, find_band, path_to, statements_of
+from polyopt.schedule.tree import Band, Leaf, Sequence, bands, find_band, path_to, statements_at
 from polyopt.strategy.contraction import find_roles, order_steps
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.strategy.sums import ROWS, sums
@@ -202,8 +202,8 @@ def _abreast(schedule: Schedule, label: str, rows: int) -> Schedule:
     Rows of unknowns, each of which needs those before it: alone, every addition waits for the last.
     """
     band = find_band(schedule.tree, label)
-    names = statements_of(schedule.scop, path_to(schedule.tree, schedule.scop, label)[1])
-    updates = [n for n in map(schedule.scop.statement, names) if len(n.iters) == len(band.members)]
+    inside = statements_at(schedule.tree, schedule.scop, label)
+    updates = [statement for statement in inside if len(statement.iters) == len(band.members)]
     if len(band.members) != 3 or not all(_is_along_row(schedule, label, u) for u in updates):
         return schedule
     tile, point = f"{label}.tile", f"{label}.point"
@@ -261,11 +261,9 @@ def _find(schedule: Schedule, label: str) -> _Elimination | None:
     band = find_band(schedule.tree, label)
     if not band.permutable or len(band.members) < 2 or next(bands(band.child), None) is not None:
         return None
-    _, domain = path_to(schedule.tree, schedule.scop, label)
     depths: set[int] = set()
     size = 1
-    for name in statements_of(schedule.scop, domain):
-        statement = schedule.scop.statement(name)
+    for statement in statements_at(schedule.tree, schedule.scop, label):
         if len(statement.iters) < len(band.members):
             continue
         moves = loop_moves(schedule, label, statement)

@@ -22,11 +22,10 @@ from polyopt.schedule.tree import (
     find_band,
     only_statement,
     path_to,
-    statements_of,
 )
 from polyopt.strategy.borders import Borders, borders_of
 from polyopt.strategy.contraction import order_steps
-from polyopt.strategy.fusion import adjacent
+from polyopt.strategy.fusion import adjacent, statements_in
 from polyopt.strategy.strides import (
     Step,
     accesses,
@@ -144,17 +143,12 @@ def _joined(schedule: Schedule, first: str, second: str, count: int) -> Schedule
     return fused
 
 
-def _statements(schedule: Schedule, label: str) -> list[Statement]:
-    domain = find_band(schedule.tree, label).members[0].schedule.domain()
-    return [schedule.scop.statement(name) for name in statements_of(schedule.scop, domain)]
-
-
 def _writes(schedule: Schedule, label: str) -> set[str]:
-    return {statement.target.array for statement in _statements(schedule, label)}
+    return {statement.target.array for statement in statements_in(schedule, label)}
 
 
 def _reads(schedule: Schedule, label: str) -> set[str]:
-    return {read.array for one in _statements(schedule, label) for read in one.reads}
+    return {read.array for one in statements_in(schedule, label) for read in one.reads}
 
 
 def _parallel(schedule: Schedule, label: str, free: list[int]) -> Schedule:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from polyopt.ir.expr import Iter, linear
 from polyopt.ir.scop import Role, Scop, Statement
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import find_band, path_to, statements_of
+from polyopt.schedule.tree import find_band, statements_at
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Dimension, Expand, LayOut
 from polyopt.transforms.layout import Part
@@ -38,8 +38,7 @@ def expanded_rows(source: Schedule) -> Schedule | None:
     for name in product_rows(source.scop):
         for label in outer_bands(source.tree):
             around = len(find_band(found.tree, label).members)
-            _, domain = path_to(found.tree, found.scop, label)
-            users = [found.scop.statement(s) for s in statements_of(found.scop, domain)]
+            users = statements_at(found.tree, found.scop, label)
             makers = [user for user in users if user.target.array == name]
             if not makers or all(_loops(maker) != around for maker in makers):
                 continue

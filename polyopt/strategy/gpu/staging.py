@@ -12,7 +12,14 @@ from math import prod
 from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Const
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import bands, find_band, path_to, resolve, statements_of
+from polyopt.schedule.tree import (
+    bands,
+    find_band,
+    path_to,
+    resolve,
+    statements_at,
+    statements_of,
+)
 from polyopt.strategy.gpu.mapped import new_nests
 from polyopt.strategy.gpu.walks import steps_of
 from polyopt.strategy.strides import Step, accesses
@@ -40,8 +47,7 @@ def stage_reused(
 
     `loads` are the elements of each array that one thread reads, `room` is in bytes.
     """
-    _, domain = path_to(schedule.tree, schedule.scop, resolve(schedule.tree, loop).label)
-    inside = [schedule.scop.statement(name) for name in statements_of(schedule.scop, domain)]
+    inside = statements_at(schedule.tree, schedule.scop, resolve(schedule.tree, loop).label)
     written = {statement.target.array for statement in inside}
     inexact = {read.array for statement in inside for read in statement.reads if not read.exact}
     for array, number in sorted(loads.items()):
