@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import polyopt as po
 from polyopt.frontend import build
 from polyopt.frontend.infer import infer_types
-from polyopt.schedule import source_schedule
+from polyopt.schedule import legality, source_schedule
 from polyopt.schedule.demo import demo
 from polyopt.schedule.legality import check_legal
 from polyopt.schedule.pending import pending_of, union
@@ -67,6 +69,25 @@ def test_what_was_found_of_two_statements_holds_in_a_larger_nest():
         assert pairs.backwards(one)[1] is pairs.backwards(two)[1]
         assert pairs.equal(one) is pairs.equal(two)
         assert pairs.separated(one) is pairs.separated(two)
+
+
+def test_a_tree_that_was_judged_is_not_judged_again(monkeypatch):
+    """A verdict on a subtree holds for the very same pairs; other pairs are looked at anew."""
+    schedule = demo(3).apply(Fuse("L0", "L1"))
+    assert check_legal(schedule.scop, schedule.dependences, schedule.tree) is None
+    looked: list[object] = []
+    judged = legality._violation
+
+    def counted(tree, *rest):
+        looked.append(tree)
+        return judged(tree, *rest)
+
+    monkeypatch.setattr(legality, "_violation", counted)
+    assert check_legal(schedule.scop, schedule.dependences, schedule.tree) is None
+    assert not looked
+    fresh = replace(schedule.dependences, known={})
+    assert check_legal(schedule.scop, fresh, schedule.tree) is None
+    assert schedule.tree in looked
 
 
 def _outer(schedule):
