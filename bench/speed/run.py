@@ -19,7 +19,7 @@ MOST_SECONDS = 8.0  # of timing, for one cell
 
 
 def run(request: SpeedRequest, say: Callable[[str], None] = lambda _: None) -> SpeedReport:
-    """Check and time every cell with all peers that are installed."""
+    """Check and time every cell with all peers that are installed; an interrupt ends it early."""
     asked = request.peers or registry.PEERS
     versions = {peer: registry.version(peer) for peer in ("polyopt", *asked)}
     present = {peer: text for peer, text in versions.items() if text is not None}
@@ -28,21 +28,25 @@ def run(request: SpeedRequest, say: Callable[[str], None] = lambda _: None) -> S
     limits = measure_limits(request.threads) if is_timed else None
     environment = describe()
     each = min(MOST_SECONDS, request.seconds / max(len(chosen), 1))
+    notes = (*_absent(versions), *(state_notes(environment) if is_timed else ()))
     results = []
-    for cell in chosen:
-        say(str(cell))
-        results.append(measure(cell, tuple(present), each, limits, say))
+    try:
+        for cell in chosen:
+            say(str(cell))
+            results.append(measure(cell, tuple(present), each, limits, say))
+    except KeyboardInterrupt:
+        notes += (f"Interrupted: {len(results)} of {len(chosen)} cells were measured.",)
     return SpeedReport(
         environment,
         {} if limits is None else {str(n): values for n, values in limits.found.items()},
         {peer: text for peer, text in present.items() if peer != "polyopt"},
         tuple(results),
-        (*_absent(versions), *(state_notes(environment) if is_timed else ())),
+        notes,
     )
 
 
-def _absent(versions: dict[str, str | None]) -> list[str]:
+def _absent(versions: dict[str, str | None]) -> tuple[str, ...]:
     missing = [peer for peer, text in versions.items() if text is None]
     if not missing:
-        return []
-    return [f"Not installed: {', '.join(missing)}; see `python -m bench.peers`."]
+        return ()
+    return (f"Not installed: {', '.join(missing)}; see `python -m bench.peers`.",)

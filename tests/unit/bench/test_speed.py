@@ -13,6 +13,7 @@ from bench.records import Status
 from bench.speed.compare import compare, read
 from bench.speed.limits import Limits, _levels
 from bench.speed.records import Cell, CellResult, Entrant, Outcome, SpeedReport, report_of
+from bench.speed.run import run
 from bench.speed.suite import SpeedRequest, cells, names
 from bench.speed.table import losses, render
 from polyopt.cli.cmd_bench import command
@@ -184,3 +185,20 @@ def test_a_run_is_checked_timed_and_kept(tmp_path, monkeypatch):
     ]  # fmt: skip
     assert all(len(o.samples) >= 3 and o.error is not None for o in found.results[0].outcomes)
     assert found.limits["1"]["float64"] > 0
+
+
+def test_an_interrupt_keeps_what_was_measured(monkeypatch):
+    cell = Cell("gemm", "MINI", "float64", "strict", 1)
+    found = CellResult(cell, {}, 1, 1, None, "", ())
+    answers = iter((found,))
+
+    def measured(*_: object) -> CellResult:
+        for answer in answers:
+            return answer
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bench.speed.run.measure", measured)
+    request = SpeedRequest(("gemm",), ("MINI",), threads=(1, 2), peers=("numpy",), seconds=0)
+    report = run(request)
+    assert report.results == (found,)
+    assert "Interrupted: 1 of 4 cells were measured." in report.notes
