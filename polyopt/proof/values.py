@@ -197,21 +197,18 @@ class Matcher:
         return isinstance(part, Load | Call | Cast)
 
     def _contracted(self, want: Expr, found: Call) -> None:
-        """`fma(a, b, c)` for `c + a * b` and `c - a * b`, where rounding once was allowed."""
+        """`fma(a, b, c)` for `c + a * b`, `c - a * b` and `c + -(a * b)`, where that is open."""
         a, b, c = found.args
         if not self.is_open:
             raise Differs(f"{show(found)} rounds once, the source twice")
-        match want:
-            case Binary(op=BinaryOp.ADD, left=other, right=Binary(op=BinaryOp.MUL) as product):
-                pass
-            case Binary(op=BinaryOp.ADD, left=Binary(op=BinaryOp.MUL) as product, right=other):
-                pass
-            case Binary(op=BinaryOp.SUB, left=other, right=Binary(op=BinaryOp.MUL) as product):
-                if not isinstance(a, Unary) or a.op is not UnaryOp.NEG:
-                    raise Differs(f"{show(found)} instead of {show(want)}")
-                a = a.operand
-            case _:
+        parts = _product_and_sum(want)
+        if parts is None:
+            raise Differs(f"{show(found)} instead of {show(want)}")
+        is_negative, product, other = parts
+        if is_negative:
+            if not isinstance(a, Unary) or a.op is not UnaryOp.NEG:
                 raise Differs(f"{show(found)} instead of {show(want)}")
+            a = a.operand
         self.value(product.left, a)
         self.value(product.right, b)
         self.value(other, c)
@@ -262,6 +259,26 @@ class Matcher:
 
 def _is_sum(expr: Expr) -> bool:
     return isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB)
+
+
+def _product_and_sum(want: Expr) -> tuple[bool, Binary, Expr] | None:
+    """Return whether a product is taken from or added to what, the product, and the other part."""
+    match want:
+        case Binary(op=BinaryOp.ADD, left=other, right=Binary(op=BinaryOp.MUL) as product):
+            return False, product, other
+        case Binary(op=BinaryOp.ADD, left=Binary(op=BinaryOp.MUL) as product, right=other):
+            return False, product, other
+        case Binary(op=BinaryOp.SUB, left=other, right=Binary(op=BinaryOp.MUL) as product):
+            return True, product, other
+        case Binary(op=BinaryOp.ADD, left=one, right=two):
+            other, term = (two, one) if isinstance(one, Unary) else (one, two)
+            match term:
+                case Unary(op=UnaryOp.NEG, operand=Binary(op=BinaryOp.MUL) as product):
+                    return True, product, other
+                case _:
+                    return None
+        case _:
+            return None
 
 
 def _is_fma(expr: Expr) -> bool:

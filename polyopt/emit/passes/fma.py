@@ -34,22 +34,30 @@ def contract(fn: LoopFunction) -> LoopFunction:
 
 
 def _contracted(value: Expr, target: Expr) -> Expr:
-    if not target.dtype.is_float:
+    if not target.dtype.is_float or not isinstance(value, Binary):
         return value
-    match value:
-        case Binary(op=BinaryOp.ADD, left=sum_, right=Binary(op=BinaryOp.MUL) as product):
-            if sum_ == target:
-                return _fma(product.left, product.right, sum_)
-        case Binary(op=BinaryOp.ADD, left=Binary(op=BinaryOp.MUL) as product, right=sum_):
-            if sum_ == target:
-                return _fma(product.left, product.right, sum_)
-        case Binary(op=BinaryOp.SUB, left=sum_, right=Binary(op=BinaryOp.MUL) as product):
-            if sum_ == target:
-                negative = Unary(UnaryOp.NEG, product.left, product.dtype)
-                return _fma(negative, product.right, sum_)
+    one, other = value.left, value.right
+    match value.op:
+        case BinaryOp.ADD if one == target:
+            return _added(other, target, value)
+        case BinaryOp.ADD if other == target:
+            return _added(one, target, value)
+        case BinaryOp.SUB if one == target:
+            return _added(Unary(UnaryOp.NEG, other, other.dtype), target, value)
         case _:
-            pass
-    return value
+            return value
+
+
+def _added(term: Expr, sum_: Expr, value: Expr) -> Expr:
+    """Return `sum_ + term` rounded once where `term` is a product, else `value`."""
+    match term:
+        case Binary(op=BinaryOp.MUL):
+            return _fma(term.left, term.right, sum_)
+        case Unary(op=UnaryOp.NEG, operand=Binary(op=BinaryOp.MUL) as product):
+            negative = Unary(UnaryOp.NEG, product.left, product.dtype)
+            return _fma(negative, product.right, sum_)
+        case _:
+            return value
 
 
 def _fma(a: Expr, b: Expr, c: Expr) -> Expr:

@@ -10,6 +10,7 @@ import pytest
 import polyopt as po
 from polyopt.emit.lower import lower
 from polyopt.emit.passes.fma import contract
+from polyopt.emit.passes.rewriting import bottom_up
 from polyopt.ir.expr import Call, MathFunc, walk
 from polyopt.ir.loops import Assign, LoopFunction
 from polyopt.model.traffic import nodes
@@ -46,6 +47,13 @@ def scaled(A: po.f64["N,N"]):
     for k in range(A.shape[0]):
         for i in range(k + 1, A.shape[0]):
             A[i, i] = A[i, i] * A[i, k] - 0.5 * A[k, k]
+
+
+def taken_away(A: po.f64["M,K"], B: po.f64["K,N"], C: po.f64["M,N"]):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] -= A[i, k] * B[k, j]
 
 
 def fused(function: LoopFunction) -> bool:
@@ -90,6 +98,29 @@ def test_results_lie_within_their_bounds(size):
     kernel(a, free)
     bounds = kernel.compile(a, b).error_bounds(a, b)["B"]
     assert (abs(free - want) <= bounds).all()
+
+
+def test_reductions_that_subtract_round_once():
+    program = program_of(taken_away)
+    opened = reassociated(program)
+    assert opened.scop.statements[0].is_reassociable
+    once_rounded = contract(lower(source_schedule(opened.scop), opened))
+    assert fused(once_rounded)
+    assert certify(opened, once_rounded).is_proven
+    assert not certify(program, once_rounded).is_proven
+
+
+def test_a_sign_that_is_lost_is_refuted():
+    opened = reassociated(program_of(taken_away))
+    loops = contract(lower(source_schedule(opened.scop), opened))
+
+    def added(node):
+        if isinstance(node, Assign):
+            negative, factor, sum_ = node.value.args
+            node = replace(node, value=replace(node.value, args=(negative.operand, factor, sum_)))
+        return (node,)
+
+    assert not certify(opened, replace(loops, body=bottom_up(loops.body, added))).is_proven
 
 
 def test_the_contract_tells_of_it():
