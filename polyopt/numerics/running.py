@@ -50,6 +50,7 @@ from polyopt.ir.loops import (
     While,
 )
 from polyopt.ir.scop import Array, Role
+from polyopt.ir.sums import products
 from polyopt.ir.types import DType
 from polyopt.numerics.flow import LAYOUT_DEPENDENT, Flow
 from polyopt.numerics.propagate import Operand, apart, error_of, unknown
@@ -386,22 +387,28 @@ class _Extender:
 
         Any order of n terms is within n roundings of the sum of magnitudes, and so is the
         reference's: the bound grows to `2 * n * u * sum(|terms|)`, besides the terms' own errors.
+        A term that adds products counts as many: they may be added one by one.
         """
         name = target.array if isinstance(target, Load) else target.name
         added = value.right if value.left == since else value.left
         term, before = self.evaluated(added, node.statement)
         new_total = Binary(value.op, since, term.value, value.dtype)
-        total, sized = self.temporary(new_total), size(term.value)
+        total = self.temporary(new_total)
+        several = [self.operand(product).value for _, product in products(added)]
+        if len(several) < 2:
+            several = [term.value]
+        sized, count = plus(*map(size, several)), number(float(len(several)))
         error, terms, mass = (
             self.companion(kind(name), since)
             for kind in (self.names.error, self.names.terms, self.names.mass)
         )
         own = term.error
-        if _may_fuse(added):  # one side may round product and sum once
-            own = plus(own, roundings(term.value, value.dtype, 2))
+        if _may_fuse(added):  # one side may round products and sums once
+            times_rounded = max(2, len(several))
+            own = plus(own, *(roundings(v, value.dtype, times_rounded) for v in several))
         if node.statement in self.rounded:
             own = plus(own, times(number(TF32), sized))
-        more = plus(mass, times(plus(terms, ONE), sized))
+        more = plus(mass, times(plus(terms, count), sized))
         narrow = self.narrow.get(node.statement)
         twice = 2 * unit(value.dtype) if narrow is None else unit(value.dtype) + unit(narrow)
         if node.statement in self.rounded:
@@ -413,7 +420,7 @@ class _Extender:
             grown = pick(inside, grown, INFINITY)
         updates = [
             (self.names.error(name), grown, error),
-            (self.names.terms(name), plus(terms, ONE), terms),
+            (self.names.terms(name), plus(terms, count), terms),
             (self.names.mass(name), plus(mass, sized), mass),
         ]
         kept: list[Node] = []

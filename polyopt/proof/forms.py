@@ -190,9 +190,10 @@ def _is_update(value: Expr, local: Symbol, op: BinaryOp) -> bool:
             return same and local.name not in symbols(rest)
         case Binary(op=own, left=rest, right=right) if right == local:
             return own is op and own in _SYMMETRIC and local.name not in symbols(rest)
-        case Call(func=MathFunc.FMA, args=(one, two, total)) if total == local:
-            others = symbols(one) | symbols(two)
-            return op is BinaryOp.ADD and local.name not in others
+        case Call(func=MathFunc.FMA, args=(one, two, total)):
+            if op is not BinaryOp.ADD or local.name in symbols(one) | symbols(two):
+                return False
+            return total == local or _is_update(total, local, op)
         case Select(condition=Compare() as test, then=fresh, otherwise=other) if other == local:
             return op is _extremum(test, fresh, local) and local.name not in symbols(fresh)
         case _:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from polyopt.ir.expr import (
     Binary,
@@ -34,11 +35,26 @@ from polyopt.ir.expr import (
     with_children,
 )
 from polyopt.ir.scop import Statement
+from polyopt.ir.sums import added_products
 from polyopt.ir.types import DType
 from polyopt.proof.affine import NotAffine
 from polyopt.proof.paths import Path, conjuncts
 from polyopt.proof.reading import Run
 from polyopt.proof.widths import fits
+
+
+class Freedom(Enum):
+    """What an update may do with the products it adds."""
+
+    NONE = "round each operation"
+    ROUNDING = "round a product and its sum once"
+    ORDER = "that, and add several products in any order"
+
+
+def _freedom(statement: Statement) -> Freedom:
+    if statement.is_reassociable:
+        return Freedom.ORDER
+    return Freedom.ROUNDING if statement.fuses else Freedom.NONE
 
 
 class Differs(Exception):
@@ -66,7 +82,7 @@ def match_statement(statement: Statement, run: Run) -> Match:
     if len(run.instance) != len(statement.iters):
         raise Differs(f"{statement.name} has {len(statement.iters)} iterators")
     values = dict(zip(statement.iters, run.instance, strict=True))
-    matcher = Matcher(values, run.path, statement.is_reassociable or statement.fuses)
+    matcher = Matcher(values, run.path, _freedom(statement))
     matcher.guard(statement.guard, run.path.data)
     place = statement.target
     target: Moved | None = None
@@ -81,7 +97,7 @@ def match_statement(statement: Statement, run: Run) -> Match:
 
 def is_same(want: Expr, found: Expr, path: Path) -> bool:
     """Tell whether two expressions outside of statements, over the same names, are one value."""
-    matcher = Matcher({}, path, False)
+    matcher = Matcher({}, path, Freedom.NONE)
     try:
         matcher.value(want, found)
     except Differs:
@@ -91,14 +107,11 @@ def is_same(want: Expr, found: Expr, path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Matcher:
-    """Compares expressions over a statement's iterators, which are `values`, with those at `path`.
-
-    `is_open`: products and sums may round once.
-    """
+    """Compares expressions over a statement's iterators, `values`, with those at `path`."""
 
     values: Mapping[str, Expr]
     path: Path
-    is_open: bool
+    freedom: Freedom
     moved: list[Moved] = field(default_factory=list)
 
     # -- conditions on data
@@ -197,21 +210,25 @@ class Matcher:
         return isinstance(part, Load | Call | Cast)
 
     def _contracted(self, want: Expr, found: Call) -> None:
-        """`fma(a, b, c)` for `c + a * b`, `c - a * b` and `c + -(a * b)`, where that is open."""
-        a, b, c = found.args
-        if not self.is_open:
+        """`fma(a, b, c)` for `c + a * b`, where that is open; one in another for more products."""
+        if self.freedom is Freedom.NONE:
             raise Differs(f"{show(found)} rounds once, the source twice")
-        parts = _product_and_sum(want)
-        if parts is None:
+        parts = added_products(want)
+        if parts is None or (len(parts[1]) > 1 and self.freedom is not Freedom.ORDER):
             raise Differs(f"{show(found)} instead of {show(want)}")
-        is_negative, product, other = parts
-        if is_negative:
-            if not isinstance(a, Unary) or a.op is not UnaryOp.NEG:
+        other, wanted = parts
+        rest: Expr = found
+        for is_negative, product in reversed(wanted):
+            if not isinstance(rest, Call) or rest.func is not MathFunc.FMA:
                 raise Differs(f"{show(found)} instead of {show(want)}")
-            a = a.operand
-        self.value(product.left, a)
-        self.value(product.right, b)
-        self.value(other, c)
+            a, b, rest = rest.args
+            if is_negative:
+                if not isinstance(a, Unary) or a.op is not UnaryOp.NEG:
+                    raise Differs(f"{show(found)} instead of {show(want)}")
+                a = a.operand
+            self.value(product.left, a)
+            self.value(product.right, b)
+        self.value(other, rest)
 
     def _read(self, want: Load, found: Expr) -> None:
         if not isinstance(found, Load | Symbol) or found.dtype is not want.dtype:
@@ -259,26 +276,6 @@ class Matcher:
 
 def _is_sum(expr: Expr) -> bool:
     return isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB)
-
-
-def _product_and_sum(want: Expr) -> tuple[bool, Binary, Expr] | None:
-    """Return whether a product is taken from or added to what, the product, and the other part."""
-    match want:
-        case Binary(op=BinaryOp.ADD, left=other, right=Binary(op=BinaryOp.MUL) as product):
-            return False, product, other
-        case Binary(op=BinaryOp.ADD, left=Binary(op=BinaryOp.MUL) as product, right=other):
-            return False, product, other
-        case Binary(op=BinaryOp.SUB, left=other, right=Binary(op=BinaryOp.MUL) as product):
-            return True, product, other
-        case Binary(op=BinaryOp.ADD, left=one, right=two):
-            other, term = (two, one) if isinstance(one, Unary) else (one, two)
-            match term:
-                case Unary(op=UnaryOp.NEG, operand=Binary(op=BinaryOp.MUL) as product):
-                    return True, product, other
-                case _:
-                    return None
-        case _:
-            return None
 
 
 def _is_fma(expr: Expr) -> bool:

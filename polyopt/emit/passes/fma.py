@@ -1,6 +1,7 @@
 """FMA: `x = x + a*b` of a reassociable or fusible statement becomes `x = fma(a, b, x)`.
 
-In: a `LoopFunction`, which names these statements.  Out: the contraction.
+In: a `LoopFunction`, which names these statements.  Out: the contraction; where the order is open,
+`x + (a*b + c*d)` becomes `fma(c, d, fma(a, b, x))`.
 Leaves: every other product and sum, which round twice as in the source.
 """
 
@@ -9,56 +10,37 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polyopt.emit.passes.rewriting import bottom_up
-from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Call,
-    Expr,
-    MathFunc,
-    Unary,
-    UnaryOp,
-)
+from polyopt.ir.expr import Call, Expr, MathFunc, Unary, UnaryOp
 from polyopt.ir.loops import Assign, Body, LoopFunction, Node
+from polyopt.ir.sums import added_products
+
+MOST = 4
+"""Products of one term that are added one by one: each waits for the one before."""
 
 
 def contract(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with the updates of its reassociable and fusible statements contracted."""
-    chosen = fn.reassociable | fn.fusible
 
     def rule(node: Node) -> Body:
-        if isinstance(node, Assign) and node.statement in chosen:
-            return (replace(node, value=_contracted(node.value, node.target)),)
+        if not isinstance(node, Assign) or not node.target.dtype.is_float:
+            return (node,)
+        if node.statement in fn.reassociable:
+            return (replace(node, value=_contracted(node.value, node.target, most=MOST)),)
+        if node.statement in fn.fusible:
+            return (replace(node, value=_contracted(node.value, node.target, most=1)),)
         return (node,)
 
     return replace(fn, body=bottom_up(fn.body, rule))
 
 
-def _contracted(value: Expr, target: Expr) -> Expr:
-    if not target.dtype.is_float or not isinstance(value, Binary):
+def _contracted(value: Expr, target: Expr, most: int) -> Expr:
+    """Return `value` as one product after the other added to `target`, at most so many."""
+    found = added_products(value)
+    if found is None or found[0] != target or len(found[1]) > most:
         return value
-    one, other = value.left, value.right
-    match value.op:
-        case BinaryOp.ADD if one == target:
-            return _added(other, target, value)
-        case BinaryOp.ADD if other == target:
-            return _added(one, target, value)
-        case BinaryOp.SUB if one == target:
-            return _added(Unary(UnaryOp.NEG, other, other.dtype), target, value)
-        case _:
-            return value
-
-
-def _added(term: Expr, sum_: Expr, value: Expr) -> Expr:
-    """Return `sum_ + term` rounded once where `term` is a product, else `value`."""
-    match term:
-        case Binary(op=BinaryOp.MUL):
-            return _fma(term.left, term.right, sum_)
-        case Unary(op=UnaryOp.NEG, operand=Binary(op=BinaryOp.MUL) as product):
-            negative = Unary(UnaryOp.NEG, product.left, product.dtype)
-            return _fma(negative, product.right, sum_)
-        case _:
-            return value
-
-
-def _fma(a: Expr, b: Expr, c: Expr) -> Expr:
-    return Call(MathFunc.FMA, (a, b, c), c.dtype)
+    total = target
+    for is_negative, product in found[1]:
+        left = product.left
+        factor = Unary(UnaryOp.NEG, left, left.dtype) if is_negative else left
+        total = Call(MathFunc.FMA, (factor, product.right, total), total.dtype)
+    return total

@@ -169,8 +169,10 @@ def _operator(value: Expr, target: Load | Symbol, is_open: bool) -> BinaryOp | N
             return None if _uses(rest, target) else op
         case Binary(op=BinaryOp.SUB, left=left, right=rest) if left == target:
             return None if _uses(rest, target) else BinaryOp.ADD
-        case Call(func=MathFunc.FMA, args=(a, b, c)) if c == target:
-            return None if _uses(a, target) or _uses(b, target) else BinaryOp.ADD
+        case Call(func=MathFunc.FMA, args=(a, b, c)):
+            if _uses(a, target) or _uses(b, target):
+                return None
+            return BinaryOp.ADD if c == target else _operator(c, target, is_open)
         case _:
             return chosen(value, target)
 

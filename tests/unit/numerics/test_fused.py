@@ -56,6 +56,13 @@ def taken_away(A: po.f64["M,K"], B: po.f64["K,N"], C: po.f64["M,N"]):
                 C[i, j] -= A[i, k] * B[k, j]
 
 
+def both_products(A: po.f64["M,K"], B: po.f64["M,K"], C: po.f64["M,M"]):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[j, k] - 0.5 * B[i, k] * A[j, k]
+
+
 def fused(function: LoopFunction) -> bool:
     values = (node.value for node in nodes(function.body) if isinstance(node, Assign))
     return any(isinstance(p, Call) and p.func is MathFunc.FMA for v in values for p in walk(v))
@@ -100,14 +107,27 @@ def test_results_lie_within_their_bounds(size):
     assert (abs(free - want) <= bounds).all()
 
 
-def test_reductions_that_subtract_round_once():
-    program = program_of(taken_away)
+@pytest.mark.parametrize("func", [taken_away, both_products])
+def test_products_of_reductions_are_added_one_by_one(func):
+    program = program_of(func)
     opened = reassociated(program)
     assert opened.scop.statements[0].is_reassociable
     once_rounded = contract(lower(source_schedule(opened.scop), opened))
     assert fused(once_rounded)
     assert certify(opened, once_rounded).is_proven
     assert not certify(program, once_rounded).is_proven
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (9, 40), (70, 131)])
+def test_several_products_run_on_lanes_within_bounds(sizes):
+    rng = np.random.default_rng(sum(sizes))
+    a, b = rng.normal(size=sizes), rng.normal(size=sizes)
+    want, free = np.zeros((2, sizes[0], sizes[0]))
+    both_products(a, b, want)
+    made = po.kernel(fp="reassociate")(both_products).compile(a, b, free)
+    bounds = made.error_bounds(a, b, free)["C"]
+    made(a, b, free)
+    assert (abs(free - want) <= bounds).all()
 
 
 def test_a_sign_that_is_lost_is_refuted():
@@ -121,6 +141,34 @@ def test_a_sign_that_is_lost_is_refuted():
         return (node,)
 
     assert not certify(opened, replace(loops, body=bottom_up(loops.body, added))).is_proven
+
+
+def test_a_product_that_is_added_twice_is_refuted():
+    opened = reassociated(program_of(both_products))
+    loops = contract(lower(source_schedule(opened.scop), opened))
+
+    def doubled(node):
+        if isinstance(node, Assign):
+            a, b, (c, d, old) = *node.value.args[:2], node.value.args[2].args
+            assert (a, b) != (c, d)
+            inner = replace(node.value, args=(c, d, old))
+            node = replace(node, value=replace(node.value, args=(c, d, inner)))
+        return (node,)
+
+    assert not certify(opened, replace(loops, body=bottom_up(loops.body, doubled))).is_proven
+
+
+def test_products_that_cancel_stay_within_bounds():
+    rng = np.random.default_rng(5)
+    a = rng.normal(size=(9, 40))
+    b, c = 2 * a * (1 + 1e-13 * rng.normal(size=a.shape)), np.zeros((9, 9))
+    want = c.copy()
+    both_products(a, b, want)
+    kernel = po.kernel(fp="reassociate")(both_products)
+    kernel(a, b, c)
+    bounds = kernel.compile(a, b, c).error_bounds(a, b, c * 0)["C"]
+    assert (abs(c - want) <= bounds).all()
+    assert bounds.max() < 1e-11
 
 
 def test_the_contract_tells_of_it():
