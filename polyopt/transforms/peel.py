@@ -93,12 +93,8 @@ def _is_single(member: BandMember, path: tuple[BandMember, ...], pivots: isl.Uni
     """Tell whether for each iteration of the loops above the pivots share one value of the loop."""
     if pivots.is_empty():
         return False
-    value = isl.UnionMap.from_union_pw_aff(member.schedule).intersect_domain(pivots)
-    above = isl.UnionMap.from_domain(pivots)
-    for outer in path:
-        one = isl.UnionMap.from_union_pw_aff(outer.schedule).intersect_domain(pivots)
-        above = above.flat_range_product(one)
-    return bool(coalesced(above.reverse().apply_range(value)).is_single_valued())
+    value = isl.MultiUnionPwAff.from_union_pw_aff(member.schedule)
+    return bool(_equal_outside(path, pivots).lex_lt_at_multi_union_pw_aff(value).is_empty())
 
 
 def _renamed(tree: Tree, band: Band, suffix: str) -> Tree:
