@@ -48,7 +48,7 @@ class Alone:
     def run(self, sizes: Mapping[str, int], width: int) -> str | None:
         """Return what the device says of a launch, None if nothing.
 
-        Raises `ValueError` where it would be too large.
+        Raises `ValueError` where it would be too large, or its sizes are not known.
         """
         values = dict(sizes)
         iters: dict[str, int] = {}
@@ -62,7 +62,10 @@ class Alone:
             raise ValueError("too many threads")
         arrays = {}
         for array in self._touched():
-            shape = tuple(max(0, evaluate(extent, values)) for extent in array.shape)
+            try:
+                shape = tuple(max(0, evaluate(extent, values)) for extent in array.shape)
+            except TypeError:
+                raise ValueError(f"the extent of {array.name} is computed") from None
             if prod(shape) * array.dtype.size > MOST_BYTES:
                 raise ValueError("an array is too large")
             arrays[array.name] = self.memory.make(array, shape)

@@ -24,7 +24,7 @@ from polyopt.runtime.device.provider import (
 )
 
 _TEXT = re.compile(r"\b(?:__sync(?:threads|warp)\(\)|po_cp_async_wait<\d+>\(\));")
-_STRIDED = "gridDim."
+_STRIDED = re.compile(r"\+= (?:\(long long\))?gridDim\.([yz])")
 _SWITCH = (
     'extern "C" int po_lost = -1; PE_OWN bool po_keeps(int number) { return po_lost != number; } '
 )
@@ -89,13 +89,13 @@ class _Switch:
 
     number: ctypes.c_int | None = None
     barriers: list[TextBarrier] = field(default_factory=list)
-    strided: set[str] = field(default_factory=set)
+    strided: dict[str, set[str]] = field(default_factory=dict)
 
 
 class LosingDevice(EmulatedProvider):
     """An emulated device that loses the barrier that it is told to.
 
-    Where blocks go through rows of the grid it runs so few that they go round more than once.
+    Where blocks go through rows of the grid, or layers, it runs one, which goes round for all.
     """
 
     def __init__(self, rules: Rules | None = None) -> None:
@@ -128,8 +128,7 @@ class LosingDevice(EmulatedProvider):
         changed = _TEXT.sub(switched, text)
         starts = [*heads, len(text)]
         for (start, kernel), end in zip(heads.items(), starts[1:], strict=True):
-            if _STRIDED in text[start:end]:
-                self._switch.strided.add(kernel)
+            self._switch.strided[kernel] = set(_STRIDED.findall(text[start:end]))
         module = super().compile(_SWITCH + changed, entries, flags, log)
         assert isinstance(module.keep, Library)
         self._switch.number = ctypes.c_int.in_dll(module.keep._native, "po_lost")
@@ -144,8 +143,9 @@ class LosingDevice(EmulatedProvider):
         args: Sequence[KernelArgument],
         shared: int = 0,
     ) -> None:
-        if entry in self._switch.strided:
-            grid = (grid[0], min(grid[1], 1), min(grid[2], 1))
+        few = self._switch.strided.get(entry, set())
+        rows, layers = (min(n, 1) if a in few else n for n, a in zip(grid[1:], "yz", strict=True))
+        grid = (grid[0], rows, layers)
         super().launch(module, entry, grid, block, args, shared)
 
 
