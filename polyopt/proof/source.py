@@ -203,8 +203,9 @@ def producers_in(
 ) -> isl.UnionMap:
     """Return last write -> read in the order of `times`, by isl's analysis (Feautrier, 1991).
 
-    Where remainders occur the definition is computed instead: isl's analysis then may fail, or
-    miss writers.  Reads of what the last statement of all has written once need neither.
+    Where remainders occur or several statements write, the definition is computed instead: isl's
+    analysis may fail for remainders, or miss writers.  Reads of what the last statement of all has
+    written once need neither.
     """
     if may is None:
         known, sink = _of_last_writers(times, sink, must)
@@ -250,8 +251,11 @@ def _is_after(when: dict[str, isl.Map], others: list[isl.Map], one: isl.Map) -> 
 def _analysed(
     times: isl.UnionMap, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap | None
 ) -> isl.UnionMap:
-    """Return last write -> read by isl's analysis, or by definition."""
-    if _has_remainders(times, sink, must, may):
+    """Return last write -> read by isl's analysis, or by definition.
+
+    isl orders several writers by cases, which grow with their products; the definition does not.
+    """
+    if must.n_map() > 1 or _has_remainders(times, sink, must, may):
         return _by_definition(times, sink, must, may)
     info = isl.UnionAccessInfo.from_sink(sink).set_must_source(must)
     if may is not None:

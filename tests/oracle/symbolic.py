@@ -205,6 +205,17 @@ def compile_lanes(expr: Expr, joins: bool = False) -> LaneThunk:
             return lambda world: (one(world),) * width
         case Symbol():
             return lambda world: _read_local(world, expr)
+        case _ if joins and (added := _added_products(expr)) is not None:
+            wide_parts = [compile_lanes(part) for part in (added[0], *(p for _, p in added[1]))]
+            count = lanes_of(expr)
+
+            def add_up(world: World) -> Lanes:
+                values = [part(world) for part in wide_parts]
+                wide = [v if len(v) == count else v * count for v in values]
+                lanes = zip(*wide, strict=True)
+                return tuple(_one_by_one(world, expr.dtype, added[1], lane) for lane in lanes)
+
+            return add_up
         case _:
             parts = tuple(compile_lanes(part) for part in children(expr))
             width, rule = lanes_of(expr), operation(expr, joins)
@@ -250,16 +261,77 @@ def compile_value(expr: Expr, joins: bool = False) -> Thunk:
             then, otherwise = compile_value(expr.then), compile_value(expr.otherwise)
             return lambda world: (then if world.integer(condition(world)) else otherwise)(world)
         case Unary() | Binary() | Compare() | Call() | Cast():
-            parts = tuple(compile_value(part) for part in children(expr))
-            rule = operation(expr, joins)
-            if len(parts) == 2:
-                left, right = parts
-                return lambda world: rule(world, (left(world), right(world)))
-            return lambda world: rule(world, tuple(part(world) for part in parts))
+            return _applied(expr, joins)
         case VectorLoad() | Broadcast():
             raise AssertionError(f"{show(expr)} has lanes")
         case _:
             assert_never(expr)
+
+
+def _applied(expr: Expr, joins: bool) -> Thunk:
+    """Return the function for an operation on one lane."""
+    if joins and (added := _added_products(expr)) is not None:
+        ones = [compile_value(part) for part in (added[0], *(p for _, p in added[1]))]
+
+        def add_up(world: World) -> Value:
+            values = tuple(one(world) for one in ones)
+            return _one_by_one(world, expr.dtype, added[1], values)
+
+        return add_up
+    parts = tuple(compile_value(part) for part in children(expr))
+    rule = operation(expr, joins)
+    if len(parts) == 2:
+        left, right = parts
+        return lambda world: rule(world, (left(world), right(world)))
+    return lambda world: rule(world, tuple(part(world) for part in parts))
+
+
+Product: TypeAlias = tuple[bool, Expr]  # whether it is taken away
+
+
+def _added_products(expr: Expr) -> tuple[Expr, list[Product]] | None:
+    """Return what several products are added to, and these; None for anything else."""
+    if not expr.dtype.is_float:
+        return None
+    found: list[Product] = []
+    rest = expr
+    while isinstance(rest, Call) and rest.func is MathFunc.FMA:
+        a, b, rest = rest.args
+        found.append((False, Binary(BinaryOp.MUL, a, b, rest.dtype)))
+    if not found and isinstance(rest, Binary) and rest.op in (BinaryOp.ADD, BinaryOp.SUB):
+        minus = rest.op is BinaryOp.SUB
+        one, other = rest.left, rest.right
+        if not (found := _products(other, minus)) and not minus:
+            one, other = other, one
+            found = _products(other, False)
+        rest = one
+    return (rest, found) if len(found) > 1 else None
+
+
+def _products(expr: Expr, minus: bool) -> list[Product]:
+    """Return the products that `expr` is the sum of, none where it is not."""
+    match expr:
+        case Binary(op=BinaryOp.MUL):
+            return [(minus, expr)]
+        case Unary(op=UnaryOp.NEG):
+            return _products(expr.operand, not minus)
+        case Binary(op=BinaryOp.ADD | BinaryOp.SUB as op):
+            left = _products(expr.left, minus)
+            right = _products(expr.right, minus is (op is BinaryOp.ADD))
+            return [*left, *right] if left and right else []
+        case _:
+            return []
+
+
+def _one_by_one(
+    world: World, dtype: DType, products: list[Product], values: tuple[Value, ...]
+) -> Value:
+    """Return the first value with the others, which are products, joined to it."""
+    total, *others = values
+    for (minus, _), value in zip(products, others, strict=True):
+        one = negated(world.terms, value) if minus else value
+        total = world.terms.joined(BinaryOp.ADD, dtype, total, one)
+    return total
 
 
 def _constant(expr: Const) -> Thunk:

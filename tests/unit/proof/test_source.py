@@ -75,3 +75,25 @@ def test_last_writes(name: str) -> None:
         hidden = Clock(times).in_order(must.apply_range(must.intersect_range(here).reverse()))
         last = last.union(pairs.subtract(hidden.apply_range(pairs)))
     assert producers_in(times, sink, must, None).is_equal(last)
+
+
+EDGES = """[n, m] -> {
+  Copy[t, i] -> [t, 0, i] : 0 <= t < m and 0 <= i < n; In[t, i] -> [t, 1, i] : 0 < i < n - 1;
+  Left[t] -> [t, 2, 0]; Right[t] -> [t, 3, 0]; Both[t, i] -> [t, 4, i] : 0 <= i < 2
+}"""
+WRITES = """[n, m] -> {
+  In[t, i] -> A[i] : 0 <= t < m and 0 < i < n - 1; Left[t] -> A[0] : 0 <= t < m;
+  Right[t] -> A[n - 1] : 0 <= t < m; Both[t, i] -> A[i] : 0 <= t < m and 0 <= i < 2 and i < n
+}"""
+NEIGHBOURS = """[n, m] -> {
+  Copy[t, i] -> A[j] : 0 <= t < m and 0 <= i < n and 0 <= j < n and i - 1 <= j <= i + 1;
+  Left[t] -> A[1] : 0 <= t < m and n > 1; Both[t, i] -> A[0] : 0 <= t < m and 0 <= i < 2
+}"""
+
+
+def test_several_writers_give_what_isl_finds() -> None:
+    times, sink = isl.UnionMap(EDGES), isl.UnionMap(NEIGHBOURS)
+    must = isl.UnionMap(WRITES)
+    info = isl.UnionAccessInfo.from_sink(sink).set_must_source(must).set_schedule_map(times)
+    assert must.n_map() > 1
+    assert producers_in(times, sink, must, None).is_equal(info.compute_flow().get_may_dependence())
