@@ -394,9 +394,8 @@ class _Extender:
         term, before = self.evaluated(added, node.statement)
         new_total = Binary(value.op, since, term.value, value.dtype)
         total = self.temporary(new_total)
-        several = [self.operand(product).value for _, product in products(added)]
-        if len(several) < 2:
-            several = [term.value]
+        parts = [product for _, product in products(added)]
+        several = [self.operand(p).value for p in parts] if len(parts) > 1 else [term.value]
         sized, count = plus(*map(size, several)), number(float(len(several)))
         error, terms, mass = (
             self.companion(kind(name), since)
