@@ -290,7 +290,7 @@ Product: TypeAlias = tuple[bool, Expr]  # whether it is taken away
 
 
 def _added_products(expr: Expr) -> tuple[Expr, list[Product]] | None:
-    """Return what several products are added to, and these; None for anything else."""
+    """Return what products are added to that round once or are several; None for anything else."""
     if not expr.dtype.is_float:
         return None
     found: list[Product] = []
@@ -298,6 +298,7 @@ def _added_products(expr: Expr) -> tuple[Expr, list[Product]] | None:
     while isinstance(rest, Call) and rest.func is MathFunc.FMA:
         a, b, rest = rest.args
         found.append((False, Binary(BinaryOp.MUL, a, b, rest.dtype)))
+    least = 1 if found else 2
     if not found and isinstance(rest, Binary) and rest.op in (BinaryOp.ADD, BinaryOp.SUB):
         minus = rest.op is BinaryOp.SUB
         one, other = rest.left, rest.right
@@ -305,7 +306,7 @@ def _added_products(expr: Expr) -> tuple[Expr, list[Product]] | None:
             one, other = other, one
             found = _products(other, False)
         rest = one
-    return (rest, found) if len(found) > 1 else None
+    return (rest, found) if len(found) >= least else None
 
 
 def _products(expr: Expr, minus: bool) -> list[Product]:
@@ -376,8 +377,6 @@ def operation(expr: Expr, joins: bool = False) -> Operation:
             return _compare(expr)
         case Cast():
             return _cast(expr)
-        case Call(func=MathFunc.FMA) if joins:
-            return _fused(expr)
         case Call():
             return lambda world, args: world.terms.made(expr, args)
         case Select():
@@ -473,17 +472,6 @@ def multiplied(terms: Terms, dtype: DType, left: Value, right: Value) -> Value:
     hole = Symbol("", dtype)
     found = terms.made(Binary(BinaryOp.MUL, hole, hole, dtype), (left, right))
     return terms.negated(found) if minus else found
-
-
-def _fused(expr: Call) -> Operation:
-    """Return `a * b + c` for a fused operation that the source's order allows."""
-    dtype = expr.dtype
-
-    def run(world: World, args: Lanes) -> Value:
-        product = multiplied(world.terms, dtype, args[0], args[1])
-        return world.terms.joined(BinaryOp.ADD, dtype, args[2], product)
-
-    return run
 
 
 _COMPARISONS: dict[CompareOp, Callable[[int, int], bool]] = {

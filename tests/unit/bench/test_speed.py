@@ -9,9 +9,11 @@ import shutil
 import pytest
 from click.testing import CliRunner
 
+from bench.process import Conversation
 from bench.records import Status
 from bench.speed.compare import compare, read
 from bench.speed.limits import Limits, _levels
+from bench.speed.measure import measure
 from bench.speed.records import Cell, CellResult, Entrant, Outcome, SpeedReport, report_of
 from bench.speed.run import run
 from bench.speed.suite import SpeedRequest, cells, names
@@ -185,6 +187,30 @@ def test_a_run_is_checked_timed_and_kept(tmp_path, monkeypatch):
     ]  # fmt: skip
     assert all(len(o.samples) >= 3 and o.error is not None for o in found.results[0].outcomes)
     assert found.limits["1"]["float64"] > 0
+
+
+class Unanswered(Exception):
+    """Raised by a worker in place of an answer."""
+
+
+def test_others_are_not_waited_for_for_long(monkeypatch):
+    asked = []
+
+    class Silent(Conversation):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments)
+            asked.append(self.timeout)
+
+        def receive(self) -> dict[str, object]:
+            raise Unanswered
+
+    monkeypatch.setattr("bench.speed.measure.Conversation", Silent)
+    cell = Cell("gesummv", "MINI", "float64", "strict", 1)
+    with pytest.raises(Unanswered):
+        measure(cell, ("polyopt", "numba"), 0, None, lambda _: None)
+    own, numba = max(asked), min(asked)
+    assert own > 3 * numba >= 90
+    assert asked.count(own) == 3  # the judge and both forms
 
 
 def test_an_interrupt_keeps_what_was_measured(monkeypatch):

@@ -11,10 +11,23 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.emit.lower import lower
 from polyopt.emit.nodes import nested, with_nested
+from polyopt.emit.passes.fma import contract
 from polyopt.frontend import build
 from polyopt.frontend.infer import infer_types
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, Symbol, add, integer, rewrite
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Call,
+    Expr,
+    Load,
+    MathFunc,
+    Symbol,
+    add,
+    integer,
+    rewrite,
+)
 from polyopt.ir.interp import points
 from polyopt.ir.loops import (
     Assign,
@@ -29,6 +42,8 @@ from polyopt.ir.loops import (
     SetLocal,
 )
 from polyopt.machine import Machine
+from polyopt.schedule import source_schedule
+from polyopt.schedule.reductions import reassociated
 from tests.oracle.domains import holds, pieces_of, set_points
 from tests.oracle.enumerate import FindingKind, enumerate_call, enumerate_kernel
 from tests.oracle.unproven import loops_of
@@ -222,6 +237,32 @@ def test_only_open_sums_may_be_regrouped() -> None:
     statements = tuple(replace(s, reduction=None) for s in scop.statements)
     ordered = replace(program, parts=(replace(scop, statements=statements),))
     assert {f.kind for f in enumerate_call(ordered, fn, args)} == {FindingKind.VALUE}
+
+
+def both_products(A: po.f64[:, :], B: po.f64[:, :], C: po.f64[:, :]):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += A[i, k] * B[j, k] - 0.5 * B[i, k] * A[j, k]
+
+
+def twice_added(node: Node) -> Node | None:
+    """Put the outer product of a nested FMA in the inner one's place, too."""
+    match node:
+        case Assign(value=Call(func=MathFunc.FMA, args=(a, b, Call(func=MathFunc.FMA) as inner))):
+            assert (a, b) != inner.args[:2]
+            return replace(node, value=replace(node.value, args=(*inner.args[:2], inner)))
+        case _:
+            return None
+
+
+def test_products_are_added_one_by_one_and_once() -> None:
+    opened = reassociated(build(both_products, infer_types(both_products)))
+    fn = contract(lower(source_schedule(opened.scop), opened))
+    args = [matrix(3, 4), matrix(3, 4, 3), matrix(3, 3)]
+    assert enumerate_call(opened, fn, args) == []
+    found = enumerate_call(opened, changed(fn, twice_added), args)
+    assert FindingKind.VALUE in {finding.kind for finding in found}
 
 
 def test_undefined_elements_are_found() -> None:
