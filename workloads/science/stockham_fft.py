@@ -52,5 +52,9 @@ def reference(x):
     return {"return": np.fft.fft(x)}
 
 
+def flops(LOG):
+    return 5 * LOG * 2**LOG
+
+
 def chain(LOG):
     return 200 * (LOG + 1)
