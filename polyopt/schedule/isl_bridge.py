@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import (
     Band,
@@ -130,7 +131,7 @@ def _insert(
             name = f"m{len(marks)}"
             marks[name] = (tree, above)
             node = node.insert_partial_schedule(partial_schedule(tree))
-            if _is_split(tree.child, scop):
+            if _is_split(tree.child, scop) or _is_grid(tree):
                 node = _in_one(node)
             inner = node.insert_mark(isl.Id(name)).child(0).child(0)
             inner = _insert(inner, tree.child, scop, marks, above + len(tree.members))
@@ -158,6 +159,11 @@ def _is_split(tree: Tree, scop: Scop) -> bool:
         return False
     names = [name for part in tree.parts for name in statements_of(scop, part.domain)]
     return len(names) > len(set(names))
+
+
+def _is_grid(band: Band) -> bool:
+    """Tell whether blocks of a device run a sequence: loops apart would be a kernel each."""
+    return isinstance(band.child, Sequence) and any(m.kind is LoopKind.BLOCK for m in band.members)
 
 
 def _in_one(band: isl.ScheduleNode) -> isl.ScheduleNode:

@@ -53,7 +53,7 @@ def reference(x):
 
 
 def flops(LOG):
-    return 5 * LOG * 2**LOG
+    return 3 * LOG * 2 ** (LOG - 1)  # of complex numbers
 
 
 def chain(LOG):

@@ -29,7 +29,7 @@ from polyopt.ir.loops import (
 
 MOST_NOTES = 3
 BUDGET = 30_000_000  # isl operations for the barriers of one kernel: a few seconds
-MOST = 0.3  # of the time that is left
+MOST = 0.5  # of the time that is left
 
 
 def place_barriers(fn: LoopFunction) -> LoopFunction:

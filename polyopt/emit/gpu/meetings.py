@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 
 import islpy as isl
 
@@ -35,16 +36,15 @@ from polyopt.ir.types import DType
 
 WARP = 32
 """Neighbouring threads that a barrier of a warp joins."""
-_OUT = isl.dim_type.out
+_SET = isl.dim_type.set
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Meeting:
     """Two places whose order matters.
 
     `home` is the body of the loop that separates them by an iteration, by more than one if
-    `is_far`; None where the second follows the first.  `pairs` are the iterations and threads of
-    both.
+    `is_far`; None where the second follows the first.  `ways` are the accesses that meet so.
     """
 
     first: Spot
@@ -53,7 +53,13 @@ class Meeting:
     is_far: bool
     within_warp: bool
     note: str
-    pairs: isl.Set = field(compare=False)
+    ways: tuple[_Way, ...] = field(compare=False, repr=False)
+
+    @cached_property
+    def pairs(self) -> isl.Set:
+        """The iterations and threads of both; worked out where it is asked for."""
+        every = (pairs for way in self.ways for pairs in way.pairs())
+        return reduce(isl.Set.union, every)
 
 
 def meetings_of(walked: Walk) -> tuple[Meeting, ...]:
@@ -69,7 +75,7 @@ def meetings_of(walked: Walk) -> tuple[Meeting, ...]:
                     is_far=meeting.is_far and known.is_far,
                     within_warp=meeting.within_warp and known.within_warp,
                     note=known.note,
-                    pairs=meeting.pairs.union(known.pairs),
+                    ways=(*known.ways, *meeting.ways),
                 )
             found[key] = meeting
     return tuple(dict.fromkeys(found.values()))
@@ -172,26 +178,122 @@ def _meetings(first: Touch, second: Touch) -> Iterator[Meeting]:
     follows = first.spot < second.spot and not _excluded(first.spot, second.spot)
     if common == 0 and not follows:
         return
-    pairs = first.reached.flat_range_product(second.reached).range()
-    width = len(first.loops) + 1
-    pairs = _differ(pairs, width - 1, width + len(second.loops))
-    if pairs.is_empty():
-        return
-    note = _note(first, second)
-    for depth in range(common):
-        carried = pairs.intersect(_less(pairs, depth, width + depth, 0))
-        if not carried.is_empty():
-            later = _less(carried, depth, width + depth, first.loops[depth].step)
-            is_far = carried.intersect(later.complement()).is_empty()
-            yield Meeting(
-                first.spot, second.spot, first.homes[depth], bool(is_far),
-                _in_warps(carried, first, second), f"{note} in the next iteration", carried,
-            )  # fmt: skip
-        pairs = pairs.equate(isl.dim_type.set, depth, isl.dim_type.set, width + depth)
-    if follows and not pairs.is_empty():
-        yield Meeting(
-            first.spot, second.spot, None, False, _in_warps(pairs, first, second), note, pairs
-        )
+    both = _Both(first, second)
+    ways = [_Way(both, depth, depth) for depth in range(common)]
+    if follows:
+        ways.append(_Way(both, common, None))
+    for way in ways:
+        if (meeting := way.meeting()) is not None:
+            yield meeting
+
+
+@dataclass(eq=False)
+class _Both:
+    """Two accesses that may be to one element in two threads.
+
+    `parts` yields the iterations and threads of both, convex set by convex set, each worked out
+    when it is asked for: most questions are settled by the first.
+    """
+
+    first: Touch
+    second: Touch
+    _known: list[isl.Set] = field(default_factory=list)
+    _rest: Iterator[isl.Set] | None = None
+
+    @property
+    def width(self) -> int:
+        """The number of the first access's iterators, and its thread."""
+        return len(self.first.loops) + 1
+
+    @property
+    def threads(self) -> tuple[int, int]:
+        """Which dimensions are threads."""
+        return self.width - 1, self.width + len(self.second.loops)
+
+    def parts(self) -> Iterator[isl.Set]:
+        """Yield pairs; the thread of the first is less than that of the second, or greater."""
+        if self._rest is None:
+            self._rest = self._found()
+        yield from self._known
+        for part in self._rest:
+            self._known.append(part)
+            yield part
+
+    def _found(self) -> Iterator[isl.Set]:
+        one, two = self.threads
+        seconds = _convex(self.second.reached)
+        for first in _convex(self.first.reached):
+            for second in seconds:
+                pairs = isl.Set.from_basic_set(first.flat_range_product(second).range())
+                if pairs.is_empty():
+                    continue
+                for lesser, greater in ((one, two), (two, one)):
+                    part = pairs.intersect(_less(pairs, lesser, greater, 0))
+                    if not part.is_empty():
+                        yield part
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """How two accesses meet: the first `equal` loops around both are at the same iteration.
+
+    Loop `loop` is at a later iteration for the second; None: the second follows the first.
+    """
+
+    both: _Both
+    equal: int
+    loop: int | None
+
+    def meeting(self) -> Meeting | None:
+        """Return the meeting, None if there is none; looks no further than it has to."""
+        first, second = self.both.first, self.both.second
+        home = None if self.loop is None else first.homes[self.loop]
+        is_found, is_near, is_wide = False, self.loop is None, False
+        for pairs in self.pairs():
+            is_found = True
+            is_near = is_near or self.is_near(pairs)
+            is_wide = is_wide or self.is_wide(pairs)
+            if is_near and is_wide:
+                break
+        if not is_found:
+            return None
+        note = _note(first, second) + ("" if home is None else " in the next iteration")
+        return Meeting(first.spot, second.spot, home, not is_near, not is_wide, note, (self,))
+
+    def pairs(self) -> Iterator[isl.Set]:
+        """Yield the iterations and threads of both."""
+        width = self.both.width
+        for part in self.both.parts():
+            for depth in range(self.equal):
+                part = part.equate(_SET, depth, _SET, width + depth)
+            if self.loop is not None:
+                part = part.intersect(_less(part, self.loop, width + self.loop, 0))
+            if not part.is_empty():
+                yield part
+
+    def is_near(self, pairs: isl.Set) -> bool:
+        """Tell whether some of `pairs` are at neighbouring iterations of the loop."""
+        assert self.loop is not None
+        step = self.both.first.loops[self.loop].step
+        later = _less(pairs, self.loop, self.both.width + self.loop, step)
+        return not pairs.is_subset(later)
+
+    def is_wide(self, pairs: isl.Set) -> bool:
+        """Tell whether some of `pairs` are in two warps."""
+        one, two = self.both.threads
+        for lesser, greater in ((one, two), (two, one)):
+            if not pairs.intersect(_less(pairs, lesser, greater, WARP - 1)).is_empty():
+                return True
+        local = isl.LocalSpace.from_space(pairs.get_space())
+        warps = [
+            isl.Aff.var_on_domain(local, _SET, n).scale_down_val(isl.Val(WARP)).floor()
+            for n in (one, two)
+        ]
+        return not pairs.intersect(warps[0].ne_set(warps[1])).is_empty()
+
+
+def _convex(reached: isl.Map) -> list[isl.BasicMap]:
+    return [part for part in reached.get_basic_maps() if not part.is_empty()]
 
 
 def _excluded(first: Spot, second: Spot) -> bool:
@@ -207,24 +309,8 @@ def _note(first: Touch, second: Touch) -> str:
     return f"{first.array}: {words[first.is_written]} above, {words[second.is_written]} below"
 
 
-def _differ(pairs: isl.Set, one: int, two: int) -> isl.Set:
-    """Keep the pairs of different threads."""
-    return pairs.intersect(_less(pairs, one, two, 0).union(_less(pairs, two, one, 0)))
-
-
 def _less(pairs: isl.Set, one: int, two: int, by: int) -> isl.Set:
     """Return where dimension `one` is less than `two` by more than `by`."""
     local = isl.LocalSpace.from_space(pairs.get_space())
     left = isl.Aff.var_on_domain(local, isl.dim_type.set, one).add_constant_val(isl.Val(by))
     return left.lt_set(isl.Aff.var_on_domain(local, isl.dim_type.set, two))
-
-
-def _in_warps(pairs: isl.Set, first: Touch, second: Touch) -> bool:
-    """Tell whether all pairs are of threads of one warp."""
-    local = isl.LocalSpace.from_space(pairs.get_space())
-    places = (len(first.loops), len(first.loops) + 1 + len(second.loops))
-    one, two = (
-        isl.Aff.var_on_domain(local, isl.dim_type.set, n).scale_down_val(isl.Val(WARP)).floor()
-        for n in places
-    )
-    return bool(pairs.intersect(one.ne_set(two)).is_empty())

@@ -10,6 +10,7 @@ import contextlib
 import math
 from dataclasses import dataclass, field
 from itertools import product
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,10 @@ What 256 threads of each of 32 blocks have is joined by one warp: `FAR` is what 
 FEW = 2
 """Blocks in a dimension of which a kernel by itself has many."""
 STEPS, WORK, MEMORY = (20, 90), 3e7, 1e7
+EXPONENTS, STEEP = (8, 10, 12), 5000
+"""Sizes of programs that do so many times as much at `SMALL` as at `TINY`."""
+PATIENCE = 60.0
+"""Seconds of one call after which no larger sizes are tried."""
 RULES = (Rules(), Rules(order=Order.FORWARD), Rules(order=Order.BACKWARD))
 
 
@@ -80,6 +85,8 @@ def ladder(workload: Workload) -> list[dict[str, int]]:
         if size != FAR or (name != workload.steps and _is_small_afar(workload, base, name))
     ]
     others = [*bases[1:], *one, middle, large, sizes_of(workload, LONG)]
+    if len(bases) > 1 and workload.flops(small) > STEEP * workload.flops(tiny):
+        others += [sizes_of(workload, size) for size in EXPONENTS]
     if workload.steps is not None:
         others += [{**s, workload.steps: steps} for s in (small, middle) for steps in STEPS]
     able = [sizes for sizes in others if workload.flops(sizes) <= WORK]
@@ -142,26 +149,30 @@ def ask_emulator(form: Form, report: Report) -> None:
         return
     idle = _idle(form.compiled(), _path(form.compiled()))
     entries = {entry.name for entry in source.source.entries if entry.kernel in idle}
+    steps = ladder(form.workload)
     for rules in RULES:
         device = LosingDevice(rules)
         kernel = form.on(device)
         if not report.text:
             report.text = [b for b in device.barriers if b.kernel not in entries]
-        steps = ladder(form.workload)
-        for sizes in steps:
+        for number, sizes in enumerate(steps):
             left = [barrier for barrier in report.text if not barrier.found]
             if not left:
                 return
             device.lose(-1)
+            begun = monotonic()
             if (said := _call(form, kernel, sizes)) is not None:
                 report.faults.append(f"with all barriers at {sizes}: {said}")
                 return
+            if monotonic() - begun > PATIENCE:
+                steps = steps[:number]
+                break
             for barrier in left:
                 device.lose(barrier.number)
                 said = _call(form, kernel, sizes)
                 if said is not None:
                     barrier.found = f"{sizes}: {said}"
-            if rules is RULES[0] and sizes is steps[0]:
+            if rules is RULES[0] and number == 0:
                 ask_kernels_alone(form, report)
 
 
