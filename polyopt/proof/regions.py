@@ -188,18 +188,26 @@ class Regions:
                 break
             if tags:
                 count = number
-        while count < len(rest) and self._goes_on(rest[count], rest[:count]):
-            count += 1
+        while more := self._joining(rest[count:], rest[:count]):
+            count += more
         return rest[:count]
 
-    def _goes_on(self, node: Node, before: Sequence[Node]) -> bool:
-        """Tell whether a node without instances only moves or joins what those `before` it made."""
-        kinds = For | If | Assign | DeclareArray
-        if _tags(node) or not all(isinstance(n, kinds) for n in all_nodes((node,))):
-            return False
+    def _joining(self, rest: Sequence[Node], before: Sequence[Node]) -> int:
+        """Return how many of the next nodes move or join what those `before` them made.
+
+        What the last of them joins to is set by the others, which read nothing.
+        """
         made = {name for name in written(tuple(before)) if not self._is_array(name)}
-        read = {name for n in all_nodes((node,)) for e in own_expressions(n) for name in reads(e)}
-        return not made.isdisjoint(read)
+        for number, node in enumerate(rest):
+            if not _is_move(node):
+                return 0
+            read, own = _read(node), written((node,))
+            if not made.isdisjoint(read):
+                first = written(tuple(rest[:number]))
+                return number + 1 if first <= read | own else 0
+            if read:
+                return 0
+        return 0
 
     def _plain(self, part: Part, node: Node) -> None:
         match part, node:
@@ -420,6 +428,17 @@ def _tags(node: Node) -> frozenset[str]:
         for inner in all_nodes((node,))
         if isinstance(inner, Assign | Declare | SetLocal | Fail) and inner.statement
     )
+
+
+def _is_move(node: Node) -> bool:
+    """Tell whether a node has no instances, and no more than loops, conditions and assignments."""
+    kinds = For | If | Assign | DeclareArray
+    return not _tags(node) and all(isinstance(n, kinds) for n in all_nodes((node,)))
+
+
+def _read(node: Node) -> frozenset[str]:
+    exprs = (expr for inner in all_nodes((node,)) for expr in own_expressions(inner))
+    return frozenset(name for expr in exprs for name in reads(expr))
 
 
 def _is_storage(node: Node, scop: Scop) -> bool:

@@ -310,10 +310,11 @@ def _is_own(
 
 
 def _unconditional(body: Body) -> Body:
-    """Return `body` with both branches of all conditions."""
+    """Return `body` with both branches after all conditions, which are still read."""
     result: list[Node] = []
     for node in body:
         if isinstance(node, If):
+            result.append(replace(node, then=(), otherwise=()))
             result += _unconditional((*node.then, *node.otherwise))
         else:
             parts = tuple(_unconditional(part) for part in nested(node))

@@ -156,10 +156,8 @@ def ask_emulator(form: Form, report: Report) -> None:
         if not report.text:
             report.text = [b for b in device.barriers if b.kernel not in entries]
         for number, sizes in enumerate(steps):
-            left = [barrier for barrier in report.text if not barrier.found]
-            if not left:
+            if all(barrier.found for barrier in report.text):
                 return
-            device.lose(-1)
             begun = monotonic()
             if (said := _call(form, kernel, sizes)) is not None:
                 report.faults.append(f"with all barriers at {sizes}: {said}")
@@ -167,13 +165,21 @@ def ask_emulator(form: Form, report: Report) -> None:
             if monotonic() - begun > PATIENCE:
                 steps = steps[:number]
                 break
-            for barrier in left:
-                device.lose(barrier.number)
-                said = _call(form, kernel, sizes)
-                if said is not None:
-                    barrier.found = f"{sizes}: {said}"
+            _lose_each(form, kernel, device, report, sizes)
             if rules is RULES[0] and number == 0:
                 ask_kernels_alone(form, report)
+
+
+def _lose_each(
+    form: Form, kernel: Any, device: LosingDevice, report: Report, sizes: dict[str, int]
+) -> None:
+    """Note which of the barriers that are left are seen missing at these sizes."""
+    for barrier in [barrier for barrier in report.text if not barrier.found]:
+        device.lose(barrier.number)
+        said = _call(form, kernel, sizes)
+        if said is not None:
+            barrier.found = f"{sizes}: {said}"
+    device.lose(-1)
 
 
 def ask_kernels_alone(form: Form, report: Report) -> None:
