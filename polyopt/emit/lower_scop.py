@@ -5,7 +5,8 @@ In: a `Schedule`.  Out: loops that run every instance of its Scop once, in order
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -15,6 +16,8 @@ from polyopt.emit.localize import localize
 from polyopt.emit.regions import nodes
 from polyopt.emit.reindex import reindex
 from polyopt.emit.shrink import shrink
+from polyopt.errors import BudgetError
+from polyopt.ir.budget import query
 from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, normalize, rewrite, substitute, walk
 from polyopt.ir.isl_ast import (
     AstBody,
@@ -55,7 +58,7 @@ def lower_scop(schedule: Schedule, names: frozenset[str]) -> Lowered:
     scop = schedule.scop
     marked = to_isl(schedule.tree, scop)
     build = with_iterators(isl.AstBuild.from_context(scop.context), depth(schedule.tree))
-    ast = _ast(build, marked.schedule)
+    ast = _ast(build, marked.schedule, len(scop.statements))
     loops = ast_body(ast, frozenset(scop.params))
     taken = names | {array.name for array in scop.arrays} | set(scop.params)
     body = _Lowering(scop, marked, taken).body(loops, {})
@@ -83,16 +86,34 @@ def _homes(body: Body, nests: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
 
 UNKNOWN = "unknown divs"
 """What isl says when it cannot pull loops apart whose bounds have quotients that it made up."""
+APART, EACH = 1_000_000, 100_000
+"""isl operations to pull loops apart, and more for each statement: seconds; most need a tenth."""
 
 
-def _ast(build: isl.AstBuild, schedule: isl.Schedule) -> isl.AstNode:
-    """Return isl's loops; where it fails to pull loops apart, those that are not."""
-    try:
+def _ast(build: isl.AstBuild, schedule: isl.Schedule, statements: int) -> isl.AstNode:
+    """Return isl's loops; where it fails to pull loops apart, or takes long, those that are not.
+
+    Statements at the edges of skewed tiles are pulled apart into loops for every way in which a
+    tile, its rows and an edge meet: too many to prove.  Then loops around loops have conditions.
+    """
+    with (
+        suppress(BudgetError),
+        _suppress_unknown(),
+        query("loops without conditions", operations=APART + EACH * statements),
+    ):
         return build.node_from_schedule(schedule)
+    with _suppress_unknown():
+        return build.node_from_schedule(unseparated(schedule, innermost=False))
+    return build.node_from_schedule(unseparated(schedule))
+
+
+@contextmanager
+def _suppress_unknown() -> Iterator[None]:
+    try:
+        yield
     except isl.Error as error:
         if UNKNOWN not in str(error):
             raise
-    return build.node_from_schedule(unseparated(schedule))
 
 
 class _Lowering:

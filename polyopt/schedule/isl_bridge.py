@@ -173,21 +173,25 @@ def _in_one(band: isl.ScheduleNode) -> isl.ScheduleNode:
     return band
 
 
-def unseparated(schedule: isl.Schedule) -> isl.Schedule:
+def unseparated(schedule: isl.Schedule, *, innermost: bool = True) -> isl.Schedule:
     """Return an isl schedule of which every statement gets one loop at each level, not several.
 
-    What isl would pull apart into loops without conditions has conditions inside.
+    What isl would pull apart into loops without conditions has conditions inside; without
+    `innermost`, loops that have none inside are still pulled apart.
     """
-    return _unseparated(schedule.get_root()).get_schedule()
+    return _unseparated(schedule.get_root(), innermost)[0].get_schedule()
 
 
-def _unseparated(node: isl.ScheduleNode) -> isl.ScheduleNode:
+def _unseparated(node: isl.ScheduleNode, innermost: bool) -> tuple[isl.ScheduleNode, bool]:
+    """Return the node so, and whether there are loops in it."""
+    has_loops = False
+    for number in range(node.n_children()):
+        child, is_loop = _unseparated(node.child(number), innermost)
+        node, has_loops = child.parent(), has_loops or is_loop
     kind: object = node.get_type()
     if kind == isl.schedule_node_type.band:
-        node = _in_one(node)
-    for number in range(node.n_children()):
-        node = _unseparated(node.child(number)).parent()
-    return node
+        return (_in_one(node) if innermost or has_loops else node), True
+    return node, has_loops
 
 
 def partial_schedule(band: Band) -> isl.MultiUnionPwAff:

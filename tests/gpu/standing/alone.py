@@ -52,13 +52,14 @@ class Alone:
         """
         values = dict(sizes)
         iters: dict[str, int] = {}
-        for loop in self.loops:
-            iters[loop.iter] = values[loop.iter] = evaluate(loop.lower, values)
         entries = self.program.source.launches(self.kernel.name)
-        if (
-            sum(e.threads * prod(evaluate(n, values) for n in e.grid) for e in entries)
-            > MOST_THREADS
-        ):
+        try:
+            for loop in self.loops:
+                iters[loop.iter] = values[loop.iter] = evaluate(loop.lower, values)
+            threads = sum(e.threads * prod(evaluate(n, values) for n in e.grid) for e in entries)
+        except TypeError:
+            raise ValueError(f"the blocks of {self.kernel.name} are computed") from None
+        if threads > MOST_THREADS:
             raise ValueError("too many threads")
         arrays = {}
         for array in self._touched():

@@ -298,9 +298,9 @@ for t in range(T):
 def test_loops_that_isl_fails_to_pull_apart(monkeypatch):
     calls = []
 
-    def counted(schedule):
+    def counted(schedule, **how):
         calls.append(schedule)
-        return unseparated(schedule)
+        return unseparated(schedule, **how)
 
     monkeypatch.setattr(lower_scop, "unseparated", counted)
     steps = "affine(max); skew(L0[0], L0[1], 1); skew(L0[0], L0[2], 1); cut(L0, 1)"
