@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.frontend import build
+from polyopt.frontend.infer import infer_types
+from polyopt.pipeline import compile_program
+from polyopt.targets import Options, Target, detect_machine
 
 
 def edges(p: po.f64["H,W"], q: po.f64["H,W"], steps: int):  # noqa: F821, UP037
@@ -37,3 +41,11 @@ def test_edges_are_tiled_and_right():
     stages = kernel.compile(p, q, steps).stages
     assert stages.dropped == ()
     assert "tile(L0" in stages.schedule_text
+
+
+def test_blocks_have_the_fewest_barriers_whatever_the_sizes_that_checks_allow():
+    """Checks are unions (no step, or three rows): their pieces do not multiply."""
+    program = build(edges, infer_types(edges))
+    stages = compile_program(program, Options(target=Target.CUDA), detect_machine())
+    assert not [d for d in stages.dropped if "barriers" in d.what]
+    assert stages.source.text.count("__syncthreads()") == 2

@@ -132,7 +132,7 @@ def _context(fn: LoopFunction, params: tuple[str, ...], around: tuple[For, ...])
     for condition in (*known, *bounds_of(around, ())):
         with suppress(NotAffine):
             result = result.intersect(condition_set(_over_params(condition), space))
-    return result
+    return result.coalesce()
 
 
 def _over_params(expr: Expr) -> Expr:

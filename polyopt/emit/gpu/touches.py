@@ -15,7 +15,7 @@ from polyopt.emit.gpu.matrix import as_touched
 from polyopt.emit.gpu.nests import thread_nest
 from polyopt.emit.gpu.pipelines import landed
 from polyopt.emit.nodes import expressions, nested
-from polyopt.ir.affine import NotAffine, condition_set, pw_aff, set_space
+from polyopt.ir.affine import NotAffine, coalesced, condition_set, pw_aff, set_space
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -252,7 +252,6 @@ class Walk:
             result = result.flat_range_product(self.function(part, space, renamed))
         if isinstance(access, VectorLoad):
             result = _widened(result, access.span)
-        result = result.intersect_domain(domain)
         result = result.project_out(_IN, 0, len(names))
         reached = result.move_dims(_IN, 0, _OUT, len(place.homes) + 1, len(access.index))
         loops = place.loops[: len(place.homes)]
@@ -261,7 +260,8 @@ class Walk:
         )
 
     def domain(self, place: Place, space: isl.Space, renamed: dict[str, Iter]) -> isl.Set:
-        result = isl.Set.universe(space).intersect_params(self.context)
+        hull = self.context.simple_hull().to_set()  # pieces would multiply with each condition
+        result = isl.Set.universe(space).intersect_params(hull)
         for condition in bounds_of(place.loops, place.conditions):
             try:
                 own = condition_set(self.plain(condition, renamed), space, result)
@@ -276,7 +276,7 @@ class Walk:
                     continue
                 rest = distance.mod_val(isl.Val(loop.step))
                 result = result.intersect(rest.eq_set(pw_aff(integer(0), space)))
-        return result
+        return coalesced(result.intersect_params(self.context))
 
     def thread(self, place: Place, space: isl.Space, renamed: dict[str, Iter]) -> isl.Map:
         """Return which threads run the code there."""
