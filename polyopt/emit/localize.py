@@ -1,7 +1,8 @@
 """Localize: give temporaries the storage one loop iteration needs.
 
 In: a lowered body and, per temporary, the loop its values live in.  Out: the body with scalars and
-small arrays declared in that loop instead of full arrays, and the names of those made local.
+small arrays declared in that loop instead of full arrays, and the names of those made local; what
+is copied into a local that nobody reads is left out.
 """
 
 from __future__ import annotations
@@ -63,7 +64,32 @@ def localize(body: Body, arrays: tuple[Array, ...], homes: dict[str, str]) -> tu
         if changed is not None and not any(mentions(node, array.name) for node in changed):
             body = changed
             done.add(array.name)
-    return body, done
+    return _without_idle(body, done - _used(body)), done
+
+
+def _used(body: Body) -> set[str]:
+    """Return the locals that something reads or sets again."""
+    found = {node.name for node in body if isinstance(node, SetLocal)}
+    for node in body:
+        read = (part for expr in expressions(node) for part in walk(expr))
+        found |= {part.name for part in read if isinstance(part, Symbol)}
+        found = found.union(*map(_used, nested(node)))
+    return found
+
+
+def _without_idle(body: Body, names: set[str]) -> Body:
+    """Return the body without copies into locals of these names, and the loops around nothing."""
+    if not names:
+        return body
+    result: list[Node] = []
+    for node in body:
+        if isinstance(node, Declare) and node.name in names and not node.statement:
+            continue
+        inner = tuple(_without_idle(part, names) for part in nested(node))
+        if any(nested(node)) and not any(inner):
+            continue
+        result.append(with_nested(node, inner))
+    return tuple(result)
 
 
 def mentions(node: Node, array: str) -> bool:

@@ -159,6 +159,6 @@ def _in_one_thread(body: Body) -> Body:
 
 
 @needs_nvcc
-@pytest.mark.parametrize("name", ["gemm-numpy"])
+@pytest.mark.parametrize("name", ["bubble-sort-loops", "gemm-numpy"])
 def test_compilers_take_the_text(name: str) -> None:
     assert compilers.judge(form_of(name)) == []

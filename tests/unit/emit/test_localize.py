@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -239,6 +240,17 @@ def test_every_loop_of_the_label_gets_its_own():
     changed, local = localize(tuple(parts), (array("T", "N", role=Role.TEMP),), {"T": "L0[0]"})
     assert local == {"T"}
     assert declared(changed) == [("T", ()), ("T", ())]
+
+
+def test_copies_into_a_local_that_nobody_reads_are_left_out():
+    made = Assign(at("P", "i"), at("A", "i"), "S0")
+    copied = Assign(at("T", "i"), at("P", "i"), "")
+    first, second = loop("i", 0, "N", made), loop("i", 0, "N", copied, label="L0[0]")
+    kept = (array("T", "N", role=Role.TEMP),)
+    assert localize((first, second), kept, {"T": "L0[0]"}) == ((first,), {"T"})
+    instance = loop("i", 0, "N", replace(copied, statement="S1"), label="L0[0]")
+    changed, _ = localize((first, instance), kept, {"T": "L0[0]"})
+    assert declared(changed) == [("T", ())]
 
 
 def test_mentions():
