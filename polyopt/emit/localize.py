@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing_extensions import assert_never
 
 from polyopt.emit.nodes import expressions, map_node, nested, with_nested
-from polyopt.emit.regions import whole_arrays
+from polyopt.emit.regions import nodes, whole_arrays
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -69,12 +69,9 @@ def localize(body: Body, arrays: tuple[Array, ...], homes: dict[str, str]) -> tu
 
 def _used(body: Body) -> set[str]:
     """Return the locals that something reads or sets again."""
-    found = {node.name for node in body if isinstance(node, SetLocal)}
-    for node in body:
-        read = (part for expr in expressions(node) for part in walk(expr))
-        found |= {part.name for part in read if isinstance(part, Symbol)}
-        found = found.union(*map(_used, nested(node)))
-    return found
+    again = {node.name for node in nodes(body) if isinstance(node, SetLocal)}
+    exprs = (expr for node in nodes(body) for expr in expressions(node))
+    return again | {part.name for e in exprs for part in walk(e) if isinstance(part, Symbol)}
 
 
 def _without_idle(body: Body, names: set[str]) -> Body:
