@@ -432,8 +432,12 @@ def _tags(node: Node) -> frozenset[str]:
 
 def _is_move(node: Node) -> bool:
     """Tell whether a node has no instances, and no more than loops, conditions and assignments."""
+    return not _tags(node) and _is_plain(node)
+
+
+def _is_plain(node: Node) -> bool:
     kinds = For | If | Assign | DeclareArray
-    return not _tags(node) and all(isinstance(n, kinds) for n in all_nodes((node,)))
+    return all(isinstance(inner, kinds) for inner in all_nodes((node,)))
 
 
 def _read(node: Node) -> frozenset[str]:
@@ -449,9 +453,7 @@ def _is_storage(node: Node, scop: Scop) -> bool:
         case AllocateArray():
             return any(array.name == node.array.name for array in scop.arrays)
         case For() | If():
-            return all(
-                isinstance(inner, For | If | Assign | DeclareArray) for inner in all_nodes((node,))
-            )
+            return _is_plain(node)
         case _:
             return False
 
