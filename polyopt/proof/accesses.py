@@ -14,7 +14,17 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyopt.ir.affine import coalesced
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Symbol, loads, substitute
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Expr,
+    Iter,
+    Load,
+    Symbol,
+    integer,
+    loads,
+    substitute,
+)
 from polyopt.ir.identity import is_exact
 from polyopt.ir.scop import Access, AccessKind, Statement
 from polyopt.proof.affine import Frame, NotAffine
@@ -75,6 +85,7 @@ def touches(part: SourcePart, nest: Nest, runs: tuple[Tagged, ...]) -> tuple[Tou
     by_statement: dict[str, list[Tagged]] = {}
     for tagged in runs:
         by_statement.setdefault(tagged.statement.name, []).append(tagged)
+    copies.join(_homes_of(part, copies, by_statement))
     found = []
     for statement in part.statements:
         mine = by_statement.get(statement.name, [])
@@ -137,6 +148,29 @@ def _cell(statement: Statement) -> tuple[str, tuple[Expr, ...]]:
     return (statement.target.array, statement.target.index)
 
 
+def _homes_of(
+    part: SourcePart, copies: Copies, runs: Mapping[str, list[Tagged]]
+) -> dict[str, set[str]]:
+    """Return the storage of the loops' own that each array of the source is in."""
+    found: dict[str, set[str]] = {}
+    for statement in part.statements:
+        for access in (statement.write, *statement.reads):
+            places = (_place(copies, tagged, access) for tagged in runs.get(statement.name, ()))
+            names = {_name(place) for place in places if place and not copies.is_copy(place)}
+            found.setdefault(access.array, set()).update(names)
+    return found
+
+
+def _place(copies: Copies, tagged: Tagged, access: Access) -> Load | Symbol | None:
+    """Return where a run's access is, or None when it is the source's element."""
+    moved = _moved(tagged, access)
+    if moved is not None:
+        return moved.place
+    if copies.homes.get(access.array):
+        return _here(tagged, access)  # the element, but of this iteration's own array
+    return None
+
+
 def _touch(
     part: SourcePart,
     copies: Copies,
@@ -149,12 +183,8 @@ def _touch(
     original = access.relation.intersect_params(part.scop.context)
     relocated: list[tuple[Tagged, Load | Symbol]] = []
     for tagged in runs:
-        moved = _moved(tagged, access)
-        if moved is not None:
-            place = moved.place
-        elif copies.homes.get(access.array):
-            place = _here(tagged, access)  # the element, but of this iteration's own array
-        else:
+        place = _place(copies, tagged, access)
+        if place is None:
             continue
         if access.kind is AccessKind.READ and copies.is_copy(place):
             copies.check(tagged.run, place, original)
@@ -240,8 +270,25 @@ class Copies:
         self.homes: Mapping[str, int] = nest.homes
         self.runs = nest.runs()
         self.writers: dict[str, list[Run]] = {}
+        self.several: dict[str, tuple[str, int]] = {}
         for run in self.runs:
             self.writers.setdefault(_name(run.target), []).append(run)
+
+    def join(self, homes: Mapping[str, set[str]]) -> None:
+        """Take storage that one array of the source is in together: its parts have numbers.
+
+        `homes` says for each array of the source in which storage of the loops' own it is.
+        """
+        for array, own in homes.items():
+            declared = own & set(self.homes)
+            if len(declared) > 1 and declared.isdisjoint(self.several):
+                ranked = enumerate(sorted(declared))
+                self.several |= {name: (f"{array}:", number) for number, name in ranked}
+
+    def named(self, name: str) -> tuple[str, tuple[Expr, ...]]:
+        """Return what storage is called, and its number where it is one of several."""
+        family, number = self.several.get(name, (name, None))
+        return family, () if number is None else (integer(number),)
 
     def is_copy(self, place: Load | Symbol) -> bool:
         """Tell whether a place is storage into which nothing but copies is written."""
@@ -260,21 +307,16 @@ class Copies:
             if value is None:
                 return None
             found.append(value)
-        return name, tuple(found)
+        family, number = self.named(name)
+        return family, (*number, *found)
 
     def location(self, run: Run, place: Load | Symbol) -> isl.Map:
         """Return `{ [iterators] -> place }`; declared storage is another one in every iteration."""
-        name = _name(place)
         frame: Frame = run.path.frame
+        name, number = self.named(_name(place))
         index = place.index if isinstance(place, Load) else ()
-        result = frame.map_to(name, index)
-        depth = self.homes.get(name, 0)
-        if depth:
-            outer = isl.Map.from_domain(frame.universe)
-            space = frame.universe.identity()
-            count = len(frame.dims)
-            outer = space.project_out(isl.dim_type.out, depth, count - depth)
-            result = outer.flat_range_product(result).set_tuple_name(isl.dim_type.out, name)
+        around = (Iter(dim) for dim in frame.dims[: self.homes.get(_name(place), 0)])
+        result = frame.map_to(name, (*number, *around, *index))
         return result.intersect_domain(run.path.domain)
 
     def check(self, run: Run, place: Load | Symbol, original: isl.Map) -> None:

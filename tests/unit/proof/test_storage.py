@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -349,3 +350,27 @@ def test_a_copy_of_elements_that_are_written_elsewhere() -> None:
 
 def test_a_copy_of_elements_that_are_written_meanwhile() -> None:
     assert "in use" in reasons(overlapping, half_copied(overlapping))
+
+
+def around_one(x: po.f64["N,3"], out: po.f64["N"]):
+    for i in range(x.shape[0]):
+        if i != 5:
+            d = x[i] - x[5]
+            for k in range(3):
+                out[i] += d[k] * d[k]
+
+
+def test_loops_may_have_an_array_of_the_source_each():
+    body = loops_of(around_one).body
+    assert sum(isinstance(node, DeclareArray) for node in nodes(body)) == 2
+    assert reasons(around_one, body) == ""
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_each_of_several_arrays_must_be_filled_before_it_is_read(late):
+    places = (node for node in nodes(loops_of(around_one).body) if isinstance(node, For))
+    outer = [loop for loop in places if isinstance(loop.body[0], DeclareArray)][late]
+    declared, *rest = outer.body
+    turned = replace(outer, body=(declared, *reversed(rest)))
+    body = edited(loops_of(around_one).body, lambda node: turned if node == outer else node)
+    assert "order" in reasons(around_one, body)
