@@ -134,12 +134,15 @@ def _compile(
     simple = Simple(settled, options)
     if simple.is_wanted:
         forms.append(Form("kernels without copies", simple.make))
+    scheduled = len(forms)
     if options.schedule is None:
-        forms.append(Form("an order of its own", lambda: _as_written(program, options)))
+        written = partial(_as_written, program, options)
+        forms.append(Form("local values", written))
+        forms.append(Form("the order of the source", partial(written, moves=False)))
     proven = stage("certificate", lambda: first_proven(program, forms))
-    if options.schedule is None and proven.position == len(forms) - 1:
+    if proven.position >= scheduled:
         schedules = tuple(map(_source, program.scops))
-    elif simple.is_wanted and proven.position == len(forms) - 2:
+    elif simple.is_wanted and proven.position == scheduled - 1:
         schedules = simple.schedules
     source = stage("emit", lambda: _emitted(proven.loops, options.target, program))
     dropped = tuple(dict.fromkeys(budget.dropped))
@@ -221,10 +224,13 @@ def _emitted(loops: LoopFunction, target: Target, program: Program) -> Emitted:
     return source
 
 
-def _as_written(program: Program, options: Options) -> LoopFunction:
-    """Return the loops of the source in its own order, run by one thread."""
+def _as_written(program: Program, options: Options, *, moves: bool = True) -> LoopFunction:
+    """Return the loops of the source in its own order, run by one thread.
+
+    Without `moves` its values stay in its own arrays, and no loop is taken apart.
+    """
     schedules = tuple(map(_source, program.scops))
-    lowered = sequential(bounded_lower(schedules, program))
+    lowered = sequential(bounded_lower(schedules, program, moves=moves))
     return plain_loops(lowered) if options.target is Target.C else _kernels(lowered, options.target)
 
 
@@ -251,10 +257,12 @@ def with_mode(program: Program, options: Options) -> Program:
     return rounding(program) if rounds else program
 
 
-def bounded_lower(schedules: Sequence[Schedule], program: Program) -> LoopFunction:
+def bounded_lower(
+    schedules: Sequence[Schedule], program: Program, *, moves: bool = True
+) -> LoopFunction:
     """Return the loops of `schedules`; raises `BudgetError` when making them takes too long."""
     with query("making loops", LOWER_BUDGET):
-        return lower(schedules, program)
+        return lower(schedules, program, moves=moves)
 
 
 def machine_for(options: Options, machine: Machine) -> Machine:

@@ -46,15 +46,18 @@ from polyopt.ir.types import DType
 from polyopt.schedule.schedule import Schedule
 
 
-def lower(schedules: Schedule | Sequence[Schedule], program: Program) -> LoopFunction:
+def lower(
+    schedules: Schedule | Sequence[Schedule], program: Program, *, moves: bool = True
+) -> LoopFunction:
     """Return the loops that run a program, one schedule for each of its static control parts.
 
-    Iterators are named after the source's.
+    Iterators are named after the source's.  Without `moves` all values stay where the source has
+    them, and isl takes no loops apart.
     """
     if isinstance(schedules, Schedule):
         schedules = (schedules,)
     waiting = iter(schedules)
-    made = [lower_scop(next(waiting), _names(program)) for _ in program.scops]
+    made = [lower_scop(next(waiting), _names(program), moves=moves) for _ in program.scops]
     bound = _bound_names(program.parts)
     local = {name for scop in made for name in scop.local} | _private(program.parts)
     arrays = _arrays(program, made, local)

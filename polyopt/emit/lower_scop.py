@@ -53,16 +53,22 @@ class Lowered:
     arrays: tuple[Array, ...]
 
 
-def lower_scop(schedule: Schedule, names: frozenset[str]) -> Lowered:
-    """Return the loops that run `schedule`; `names` are taken."""
+def lower_scop(schedule: Schedule, names: frozenset[str], *, moves: bool = True) -> Lowered:
+    """Return the loops that run `schedule`; `names` are taken.
+
+    Without `moves` all values stay where the source has them, and isl takes no loops apart.
+    """
     scop = schedule.scop
     marked = to_isl(schedule.tree, scop)
     build = with_iterators(isl.AstBuild.from_context(scop.context), depth(schedule.tree))
-    ast = _ast(build, marked.schedule, len(scop.statements))
+    if moves:
+        ast = _ast(build, marked.schedule, len(scop.statements))
+    else:
+        ast = build.node_from_schedule(unseparated(marked.schedule))
     loops = ast_body(ast, frozenset(scop.params))
     taken = names | {array.name for array in scop.arrays} | set(scop.params)
     body = _Lowering(scop, marked, taken).body(loops, {})
-    homes = _homes(body, contraction_nests(scop, schedule.tree))
+    homes = _homes(body, contraction_nests(scop, schedule.tree)) if moves else {}
     body, local = localize(reindex(body), scop.arrays, homes)
     body, arrays = shrink(body, tuple(a for a in scop.arrays if a.name not in local), homes)
     reassociable = frozenset(source_name(s) for s in scop.statements if s.is_reassociable)
