@@ -167,7 +167,7 @@ def _place(copies: Copies, tagged: Tagged, access: Access) -> Load | Symbol | No
     if moved is not None:
         return moved.place
     if copies.homes.get(access.array):
-        return _here(tagged, access)  # the element, but of this iteration's own array
+        return own_element(tagged.run, tagged.statement, access)
     return None
 
 
@@ -254,12 +254,11 @@ def _moved(tagged: Tagged, access: Access) -> Moved | None:
     return None
 
 
-def _here(tagged: Tagged, access: Access) -> Load:
-    """Return the element of an access, over the iterators of the run."""
-    iters = tagged.statement.iters
-    values: dict[str, Expr] = dict(zip(iters, tagged.run.instance, strict=True))
+def own_element(run: Run, statement: Statement, access: Access) -> Load:
+    """Return the element of an access, over the iterators of the run: of its iteration's array."""
+    values: dict[str, Expr] = dict(zip(statement.iters, run.instance, strict=True))
     index = tuple(substitute(part, values) for part in access.index)
-    return Load(access.array, index, tagged.statement.target.dtype)
+    return Load(access.array, index, statement.target.dtype)
 
 
 class Copies:

@@ -28,7 +28,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.scop import Access, AccessKind, Statement
 from polyopt.ir.types import DType
-from polyopt.proof.accesses import Copies, Unproven
+from polyopt.proof.accesses import Copies, Unproven, own_element
 from polyopt.proof.events import OLD, Sums, at_time, is_accumulator, may_leave
 from polyopt.proof.flows import Effect, Event
 from polyopt.proof.paths import Holds, Path
@@ -175,7 +175,9 @@ class LoopReader:
                 raise Unproven(access.array, f"{statement.name} finds its elements by data")
             return self.places.location(run, at)
         if self.places.homes.get(access.array, 0):
-            raise Unproven(access.array, "it is declared inside loops")
+            if not access.exact:
+                raise Unproven(access.array, "it is declared inside loops")
+            return self.places.location(run, own_element(run, statement, access))
         return run.instances.apply_range(access.relation)
 
     # -- runs without a statement
