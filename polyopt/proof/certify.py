@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -43,6 +44,7 @@ from polyopt.proof.lanes import one_lane
 from polyopt.proof.matrix import as_touched, check_matrices
 from polyopt.proof.naming import unhidden
 from polyopt.proof.order import Pairs, conflicts, find_conflict
+from polyopt.proof.partial import mentioned, without_partial_results
 from polyopt.proof.paths import Path
 from polyopt.proof.pipelines import without_pipelines
 from polyopt.proof.reading import Nest, Run, Unreadable, read
@@ -99,12 +101,15 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
         yield Claim(ClaimKind.BOUNDS, other, Verdict.OPEN, "", reason)
         return
     plain = uncomputed(rolled(one_lane(plain, names), names), names)
+    used = mentioned(plain)
     if program.is_static:
-        yield from part_claims(program.scop, plain, _is_temporary(program.scop), frozenset(given))
+        is_temporary = _is_temporary(program.scop)
+        yield from part_claims(program.scop, plain, is_temporary, frozenset(given), used)
         return
     try:
         for found in Regions(program, path).match(plain):
-            yield from part_claims(found.scop, found.body, found.is_temporary, frozenset(given))
+            part = found.scop, found.body, found.is_temporary
+            yield from part_claims(*part, frozenset(given), used)
     except Mismatch as error:
         yield Claim(ClaimKind.CONTROL, error.subject, Verdict.OPEN, "", error.reason)
         return
@@ -173,10 +178,19 @@ def _is_temporary(scop: Scop) -> Callable[[str], bool]:
 
 
 def part_claims(
-    scop: Scop, body: Body, is_temporary: Callable[[str], bool], given: frozenset[str]
+    scop: Scop,
+    body: Body,
+    is_temporary: Callable[[str], bool],
+    given: frozenset[str],
+    used: Counter[str],
 ) -> Iterator[Claim]:
-    """Yield the claims about the loops of one static control part of a program with `given`."""
+    """Yield the claims about the loops of one static control part of a program with `given`.
+
+    `used` says how often the whole program mentions each array.
+    """
     path = Path(scop.params, scop.context)
+    statements = {statement.name: statement for statement in scop.statements}
+    body = without_partial_results(body, path, statements, given, used)
     try:
         nest = read(body, path)
         running = frozenset(run.statement for run in nest.runs())

@@ -1,0 +1,233 @@
+"""Undo partial results: what every iteration of a loop sums up for itself goes into the sum again.
+
+In: a loop AST.  Out: the same with updates of the sum where a loop updated partial results that
+another loop joins after it.  The sum's order is open, and nothing else touches it from the first
+loop to the second, so that its updates may come as early and in any grouping; that each partial
+result starts as the operator's identity and is joined once is checked here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, Symbol, VectorLoad, walk
+from polyopt.ir.identity import identity, is_exact
+from polyopt.ir.loops import (
+    CONCURRENT,
+    Assign,
+    Body,
+    CallLibrary,
+    Comment,
+    Declare,
+    For,
+    If,
+    Node,
+    SetLocal,
+)
+from polyopt.ir.scop import Statement
+from polyopt.proof.nodes import all_nodes, bodies, changed, own_expressions, with_bodies
+from polyopt.proof.paths import Path, with_paths
+
+
+def without_partial_results(
+    body: Body,
+    path: Path,
+    statements: Mapping[str, Statement],
+    given: frozenset[str],
+    used: Counter[str],
+) -> Body:
+    """Return `body`, at `path`, with such sums whole; arrays in `given` are no parts.
+
+    `statements` are the source's, by name; `used` says how often all loops mention each array.
+    """
+    return _Undoing(statements, given, used).body(body, path)
+
+
+def mentioned(body: Body) -> Counter[str]:
+    """Return how often each array is read, set or given to a library."""
+    return Counter(name for node in all_nodes(body) for name in _own_arrays(node))
+
+
+@dataclass(frozen=True, eq=False)
+class _Join:
+    """A loop that adds elements of `part`, of which `domain` says which, to `total` by `op`."""
+
+    loop: For
+    domain: isl.Set
+    total: Load
+    op: BinaryOp
+    part: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Undoing:
+    """`counts` says how often the function mentions each array."""
+
+    statements: Mapping[str, Statement]
+    given: frozenset[str]
+    counts: Counter[str]
+
+    def body(self, body: Body, path: Path) -> Body:
+        found = list(body)
+        for last in range(len(found)):
+            for join in list(_joins(found[last], path)):
+                for first in range(last):
+                    whole = self.whole(found[first : last + 1], path, join)
+                    if whole is not None:
+                        found[first] = whole
+                        found[last] = _without(found[last], join.loop)
+                        break
+        return tuple(
+            with_bodies(
+                node,
+                tuple(self.body(part, path.into(node, n)) for n, part in enumerate(bodies(node))),
+            )
+            for node in found
+        )
+
+    def whole(self, nodes: list[Node], path: Path, join: _Join) -> Node | None:
+        """Return the first node with its updates in the sum, None where it makes no parts of it.
+
+        The join is in the last one.
+        """
+        loop, *between, last = nodes
+        rest = _without(last, join.loop)
+        if not isinstance(loop, For) or not all(map(_is_plain, (loop, *between, rest))):
+            return None
+        if join.part in self.given or join.total.array in mentioned((loop, *between, rest)):
+            return None
+        if mentioned((loop, join.loop))[join.part] != self.counts[join.part]:
+            return None
+        start = _start(loop, path.into(loop, 0), join)
+        if start is None:
+            return None
+        updates = _without(loop, start)
+        if not all(self.is_update(n, p, join) for n, p in _users(updates, path, join.part)):
+            return None
+        return _summing(updates, join)
+
+    def is_update(self, node: Node, path: Path, join: _Join) -> bool:
+        """Tell whether a node that mentions parts adds to one that is joined, in an open order."""
+        if not isinstance(node, Assign) or not isinstance(node.target, Load) or path.data:
+            return False
+        statement = self.statements.get(node.statement)
+        rule = None if statement is None else statement.reduction
+        if statement is None or rule is None or rule.op is not join.op:
+            return False
+        if not (statement.is_reassociable or is_exact(rule.op, statement.target.dtype)):
+            return False
+        used = [p for p in walk(node.value) if isinstance(p, Load) and p.array == join.part]
+        is_own = used == [node.target] and node.target.dtype is join.total.dtype
+        depth = join.domain.dim(isl.dim_type.set)
+        place = Iter(path.loops[depth - 1].iter)
+        if not is_own or node.target.index != (place,):
+            return False
+        inner = path.domain.dim(isl.dim_type.set) - depth
+        return bool(path.domain.project_out(isl.dim_type.set, depth, inner).is_subset(join.domain))
+
+
+def _joins(node: Node, path: Path) -> Iterator[_Join]:
+    """Yield the loops that join partial results: `node` itself, or inside conditions of it."""
+    match node:
+        case If(otherwise=()):
+            for inner in node.then:
+                yield from _joins(inner, path.into(node, 0))
+        case For(
+            reductions=(),
+            body=(
+                Assign(
+                    statement="",
+                    target=Load() as total,
+                    value=Binary(op=op, left=left, right=Load(index=(Iter() as place,)) as part),
+                ),
+            ),
+        ) if left == total and place.name == node.iter and part.dtype is total.dtype:
+            inside = path.into(node, 0)
+            parts = [p for i in total.index for p in walk(i)]
+            if not inside.data and not any(isinstance(p, Load) or p == place for p in parts):
+                yield _Join(node, inside.domain, total, op, part.array)
+        case _:
+            pass
+
+
+def _start(loop: For, path: Path, join: _Join) -> Assign | None:
+    """Return what sets exactly the parts that are joined to the identity, before their updates."""
+    for node in loop.body:
+        for inner, where in with_paths((node,), path):
+            match inner:
+                case Assign(
+                    statement="", target=Load(index=(Iter(name=loop.iter),)) as part, value=Const()
+                ) if part.array == join.part:
+                    neutral = identity(join.op, part.dtype)
+                    is_neutral = neutral is not None and repr(inner.value) == repr(neutral)
+                    is_once = where.loops == path.loops and not where.data
+                    is_same = bool(where.domain.is_equal(join.domain))
+                    return inner if is_neutral and is_once and is_same else None
+                case _ if join.part in _own_arrays(inner):
+                    return None
+    return None
+
+
+def _users(node: Node, path: Path, array: str) -> Iterator[tuple[Node, Path]]:
+    """Yield the nodes that mention an array, with the paths to them."""
+    for inner, where in with_paths((node,), path):
+        if array in _own_arrays(inner):
+            yield inner, where
+
+
+def _summing(loop: Node, join: _Join) -> Node:
+    """Return a loop with the sum in place of its part of it."""
+
+    def rule(expr: Expr) -> Expr | None:
+        return join.total if isinstance(expr, Load) and expr.array == join.part else None
+
+    whole = _combining(changed(loop, rule), join)
+    assert isinstance(whole, For)
+    if whole.kind not in CONCURRENT:
+        return whole
+    symbol = Symbol(join.total.array, join.total.dtype)
+    return replace(whole, reductions=(*whole.reductions, (join.op, symbol)))
+
+
+def _combining(node: Node, join: _Join) -> Node:
+    """Return `node` where what inner loops combine into parts is combined into the sum."""
+    if isinstance(node, For):
+        own = (
+            (op, replace(s, name=join.total.array) if s.name == join.part else s)
+            for op, s in node.reductions
+        )
+        node = replace(node, reductions=tuple(own))
+    parts = tuple(tuple(_combining(n, join) for n in part) for part in bodies(node))
+    return with_bodies(node, parts)
+
+
+def _without(node: Node, other: Node) -> Node:
+    """Return `node` without a node inside it; a comment where that is all."""
+    if node is other:
+        return Comment("")
+    return with_bodies(
+        node, tuple(tuple(_without(n, other) for n in part) for part in bodies(node))
+    )
+
+
+def _is_plain(node: Node) -> bool:
+    """Tell whether a node has loops, conditions and assignments only: nothing leaves a loop."""
+    plain = (For, If, Assign, Declare, SetLocal, Comment)
+    return all(isinstance(inner, plain) for inner in all_nodes((node,)))
+
+
+def _own_arrays(node: Node) -> list[str]:
+    parts = (part for expr in own_expressions(node) for part in walk(expr))
+    found = [part.array for part in parts if isinstance(part, Load | VectorLoad)]
+    match node:
+        case Assign():
+            found.append(node.target.array)
+        case CallLibrary():
+            found += [array.name for array in (*node.inputs, *node.outputs)]
+        case _:
+            pass
+    return found
