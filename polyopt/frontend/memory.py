@@ -95,13 +95,12 @@ def write_elementwise(b: Builder, view: View, shape: Index, value: Tensor) -> No
     target = Load(view.buffer.name, view.index(index), view.buffer.dtype)
     element = cast(value.at(index), view.buffer.dtype, b.loc)
     ways = directions(b, loops, target, element)
-    update: Reduction | None = None
     if ways is None:
         taken, ways = taken_before(b, loops, target, element)
         if ways is not None:
             element = substituted_loads(element, {read: _copied(b, loops, read) for read in taken})
-            element, update = as_reduction(b, target, element)
     if ways is not None:
+        element, update = as_reduction(b, target, element)
         turned = tuple(_turned(loop, way) for loop, way in zip(loops, ways, strict=True))
         b.emit(turned, target, element, update)
         return

@@ -221,6 +221,19 @@ def test_reductions_are_marked() -> None:
     assert summed.reduction.reassociable
 
 
+def test_updates_of_slices_are_reductions_of_the_loops_around() -> None:
+    def kernel(A, x):
+        for i in range(A.shape[0]):
+            for j in range(A.shape[1]):
+                x[i] += A[i, j]
+                A[i] -= x[i, j]
+
+    first, second = compiled(kernel, M, M).scop.statements
+    for statement in (first, second):
+        assert statement.reduction is not None
+        assert (statement.reduction.op, statement.reduction.reassociable) == (BinaryOp.ADD, False)
+
+
 def test_elementwise_update_is_no_reduction() -> None:
     def kernel(x, y):
         for i in range(len(x)):
