@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import repeat
 from typing import TypeAlias, TypeVar
 
 from polyopt.emit import optimize_loops
@@ -21,7 +20,7 @@ from polyopt.errors import BudgetError, EmitError, PolyoptError, ScheduleError
 from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, optional, query
 from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node, While
-from polyopt.ir.program import Program
+from polyopt.ir.program import Program, Repeat, all_parts
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
 from polyopt.proof import Certificate
@@ -275,15 +274,27 @@ def choose_schedules(program: Program, options: Options, machine: Machine) -> tu
     match options.schedule:
         case None:
             shares = [MOST / min(number, MANY) for number in range(len(program.scops), 0, -1)]
-            wanted = repeat(options.target)
-            return tuple(map(_automatic, program.scops, repeat(machine), wanted, shares))
+            inner = _inner_scops(program)
+            return tuple(
+                _automatic(scop, machine, options.target, share, is_inner=id(scop) in inner)
+                for scop, share in zip(program.scops, shares, strict=True)
+            )
         case "source":
             return tuple(map(_source, program.scops))
         case text:
             return parse_schedules(tuple(map(source_schedule, program.scops)), text)
 
 
-def _automatic(scop: Scop, machine: Machine, target: Target, part: float = 1.0) -> Schedule:
+def _inner_scops(program: Program) -> frozenset[int]:
+    """Return which static control parts are in loops that end by counting, by `id`."""
+    around = (part for part in all_parts(program.parts) if isinstance(part, Repeat))
+    counting = (loop.body for loop in around if loop.upper is not None and loop.going is None)
+    return frozenset(id(p) for body in counting for p in all_parts(body) if isinstance(p, Scop))
+
+
+def _automatic(
+    scop: Scop, machine: Machine, target: Target, part: float = 1.0, *, is_inner: bool = False
+) -> Schedule:
     """Return the automatic schedule, made in a part of the time that is left.
 
     Statements without loops have nothing to choose; what cannot be analysed in time runs as
@@ -293,7 +304,7 @@ def _automatic(scop: Scop, machine: Machine, target: Target, part: float = 1.0) 
         if not any(statement.iters for statement in scop.statements):
             return source_schedule(scop)
         if target is Target.C:
-            return auto_schedule(scop, machine)
+            return auto_schedule(scop, machine, is_inner=is_inner)
         is_cuda = target is Target.CUDA
         return auto_schedule_gpu(scop, GpuModel(matrices=is_cuda, atomics=is_cuda))
     return written_order(scop)

@@ -6,7 +6,7 @@ number of assignments one execution of the loop runs.
 
 from __future__ import annotations
 
-from polyopt.emit.regions import declared_names
+from polyopt.emit.regions import declared_names, nodes
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -109,8 +109,10 @@ def _body(body: Body, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
             case While():
                 amount = _product(integer(GUESS), _body(node.body, middles, inside))
                 nests.append((_depth(node.body), amount))
-            case If():
+            case If() if any(isinstance(part, For | While) for part in nodes(node.then)):
                 nests.append((_depth(node.then), _body(node.then, middles, inside)))
+            case If():
+                statements += sum(isinstance(n, Assign | SetLocal) for n in nodes(node.then))
             case Assign() | SetLocal():
                 statements += 1
             case _:

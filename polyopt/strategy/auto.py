@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from polyopt.ir.budget import optional
+from polyopt.ir.expr import Const
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.machine import Machine
@@ -27,7 +28,9 @@ from polyopt.strategy.intervals import intervals
 from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.lines import jam_lines
 from polyopt.strategy.order import contiguous_innermost
+from polyopt.strategy.private import private_loops
 from polyopt.strategy.rows import expanded_rows
+from polyopt.strategy.split import split_sums
 from polyopt.strategy.streams import stream_rows
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
@@ -42,22 +45,24 @@ MAX_EXPANSION = 2  # dimensions; as much memory as a matrix
 ARGUMENTS = frozenset({Role.INPUT, Role.INOUT, Role.OUTPUT})
 
 
-def auto_schedule(scop: Scop, machine: Machine) -> Schedule:
+def auto_schedule(scop: Scop, machine: Machine, *, is_inner: bool = False) -> Schedule:
     """Return a legal schedule of `scop` chosen for `machine`.
 
+    `is_inner`: a loop goes around it whose iterations only data tells, as around a sparse row; its
+    sums are short.
     A stage of decisions that takes more than `BUDGET` isl operations, or most of the time that is
     left, is left out.
     """
     source = source_schedule(scop)
     scalars = {array.name for array in scop.arrays if not array.shape}
     with optional("the automatic schedule"):
-        for found in _candidates(source, machine):
+        for found in _candidates(source, machine, split=not is_inner):
             if keeps_scalars_small(found, scalars):
                 return found
     return source
 
 
-def _candidates(source: Schedule, machine: Machine) -> Iterator[Schedule]:
+def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> Iterator[Schedule]:
     """Yield schedules to choose from, best first; each is made only when it is asked for."""
     affine = Affine(Fusion.MIN)
     start = _within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
@@ -67,14 +72,16 @@ def _candidates(source: Schedule, machine: Machine) -> Iterator[Schedule]:
         moved = _within_budget(str(affine), rows, lambda s: s.attempt(affine) or s)
         apart = _sketch(moved, machine)
         if jammed(apart.schedule) > jammed(found.schedule):
-            yield _finish(apart, machine)
+            yield _finish(apart, machine, split=split)
     if start is not source and jammed(found.schedule) < products(source):
         unmoved = _sketch(source, machine)
         if jammed(unmoved.schedule) > jammed(found.schedule):
-            yield _finish(unmoved, machine)
-    yield _finish(found, machine)
+            yield _finish(unmoved, machine, split=split)
     if start is not source:
-        yield _improve(source, machine)
+        yield _finish(found, machine, split=split)
+    own = _within_budget("private loops", source, private_loops)
+    last = found if own is start else _sketch(own, machine)
+    yield _finish(last, machine, split=split)
     yield _within_budget("parallel loops", source, lambda s: parallelize_outer(s, machine))
 
 
@@ -128,8 +135,11 @@ def _sketch(start: Schedule, machine: Machine) -> _Sketch:
     return _Sketch(summed, done, waiting, rows, held is not streamed)
 
 
-def _finish(sketch: _Sketch, machine: Machine) -> Schedule:
-    """Return a sketch's schedule fused, parallel outside and in SIMD lanes inside."""
+def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedule:
+    """Return a sketch's schedule fused, parallel outside and in SIMD lanes inside.
+
+    `split`: sums over whole nests get partial results.
+    """
     done, waiting, start = sketch.done, sketch.waiting, sketch.schedule
     fused = _within_budget("fused nests", start, lambda s: fuse_nests(s, done | waiting))
     several: list[str] = []
@@ -152,6 +162,10 @@ def _finish(sketch: _Sketch, machine: Machine) -> Schedule:
         apart = frozenset(outer_bands(fused.tree)) - waiting
         fused = _within_budget("tiles of sums", fused, lambda s: jam_sums(s, machine, apart))
         done |= frozenset(_labels(fused.tree) - _labels(start.tree)) | _marked(fused.tree)
+    whole = fused
+    if split:
+        fused = _within_budget("sums in parts", fused, lambda s: split_sums(s, done))
+    done |= frozenset(_labels(fused.tree) - _labels(whole.tree))
     laned = _within_budget("sunk loops", fused, lambda s: sink_lanes(s, done))
     jammed = _within_budget("strips of rows", laned, lambda s: jam_lines(s, machine, done))
     parallel = _within_budget("parallel loops", jammed, lambda s: parallelize_outer(s, machine))
@@ -238,6 +252,8 @@ def _marked(tree: Tree) -> frozenset[str]:
 def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
     """Tell whether no scalar of the source takes more memory than a matrix or an argument.
 
+    A matrix is too much where no argument has two extents that grow: a sum over pairs of points is
+    not to take the square of their memory.
     A scalar with a cell per iteration is a scalar again where one iteration makes and uses it;
     a schedule that keeps makers and users in separate nests needs all the cells, or those of the
     loops inside joint ones.  Where sums are held in registers instead, these may be a matrix, or
@@ -245,9 +261,12 @@ def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
     more than the arguments do.
     """
     held = any(isinstance(step, Separate) for step in schedule.trace)
+    ranks = (_rank(array) for array in schedule.scop.arrays if array.role in ARGUMENTS)
+    widest = min(max(1, *ranks, 1), MAX_EXPANSION)
 
     def is_large(array: Array) -> bool:
-        return array.name in scalars and len(array.shape) > MAX_EXPANSION
+        is_deep = len(array.shape) > MAX_EXPANSION or _rank(array) > widest
+        return is_deep and array.name in scalars
 
     homes = contraction_loops(schedule.scop, schedule.tree, is_large)
     kept = []
@@ -257,6 +276,11 @@ def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
         if len(array.shape) - shared > (MAX_EXPANSION if held else 0):
             kept.append(array)
     return not kept or (held and fit_in_arguments(kept, schedule.scop))
+
+
+def _rank(array: Array) -> int:
+    """Return how many extents of an array are not one number for all sizes."""
+    return sum(not isinstance(extent, Const) for extent in array.shape)
 
 
 def fit_in_arguments(arrays: Collection[Array], scop: Scop) -> bool:

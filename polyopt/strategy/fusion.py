@@ -8,6 +8,9 @@ via loop fusion and distribution", 1993.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import combinations
+
 import islpy as isl
 
 from polyopt.ir.expr import Call, walk
@@ -65,26 +68,40 @@ def fuse_neighbours(schedule: Schedule, skip: frozenset[str]) -> Schedule:
 
 def _fuse_apart(schedule: Schedule, skip: frozenset[str]) -> Schedule | None:
     """Return `schedule` with one nest moved to the nest that makes what it reads, and fused."""
-    for labels in _outer_sequences(schedule.tree):
-        for early, first in enumerate(labels):
-            for late in range(early + 2, len(labels)):
-                second = labels[late]
-                if first in skip or second in skip or not _feeds(schedule, first, second):
-                    continue
-                move = Move(second, labels[early + 1])
-                fused = _fuse(schedule, first, second, (move,))
+    for labels in sequences(schedule.tree):
+        for first, second in combinations(filter(None, labels), 2):
+            if first in skip or second in skip or not _feeds(schedule, first, second):
+                continue
+            for moves in filter(None, ways(labels, first, second)):
+                fused = _fuse(schedule, first, second, moves)
                 if fused is not None:
                     return fused
     return None
 
 
-def _outer_sequences(tree: Tree) -> list[list[str]]:
-    """Return the labels of the nests of each sequence that consists of nests."""
+def sequences(tree: Tree) -> list[list[str | None]]:
+    """Return the labels of the parts of each sequence; a statement outside of loops has none."""
     found = []
     if isinstance(tree, Sequence):
-        labels = [part.child.label for part in tree.parts if isinstance(part.child, Band)]
-        found = [labels] if len(labels) == len(tree.parts) else []
-    return found + [labels for child in children(tree) for labels in _outer_sequences(child)]
+        parts = (part.child for part in tree.parts)
+        found = [[part.label if isinstance(part, Band) else None for part in parts]]
+    return found + [labels for child in children(tree) for labels in sequences(child)]
+
+
+def ways(labels: list[str | None], first: str, second: str) -> Iterator[tuple[Transform, ...]]:
+    """Yield moves that make two nests of a sequence neighbours.
+
+    The later one runs earlier, or the earlier one later where there are statements between them.
+    """
+    early, late = labels.index(first), labels.index(second)
+    between = labels[early + 1 : late]
+    if not between:
+        yield ()
+        return
+    if between[0] is not None:
+        yield (Move(second, between[0]),)
+    if None in between:
+        yield (Move(first, second),)
 
 
 def _feeds(schedule: Schedule, first: str, second: str) -> bool:
@@ -122,7 +139,7 @@ def _fuse(
     for count in range(common, 0, -1):
         if any(is_shared_out(nest, count) for nest in (one, two)):
             continue
-        if _loses_lanes(schedule, one, two, count):
+        if loses_lanes(schedule, one, two, count):
             continue
         fused = schedule.attempt(*moves, Fuse(first, second, count))
         if fused is None:
@@ -145,7 +162,7 @@ def is_shared_out(nest: Band, count: int) -> bool:
     return any(member.kind is LoopKind.PARALLEL for members in inner for member in members)
 
 
-def _loses_lanes(schedule: Schedule, one: Band, two: Band, count: int) -> bool:
+def loses_lanes(schedule: Schedule, one: Band, two: Band, count: int) -> bool:
     """Tell whether fusing `count` loops takes functions such as exp out of SIMD lanes.
 
     A nest that has no loop left inside the joint ones runs them one by one, between the other's

@@ -84,6 +84,22 @@ def _gains(schedule: Schedule, moves: list[Transform], loop: str) -> bool:
 
 def trip(schedule: Schedule, label: str, position: int) -> int | None:
     """Return how often a loop runs, where that is one number wherever it is reached."""
+    length = _length(schedule, label, position)
+    return None if length is None else _number(length)
+
+
+def is_even(schedule: Schedule, label: str, position: int) -> bool:
+    """Tell whether a loop runs equally often wherever it is reached."""
+    length = _length(schedule, label, position)
+    if length is None:
+        return False
+    inner = isl.dim_type.in_
+    functions = (value for _, value in length.get_pieces())
+    return not any(value.involves_dims(inner, 0, value.dim(inner)) for value in functions)
+
+
+def _length(schedule: Schedule, label: str, position: int) -> isl.PwAff | None:
+    """Return how often a loop runs less one, over the loops around it; None: it takes too long."""
     path, domain = path_to(schedule.tree, schedule.scop, label)
     members = (*path, *find_band(schedule.tree, label).members[: position + 1])
     with optional("the lengths of short loops", QUOTA):
@@ -93,7 +109,7 @@ def trip(schedule: Schedule, label: str, position: int) -> int | None:
         values = isl.Map.from_range(isl.Set.from_union_set(time.range()))
         last = len(members) - 1
         nest = values.move_dims(isl.dim_type.in_, 0, isl.dim_type.out, 0, last)
-        return _number(nest.dim_max(0).sub(nest.dim_min(0)).coalesce())
+        return nest.dim_max(0).sub(nest.dim_min(0)).coalesce()
     return None
 
 

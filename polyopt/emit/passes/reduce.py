@@ -145,8 +145,10 @@ def _is_private(target: Load, loop: For, own: frozenset[str]) -> bool:
     """Tell whether every iteration of `loop` has elements of its own behind `target`.
 
     That is certain where one subscript is the iterator times a constant, plus what does not
-    depend on the loop.
+    depend on the loop.  Arrays that the loop declares are of one iteration.
     """
+    if target.array in own:
+        return True
     for index in target.index:
         terms = dict(linear(index).terms)
         if terms.pop(Iter(loop.iter), 0) == 0:

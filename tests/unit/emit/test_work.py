@@ -41,6 +41,10 @@ def test_the_deepest_nest_counts():
 def test_conditions_count_as_taken():
     condition = at("C", 0)
     assert show(work(loop("i", 0, "N", If(condition, (STORE, STORE))))) == "2 * N"
+    assert show(work(loop("i", 0, "N", If(condition, (STORE,)), STORE))) == "2 * N"
+    inner = loop("j", 0, "M", STORE)
+    assert show(work(loop("i", 0, "N", If(condition, (STORE,)), inner))) == "N * M"
+    assert show(work(loop("i", 0, "N", If(condition, (inner,)), STORE))) == "N * M"
 
 
 def test_tiles_cancel():

@@ -1,0 +1,130 @@
+"""Sums over whole nests, split among threads in a pass with what makes their terms.
+
+In: a schedule whose nests are fused, loops that add all of their iterations to the same results in
+an open order.  Out: one pass for sums and the nests over the same iterations; every few thousand
+iterations have partial results of their own (Suriana, Adams, Kamil, "Parallel associative
+reductions in Halide", 2017), so that the last bits are the same for any number of threads.
+Leaves: sums whose order counts, and nests that carry more than sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from polyopt.ir.identity import is_exact
+from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Statement
+from polyopt.ir.types import DType
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import Band, Tree, bands, children, find_band
+from polyopt.strategy.extents import alike
+from polyopt.strategy.fusion import loses_lanes, sequences, share_data, statements_in, ways
+from polyopt.strategy.strides import Step, loop_moves
+from polyopt.strategy.unrolled import is_even, trip
+from polyopt.transforms import Fuse, Interchange, Parallelize, Rfactor, Tile
+
+TERMS = 4096  # iterations of a loop that have one partial result
+ROWS = 4  # iterations of a loop with one more inside
+
+
+def split_sums(schedule: Schedule, skip: Collection[str]) -> Schedule:
+    """Return `schedule` with whole sums split among threads; bands named in `skip` are left alone.
+
+    Sums take the nests over the same iterations with them, whose loops stay parallel.  Left alone
+    are sums inside loops that are longer in some iterations than in others: most of them are short.
+    """
+    for label in list(serial(schedule.tree)):
+        if label in skip or label not in {band.label for band in bands(schedule.tree)}:
+            continue
+        if _split(schedule, label) is not None:
+            joint, nest = _joined(schedule, label, skip)
+            schedule = _split(joint, nest) or schedule
+    return schedule
+
+
+def serial(tree: Tree) -> Iterator[str]:
+    """Yield the labels of bands, outermost first, that neither are nor lie in parallel loops."""
+    if isinstance(tree, Band):
+        if any(m.coincident or m.kind is not LoopKind.SEQUENTIAL for m in tree.members):
+            return
+        yield tree.label
+    for child in children(tree):
+        yield from serial(child)
+
+
+def _split(schedule: Schedule, label: str) -> Schedule | None:
+    """Return `schedule` with the nest's sums in parts and its outer loop parallel, if it may be.
+
+    Loops of few iterations are left inside.
+    """
+    names = [s.name for s in statements_in(schedule, label) if is_whole(schedule, label, s)]
+    nest = find_band(schedule.tree, label)
+    places = range(len(nest.members)) if names else ()
+    long = next((p for p in places if trip(schedule, label, p) is None), None)
+    if long is None or not is_even(schedule, label, 0):
+        return None
+    size = {1: TERMS, 2: ROWS}.get(_loops(nest) - long, 1)
+    tiles, point = f"{label}.tile[0]", f"{label}.point"
+    return schedule.attempt(
+        *(Interchange(f"{label}[{p}]", f"{label}[{p - 1}]") for p in range(long, 0, -1)),
+        Tile(label, (size,)),
+        *(Interchange(f"{point}[{p}]", f"{point}[{p + 1}]") for p in range(long)),
+        *(Rfactor(name, tiles) for name in names),
+        Parallelize(tiles),
+    )
+
+
+def _loops(tree: Tree) -> int:
+    """Return how many loops the deepest statement of a tree is in."""
+    own = len(tree.members) if isinstance(tree, Band) else 0
+    return own + max(map(_loops, children(tree)), default=0)
+
+
+def is_whole(schedule: Schedule, label: str, statement: Statement) -> bool:
+    """Tell whether a statement adds all iterations of a nest to one result, in an open order."""
+    rule, dtype = statement.reduction, statement.target.dtype
+    if rule is None or dtype is DType.BOOL:  # those have no lanes
+        return False
+    if not (rule.reassociable or is_exact(rule.op, dtype)):
+        return False
+    own = (
+        band.label
+        for band in bands(find_band(schedule.tree, label))
+        if statement in statements_in(schedule, band.label)
+    )
+    write = statement.write.ref
+    moves = (move for inner in own for move in loop_moves(schedule, inner, statement))
+    return all(move[write] is Step.INVARIANT for move in moves)
+
+
+def _joined(schedule: Schedule, label: str, skip: Collection[str]) -> tuple[Schedule, str]:
+    """Return `schedule` with other nests in the one of a sum, and the label of that."""
+    for other in filter(None, _neighbours(schedule, label)):
+        labels = _neighbours(schedule, label)
+        if other in skip or other not in labels or not _has_same_loops(schedule, label, other):
+            continue
+        first, second = sorted((label, other), key=labels.index)
+        for moves in ways(labels, first, second):
+            fused = schedule.attempt(*moves, Fuse(first, second))
+            if fused is not None and _split(fused, first) is not None:
+                schedule, label = fused, first
+                break
+    return schedule, label
+
+
+def _neighbours(schedule: Schedule, label: str) -> list[str | None]:
+    """Return the labels of the sequence that a nest is in; other parts have none."""
+    return next((labels for labels in sequences(schedule.tree) if label in labels), [])
+
+
+def _has_same_loops(schedule: Schedule, one: str, two: str) -> bool:
+    """Tell whether another nest runs over the same iterations and touches the same data."""
+    if one == two or not share_data(schedule, one, two):
+        return False
+    first, second = find_band(schedule.tree, one), find_band(schedule.tree, two)
+    if any(m.kind is not LoopKind.SEQUENTIAL for band in bands(second) for m in band.members):
+        return False
+    count = len(first.members)
+    if loses_lanes(schedule, first, second, count):
+        return False
+    return count == len(second.members) == alike(schedule.scop.domain, first, second)

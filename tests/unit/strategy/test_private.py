@@ -1,0 +1,93 @@
+"""Loops whose iterations share temporaries and open sums only."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.ir.loops import LoopKind
+from polyopt.schedule import source_schedule
+from polyopt.schedule.reductions import reassociated
+from polyopt.schedule.tree import bands
+from polyopt.strategy.private import private_loops
+from tests.unit.proof.edits import program_of
+
+# ruff: noqa: F821, UP037 - sizes are named by strings
+
+
+def forces(x: po.f64["N,3"], f: po.f64["N,3"]):
+    energy = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[0]):
+            if i != j:
+                d = x[i] - x[j]
+                square = (d * d).sum()
+                energy += 1.0 / square
+                f[i] += d / square
+    return energy
+
+
+def windows(x: po.f64["N"], out: po.f64["N"]):
+    w = np.zeros(3)
+    for i in range(1, x.shape[0] - 1):
+        for k in range(3):
+            w[k] = x[i + k - 1]
+        out[i] = w[0] * w[1] * w[2]
+
+
+def kept(x: po.f64["N"], out: po.f64["N"]):
+    w = np.zeros(3)
+    for i in range(x.shape[0]):
+        w[i % 3] = x[i]
+        out[i] = w[0] + w[1] + w[2]
+
+
+def seen(x: po.f64["N"], out: po.f64["N"]):
+    w = np.zeros(3)
+    for i in range(x.shape[0]):
+        for k in range(3):
+            w[k] = x[i] * k
+        out[i] = w[1]
+    out[0] = w[2]
+
+
+def kinds(function, *, is_open: bool = True):
+    """Return the kinds of all loops, by label, where sums have an open order or not."""
+    program = program_of(function)
+    program = reassociated(program, choices=True) if is_open else program
+    found = private_loops(source_schedule(program.scop))
+    return {b.label: [m.kind for m in b.members] for b in bands(found.tree)}
+
+
+def test_arrays_of_one_iteration_and_sums():
+    found = kinds(forces)
+    assert found["L0"] == [LoopKind.PARALLEL]
+    assert found["L0.inner"] == [LoopKind.VECTOR]
+    assert found["L1"] == [LoopKind.UNROLL]
+
+
+def test_sums_in_order_are_left():
+    assert all(
+        kind is LoopKind.SEQUENTIAL for k in kinds(forces, is_open=False).values() for kind in k
+    )
+
+
+def test_arrays_that_are_made_outside_and_again():
+    assert kinds(windows)["L1"] == [LoopKind.PARALLEL]
+
+
+@pytest.mark.parametrize("function", [kept, seen])
+def test_what_iterations_share_is_left(function):
+    assert kinds(function)["L1"] == [LoopKind.SEQUENTIAL]
+
+
+@pytest.mark.toolchain
+def test_they_are_right():
+    x = np.random.default_rng(5).normal(size=(61, 3))
+    expected, own = np.zeros((2, 61, 3))
+    for mode, bound in (("strict", 0.0), ("reassociate", 1e-12)):
+        own[:], expected[:] = 0.0, 0.0
+        energy = po.kernel(forces, fp=mode)(x, own)
+        assert energy == pytest.approx(forces(x, expected), rel=1e-12)
+        np.testing.assert_allclose(own, expected, rtol=max(bound, 1e-14), atol=1e-13)
