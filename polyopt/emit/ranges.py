@@ -17,13 +17,17 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
+    Linear,
     Param,
     Unary,
     UnaryOp,
     add,
+    from_linear,
     integer,
     linear,
     mul,
+    normalize,
+    operands,
     sub,
 )
 from polyopt.ir.loops import For
@@ -34,13 +38,14 @@ from polyopt.ir.types import DType
 class Ranges:
     """Known least values: `params` of sizes, `lower` and `upper` of the enclosing iterators.
 
-    `below` gives expressions that an iterator is less than.
+    `below` gives expressions that an iterator is less than, `above` those that it is at least.
     """
 
     params: Mapping[str, int] = field(default_factory=dict)
     lower: Mapping[str, int] = field(default_factory=dict)
     upper: Mapping[str, int] = field(default_factory=dict)
     below: Mapping[str, tuple[Expr, ...]] = field(default_factory=dict)
+    above: Mapping[str, tuple[Expr, ...]] = field(default_factory=dict)
 
     def inside(self, loop: For) -> Ranges:
         """Return what is known inside `loop`'s body."""
@@ -54,7 +59,10 @@ class Ranges:
             upper[loop.iter] = most - 1
         arms = tuple(arm for arm in minimum_arms(loop.upper) if is_settled(arm, loop.body))
         below = {**self.below, loop.iter: arms}
-        return replace(self, lower=lower, upper=upper, below=below)
+        starts = operands(loop.lower, BinaryOp.MAX)
+        arms = tuple(arm for arm in starts if is_settled(arm, loop.body))
+        above = {**self.above, loop.iter: arms}
+        return replace(self, lower=lower, upper=upper, below=below, above=above)
 
     def where(self, condition: Expr) -> Ranges:
         """Return what is known where `condition` holds: more of sizes and iterators."""
@@ -193,6 +201,28 @@ class Ranges:
                     if least is not None and least > 0:
                         return True
         return False
+
+    def remainder(self, expr: Expr, by: int) -> Expr | None:
+        """Return `expr % by` as a difference, where the loop of an iterator starts at it.
+
+        A loop from `8*t` to `8*t + 4` has the remainders `i - 8*t` by 8.
+        """
+        for atom, factor in linear(expr).terms:
+            if not isinstance(atom, Iter) or factor != 1:
+                continue
+            rest = sub(expr, atom)
+            for start in self.above.get(atom.name, ()):
+                whole = Linear(0, tuple((a, c) for a, c in linear(start).terms if c % by == 0))
+                left = normalize(sub(rest, from_linear(whole)))
+                least = self.least(add(start, left))
+                ends = self.below.get(atom.name, ())
+                most = [self.most(sub(add(end, left), integer(1))) for end in ends]
+                if least is None:
+                    continue
+                multiple = least // by * by
+                if any(end is not None and end < multiple + by for end in most):
+                    return normalize(sub(add(atom, left), integer(multiple)))
+        return None
 
     def _sum(self, expr: Expr, *, least: bool) -> int | None:
         value = linear(expr)

@@ -8,6 +8,7 @@ lives in (scalar expansion: Kuck et al., "Dependence graphs and compiler optimiz
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import islpy as isl
@@ -37,7 +38,13 @@ MAX_COST = 12
 
 
 def privatize(scop: Scop) -> Scop:
-    """Return `scop` with scalar temporaries forwarded or expanded wherever dataflow allows."""
+    """Return `scop` with scalar temporaries forwarded or expanded wherever dataflow allows.
+
+    Arrays that hold one thing, then another, become several first (`_apart`).
+    """
+    for array in scop.arrays:
+        if array.role is Role.TEMP and array.shape:
+            scop = _apart(scop, array) or scop
     originals = scop.arrays
     for array in scop.arrays:
         if array.role is Role.TEMP and not array.shape:
@@ -114,6 +121,90 @@ def _iterator(statement: Statement, name: str) -> isl.Aff:
     space = statement.domain.get_space()
     local = isl.LocalSpace.from_space(space)
     return isl.Aff.var_on_domain(local, isl.dim_type.set, statement.iters.index(name))
+
+
+def _apart(scop: Scop, array: Array) -> Scop | None:
+    """Give each thing that a temporary holds in turn an array of its own (webs: Muchnick, "Advanced
+    compiler design and implementation", 1997, section 16.3).
+
+    Only those that live in one iteration of a loop along the array: there a part of it will do.
+    """
+    writers, readers = _touching(scop, array.name)
+    statements = list(dict.fromkeys([*writers, *readers]))
+    if len(writers) < 2 or not readers:
+        return None
+    flow = last_writers(scop, array.name)
+    webs = _webs(statements, flow)
+    if len(webs) < 2 or not _covered(scop, readers, array.name, flow):
+        return None
+    small = [web for web in webs if _is_smaller(web, flow, array.name)]
+    rest = [s for s in statements if not any(s in web for web in small)]
+    if not small:
+        return None
+    taken = {a.name for a in scop.arrays} | set(scop.params)
+    renewed: dict[str, Statement] = {}
+    arrays: list[Array] = []
+    for web in [rest, *small] if rest else small:
+        name = next(n for k in itertools.count(1) if (n := f"{array.name}_{k}") not in taken)
+        taken.add(name)
+        arrays.append(replace(array, name=name))
+        renewed |= {statement.name: _renamed(statement, array.name, name) for statement in web}
+    others = tuple(a for a in scop.arrays if a is not array)
+    found = tuple(renewed.get(s.name, s) for s in scop.statements)
+    return Scop(scop.params, scop.context, (*others, *arrays), found)
+
+
+def _webs(statements: list[Statement], flow: isl.UnionMap) -> list[list[Statement]]:
+    """Return the statements in groups between which no value goes."""
+    groups = {statement.name: {statement.name} for statement in statements}
+    found: list[isl.Map] = []
+    flow.foreach_map(found.append)
+    for pairs in found:
+        ends = [pairs.get_tuple_name(kind) for kind in (isl.dim_type.in_, isl.dim_type.out)]
+        joint = set().union(*(groups[str(name)] for name in ends))
+        for name in joint:
+            groups[name] = joint
+    distinct = {id(group): group for group in groups.values()}
+    return [[s for s in statements if s.name in group] for group in distinct.values()]
+
+
+def _is_smaller(web: list[Statement], flow: isl.UnionMap, array: str) -> bool:
+    """Tell whether the values of a group of statements stay in an iteration of a loop along it."""
+    own = isl.UnionSet.empty(flow.get_space())
+    for statement in web:
+        own = own.union(isl.UnionSet.from_set(statement.domain))
+    pairs = flow.intersect_domain(own)
+    depth = shared_loops(web)
+    while depth > 0 and not _same_iteration(pairs, web, depth):
+        depth -= 1
+    if depth == 0 or pairs.is_empty():
+        return False
+    return all(
+        set(loop_iterators(statement, depth))
+        & {p.name for i in index for p in walk(i) if isinstance(p, Iter)}
+        for statement in web
+        for index in _subscripts(statement, array)
+    )
+
+
+def _subscripts(statement: Statement, array: str) -> list[tuple[Expr, ...]]:
+    """Return the subscripts of a statement's accesses to an array."""
+    accesses = (statement.write, *statement.reads)
+    return [access.index for access in accesses if access.array == array]
+
+
+def _renamed(statement: Statement, old: str, new: str) -> Statement:
+    """Return a statement that uses array `new` in place of `old`."""
+
+    def rule(part: Expr) -> Expr | None:
+        if isinstance(part, Load) and part.array == old:
+            return replace(part, array=new, index=tuple(rewrite(i, rule) for i in part.index))
+        return None
+
+    target = rewrite(statement.target, rule)
+    assert isinstance(target, Load)
+    guard = None if statement.guard is None else rewrite(statement.guard, rule)
+    return replace(statement, target=target, value=rewrite(statement.value, rule), guard=guard)
 
 
 def _forward(scop: Scop, array: Array) -> Scop | None:

@@ -91,7 +91,7 @@ def sequences(tree: Tree) -> list[list[str | None]]:
 def ways(labels: list[str | None], first: str, second: str) -> Iterator[tuple[Transform, ...]]:
     """Yield moves that make two nests of a sequence neighbours.
 
-    The later one runs earlier, or the earlier one later where there are statements between them.
+    The later one runs earlier, or the earlier one later.
     """
     early, late = labels.index(first), labels.index(second)
     between = labels[early + 1 : late]
@@ -100,8 +100,7 @@ def ways(labels: list[str | None], first: str, second: str) -> Iterator[tuple[Tr
         return
     if between[0] is not None:
         yield (Move(second, between[0]),)
-    if None in between:
-        yield (Move(first, second),)
+    yield (Move(first, second),)
 
 
 def _feeds(schedule: Schedule, first: str, second: str) -> bool:
@@ -201,8 +200,9 @@ def _calls(schedule: Schedule, nest: Band) -> bool:
 
 
 def share_data(schedule: Schedule, first: str, second: str) -> bool:
-    """Tell whether two nests touch a common array that is worth a second look in cache."""
-    return bool(_arrays(schedule, first) & _arrays(schedule, second))
+    """Tell whether two nests touch a common array: that is worth a second look in cache."""
+    both = _arrays(schedule, first) & _arrays(schedule, second)
+    return any(schedule.scop.array(name).shape for name in both)
 
 
 def _arrays(schedule: Schedule, label: str) -> set[str]:

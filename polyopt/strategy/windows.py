@@ -18,8 +18,9 @@ from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.isl_bridge import coefficients
 from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.sizes import value_of
 from polyopt.schedule.tree import Band, BandMember, bands, find_band, statement_function
-from polyopt.transforms import Contract, Deal, Parallelize
+from polyopt.transforms import Contract, Deal, Parallelize, Tile
 
 HANDS = 4  # for each core: a late one does not keep the others waiting for long
 
@@ -89,16 +90,33 @@ def _sizes(
     writer = next((s for s in scop.statements if s.target.array == name), None)
     if writer is None or not all(access.exact for access in uses):
         return ()
-    cells = {
-        it: hands if home == rows else 1
-        for home in homes
-        if (it := _iterator(_member(schedule, home), scop, writer.name)) is not None
-    }
+    cells: dict[str, int] = {}
+    own: set[str] = set()  # iterators that count rows, or the rows of a tile
+    for home in homes:
+        member = _member(schedule, home)
+        it = _iterator(member, scop, writer.name)
+        if it is not None:
+            cells[it] = hands if home == rows else 1
+        elif home == rows:
+            moved, size = _strips(member, scop, writer), _tile_size(schedule, rows)
+            it = moved[0] if len(moved) == 1 and size else None
+            cells |= {} if it is None else {it: hands * size}
+        own |= {it} if it is not None and home == rows else set()
     index = writer.target.index
     sizes = tuple(cells.get(part.name, 0) if isinstance(part, Iter) else 0 for part in index)
     strips = {it for home in homes for it in _strips(_member(schedule, home), scop, writer)}
     whole = tuple(not (isinstance(part, Iter) and part.name in strips) for part in index)
-    return sizes if hands in sizes and _is_large(array, sizes, whole) else ()
+    shares = any(isinstance(part, Iter) and part.name in own for part in index)
+    return sizes if shares and _is_large(array, sizes, whole) else ()
+
+
+def _tile_size(schedule: Schedule, loop: str) -> int:
+    """Return how many iterations a loop over tiles has in one of its own; 0 for any other loop."""
+    label, _, position = loop.partition("[")
+    for step in schedule.trace:
+        if isinstance(step, Tile) and label == f"{step.band}.tile":
+            return value_of(step.sizes[int(position.rstrip("]"))])
+    return 0
 
 
 def _is_large(array: Array, sizes: tuple[int, ...], whole: tuple[bool, ...]) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
+from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import Names, local_names, renamed, substituted, trip_count
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import is_settled, leaves_itself
@@ -21,8 +22,10 @@ from polyopt.ir.expr import (
     CompareOp,
     Const,
     Expr,
+    Load,
     Unary,
     UnaryOp,
+    VectorLoad,
     add,
     integer,
     linear,
@@ -30,6 +33,7 @@ from polyopt.ir.expr import (
     operands,
     rewrite,
     sub,
+    walk,
 )
 from polyopt.ir.loops import (
     AllocateArray,
@@ -81,7 +85,9 @@ def _node(node: Node, ranges: Ranges, names: Names) -> Body:
             if isinstance(condition, Const) and not condition.value:
                 return ()
             return (While(condition, _body(node.body, ranges, names)),)
-        case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
+        case Assign() | Declare() | SetLocal():
+            return (map_node(node, lambda part: _subscripted(part, ranges)),)
+        case DeclareArray() | Comment():
             return (node,)
         case Break() | Fail() | AllocateArray() | CallLibrary() | Barrier():
             return (node,)
@@ -92,6 +98,27 @@ def _node(node: Node, ranges: Ranges, names: Names) -> Body:
             return (replace(node, body=_body(node.body, ranges, names), finish=finish),)
         case _:
             assert_never(node)
+
+
+def _subscripted(part: Expr, ranges: Ranges) -> Expr | None:
+    """Return an element with remainders in its subscripts as differences, where that is certain."""
+    if not isinstance(part, Load | VectorLoad) or not any(map(_has_remainder, part.index)):
+        return None
+
+    def rule(inner: Expr) -> Expr | None:
+        match inner:
+            case Binary(op=BinaryOp.MOD, left=whole, right=Const(value=int(by))) if by > 0:
+                return ranges.remainder(whole, by)
+            case Load() | VectorLoad():
+                return _subscripted(inner, ranges)
+            case _:
+                return None
+
+    return replace(part, index=tuple(rewrite(index, rule) for index in part.index))
+
+
+def _has_remainder(index: Expr) -> bool:
+    return any(isinstance(part, Binary) and part.op is BinaryOp.MOD for part in walk(index))
 
 
 def _loop(loop: For, ranges: Ranges, names: Names) -> Body:

@@ -105,3 +105,44 @@ def test_a_quotient_and_a_constant_are_one_quotient_where_that_is_no_floor(
     assert made.op is BinaryOp.FLOORDIV
     assert SIZES.is_nonnegative(made.left)
     assert all(evaluate(made, {"N": n}) == evaluate(written, {"N": n}) for n in range(900))
+
+
+TILE, LANE = Iter("t"), Iter("lane")
+
+
+def known_in(lower: Expr, upper: Expr) -> Ranges:
+    """Return what is known in a loop over `i` inside those over hands and rounds."""
+    outside = SIZES.inside(loop("lane", integer(0), b("min", integer(8), N)))
+    return outside.inside(loop("t", integer(0), N)).inside(loop("i", lower, upper))
+
+
+START = b("+", b("*", LANE, 16), b("*", TILE, 128))
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "index", "is_known"),
+    [
+        (START, b("+", START, 16), i, True),
+        (b("max", integer(1), START), b("min", N, b("+", START, 16)), i, True),
+        (START, b("+", START, 16), b("+", i, 256), True),
+        (START, b("+", START, 17), i, False),  # the last of a hand would be the next round's first
+        (START, N, i, False),
+        (START, b("+", START, 15), b("+", i, 1), True),
+        (START, b("+", START, 16), b("-", i, 1), False),
+        (integer(3), b("min", N, integer(128)), i, True),
+        (integer(3), b("min", N, integer(129)), i, False),
+    ],
+)
+def test_remainders_that_a_loop_decides(
+    lower: Expr, upper: Expr, index: Expr, is_known: bool
+) -> None:
+    found = known_in(lower, upper).remainder(index, 128)
+    assert (found is not None) == is_known
+    for size in (5, 200):
+        for lane in range(min(8, size)):
+            for tile in range(3):
+                env = {"N": size, "lane": lane, "t": tile}
+                for number in range(evaluate(lower, env), evaluate(upper, env)):
+                    env["i"] = number
+                    if found is not None:
+                        assert evaluate(found, env) == evaluate(index, env) % 128

@@ -10,6 +10,7 @@ import pytest
 import polyopt as po
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
+from polyopt.strategy import auto_schedule
 from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.tiling import parallelize_outer
 from polyopt.strategy.windows import share_rows
@@ -93,3 +94,31 @@ def test_results(shape):
     shares(a, want)
     po.kernel(shares, threads=2)(a, got)
     np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
+def lines(u: po.f64["N,M"]):
+    q = np.zeros((u.shape[0], u.shape[1]))
+    for i in range(u.shape[0]):
+        q[i, 0] = u[i, 0]
+        for j in range(1, u.shape[1]):
+            q[i, j] = u[i, j] / (q[i, j - 1] + 2.0)
+        for j in range(u.shape[1]):
+            u[i, j] -= q[i, j]
+
+
+def test_a_hand_of_tiles_has_the_rows_of_a_tile():
+    """Sixteen rows go together: those of each of four hands a core are enough."""
+    text = auto_schedule(program_of(lines).scop, Machine(cores=2, vector_bytes=64)).text
+    assert "tile(" in text
+    assert "contract(q_2, 0, 128)" in text
+
+
+@pytest.mark.toolchain
+def test_tiles_of_a_hand_take_turns():
+    kernel = po.kernel(lines, threads=2)
+    for shape in ((1, 1), (15, 3), (16, 7), (150, 33), (700, 40)):
+        u = np.random.default_rng(1).uniform(size=shape)
+        expected = u.copy()
+        lines(expected)
+        kernel(u)
+        np.testing.assert_array_equal(u, expected)
