@@ -72,6 +72,9 @@ def first_difference(
     before, after = Flow(old, touched), Flow(new, touched)
     instances = instances_of(old, new, same, copies, touched)
     through = after.copies(copies) if compared else Sources(after.empty, after.empty)
+    all_to_old = after.empty
+    for one in instances.values():
+        all_to_old = all_to_old.union(isl.UnionMap.from_map(one))
     for statement in new.statements:
         if statement.name in copies or statement.name not in touched:
             continue
@@ -82,6 +85,8 @@ def first_difference(
             if was.array not in compared and read.array not in compared:
                 continue
             wanted = _pulled(before.of_read(own, number), to_old)
+            if wanted.initial.is_empty() and after.keeps(statement, number, wanted, all_to_old):
+                continue
             got = _resolved(after.of_read(statement, number), through)
             difference = _compare(wanted, _renamed(got, instances), old, new)
             if difference is not None:
@@ -180,6 +185,29 @@ class Flow:
         access = statement.reads[number]
         sink = isl.UnionMap.from_map(within(self.scop, access))
         return self._sources(sink, access.array, self.order)
+
+    def keeps(
+        self, statement: Statement, number: int, wanted: Sources, to_old: isl.UnionMap
+    ) -> bool:
+        """Tell whether a read is sure to get what is wanted: quick, where remainders are about.
+
+        The wanted writers write its cell before it, and nothing writes that in between.
+        """
+        access = statement.reads[number]
+        sink = isl.UnionMap.from_map(within(self.scop, access))
+        must, may = (kind.get(access.array, self.empty) for kind in (self.musts, self.mays))
+        if not _has_steps(sink) and not _has_steps(must):
+            return False
+        if not sink.domain().is_subset(wanted.writers.range()):
+            return False
+        touching = sink.domain().union(must.domain()).union(may.domain())
+        order = self.order.intersect_domain(touching.universe())
+        first = order.lex_lt_union_map(order)
+        earlier = must.union(may).apply_range(sink.reverse()).intersect(first)
+        writers = to_old.apply_range(wanted.writers)
+        if not writers.is_subset(earlier):
+            return False
+        return bool(writers.apply_range(earlier.reverse()).intersect(first).is_empty())
 
     def at_end(self, array: str, elements: isl.UnionSet) -> Sources:
         """Return the last writes of an array's elements; the readers are the elements."""

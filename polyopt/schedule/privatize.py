@@ -131,7 +131,7 @@ def _apart(scop: Scop, array: Array) -> Scop | None:
     """
     writers, readers = _touching(scop, array.name)
     statements = list(dict.fromkeys([*writers, *readers]))
-    if len(writers) < 2 or not readers:
+    if len(writers) < 2 or not readers or not all(_is_exact(s, array.name) for s in statements):
         return None
     flow = last_writers(scop, array.name)
     webs = _webs(statements, flow)
@@ -185,6 +185,12 @@ def _is_smaller(web: list[Statement], flow: isl.UnionMap, array: str) -> bool:
         for statement in web
         for index in _subscripts(statement, array)
     )
+
+
+def _is_exact(statement: Statement, array: str) -> bool:
+    """Tell whether no data chooses the elements of an array that a statement touches."""
+    accesses = (statement.write, *statement.reads)
+    return all(access.exact for access in accesses if access.array == array)
 
 
 def _subscripts(statement: Statement, array: str) -> list[tuple[Expr, ...]]:
