@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 from typing_extensions import assert_never
 
+from polyopt.emit.idle import without_copies
 from polyopt.emit.nodes import expressions, map_node, nested, with_nested
-from polyopt.emit.regions import nodes, whole_arrays
+from polyopt.emit.regions import whole_arrays
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -64,29 +65,7 @@ def localize(body: Body, arrays: tuple[Array, ...], homes: dict[str, str]) -> tu
         if changed is not None and not any(mentions(node, array.name) for node in changed):
             body = changed
             done.add(array.name)
-    return _without_idle(body, done - _used(body)), done
-
-
-def _used(body: Body) -> set[str]:
-    """Return the locals that something reads or sets again."""
-    again = {node.name for node in nodes(body) if isinstance(node, SetLocal)}
-    exprs = (expr for node in nodes(body) for expr in expressions(node))
-    return again | {part.name for e in exprs for part in walk(e) if isinstance(part, Symbol)}
-
-
-def _without_idle(body: Body, names: set[str]) -> Body:
-    """Return the body without copies into locals of these names, and the loops around nothing."""
-    if not names:
-        return body
-    result: list[Node] = []
-    for node in body:
-        if isinstance(node, Declare) and node.name in names and not node.statement:
-            continue
-        inner = tuple(_without_idle(part, names) for part in nested(node))
-        if any(nested(node)) and not any(inner):
-            continue
-        result.append(with_nested(node, inner))
-    return tuple(result)
+    return without_copies(body, done), done
 
 
 def mentions(node: Node, array: str) -> bool:

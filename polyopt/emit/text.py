@@ -6,6 +6,7 @@ In: proven loops.  Out: `Source`, or a `DeviceProgram` for devices.
 from __future__ import annotations
 
 from polyopt.emit.c import emit_c
+from polyopt.emit.idle import without_unread
 from polyopt.ir.host import Emitted, device_program
 from polyopt.ir.loops import LoopFunction
 
@@ -15,6 +16,7 @@ SUFFIXES = {"c": ".c", "cuda": ".cu", "opencl": ".cl"}
 
 def emit(loops: LoopFunction, language: str) -> Emitted:
     """Return `loops` in `language`, one of `SUFFIXES`; raises `EmitError`."""
+    loops = without_unread(loops)
     match language:
         case "cuda":
             from polyopt.emit.cuda import emit_cuda

@@ -1,0 +1,69 @@
+"""Locals that nobody reads are not printed, nor loops around nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.emit.idle import without_unread
+from polyopt.emit.regions import nodes
+from polyopt.ir.loops import Assign, Declare, If, SetLocal, While
+from polyopt.pipeline import compile_program
+from polyopt.targets import Options, Target, detect_machine
+from tests.unit.emit.kernels import F64, array, at, function, loop
+from tests.unit.proof.edits import local, number, program_of
+
+# ruff: noqa: F821, UP037 - sizes are named by strings
+
+ARRAYS = (array("A", "N"), array("B", "N"))
+KEPT = Assign(at("A", "i"), number(2.0), "S0")
+IDLE = Declare("x", F64, 1, at("B", "i"), "S1")
+
+
+def body_of(*inside):
+    """Return what is printed of a loop over `inside`."""
+    return without_unread(function("f", ARRAYS, ("N",), loop("i", 0, "N", *inside))).body
+
+
+def test_what_nobody_reads_is_left_out():
+    assert body_of(IDLE, KEPT) == (loop("i", 0, "N", KEPT),)
+    assert body_of(IDLE) == ()
+    assert body_of(If(at("B", "i"), (IDLE,)), KEPT) == (loop("i", 0, "N", KEPT),)
+
+
+def test_what_such_a_local_alone_reads_goes_too():
+    assert body_of(IDLE, Declare("y", F64, 1, local("x")), KEPT) == (loop("i", 0, "N", KEPT),)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        (IDLE, Assign(at("A", "i"), local("x"), "S0")),
+        (IDLE, SetLocal("x", F64, 1, number(1.0)), KEPT),
+        (While(at("B", "i"), (IDLE,)), KEPT),
+    ],
+)
+def test_what_stays(inside):
+    (found,) = body_of(*inside)
+    if not isinstance(inside[0], While):
+        assert found == loop("i", 0, "N", *inside)
+    assert len(found.body) == len(inside)
+
+
+def lines(u: po.f64["N,M"]):
+    q = np.zeros((u.shape[0], u.shape[1]))
+    for i in range(u.shape[0]):
+        q[i, 0] = u[i, 0]
+        for j in range(1, u.shape[1]):
+            q[i, j] = u[i, j] / (q[i, j - 1] + 2.0)
+        for j in range(u.shape[1]):
+            u[i, j] -= q[i, j]
+
+
+@pytest.mark.parametrize("target", [Target.C, Target.CUDA])
+def test_zeros_that_are_overwritten_take_no_loops(target):
+    """They are proven to run, in a local; the text is without them."""
+    found = compile_program(program_of(lines), Options(target=target), detect_machine())
+    assert any(isinstance(n, Declare) and n.statement == "S0" for n in nodes(found.loops.body))
+    assert "q_1 = 0.0" not in found.source.text
