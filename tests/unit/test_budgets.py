@@ -24,7 +24,7 @@ def smooth(a, steps):
             a[i] = (a[i - 1] + a[i] + a[i + 1]) / 3.0
 
 
-def forever(*_):
+def forever(*_, **__):
     while True:
         checkpoint()
 

@@ -140,7 +140,7 @@ def test_the_tree_of_a_product():
     assert tree.contracted
     assert contract.is_repeatable
     lanes = contract_of(plain_sum, X).reductions[0].trees
-    assert [level.sharing for level in lanes[0].levels] == [Sharing.LANES]
+    assert [level.sharing for level in lanes[0].levels] == [Sharing.IN_ORDER, Sharing.LANES]
     assert not lanes[0].is_fixed
 
 

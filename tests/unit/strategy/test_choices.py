@@ -166,11 +166,33 @@ def test_a_nest_is_brought_to_what_it_reads():
     assert fuse_nests(named, frozenset({"L2"})) is named
 
 
+WAITING = BETWEEN.replace("B[j] + 1", "B[j] + D[M - 1]")
+
+
+def test_what_a_nest_reads_is_brought_to_it_where_it_waits():
+    scop = read(WAITING.format(read="D[k]"), "A[N]; B[N]; C[N]; D[M]", "N M")
+    fused = fuse_nests(source_schedule(scop), frozenset())
+    assert [str(step) for step in fused.trace] == ["move(L0, L2)", "fuse(L0, L2, 1)"]
+    assert_computes(scop, *fused.trace)
+
+
 def test_a_nest_stays_behind_what_it_waits_for():
-    waits = BETWEEN.replace("B[j] + 1", "B[j] + D[M - 1]")
-    scop = read(waits.format(read="D[k]"), "A[N]; B[N]; C[N]; D[M]", "N M")
+    scop = read(WAITING.format(read="B[N - 1]"), "A[N]; B[N]; C[N]; D[M]", "N M")
     schedule = source_schedule(scop)
     assert fuse_nests(schedule, frozenset()) is schedule
+
+
+def test_a_statement_between_nests_does_not_keep_them_apart():
+    text = BETWEEN.replace("for k in range(M):\n    D[k] = {read} + 1", "D[0] = 1")
+    scop = read(text, "A[N]; B[N]; C[N]; D[M]", "N M")
+    fused = fuse_nests(source_schedule(scop), frozenset())
+    assert [str(step) for step in fused.trace] == ["move(L0, L1)", "fuse(L0, L1, 1)"]
+
+
+def test_scalars_are_no_reason_to_fuse():
+    text = "for i in range(N):\n    A[i] = s\nfor i in range(N):\n    B[i] = s + 1"
+    schedule = source_schedule(read(text, "A[N]; B[N]; s", "N"))
+    assert not share_data(schedule, "L0", "L1")
 
 
 def test_loops_of_unrelated_extents_stay_apart():
