@@ -148,7 +148,8 @@ def _joins(node: Node, path: Path) -> Iterator[_Join]:
         ) if left == total and place.name == node.iter and part.dtype is total.dtype:
             inside = path.into(node, 0)
             parts = [p for i in total.index for p in walk(i)]
-            if not inside.data and not any(isinstance(p, Load) or p == place for p in parts):
+            is_fixed = not any(isinstance(p, Load | Symbol) or p == place for p in parts)
+            if is_fixed and not inside.data:
                 yield _Join(node, inside.domain, total, op, part.array)
         case _:
             pass

@@ -8,13 +8,16 @@ from dataclasses import replace
 import pytest
 
 import polyopt as po
-from polyopt.ir.expr import BinaryOp, Expr, Load, add, integer, rewrite, sub
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, add, integer, rewrite, sub
 from polyopt.ir.loops import Assign, Body, For, LoopKind, Node
 from polyopt.proof.certify import context_of
 from polyopt.proof.partial import mentioned, without_partial_results
 from polyopt.proof.paths import Path
 from tests.unit.proof.edits import (
+    F64,
+    I64,
     element,
+    local,
     loops_of,
     number,
     program_of,
@@ -208,3 +211,19 @@ def test_parts_that_others_see_stay():
     assert without_partial_results(body, path, statements, frozenset(), more) == body
     own = frozenset({PART})
     assert without_partial_results(body, path, statements, own, mentioned(body)) == body
+
+
+def test_sums_at_a_place_that_may_change_stay_in_parts():
+    """Between the loops a local may come to be another element."""
+    start, loop, join = parts_of()
+    assert isinstance(join, For)
+    (update,) = join.body
+    assert isinstance(update, Assign)
+    there = element("out", local("place", I64))
+    moved = replace(
+        update,
+        target=there,
+        value=Binary(BinaryOp.ADD, there, element(PART, Iter("i_tile_join")), F64),
+    )
+    body = (start, loop, replace(join, body=(moved,)))
+    assert undone(total, body) == body
