@@ -72,9 +72,7 @@ def first_difference(
     before, after = Flow(old, touched), Flow(new, touched)
     instances = instances_of(old, new, same, copies, touched)
     through = after.copies(copies) if compared else Sources(after.empty, after.empty)
-    all_to_old = after.empty
-    for one in instances.values():
-        all_to_old = all_to_old.union(isl.UnionMap.from_map(one))
+    all_to_old = _to_old(instances, after.empty)
     for statement in new.statements:
         if statement.name in copies or statement.name not in touched:
             continue
@@ -332,9 +330,7 @@ def _resolved(sources: Sources, copies: Sources) -> Sources:
 
 def _renamed(sources: Sources, instances: Mapping[str, isl.Map]) -> Sources:
     """Return the sources with writes as instances of the old Scop."""
-    to_old = isl.UnionMap.empty(sources.writers.get_space())
-    for one in instances.values():
-        to_old = to_old.union(isl.UnionMap.from_map(one))
+    to_old = _to_old(instances, isl.UnionMap.empty(sources.writers.get_space()))
     return Sources(to_old.reverse().apply_range(sources.writers), sources.initial)
 
 
@@ -403,3 +399,11 @@ def values_from_before(scop: Scop, array: str) -> isl.UnionSet:
             if read.array == array:
                 found = found.union(flow.of_read(statement, number).initial.range())
     return found
+
+
+def _to_old(instances: Mapping[str, isl.Map], empty: isl.UnionMap) -> isl.UnionMap:
+    """Return instance of the new Scop -> what it stands for in the old one."""
+    result = empty
+    for one in instances.values():
+        result = result.union(isl.UnionMap.from_map(one))
+    return result
