@@ -36,9 +36,7 @@ def split_sums(schedule: Schedule, skip: Collection[str]) -> Schedule:
     for label in list(serial(schedule.tree)):
         if label in skip or label not in {band.label for band in bands(schedule.tree)}:
             continue
-        if _split(schedule, label) is not None:
-            joint, nest = _joined(schedule, label, skip)
-            schedule = _split(joint, nest) or schedule
+        schedule = _joined(schedule, label, skip) or schedule
     return schedule
 
 
@@ -97,19 +95,22 @@ def is_whole(schedule: Schedule, label: str, statement: Statement) -> bool:
     return all(move[write] is Step.INVARIANT for move in moves)
 
 
-def _joined(schedule: Schedule, label: str, skip: Collection[str]) -> tuple[Schedule, str]:
-    """Return `schedule` with other nests in the one of a sum, and the label of that."""
-    for other in filter(None, _neighbours(schedule, label)):
+def _joined(schedule: Schedule, label: str, skip: Collection[str]) -> Schedule | None:
+    """Return `schedule` with a nest's sums split, and other nests in it; None: it has no sums."""
+    found = _split(schedule, label)
+    others = [] if found is None else _neighbours(schedule, label)
+    for other in filter(None, others):
         labels = _neighbours(schedule, label)
         if other in skip or other not in labels or not _has_same_loops(schedule, label, other):
             continue
         first, second = sorted((label, other), key=labels.index)
         for moves in ways(labels, first, second):
             fused = schedule.attempt(*moves, Fuse(first, second))
-            if fused is not None and _split(fused, first) is not None:
-                schedule, label = fused, first
+            split = None if fused is None else _split(fused, first)
+            if fused is not None and split is not None:
+                schedule, label, found = fused, first, split
                 break
-    return schedule, label
+    return found
 
 
 def _neighbours(schedule: Schedule, label: str) -> list[str | None]:
