@@ -7,10 +7,12 @@ import pytest
 
 import polyopt as po
 from polyopt.ir.loops import LoopKind
+from polyopt.pipeline import compile_program
 from polyopt.schedule import source_schedule
 from polyopt.schedule.reductions import reassociated
 from polyopt.schedule.tree import bands
 from polyopt.strategy.private import private_loops
+from polyopt.targets import Options, detect_machine
 from tests.unit.proof.edits import program_of
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
@@ -91,3 +93,21 @@ def test_they_are_right():
         energy = po.kernel(forces, fp=mode)(x, own)
         assert energy == pytest.approx(forces(x, expected), rel=1e-12)
         np.testing.assert_allclose(own, expected, rtol=max(bound, 1e-14), atol=1e-13)
+
+
+def pairs(x: po.f64["N"], f: po.f64["N"]):
+    energy = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[0]):
+            if i != j:
+                d = x[i] - x[j]
+                s = 1.0 / (d * d)
+                energy += s * (s - 1.0)
+                f[i] += s * s * d
+    return energy
+
+
+def test_scalars_of_pairs_take_no_matrix():
+    """N points have N numbers each: the program is not to need the square of that."""
+    made = compile_program(program_of(pairs), Options(), detect_machine())
+    assert all(len(array.shape) < 2 for array in made.loops.arrays)
