@@ -30,6 +30,7 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
     While,
+    updated,
 )
 from polyopt.ir.scop import Array
 
@@ -80,11 +81,11 @@ def with_nested(node: Node, bodies: tuple[Body, ...]) -> Node:
     """Return the node with its bodies replaced, in the order of `nested`."""
     match node:
         case For() | While():
-            return replace(node, body=bodies[0])
+            return updated(node, body=bodies[0])
         case Kernel():
-            return replace(node, body=bodies[0], finish=bodies[1] if bodies[1:] else ())
+            return updated(node, body=bodies[0], finish=bodies[1] if bodies[1:] else ())
         case If():
-            return replace(node, then=bodies[0], otherwise=bodies[1])
+            return updated(node, then=bodies[0], otherwise=bodies[1])
         case Assign() | Declare() | SetLocal() | DeclareArray() | Comment():
             return node
         case Break() | Fail() | AllocateArray() | CallLibrary() | Barrier():
@@ -104,9 +105,9 @@ def map_node(node: Node, rule: Rule) -> Node:
     node = with_nested(node, inner)
     match node:
         case For():
-            return replace(node, lower=rewrite(node.lower, rule), upper=rewrite(node.upper, rule))
+            return updated(node, lower=rewrite(node.lower, rule), upper=rewrite(node.upper, rule))
         case If() | While():
-            return replace(node, condition=rewrite(node.condition, rule))
+            return updated(node, condition=rewrite(node.condition, rule))
         case Assign():
             target = rewrite(node.target, rule)
             value = rewrite(node.value, rule)
@@ -117,16 +118,16 @@ def map_node(node: Node, rule: Rule) -> Node:
                     node.steps,
                 )  # fmt: skip
             assert isinstance(target, Load | VectorLoad)
-            return replace(node, target=target, value=value, instance=instance)
+            return updated(node, target=target, value=value, instance=instance)
         case Declare() | SetLocal():
             instance = tuple(rewrite(part, rule) for part in node.instance)
-            return replace(node, value=rewrite(node.value, rule), instance=instance)
+            return updated(node, value=rewrite(node.value, rule), instance=instance)
         case AllocateArray():
-            return replace(node, array=_reshaped(node.array, rule))
+            return updated(node, array=_reshaped(node.array, rule))
         case CallLibrary():
             inputs = tuple(_reshaped(array, rule) for array in node.inputs)
             outputs = tuple(_reshaped(array, rule) for array in node.outputs)
-            return replace(node, inputs=inputs, outputs=outputs)
+            return updated(node, inputs=inputs, outputs=outputs)
         case DeclareArray() | Comment() | Break() | Fail() | Kernel() | Barrier():
             return node
         case CommitCopies() | AwaitCopies():

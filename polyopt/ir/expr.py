@@ -8,8 +8,8 @@ The order of floating-point operations is part of a tree's meaning; nothing here
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum, unique
 from functools import lru_cache
 from typing import TypeAlias
@@ -123,11 +123,12 @@ class MathFunc(Enum):
 
 
 class _Tree:
-    """An expression whose hash is computed once: expressions are keys of many tables."""
+    """An expression that keeps its hash, since many tables have it as a key, and all its parts."""
 
-    __slots__ = ("_hash",)
+    __slots__ = ("_hash", "_parts")
     __match_args__: tuple[str, ...] = ()
     _hash: int
+    _parts: tuple[Expr, ...]
 
     def __hash__(self) -> int:
         try:
@@ -389,7 +390,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             assert_never(expr)
 
 
-def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
+def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:  # noqa: C901 - one case a class
     """Return `expr` with its operands replaced by `parts`, given in the order of `children`."""
     match expr:
         case Const() | Iter() | Param() | Symbol():
@@ -399,15 +400,19 @@ def with_children(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
         case Binary():
             return Binary(expr.op, parts[0], parts[1], expr.dtype)
         case Compare():
-            return replace(expr, left=parts[0], right=parts[1])
+            return Compare(expr.op, parts[0], parts[1], expr.dtype)
         case VectorLoad():
-            return replace(expr, index=parts)
-        case Unary() | Cast() | Broadcast():
-            return replace(expr, operand=parts[0])
+            return VectorLoad(expr.array, parts, expr.dtype, expr.lanes, expr.step)
+        case Unary():
+            return Unary(expr.op, parts[0], expr.dtype)
+        case Cast():
+            return Cast(parts[0], expr.dtype)
+        case Broadcast():
+            return Broadcast(parts[0], expr.dtype, expr.lanes)
         case Call():
-            return replace(expr, args=parts)
+            return Call(expr.func, parts, expr.dtype)
         case Select():
-            return replace(expr, condition=parts[0], then=parts[1], otherwise=parts[2])
+            return Select(parts[0], parts[1], parts[2], expr.dtype)
         case _:
             assert_never(expr)
 
@@ -421,25 +426,46 @@ def operands(expr: Expr, op: BinaryOp) -> tuple[Expr, ...]:
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """Yield `expr` and all its parts, parents first, left to right."""
+    return iter(_all_parts(expr))
+
+
+MOST_KEPT = 500  # parts: what walks of all parts of a long chain keep is a square
+
+
+def _all_parts(expr: Expr) -> Sequence[Expr]:
+    if isinstance(expr, _ATOMS):
+        return (expr,)
+    try:
+        return expr._parts
+    except AttributeError:
+        pass
     checkpoint()
-    waiting = [expr]
+    found: list[Expr] = []
+    waiting: list[Expr] = [expr]
     while waiting:
         part = waiting.pop()
-        yield part
+        found.append(part)
         if not isinstance(part, _ATOMS):
             waiting += children(part)[::-1]
+    if len(found) <= MOST_KEPT:
+        object.__setattr__(expr, "_parts", tuple(found))
+    return found
 
 
 def rewrite(expr: Expr, rule: Callable[[Expr], Expr | None]) -> Expr:
     """Return `expr` with every part that `rule` gives an answer for replaced, parents first."""
+    checkpoint()
+    return _rewritten(expr, rule)
+
+
+def _rewritten(expr: Expr, rule: Callable[[Expr], Expr | None]) -> Expr:
     found = rule(expr)
     if found is not None:
         return found
     if isinstance(expr, _ATOMS):
         return expr
-    checkpoint()
     parts = children(expr)
-    renewed = tuple([rewrite(part, rule) for part in parts])
+    renewed = tuple([_rewritten(part, rule) for part in parts])
     for new, old in zip(renewed, parts, strict=True):
         if new is not old:
             return with_children(expr, renewed)

@@ -6,9 +6,10 @@ In: the lowered schedule.  Out: immutable nodes.  Bounds and subscripts are INT6
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, unique
-from typing import TypeAlias
+from operator import is_
+from typing import Any, TypeAlias, TypeVar
 
 from typing_extensions import assert_never
 
@@ -291,6 +292,22 @@ Node: TypeAlias = (
     | Comment
 )
 Body: TypeAlias = tuple[Node, ...]
+
+
+_N = TypeVar("_N", bound=Node)
+
+
+def updated(node: _N, **fields: Any) -> _N:  # noqa: ANN401 - as `replace` has it
+    """Return `node` with other `fields`, or itself where they hold the same objects as before."""
+    for name, value in fields.items():
+        before = getattr(node, name)
+        if before is value:
+            continue
+        if not (isinstance(value, tuple) and len(value) == len(before)):
+            return replace(node, **fields)
+        if not all(map(is_, value, before)):
+            return replace(node, **fields)
+    return node
 
 
 @dataclass(frozen=True, slots=True)

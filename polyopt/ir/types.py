@@ -60,12 +60,12 @@ class DType(Enum):
     @property
     def size(self) -> int:
         """Bytes of one element."""
-        return 2 if self is DType.BFLOAT16 else int(self.numpy.itemsize)
+        return _size(self)
 
     @property
     def kind(self) -> Kind:
         """The family of numbers."""
-        return Kind.FLOAT if self is DType.BFLOAT16 else Kind(self.numpy.kind)
+        return _kind(self)
 
     @property
     def short_name(self) -> str:
@@ -144,6 +144,16 @@ _CTYPES = {
     DType.COMPLEX64: "float complex",
     DType.COMPLEX128: "double complex",
 }
+
+
+@cache
+def _size(dtype: DType) -> int:
+    return 2 if dtype is DType.BFLOAT16 else int(dtype.numpy.itemsize)
+
+
+@cache
+def _kind(dtype: DType) -> Kind:
+    return Kind.FLOAT if dtype is DType.BFLOAT16 else Kind(dtype.numpy.kind)
 
 
 @cache

@@ -6,7 +6,6 @@ In: nodes of `polyopt.ir.loops`.  Out: their parts, their expressions, renewed n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from polyopt.ir.expr import Expr, Load, Symbol, VectorLoad, rewrite, walk
 from polyopt.ir.loops import (
@@ -22,6 +21,7 @@ from polyopt.ir.loops import (
     Node,
     SetLocal,
     While,
+    updated,
 )
 
 
@@ -42,11 +42,11 @@ def with_bodies(node: Node, parts: tuple[Body, ...]) -> Node:
     """Return `node` with its bodies replaced."""
     match node:
         case For() | While():
-            return replace(node, body=parts[0])
+            return updated(node, body=parts[0])
         case Kernel():
-            return replace(node, body=parts[0], finish=parts[1] if parts[1:] else ())
+            return updated(node, body=parts[0], finish=parts[1] if parts[1:] else ())
         case If():
-            return replace(node, then=parts[0], otherwise=parts[1])
+            return updated(node, then=parts[0], otherwise=parts[1])
         case _:
             return node
 
@@ -132,20 +132,20 @@ def changed(node: Node, rule: Rule) -> Node:
     """Return `node` with `rule` applied to every expression in it, targets and tags included."""
     match node:
         case For():
-            node = replace(node, lower=rewrite(node.lower, rule), upper=rewrite(node.upper, rule))
+            node = updated(node, lower=rewrite(node.lower, rule), upper=rewrite(node.upper, rule))
         case If() | While():
-            node = replace(node, condition=rewrite(node.condition, rule))
+            node = updated(node, condition=rewrite(node.condition, rule))
         case Assign():
             target = rewrite(node.target, rule)
             assert isinstance(target, Load | VectorLoad)
-            node = replace(
+            node = updated(
                 node,
                 target=target,
                 value=rewrite(node.value, rule),
                 instance=tuple(rewrite(part, rule) for part in node.instance),
             )
         case Declare() | SetLocal():
-            node = replace(
+            node = updated(
                 node,
                 value=rewrite(node.value, rule),
                 instance=tuple(rewrite(part, rule) for part in node.instance),

@@ -6,7 +6,7 @@ over the copies.  Every copy is compared with the loop's body at its place, so n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 from polyopt.ir.expr import (
@@ -45,8 +45,9 @@ def rolled(body: Body, names: Iterator[str]) -> Body:
 def _pass(nodes: list[Node], names: Iterator[str]) -> list[Node]:
     found: list[Node] = []
     start = 0
+    likeness = [_likeness(node) for node in nodes] if len(nodes) > 1 else []
     while start < len(nodes):
-        width, count, steps = _longest(nodes, start)
+        width, count, steps = _longest(nodes, likeness, start)
         if count < 2:
             found.append(nodes[start])
             start += 1
@@ -62,9 +63,14 @@ def _pass(nodes: list[Node], names: Iterator[str]) -> list[Node]:
     return found
 
 
-def _longest(nodes: list[Node], start: int) -> tuple[int, int, list[list[int]]]:
+def _longest(
+    nodes: list[Node], likeness: list[Hashable], start: int
+) -> tuple[int, int, list[list[int]]]:
     """Return width, number and steps of the copies from `start` on; number 1: none."""
     for width in range(1, min(WIDEST, (len(nodes) - start) // 2) + 1):
+        middle = start + width
+        if likeness[start:middle] != likeness[middle : middle + width]:
+            continue
         steps = _between(nodes, start, width)
         if steps is None:
             continue
@@ -80,10 +86,8 @@ def _longest(nodes: list[Node], start: int) -> tuple[int, int, list[list[int]]]:
 def _between(nodes: list[Node], start: int, width: int) -> list[list[int]] | None:
     """Return by how much each index of a copy grows to the next copy, node by node."""
     result = []
-    copies = list(zip(nodes[start : start + width], nodes[start + width :], strict=False))
-    if any(_kind(one) != _kind(two) for one, two in copies):
-        return None
-    for one, two in copies:
+    middle = start + width
+    for one, two in zip(nodes[start:middle], nodes[middle : middle + width], strict=True):
         steps = _node_steps(one, two)
         if steps is None:
             return None
@@ -91,15 +95,32 @@ def _between(nodes: list[Node], start: int, width: int) -> list[list[int]] | Non
     return result
 
 
-def _kind(node: Node) -> tuple[object, ...]:
-    """Return what two copies surely have in common."""
+def _likeness(node: Node) -> Hashable:
+    """Return what two copies surely have in common: all but their indices."""
     match node:
         case Assign():
-            return (Assign, node.statement, node.target.array, len(node.target.index))
+            parts = (node.target, node.value, *node.instance)
+            return (Assign, node.statement, *map(_form, parts))
         case For():
-            return (For, node.kind, node.step, len(node.body))
+            body = tuple(map(_likeness, node.body))
+            return (For, node.kind, node.step, node.lanes, body)
+        case If():
+            return (
+                If,
+                _form(node.condition),
+                tuple(map(_likeness, node.then)),
+                tuple(map(_likeness, node.otherwise)),
+            )
         case _:
             return (type(node),)
+
+
+def _form(expr: Expr) -> Hashable:
+    """Return an expression without its indices and constants."""
+    if _is_index(expr):
+        return None
+    array = expr.array if isinstance(expr, Load | VectorLoad) else ""
+    return (type(expr), array, *map(_form, children(expr)))
 
 
 def _node_steps(one: Node, two: Node) -> list[int] | None:
