@@ -423,12 +423,12 @@ class BodyEmitter:
     def _shared(
         self, loop: For, nest: Nest, loops: int, *, simd: bool, once: bool = False
     ) -> list[cgen.Generable]:
-        """Print `nest` for threads, and inside a loop once more for one thread.
+        """Print `nest` for threads, and once more for one thread.
 
-        There a region that OpenMP's own condition keeps to one thread costs too much, each time.
-        `once`: the nest has labels and cannot stand twice.
+        A region that OpenMP's own condition keeps to one thread costs half a microsecond, each
+        time.  `once`: the nest has labels and cannot stand twice.
         """
-        condition = enough(loop, self.printer) if self.is_repeated and not once else ""
+        condition = "" if once else enough(loop, self.printer)
         text = parallel_pragma(loop, self.printer, loops, simd=simd, always=bool(condition))
         if not condition:
             return [cgen.Pragma(text), nest]

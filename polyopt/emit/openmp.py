@@ -98,6 +98,9 @@ def enough(loop: For, printer: ExprPrinter) -> str:
     if not isinstance(amount, Const):
         name = printer.helper(Helper(HelperKind.MANY))
         many = f"{name}({printer.text(amount)})"
+    if _has_own_copies(loop):
+        several = f"({_several(loop, printer)})"
+        return f"{several} && {many}" if many else several
     lowers, uppers = operands(loop.lower, BinaryOp.MAX), operands(loop.upper, BinaryOp.MIN)
     if len(lowers) == len(uppers) == 1:
         return many

@@ -15,6 +15,7 @@ from polyopt.ir.expr import (
     Iter,
     Load,
     Symbol,
+    VectorLoad,
     add,
     integer,
     linear,
@@ -25,7 +26,7 @@ from polyopt.ir.expr import (
     substitute,
     walk,
 )
-from polyopt.ir.loops import Assign, Body, For, If, SetLocal, While
+from polyopt.ir.loops import Assign, Body, For, If, Node, SetLocal, While
 from polyopt.ir.types import DType
 
 
@@ -36,6 +37,8 @@ def work(loop: For) -> Expr:
 
 GUESS = 16
 """Iterations of a loop whose length only data tells."""
+REST = ".rest"
+"""In the label of loops over what full tiles leave over."""
 
 
 def _loop(loop: For, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
@@ -88,6 +91,11 @@ def _tiles(expr: Expr) -> tuple[Expr, int] | None:
             right=Const(value=1),
         ):
             return normalize(add(last, integer(1))), size
+        case Binary(op=BinaryOp.FLOORDIV, left=raised, right=Const(value=int(size))):
+            total = linear(raised)
+            if total.terms and total.constant == size - 1:
+                return normalize(sub(raised, integer(size - 1))), size
+            return None
         case _:
             return None
 
@@ -99,28 +107,52 @@ def _factors(expr: Expr) -> tuple[Expr, ...]:
 
 
 def _body(body: Body, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
-    """Return the work of the deepest nest of a body, or its number of assignments."""
+    """Return the work of the deepest nest of a body, or its number of assignments.
+
+    A nest that only moves values counts only where there is no other, and so does one of what full
+    tiles leave over.
+    """
     statements = 0
-    nests: list[tuple[int, Expr]] = []
+    nests: list[tuple[Body, Expr]] = []
     for node in body:
         match node:
             case For():
-                nests.append((_depth(node.body), _loop(node, middles, inside)))
+                nests.append(((node,), _loop(node, middles, inside)))
             case While():
                 amount = _product(integer(GUESS), _body(node.body, middles, inside))
-                nests.append((_depth(node.body), amount))
+                nests.append(((node,), amount))
             case If() if any(isinstance(part, For | While) for part in nodes(node.then)):
-                nests.append((_depth(node.then), _body(node.then, middles, inside)))
+                nests.append((node.then, _body(node.then, middles, inside)))
             case If():
-                statements += sum(isinstance(n, Assign | SetLocal) for n in nodes(node.then))
-            case Assign() | SetLocal():
-                statements += 1
+                statements += sum(_elements(part) for part in nodes(node.then))
             case _:
-                pass
+                statements += _elements(node)
     if not nests:
         return integer(max(1, statements))
-    deepest = max(depth for depth, _ in nests)
-    return next(amount for depth, amount in nests if depth == deepest)
+    return min(nests, key=lambda nest: (_moves(nest[0]), _rests(nest[0]), -_depth(nest[0])))[1]
+
+
+def _moves(body: Body) -> bool:
+    """Tell whether all that is computed in `body` is copies."""
+    return not any(isinstance(n, Assign | SetLocal) and n.statement for n in nodes(body))
+
+
+def _elements(node: Node) -> int:
+    """Return how many elements a node itself computes."""
+    match node:
+        case Assign():
+            return node.target.lanes if isinstance(node.target, VectorLoad) else 1
+        case SetLocal():
+            return node.lanes
+        case _:
+            return 0
+
+
+def _rests(body: Body) -> int:
+    """Return how often what is left over is left over again, by the outermost loops of `body`."""
+    found = [node.label.count(REST) for node in body if isinstance(node, For)]
+    inner = [_rests(node.then) for node in body if isinstance(node, If)]
+    return min((*found, *inner), default=0)
 
 
 def _depth(body: Body) -> int:

@@ -110,16 +110,19 @@ def packed_sizes(machine: Machine, element: int, operands: int = 1) -> Contracti
 
     An element of the rows' operand comes in once for each block of columns, one of the result comes
     in and goes out once for each block of terms: with as many terms as twice the columns the bytes
-    for each multiply-add are the fewest.  Where there are few columns, there are blocks of rows for
-    all threads; a block has rows enough to pay for the copy.
+    for each multiply-add are the fewest.  A block has half of these columns: half the copy beside
+    the operands that pass by, and small products have blocks for all threads, too.  Where there are
+    few columns, there are blocks of rows for all threads; a block has rows enough to pay for the
+    copy.
     """
     tile = register_tile(machine)
     lanes = max(1, machine.vector_bytes // element)
     width = tile.vectors * lanes
     second = caches_of(machine)[1]
     room = int(min(second.size * PACKED, STACK)) // (element * max(1, operands))
-    columns = _multiple(isqrt(room // 2), width, None)
-    depth = _multiple(room // columns, STEP, None)
+    best = _multiple(isqrt(room // 2), width, None)
+    columns = _multiple(best // 2, width, None)
+    depth = _multiple(room // best, STEP, None)
     rows = _multiple(max(USUAL // (2 * TURNS * machine.cores), LEAST), tile.rows, None)
     return ContractionSizes(rows, columns, depth, tile.rows, width, lanes)
 

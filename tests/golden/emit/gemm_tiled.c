@@ -7,6 +7,7 @@
  *     vectorize(L0.point[2])
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 static inline int64_t po_min(int64_t a, int64_t b)
@@ -17,6 +18,16 @@ static inline int64_t po_min(int64_t a, int64_t b)
 static inline int64_t po_extent(int64_t n)
 {
     return n > 0 ? n : 1;
+}
+
+static inline bool po_many(int64_t work)
+{
+#ifdef __OPTIMIZE__
+    return work > 30000;
+#else
+    (void)work;
+    return true;
+#endif
 }
 
 __attribute__((noinline)) static void gemm_L0_tile_0(int64_t N, int64_t M, int64_t K,
@@ -39,9 +50,15 @@ __attribute__((noinline)) static void gemm_L0_tile_0(int64_t N, int64_t M, int64
 int gemm(int64_t N, int64_t M, int64_t K, double alpha, double *restrict po_C,
     const double *restrict po_A, const double *restrict po_B)
 {
-    #pragma omp parallel for schedule(static) if (32 * ((N + 31) / 32) * K * M > 30000)
-    for (int64_t it = 0; it < (N + 31) / 32; it++) {
-        gemm_L0_tile_0(N, M, K, alpha, it, po_C, po_A, po_B);
+    if (po_many(N * K * M)) {
+        #pragma omp parallel for schedule(static)
+        for (int64_t it = 0; it < (N + 31) / 32; it++) {
+            gemm_L0_tile_0(N, M, K, alpha, it, po_C, po_A, po_B);
+        }
+    } else {
+        for (int64_t it = 0; it < (N + 31) / 32; it++) {
+            gemm_L0_tile_0(N, M, K, alpha, it, po_C, po_A, po_B);
+        }
     }
     return 0;
 }

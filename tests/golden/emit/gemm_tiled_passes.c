@@ -7,6 +7,7 @@
  *     vectorize(L0.point[2])
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #if defined(__FMA__) || defined(__AVX512F__)
 #include <immintrin.h>
@@ -48,6 +49,16 @@ static inline void po_store_f64x8(double *p, po_f64x8 value)
 static inline int64_t po_phase_f64x8(const double *p)
 {
     return (int64_t)((uintptr_t)p / 8 % 8);
+}
+
+static inline bool po_many(int64_t work)
+{
+#ifdef __OPTIMIZE__
+    return work > 30000;
+#else
+    (void)work;
+    return true;
+#endif
 }
 
 static inline po_f64x8 po_load_part_f64x8(const double *p, int64_t from, int64_t to)
@@ -102,9 +113,15 @@ __attribute__((noinline)) static void gemm_L0_tile_0(int64_t N, int64_t M, int64
 int gemm(int64_t N, int64_t M, int64_t K, double alpha, double *restrict po_C,
     const double *restrict po_A, const double *restrict po_B)
 {
-    #pragma omp parallel for schedule(static) if (32 * ((N + 31) / 32) * K * M > 30000)
-    for (int64_t it = 0; it < (N + 31) / 32; it++) {
-        gemm_L0_tile_0(N, M, K, alpha, it, po_C, po_A, po_B);
+    if (po_many(N * K * M)) {
+        #pragma omp parallel for schedule(static)
+        for (int64_t it = 0; it < (N + 31) / 32; it++) {
+            gemm_L0_tile_0(N, M, K, alpha, it, po_C, po_A, po_B);
+        }
+    } else {
+        for (int64_t it = 0; it < (N + 31) / 32; it++) {
+            gemm_L0_tile_0(N, M, K, alpha, it, po_C, po_A, po_B);
+        }
     }
     return 0;
 }

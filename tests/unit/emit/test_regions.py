@@ -354,13 +354,14 @@ def test_bounds_that_are_data():
     }
     agree(fn, {"N": 4, "M": 7}, arrays=arrays)
     text = emit_c(fn).text
-    assert "schedule(dynamic, N / 512 + 32) if (16 * N > 30000)" in text
+    assert "if (po_many(16 * N)) {" in text
+    assert "schedule(dynamic, N / 512 + 32)\n" in text
     assert "const int64_t k_end = p[i + 1];" in text
     empty = {"s": np.empty(1), "p": np.zeros(2, np.int64), "v": np.empty(0)}
     agree(fn, {"N": 1, "M": 0}, arrays=empty)
 
 
-def test_a_repeated_region_of_little_work_is_none():
+def test_a_region_of_little_work_is_none():
     store = Assign(at("A", "k"), op("+", at("A", "k"), Const(1.0, F64)))
     lower = Binary(BinaryOp.MAX, ex(0), plus("t", -3), I64)
     rows = loop("k", "i", plus("i", 1), loop("m", 0, "N", store))
@@ -373,7 +374,11 @@ def test_a_repeated_region_of_little_work_is_none():
     assert after.count("kernel_region(N, i, A);") == 2
     assert "if (" not in pragma + after.partition("\n")[0]
     single = loop("i", 0, "N", Assign(at("A", "i"), Const(1.0, F64)), kind=PARALLEL)
-    assert "if (parallel : N > 30000)" in emit_c(kernel([array("A", "N")], ["N"], single)).text
+    once = emit_c(kernel([array("A", "N")], ["N"], single)).text
+    before, pragma, after = once.partition("#pragma omp parallel for simd")
+    assert "if (po_many(N)) {" in before
+    assert "#pragma omp simd" in after.partition("else")[2]
+    assert "if (" not in pragma + after.partition("\n")[0]
 
 
 def test_fail_stops_at_once():

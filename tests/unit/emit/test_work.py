@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from polyopt.emit.lower import lower
 from polyopt.emit.work import work
-from polyopt.ir.expr import evaluate, show
+from polyopt.ir.expr import Binary, BinaryOp, Iter, Symbol, VectorLoad, evaluate, integer, show
 from polyopt.ir.interp import run_loops
-from polyopt.ir.loops import Assign, For, If
+from polyopt.ir.loops import Assign, For, If, SetLocal
+from polyopt.ir.types import DType
 from polyopt.schedule import source_schedule
 from polyopt.transforms import Interchange, Skew, Tile
 from tests import scops
@@ -54,6 +57,34 @@ def test_tiles_cancel():
     (outer,) = fn.body
     assert isinstance(outer, For)
     assert show(work(outer)) == "N * M"
+
+
+def test_rounded_tiles_cancel():
+    tiles = Binary(BinaryOp.FLOORDIV, plus("N", 31), integer(32), DType.INT64)
+    assert show(work(loop("t", 0, tiles, loop("i", 0, 32, STORE)))) == "N"
+    fewer = Binary(BinaryOp.FLOORDIV, plus("N", 30), integer(32), DType.INT64)
+    assert show(work(loop("t", 0, fewer, loop("i", 0, 32, STORE)))) == "32 * ((N + 30) // 32)"
+
+
+def test_copies_and_what_tiles_leave_over_do_not_count():
+    copy = Assign(at("A", 0), at("B", 0), "")
+    main = loop("i", 0, "N", STORE)
+    moves = loop("k", 0, "K", loop("j", 0, "M", copy))
+    rest = replace(loop("k", 0, "K", loop("j", 0, "M", STORE)), label="L0.point.rest[0]")
+    assert show(work(loop("t", 0, 4, moves, main, rest))) == "4 * N"
+    assert show(work(loop("t", 0, 4, rest, main))) == "4 * N"
+    assert show(work(loop("t", 0, 4, rest))) == "4 * K * M"
+    assert show(work(loop("t", 0, 4, moves))) == "4 * K * M"
+    condition = at("C", 0)
+    assert show(work(loop("t", 0, 4, If(condition, (rest,)), main))) == "4 * N"
+
+
+def test_vectors_count_as_their_lanes():
+    lanes = VectorLoad("A", (Iter("i"),), DType.FLOAT64, 8)
+    store = Assign(lanes, VectorLoad("B", (Iter("i"),), DType.FLOAT64, 8), "S0")
+    assert show(work(loop("i", 0, "N", store))) == "8 * N"
+    local = SetLocal("v", DType.FLOAT64, 4, Symbol("w", DType.FLOAT64, 4), "S0")
+    assert show(work(loop("i", 0, "N", local))) == "4 * N"
 
 
 def test_minima_are_resolved_to_the_simpler_side():
