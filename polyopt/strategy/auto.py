@@ -209,6 +209,8 @@ def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sche
         schedule = found or schedule
         if found is None and not any(member.coincident for member in outer.members):
             for inner in [band.label for band in bands(outer.child)]:
+                if inner in skip:
+                    continue
                 found = contraction(schedule, inner, machine) or sums(schedule, inner)
                 schedule = found or schedule
     return schedule

@@ -81,11 +81,14 @@ def _fuse_apart(schedule: Schedule, skip: frozenset[str]) -> Schedule | None:
 
 def sequences(tree: Tree) -> list[list[str | None]]:
     """Return the labels of the parts of each sequence; a statement outside of loops has none."""
-    found = []
-    if isinstance(tree, Sequence):
-        parts = (part.child for part in tree.parts)
-        found = [[part.label if isinstance(part, Band) else None for part in parts]]
+    found = [labels_of(tree)] if isinstance(tree, Sequence) else []
     return found + [labels for child in children(tree) for labels in sequences(child)]
+
+
+def labels_of(sequence: Sequence) -> list[str | None]:
+    """Return the labels of a sequence's parts; a statement outside of loops has none."""
+    parts = (part.child for part in sequence.parts)
+    return [part.label if isinstance(part, Band) else None for part in parts]
 
 
 def ways(labels: list[str | None], first: str, second: str) -> Iterator[tuple[Transform, ...]]:
@@ -169,7 +172,7 @@ def loses_lanes(schedule: Schedule, one: Band, two: Band, count: int) -> bool:
     """
     for nest, other in ((one, two), (two, one)):
         alone = _is_used_up(nest, count) and not _is_used_up(other, count)
-        if alone and _calls(schedule, nest) and _is_short(schedule, other, count):
+        if alone and calls(schedule, nest.label) and _is_short(schedule, other, count):
             return True
     return False
 
@@ -193,9 +196,9 @@ def _is_used_up(nest: Band, count: int) -> bool:
     return len(nest.members) == count and next(iter(bands(nest.child)), None) is None
 
 
-def _calls(schedule: Schedule, nest: Band) -> bool:
-    names = statements_of(schedule.scop, nest.members[0].schedule.domain())
-    values = (schedule.scop.statement(name).value for name in names)
+def calls(schedule: Schedule, label: str) -> bool:
+    """Tell whether statements of a nest call functions such as exp."""
+    values = (statement.value for statement in statements_in(schedule, label))
     return any(isinstance(part, Call) for value in values for part in walk(value))
 
 

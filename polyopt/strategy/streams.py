@@ -1,6 +1,7 @@
 """Rows of a matrix that two nests need, read once: products with A and with its transpose.
 
-In: nests over the same rows, one of which adds to results that all rows share, in an open order.
+In: nests over the same rows, one of which adds to results that all rows share, in an open order;
+between them what is done to each row's own result.
 Out: one nest, a few rows at a time, whose threads have partial results of their own.
 Refuses: sums whose order counts, and nests that need all rows of one before the other's first.
 """
@@ -12,9 +13,9 @@ from dataclasses import dataclass
 
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Band, Leaf, Sequence, find_band, only_statement
+from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree, find_band, only_statement
+from polyopt.strategy.fusion import calls, labels_of, statements_in
 from polyopt.strategy.strides import Step, loop_moves
-from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import (
     Deal,
     Distribute,
@@ -30,6 +31,7 @@ from polyopt.transforms import (
 )
 
 ROWS = 4  # rows that pass while a piece of the shared results is in registers
+MOST_ROWS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +49,36 @@ class _Sweep:
 
 
 def stream_rows(schedule: Schedule, machine: Machine) -> Schedule:
-    """Return `schedule` with nests joined that sweep over the rows of one matrix."""
-    found = [sweep for label in outer_bands(schedule.tree) if (sweep := _sweep(schedule, label))]
-    used: set[str] = set()
-    for one, two in _pairs(found):
-        if used & {one.label, two.label}:
-            continue
-        joined = _joined(schedule, one, two, machine)
-        if joined is not None:
-            schedule = joined
-            used |= {one.label, two.label}
+    """Return `schedule` with nests joined that sweep over the rows of one matrix.
+
+    They follow one another at the top or in a loop that runs in order, as one over time does.
+    """
+    for labels in _in_order(schedule.tree):
+        nests = filter(None, labels)
+        found = [sweep for label in nests if (sweep := _sweep(schedule, label))]
+        used: set[str] = set()
+        for one, two in _pairs(found):
+            if used & {one.label, two.label}:
+                continue
+            joined = _joined(schedule, one, two, machine)
+            if joined is not None:
+                schedule = joined
+                used |= {one.label, two.label}
     return schedule
+
+
+def _in_order(tree: Tree) -> list[list[str | None]]:
+    """Return the labels of what each sequence runs that no parallel loop is around."""
+    match tree:
+        case Band():
+            is_serial = not any(member.coincident for member in tree.members)
+            return _in_order(tree.child) if is_serial else []
+        case Filter():
+            return _in_order(tree.child)
+        case Sequence():
+            return [labels_of(tree)] + [found for p in tree.parts for found in _in_order(p)]
+        case Leaf():
+            return []
 
 
 def _pairs(sweeps: list[_Sweep]) -> Iterator[tuple[_Sweep, _Sweep]]:
@@ -80,6 +101,8 @@ def _sweep(schedule: Schedule, label: str) -> _Sweep | None:
         return None
     if reduction is not None and not reduction.reassociable:
         return None
+    if not statement.target.index:
+        return None  # a sum of the whole goes with all passes over its terms
     moves = loop_moves(schedule, label, statement)
     arrays = {a.ref: a.array for a in (statement.write, *statement.reads) if len(a.index) == 2}
     for rows in (0, 1):
@@ -104,21 +127,40 @@ def _joined(schedule: Schedule, one: _Sweep, two: _Sweep, machine: Machine) -> S
     ]
     first, second = one.label, two.label
     schedule = schedule.attempt(*turned) or schedule
+    shared = [sweep.shared for sweep in (one, two) if sweep.shared is not None]
     met = _brought_together(schedule, first, second)
     if met is None:
         return None
-    shared = [sweep.shared for sweep in (one, two) if sweep.shared is not None]
-    joint = met.attempt(Fuse(first, second, 2))
-    if joint is not None:
-        jammed = joint.attempt(*_groups(first))
-        return None if jammed is None else _dealt(jammed, f"{first}.tile[0]", shared, machine)
-    joint = met.attempt(Fuse(first, second, 1))
+    schedule, between = met
+    if not between:
+        joint = schedule.attempt(Fuse(first, second, 2))
+        if joint is not None:
+            jammed = joint.attempt(*_groups(first))
+            return None if jammed is None else _dealt(jammed, f"{first}.tile[0]", shared, machine)
+    if not all(_is_of_rows(schedule, label) for label in between):
+        return None
+    joint = schedule.attempt(*(Fuse(first, label, 1) for label in (*between, second)))
     if joint is None:
         return None
-    jammed = joint.attempt(*_groups_in_turn(first))
+    rows = max((_group(schedule, label, machine) for label in between), default=ROWS)
+    jammed = joint.attempt(*_groups_in_turn(first, rows, len(between)))
     if jammed is None:
         return _dealt(joint, f"{first}[0]", shared, machine)
     return _dealt(jammed, f"{first}.tile[0]", shared, machine)
+
+
+def _is_of_rows(schedule: Schedule, label: str) -> bool:
+    """Tell whether a nest is one loop around one statement."""
+    band = find_band(schedule.tree, label)
+    return len(band.members) == 1 and isinstance(band.child, Leaf)
+
+
+def _group(schedule: Schedule, label: str, machine: Machine) -> int:
+    """Return how many rows to run at a time so that functions at `label` have all their lanes."""
+    if not calls(schedule, label):
+        return ROWS
+    sizes = [schedule.scop.array(s.target.array).dtype.size for s in statements_in(schedule, label)]
+    return min(max(ROWS, machine.vector_bytes // max(sizes)), MOST_ROWS)
 
 
 def _groups(label: str) -> list[Transform]:
@@ -134,15 +176,19 @@ def _groups(label: str) -> list[Transform]:
     ]
 
 
-def _groups_in_turn(label: str) -> list[Transform]:
-    """Return the steps that run a few rows at a time, all of one nest before the other's."""
+def _groups_in_turn(label: str, rows: int, between: int) -> list[Transform]:
+    """Return the steps that run a few rows at a time, all of one nest before the other's.
+
+    `between`: how many statements are done to the first nest's results in between.
+    """
     tile, point = f"{label}.tile", f"{label}.point"
     steps: list[Transform] = [
-        Tile(label, (ROWS,)),
-        Separate(tile, point, (ROWS,)),
+        Tile(label, (rows,)),
+        Separate(tile, point, (rows,)),
         Distribute(point, 1),
     ]
-    for part in (f"{point}.0", f"{point}.1"):
+    steps += [Vectorize(f"{point}.{number}[0]") for number in range(1, between + 1)]
+    for part in (f"{point}.0", f"{point}.{between + 1}"):
         steps += [Interchange(f"{part}[0]", f"{part}[1]"), Vectorize(f"{part}[0]")]
         steps.append(Unroll(f"{part}[1]"))
     return steps
@@ -156,25 +202,28 @@ def _dealt(schedule: Schedule, rows: str, shared: list[str], machine: Machine) -
     return schedule.attempt(Deal(rows, machine.cores), *parts, Parallelize(rows))
 
 
-def _brought_together(schedule: Schedule, first: str, second: str) -> Schedule | None:
-    """Return `schedule` with the second nest directly behind the first, None where none may be."""
-    between = _between(schedule, first, second)
-    if between is None:
-        return None
-    for label in between:  # what can go ahead of both does
-        schedule = schedule.attempt(Move(label, first)) or schedule
+def _brought_together(
+    schedule: Schedule, first: str, second: str
+) -> tuple[Schedule, list[str]] | None:
+    """Return `schedule` with the second nest behind the first, and the nests still between them.
+
+    None where a statement outside of loops is between them.
+    """
+    for label in _between(schedule, first, second):  # what can go ahead of both does
+        if label is not None:
+            schedule = schedule.attempt(Move(label, first)) or schedule
     between = _between(schedule, first, second)
     if not between:
-        return schedule
-    return schedule.attempt(Move(second, between[0])) or schedule.attempt(Move(first, second))
+        return schedule, []
+    closer = schedule.attempt(Move(second, between[0])) if between[0] is not None else None
+    closer = closer or schedule.attempt(Move(first, second))
+    if closer is not None:
+        return closer, []
+    nests = [label for label in between if label is not None]
+    return (schedule, nests) if len(nests) == len(between) else None
 
 
-def _between(schedule: Schedule, first: str, second: str) -> list[str] | None:
-    """Return the nests between two parts of the outermost sequence, in order."""
-    tree = schedule.tree
-    if not isinstance(tree, Sequence):
-        return None
-    labels = [part.child.label if isinstance(part.child, Band) else "" for part in tree.parts]
-    if first not in labels or second not in labels or "" in labels:
-        return None
+def _between(schedule: Schedule, first: str, second: str) -> list[str | None]:
+    """Return the parts between two of a sequence, in order."""
+    labels = next(labels for labels in _in_order(schedule.tree) if first in labels)
     return labels[labels.index(first) + 1 : labels.index(second)]

@@ -34,6 +34,18 @@ def updated(A: po.f64["N,M"], x: po.f64["M"], y: po.f64["N"], p: po.f64["N"], q:
     p[:] = A @ q
 
 
+def gradient(A: po.f64["N,M"], x: po.f64["M"], y: po.f64["N"], p: po.f64["N"], q: po.f64["M"]):
+    p[:] = 1.0 / (1.0 + np.exp(-(A @ x)))
+    q[:] = A.T @ (p - y)
+
+
+def descent(A: po.f64["N,M"], x: po.f64["M"], y: po.f64["N"], p: po.f64["N"], q: po.f64["M"]):
+    for _ in range(3):
+        q -= 0.01 * (A.T @ (A @ q - y))
+    p[:] = y
+    x *= 2.0
+
+
 def in_loops(A: po.f64["N,M"], x: po.f64["M"], y: po.f64["N"], p: po.f64["N"], q: po.f64["M"]):
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
@@ -69,6 +81,20 @@ def test_results_of_a_group_are_used_while_its_rows_are_near():
     assert "rfactor" in text
 
 
+def test_what_is_done_to_each_row_goes_along():
+    """Functions of the rows' results have all their lanes: a group of rows for each."""
+    wide = Machine(cores=2, vector_bytes=64)
+    text = joined(gradient, wide).text
+    assert "tile(L1, 8);" in text
+    assert "vectorize(L1.point.1[0])" in text
+    assert "tile(L1, 4);" in joined(gradient, Machine(cores=2, vector_bytes=32)).text
+
+
+def test_in_a_loop_over_time_too():
+    found = steps(descent)
+    assert found.count("deal") == found.count("rfactor") == 1
+
+
 def test_one_thread_has_no_partial_results():
     """A single core adds to the results themselves."""
     found = steps(both, Machine(cores=1))
@@ -82,7 +108,7 @@ def test_the_order_of_loops_is_kept():
     assert stream_rows(schedule, TWO) is schedule
 
 
-@pytest.mark.parametrize("function", [both, chained, updated])
+@pytest.mark.parametrize("function", [both, chained, updated, gradient, descent])
 def test_results(function):
     """The same as NumPy's, at sizes that groups of rows do not divide, and without any."""
     kernel = po.kernel(function, threads=2)
