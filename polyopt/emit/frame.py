@@ -15,7 +15,7 @@ from polyopt.emit.blocks import words
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import row_arrays
-from polyopt.emit.names import c_identifier
+from polyopt.emit.names import LIBRARY_FUNCTIONS, c_identifier
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import free_names, nodes, written_arrays
 from polyopt.emit.views import View, has_rows
@@ -149,7 +149,7 @@ def make_frame(fn: LoopFunction) -> Frame:
         params.append(CParam(CParamKind.LIBRARY, "", DType.INT64, "po_library"))
     for array in declared:
         views[array.name] = _stack_view(array, names[array.name])
-    entry = c_identifier(fn.name, taken)
+    entry = c_identifier(fn.name, {*taken, *LIBRARY_FUNCTIONS})
     used = set(written) | set(free_names(fn.body).arrays)
     temporaries = [a for a in fn.arrays if a.role is Role.TEMP and a.name in used]
     gets = {n.array.name for n in nodes(fn.body) if isinstance(n, AllocateArray)}

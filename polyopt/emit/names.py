@@ -36,6 +36,26 @@ _COMPLEX = (
     "exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
     "asinh", "acosh", "atanh",
 )
+_FUNCTIONS = (
+    "alloca", "arc4random", "at_quick_exit", "atexit", "atof", "atoi", "atol", "atoll", "basename",
+    "bcmp", "bcopy", "bsearch", "bzero", "clearenv", "clog10", "cproj", "drem", "exp10", "exp10f",
+    "fadd", "fdim", "fdimf", "fdiv", "ffma", "ffs", "finite", "finitef", "fmax", "fmaxf", "fmin",
+    "fminf", "fmul", "frexp", "frexpf", "fsqrt", "fsub", "gamma", "gammaf", "gcvt", "getenv",
+    "getloadavg", "getsubopt", "grantpt", "ilogb", "ilogbf", "index", "initstate", "j0", "j0f",
+    "j1", "j1f", "jn", "jnf", "llrint", "llround", "lrint", "lrintf", "lround", "lroundf",
+    "madvise", "mblen", "mbstowcs", "mbtowc", "memccpy", "memchr", "memcmp", "memmem", "memmove",
+    "mempcpy", "memrchr", "mkdtemp", "mkstemp", "mktemp", "mlock", "mmap", "modf", "modff",
+    "mprotect", "mremap", "msync", "munlock", "munmap", "nan", "nanf", "nearbyint", "nearbyintf",
+    "nexttoward", "on_exit", "posix_memalign", "pselect", "ptsname", "putenv", "qsort",
+    "quick_exit", "rand", "random", "realpath", "reallocarray", "remquo", "remquof", "rindex",
+    "round", "roundf", "scalb", "scalbf", "scalbln", "scalbn", "scalbnf", "secure_getenv", "select",
+    "setenv", "setstate", "significand", "sincos", "sincosf", "srand", "srandom", "stpcpy",
+    "strcasecmp", "strcat", "strchr", "strcmp", "strcoll", "strcpy", "strcspn", "strdup",
+    "strerror", "strfry", "strlen", "strncat", "strncmp", "strncpy", "strndup", "strnlen",
+    "strpbrk", "strrchr", "strsep", "strsignal", "strspn", "strstr", "strtod", "strtof", "strtok",
+    "strtol", "strtold", "strtoll", "strtoul", "strtoull", "strxfrm", "system", "unsetenv",
+    "valloc", "wcstombs", "wctomb", "y0", "y0f", "y1", "y1f", "yn", "ynf",
+)
 # fmt: on
 
 COMPLEX_NAMES = frozenset(
@@ -52,6 +72,9 @@ MATH_NAMES = (
     | {"NAN", "INFINITY", "pow", "powf", "fabs", "fabsf"}
 ) - COMPLEX_NAMES
 """Names of `math.h`."""
+
+LIBRARY_FUNCTIONS = frozenset(_FUNCTIONS)
+"""What else the included headers declare: locals may hide it, functions may not be called so."""
 
 RESERVED = frozenset([*_KEYWORDS, *_MACROS]) | COMPLEX_NAMES | MATH_NAMES
 

@@ -6,6 +6,8 @@ number of assignments one execution of the loop runs.
 
 from __future__ import annotations
 
+from functools import reduce
+
 from polyopt.emit.regions import declared_names, nodes
 from polyopt.ir.expr import (
     Binary,
@@ -18,6 +20,7 @@ from polyopt.ir.expr import (
     VectorLoad,
     add,
     integer,
+    is_function,
     linear,
     mul,
     normalize,
@@ -37,6 +40,7 @@ def work(loop: For) -> Expr:
 
 GUESS = 16
 """Iterations of a loop whose length only data tells."""
+FUNCTION = 8  # assignments that take as long as a function such as exp
 REST = ".rest"
 """In the label of loops over what full tiles leave over."""
 
@@ -107,7 +111,7 @@ def _factors(expr: Expr) -> tuple[Expr, ...]:
 
 
 def _body(body: Body, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
-    """Return the work of the deepest nest of a body, or its number of assignments.
+    """Return the work of the deepest nest of a body and of functions, or its assignments' number.
 
     A nest that only moves values counts only where there is no other, and so does one of what full
     tiles leave over.
@@ -129,7 +133,15 @@ def _body(body: Body, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
                 statements += _elements(node)
     if not nests:
         return integer(max(1, statements))
-    return min(nests, key=lambda nest: (_moves(nest[0]), _rests(nest[0]), -_depth(nest[0])))[1]
+    best = min(nests, key=lambda nest: (_moves(nest[0]), _rests(nest[0]), -_depth(nest[0])))
+    beside = [n for n in nests if n is not best and _calls(n[0]) and not _rests(n[0])]
+    return reduce(add, (amount for _, amount in beside), best[1])
+
+
+def _calls(body: Body) -> bool:
+    """Tell whether functions are computed in `body`."""
+    values = (n.value for n in nodes(body) if isinstance(n, Assign | SetLocal))
+    return any(is_function(part) for value in values for part in walk(value))
 
 
 def _moves(body: Body) -> bool:
@@ -138,14 +150,15 @@ def _moves(body: Body) -> bool:
 
 
 def _elements(node: Node) -> int:
-    """Return how many elements a node itself computes."""
+    """Return how many elements a node itself computes; one with functions counts as several."""
     match node:
         case Assign():
-            return node.target.lanes if isinstance(node.target, VectorLoad) else 1
+            lanes = node.target.lanes if isinstance(node.target, VectorLoad) else 1
         case SetLocal():
-            return node.lanes
+            lanes = node.lanes
         case _:
             return 0
+    return lanes * (1 + FUNCTION * sum(is_function(part) for part in walk(node.value)))
 
 
 def _rests(body: Body) -> int:

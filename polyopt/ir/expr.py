@@ -472,6 +472,23 @@ def _rewritten(expr: Expr, rule: Callable[[Expr], Expr | None]) -> Expr:
     return expr
 
 
+_CHEAP = frozenset(
+    {
+        *(MathFunc.SQRT, MathFunc.FLOOR, MathFunc.CEIL, MathFunc.TRUNC, MathFunc.RINT),
+        *(MathFunc.COPYSIGN, MathFunc.FMA, MathFunc.ISNAN, MathFunc.ISINF, MathFunc.ISFINITE),
+        *(MathFunc.SIGNBIT, MathFunc.REAL, MathFunc.IMAG, MathFunc.CONJ, MathFunc.COMPLEX),
+    }
+)
+"""Functions that are one instruction, or a few."""
+
+
+def is_function(expr: Expr) -> bool:
+    """Tell whether an expression is a function such as exp, of dozens of operations; `**` is."""
+    if isinstance(expr, Binary):
+        return expr.op is BinaryOp.POW and not expr.dtype.is_integer
+    return isinstance(expr, Call) and expr.func not in _CHEAP
+
+
 def substitute(expr: Expr, values: Mapping[str, Expr]) -> Expr:
     """Return `expr` with each iterator named in `values` replaced."""
     return rewrite(expr, lambda e: values.get(e.name) if isinstance(e, Iter) else None)

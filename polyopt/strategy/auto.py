@@ -22,6 +22,7 @@ from polyopt.strategy.blocks import blocked
 from polyopt.strategy.closures import closure
 from polyopt.strategy.columns import columns
 from polyopt.strategy.contraction import contraction, find_roles
+from polyopt.strategy.functions import functions_in_lanes
 from polyopt.strategy.fusion import fuse_nests
 from polyopt.strategy.held import held_sums
 from polyopt.strategy.intervals import intervals
@@ -165,6 +166,11 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     whole = fused
     if split:
         fused = _within_budget("sums in parts", fused, lambda s: split_sums(s, done))
+    done |= frozenset(_labels(fused.tree) - _labels(whole.tree))
+    whole = fused
+    fused = _within_budget(
+        "functions of sums", fused, lambda s: functions_in_lanes(s, machine, done)
+    )
     done |= frozenset(_labels(fused.tree) - _labels(whole.tree))
     laned = _within_budget("sunk loops", fused, lambda s: sink_lanes(s, done))
     jammed = _within_budget("strips of rows", laned, lambda s: jam_lines(s, machine, done))

@@ -13,7 +13,7 @@ from itertools import combinations
 
 import islpy as isl
 
-from polyopt.ir.expr import Call, walk
+from polyopt.ir.expr import Call, is_function, walk
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule, Transform
@@ -172,7 +172,7 @@ def loses_lanes(schedule: Schedule, one: Band, two: Band, count: int) -> bool:
     """
     for nest, other in ((one, two), (two, one)):
         alone = _is_used_up(nest, count) and not _is_used_up(other, count)
-        if alone and calls(schedule, nest.label) and _is_short(schedule, other, count):
+        if alone and _calls(schedule, nest.label) and _is_short(schedule, other, count):
             return True
     return False
 
@@ -196,10 +196,11 @@ def _is_used_up(nest: Band, count: int) -> bool:
     return len(nest.members) == count and next(iter(bands(nest.child)), None) is None
 
 
-def calls(schedule: Schedule, label: str) -> bool:
-    """Tell whether statements of a nest call functions such as exp."""
+def _calls(schedule: Schedule, label: str) -> bool:
+    """Tell whether statements of a nest call functions: roots too, which lanes help as much."""
     values = (statement.value for statement in statements_in(schedule, label))
-    return any(isinstance(part, Call) for value in values for part in walk(value))
+    parts = (part for value in values for part in walk(value))
+    return any(isinstance(part, Call) or is_function(part) for part in parts)
 
 
 def share_data(schedule: Schedule, first: str, second: str) -> bool:

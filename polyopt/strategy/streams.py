@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree, find_band, only_statement
-from polyopt.strategy.fusion import calls, labels_of, statements_in
+from polyopt.strategy.functions import calling, group_size, sums_and_functions
+from polyopt.strategy.fusion import labels_of, statements_in
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import (
     Deal,
-    Distribute,
     Fuse,
     Interchange,
     Move,
@@ -31,7 +31,6 @@ from polyopt.transforms import (
 )
 
 ROWS = 4  # rows that pass while a piece of the shared results is in registers
-MOST_ROWS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +141,11 @@ def _joined(schedule: Schedule, one: _Sweep, two: _Sweep, machine: Machine) -> S
     joint = schedule.attempt(*(Fuse(first, label, 1) for label in (*between, second)))
     if joint is None:
         return None
-    rows = max((_group(schedule, label, machine) for label in between), default=ROWS)
-    jammed = joint.attempt(*_groups_in_turn(first, rows, len(between)))
+    names = [each.name for label in between for each in statements_in(schedule, label)]
+    functions = calling(schedule, names)
+    rows = group_size(schedule, functions, machine) if functions else ROWS
+    parts = [True, *(False for _ in between), True]
+    jammed = joint.attempt(*sums_and_functions(first, rows, parts))
     if jammed is None:
         return _dealt(joint, f"{first}[0]", shared, machine)
     return _dealt(jammed, f"{first}.tile[0]", shared, machine)
@@ -153,14 +155,6 @@ def _is_of_rows(schedule: Schedule, label: str) -> bool:
     """Tell whether a nest is one loop around one statement."""
     band = find_band(schedule.tree, label)
     return len(band.members) == 1 and isinstance(band.child, Leaf)
-
-
-def _group(schedule: Schedule, label: str, machine: Machine) -> int:
-    """Return how many rows to run at a time so that functions at `label` have all their lanes."""
-    if not calls(schedule, label):
-        return ROWS
-    sizes = [schedule.scop.array(s.target.array).dtype.size for s in statements_in(schedule, label)]
-    return min(max(ROWS, machine.vector_bytes // max(sizes)), MOST_ROWS)
 
 
 def _groups(label: str) -> list[Transform]:
@@ -174,24 +168,6 @@ def _groups(label: str) -> list[Transform]:
         Separate(tile, point, (ROWS,)),
         Interchange(f"{point}.rest[0]", f"{point}.rest[1]"),
     ]
-
-
-def _groups_in_turn(label: str, rows: int, between: int) -> list[Transform]:
-    """Return the steps that run a few rows at a time, all of one nest before the other's.
-
-    `between`: how many statements are done to the first nest's results in between.
-    """
-    tile, point = f"{label}.tile", f"{label}.point"
-    steps: list[Transform] = [
-        Tile(label, (rows,)),
-        Separate(tile, point, (rows,)),
-        Distribute(point, 1),
-    ]
-    steps += [Vectorize(f"{point}.{number}[0]") for number in range(1, between + 1)]
-    for part in (f"{point}.0", f"{point}.{between + 1}"):
-        steps += [Interchange(f"{part}[0]", f"{part}[1]"), Vectorize(f"{part}[0]")]
-        steps.append(Unroll(f"{part}[1]"))
-    return steps
 
 
 def _dealt(schedule: Schedule, rows: str, shared: list[str], machine: Machine) -> Schedule | None:

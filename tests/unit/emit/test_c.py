@@ -17,10 +17,12 @@ from polyopt.ir.expr import (
     MOST_APART,
     Binary,
     BinaryOp,
+    Call,
     Compare,
     CompareOp,
     Const,
     Iter,
+    MathFunc,
     Param,
     Symbol,
     integer,
@@ -276,6 +278,18 @@ def test_reserved_names_are_renamed():
     got = call(fn, values, {"linux": 3})
     for name in names:
         np.testing.assert_array_equal(got[name], np.arange(3.0) + 1)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("name", ["gamma", "round", "index", "select", "random", "j0"])
+def test_functions_are_not_called_as_those_of_the_library(name):
+    """Headers declare them; what stands for an array may hide them."""
+    value = Call(MathFunc.TGAMMA, (at(name, Iter("i")),), F64)
+    nest = loop("i", 0, Param("N"), Assign(at(name, Iter("i")), value))
+    fn = function(name, [Array(name, F64, (Param("N"),), Role.INOUT)], ["N"], nest)
+    assert emit_c(fn).entry == f"{name}_"
+    got = call(fn, {name: np.arange(1.0, 4.0)}, {"N": 3})
+    np.testing.assert_allclose(got[name], [1.0, 1.0, 2.0])
 
 
 @pytest.mark.toolchain

@@ -8,7 +8,18 @@ import pytest
 
 from polyopt.emit.lower import lower
 from polyopt.emit.work import work
-from polyopt.ir.expr import Binary, BinaryOp, Iter, Symbol, VectorLoad, evaluate, integer, show
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Call,
+    Iter,
+    MathFunc,
+    Symbol,
+    VectorLoad,
+    evaluate,
+    integer,
+    show,
+)
 from polyopt.ir.interp import run_loops
 from polyopt.ir.loops import Assign, For, If, SetLocal
 from polyopt.ir.types import DType
@@ -77,6 +88,17 @@ def test_copies_and_what_tiles_leave_over_do_not_count():
     assert show(work(loop("t", 0, 4, moves))) == "4 * K * M"
     condition = at("C", 0)
     assert show(work(loop("t", 0, 4, If(condition, (rest,)), main))) == "4 * N"
+
+
+def test_functions_count_as_several_assignments():
+    value = Call(MathFunc.EXP, (at("B", 0),), DType.FLOAT64)
+    function = Assign(at("A", 0), value, "S0")
+    assert show(work(loop("i", 0, "N", function))) == "9 * N"
+    root = Assign(at("A", 0), replace(value, func=MathFunc.SQRT), "S0")
+    assert show(work(loop("i", 0, "N", root))) == "N"
+    sums = loop("j", 0, "N", loop("k", 0, "K", STORE))
+    both = loop("t", 0, 4, sums, loop("j", 0, "N", function))
+    assert show(work(both)) == "4 * (N * K + 9 * N)"
 
 
 def test_vectors_count_as_their_lanes():

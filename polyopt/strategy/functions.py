@@ -1,0 +1,107 @@
+"""Functions of sums in SIMD lanes: a few sums first, then what is computed of each.
+
+In: a fused nest whose iterations sum something up and call functions such as exp of the results.
+Out: groups of iterations, as many as a vector has lanes: their sums at the same time, an
+accumulator each, then the functions of all of them.
+Leaves: nests that need more of a row than its sums; there one function in a row does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from polyopt.ir.expr import is_function, walk
+from polyopt.machine import Machine
+from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.tree import (
+    Band,
+    Filter,
+    Leaf,
+    Sequence,
+    bands,
+    find_band,
+    only_statement,
+    statements_of,
+)
+from polyopt.strategy.strides import Step, loop_moves
+from polyopt.transforms import Cut, Distribute, Interchange, Separate, Tile, Unroll, Vectorize
+
+LEAST, MOST = 4, 16
+"""Iterations of a group: sums that keep the adders busy, and accumulators that fit registers."""
+
+
+def functions_in_lanes(schedule: Schedule, machine: Machine, skip: Collection[str]) -> Schedule:
+    """Return `schedule` with functions of sums in lanes; bands named in `skip` are left."""
+    for label in [band.label for band in bands(schedule.tree)]:
+        if label not in skip and any(band.label == label for band in bands(schedule.tree)):
+            schedule = _in_groups(schedule, label, machine) or schedule
+    return schedule
+
+
+def group_size(schedule: Schedule, names: Collection[str], machine: Machine) -> int:
+    """Return how many iterations fill a vector with results of the statements `names`."""
+    scop = schedule.scop
+    sizes = [scop.array(scop.statement(name).target.array).dtype.size for name in names]
+    return min(max(LEAST, machine.vector_bytes // max(sizes)), MOST)
+
+
+def calling(schedule: Schedule, names: Collection[str]) -> list[str]:
+    """Return those of the statements `names` that call functions; a power is one."""
+    values = {name: schedule.scop.statement(name).value for name in names}
+    return [name for name, value in values.items() if any(map(is_function, walk(value)))]
+
+
+def sums_and_functions(label: str, size: int, parts: list[bool]) -> list[Transform]:
+    """Return the steps that run `size` iterations of a loop at a time, one part after the other.
+
+    `parts` tells for each part whether it is a sum over a loop; others are statements.
+    """
+    tile, point = f"{label}.tile", f"{label}.point"
+    steps: list[Transform] = [
+        Tile(label, (size,)),
+        Separate(tile, point, (size,)),
+        Distribute(point, 1),
+    ]
+    for number, is_sum in enumerate(parts):
+        part = f"{point}.{number}"
+        if is_sum:
+            steps += [
+                Interchange(f"{part}[0]", f"{part}[1]"),
+                Vectorize(f"{part}[0]"),
+                Unroll(f"{part}[1]"),
+            ]
+        else:
+            steps.append(Vectorize(f"{part}[0]"))
+    return steps
+
+
+def _in_groups(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+    """Return `schedule` with the iterations of one band in groups, None where that is no use."""
+    band = find_band(schedule.tree, label)
+    if not isinstance(band.child, Sequence) or not band.members[-1].coincident:
+        return None
+    parts = band.child.parts
+    others = [part for part in parts if isinstance(part.child, Leaf)]
+    sums = [part for part in parts if _is_sum(schedule, part)]
+    names = [name for part in others for name in statements_of(schedule.scop, part.domain)]
+    functions = calling(schedule, names)
+    if not sums or not functions or len(sums) + len(others) < len(parts):
+        return None
+    rows, steps = label, list[Transform]()
+    if len(band.members) > 1:
+        steps.append(Cut(label, len(band.members) - 1))
+        rows = f"{label}.inner"
+    size = group_size(schedule, functions, machine)
+    steps += sums_and_functions(rows, size, [part in sums for part in parts])
+    return schedule.attempt(*steps)
+
+
+def _is_sum(schedule: Schedule, part: Filter) -> bool:
+    """Tell whether a part of a body is one loop that adds up one result in an open order."""
+    band = part.child
+    if not isinstance(band, Band) or len(band.members) > 1 or not isinstance(band.child, Leaf):
+        return False
+    statement = only_statement(schedule.tree, schedule.scop, band.label)
+    if statement is None or statement.reduction is None or not statement.reduction.reassociable:
+        return False
+    return loop_moves(schedule, band.label, statement)[-1][statement.write.ref] is Step.INVARIANT

@@ -1,0 +1,91 @@
+"""Functions of sums: groups of rows, their sums first, then the functions in lanes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.ir.loops import LoopKind
+from polyopt.machine import Machine
+from polyopt.schedule.tree import bands
+from polyopt.strategy import auto_schedule
+from tests.unit.proof.edits import program_of
+
+# ruff: noqa: F821, UP037 - sizes are named by strings
+
+WIDE = Machine(cores=2, vector_bytes=64)
+
+
+def logits(X: po.f64["N,D"], w: po.f64["D"]):
+    return 1.0 / (1.0 + np.exp(-(X @ w)))
+
+
+def halves(X: po.f32["N,D"], w: po.f32["D"]):
+    return np.tanh(X @ w)
+
+
+def gamma(X: po.f64["N,M,K"], w: po.f64["K"]):
+    return np.clip(X @ w, 0.0, 1.0) ** 0.45
+
+
+def logs(X: po.f64["N,D"], w: po.f64["D"]):
+    return np.log(np.exp(X).sum(axis=1)) + w[0]
+
+
+def roots(X: po.f64["N,D"], w: po.f64["D"]):
+    return np.sqrt(X @ w)
+
+
+def rows(X: po.f64["N,D"], w: po.f64["D"]):
+    return np.exp(X) / (np.log(np.exp(X).sum(axis=1)) + w[0])[:, None]
+
+
+def whole(X: po.f64["N,D"], w: po.f64["D"]):
+    return np.exp((X @ w).sum())
+
+
+FUNCTIONS = (logits, halves, gamma, logs)
+OTHERS = (roots, rows, whole)
+
+
+def text(function, machine=WIDE):
+    return auto_schedule(program_of(function).scop, machine).text
+
+
+@pytest.mark.parametrize(
+    ("function", "group"), [(logits, 8), (halves, 16), (gamma, 8)], ids=["f64", "f32", "rows"]
+)
+def test_a_group_fills_a_vector(function, group):
+    assert f"tile(L0, {group});" in text(function) or f"tile(L0.inner, {group});" in text(function)
+    narrow = text(function, Machine(cores=2, vector_bytes=16))
+    assert "tile(L0, 4);" in narrow or "tile(L0.inner, 4);" in narrow
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_functions_have_lanes_and_groups_are_shared_out(function):
+    schedule = auto_schedule(program_of(function).scop, WIDE)
+    kinds = {band.label: [member.kind for member in band.members] for band in bands(schedule.tree)}
+    last = max(label for label in kinds if label[-1].isdigit() and ".point." in label)
+    assert kinds[last] == [LoopKind.VECTOR]
+    assert any(LoopKind.PARALLEL in found for found in kinds.values())
+
+
+@pytest.mark.parametrize("function", OTHERS)
+def test_what_is_left(function):
+    """Roots, which cost little; rows that are used again; one result."""
+    assert "distribute" not in text(function)
+
+
+@pytest.mark.parametrize("function", [*FUNCTIONS, *OTHERS])
+@pytest.mark.parametrize("fp", ["strict", "reassociate"])
+def test_results(function, fp):
+    """The same as NumPy's, at sizes that groups do not divide, and without any row."""
+    kernel = po.kernel(function, threads=2, fp=fp)
+    rng = np.random.default_rng(1)
+    kind = np.float32 if function is halves else np.float64
+    for n, d in ((1, 1), (3, 5), (8, 3), (9, 16), (37, 7), (0, 4), (50, 70)):
+        shape = (3, n, d) if function is gamma else (n, d)
+        X, w = rng.uniform(0, 1, shape).astype(kind), rng.uniform(0, 1, d).astype(kind)
+        want = function(X, w)
+        np.testing.assert_allclose(kernel(X, w), want, rtol=1e-5 if kind is np.float32 else 1e-12)
