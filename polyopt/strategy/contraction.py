@@ -30,6 +30,8 @@ from polyopt.transforms import (
 
 PAIR = 2
 """Rows that are run at a time where fewer than a tile's are left."""
+SQUARE, SUMS = 4, 8
+"""Rows and columns of sums whose terms are in lanes, and columns of such sums in a single row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +140,16 @@ def _tiled(
         Vectorize(f"{box}[2]"),
     ]
     full = (sizes.register_rows, sizes.register_columns)
-    rest = Interchange(f"{registers}.rest[0]", f"{registers}.rest[1]")
+    columns_last = Interchange(f"{registers}.rest[0]", f"{registers}.rest[1]")
     orders: list[tuple[Transform, ...]] = [
-        (Separate(registers, box, full), *((rest,) if whole else ())),
+        (Separate(registers, box, full), *((columns_last,) if whole else ())),
         (Separate(registers, box, full), Reorder(tile, (1, 0))),  # a sum begins at the diagonal
         (Separate(box, box, full), Reorder(registers, (1, 0))),  # and its terms are results, too
     ]
     strided = Step.STRIDED in loop_moves(schedule, label, statement)[roles.column].values()
     left = _corners if whole else _strips
-    after = (_narrow if strided else left)(f"{box}.rest", sizes)
+    rest = f"{box}.rest"
+    after = _dots(rest, sizes) if strided else left(rest, sizes)
     if whole:
         at_once = schedule.attempt(*steps, *orders[0], *after)
         return at_once or schedule.attempt(*steps, *orders[0])
@@ -183,20 +186,41 @@ def _parallel(schedule: Schedule, label: str, tile: str, batch: list[bool]) -> S
     )
 
 
-def _narrow(rest: str, sizes: ContractionSizes) -> list[Transform]:
-    """Return the steps that give leftover columns register tiles one vector wide.
+def _dots(rest: str, sizes: ContractionSizes) -> list[Transform]:
+    """Return the steps that run what is left as products of rows with rows, terms in lanes.
 
-    For operands that have to be packed, as columns are not next to each other.
+    For operands that have to be packed, as columns are not next to each other: their terms are.
+    A square of rows and columns at a time, then single rows with several columns.
     """
     point = f"{rest}.point"
+    left = f"{point}.rest"
+    last = f"{left}.point"
+    square = (_part_of(sizes.register_rows), _part_of(sizes.register_columns))
     return [
-        Interchange(f"{rest}[0]", f"{rest}[2]"),
-        Tile(rest, (sizes.lanes,)),
-        Interchange(f"{point}[0]", f"{point}[2]"),
+        Interchange(f"{rest}[0]", f"{rest}[1]"),
+        Interchange(f"{rest}[1]", f"{rest}[2]"),
+        Tile(rest, square),
+        Interchange(f"{point}[1]", f"{point}[2]"),
+        Interchange(f"{point}[0]", f"{point}[1]"),
+        Vectorize(f"{point}[0]"),
         Unroll(f"{point}[1]"),
-        Vectorize(f"{point}[2]"),
-        Separate(f"{rest}.tile", point, (sizes.register_rows, sizes.lanes)),
+        Unroll(f"{point}[2]"),
+        Separate(f"{rest}.tile", point, square),
+        Interchange(f"{left}[0]", f"{left}[2]"),
+        Tile(left, (SUMS,)),
+        Interchange(f"{last}[0]", f"{last}[1]"),
+        Interchange(f"{last}[1]", f"{last}[2]"),
+        Vectorize(f"{last}[1]"),
+        Unroll(f"{last}[2]"),
+        Separate(f"{left}.tile", last, (SUMS,)),
+        Interchange(f"{last}.rest[1]", f"{last}.rest[2]"),
+        Vectorize(f"{last}.rest[2]"),
     ]
+
+
+def _part_of(size: int) -> int:
+    """Return the largest part of a register tile's side, at most `SQUARE`, that divides it."""
+    return next(part for part in range(SQUARE, 0, -1) if size % part == 0)
 
 
 def _corners(rest: str, sizes: ContractionSizes) -> list[Transform]:

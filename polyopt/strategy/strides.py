@@ -9,7 +9,7 @@ from enum import Enum, unique
 from fractions import Fraction
 from functools import lru_cache
 
-from polyopt.ir.expr import MOST_APART, Expr, Iter, linear, walk
+from polyopt.ir.expr import MOST_APART, Expr, Iter, integer, linear, walk
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.ir.source import Layout
 from polyopt.schedule.isl_bridge import coefficients
@@ -105,7 +105,10 @@ def along_row(
         )
     if not any(deltas):
         return Fraction(0)
-    is_row = scop.array(access.array).layout in (Layout.C, Layout.ROWS)
+    array = scop.array(access.array)
+    while array.layout is Layout.C and array.shape[len(deltas) - 1] == integer(1):
+        deltas.pop()  # rows of one element lie next to each other
+    is_row = array.layout in (Layout.C, Layout.ROWS)
     return deltas[-1] if is_row and not any(deltas[:-1]) else None
 
 

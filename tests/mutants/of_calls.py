@@ -47,14 +47,17 @@ def _own_cache() -> Iterator[None]:
 
 
 def _pairs() -> Iterator[tuple[Any, Any]]:
-    """Yield pairs of arrays of one length that share memory in all ways, and in none."""
-    whole = np.arange(24.0)
-    yield whole[:8], whole[8:16]
-    yield whole[:8], whole[:8]
-    yield whole[:8], whole[1:9]
-    yield whole[4:12], whole[:8]
-    yield whole[16:], whole[:8]
-    yield np.zeros(8), np.ones(8)
+    """Yield pairs of arrays of one length that share memory in all ways, and in none.
+
+    They are longer than vectors: one that is loaded as a whole before it is stored hides overlaps.
+    """
+    whole = np.arange(120.0)
+    yield whole[:40], whole[40:80]
+    yield whole[:40], whole[:40]
+    yield whole[:40], whole[1:41]
+    yield whole[20:60], whole[:40]
+    yield whole[80:], whole[:40]
+    yield np.zeros(40), np.ones(40)
 
 
 def _runs() -> str | None:

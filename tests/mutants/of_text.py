@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import polyopt as po
-from polyopt.emit import c, helpers
+from polyopt.emit import c, cbody, helpers
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import HelperKind
 from polyopt.emit.views import View
@@ -101,6 +101,10 @@ def _region(between: str) -> Change:
     return Change(c, "wrapped", around)
 
 
+UNGUARDED = Change(cbody, "enough", lambda original, loop, printer: "")
+"""Regions stand once, without a condition around."""
+
+
 def _not_numbers(name: str, shape: tuple[int, ...]) -> Any:
     del name
     found = np.resize([1.0, np.nan, -2.0, np.inf, -0.0, np.nan, 3.0], shape)
@@ -156,7 +160,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         17,
         "no barrier between a loop and one that reads what it wrote",
-        (_region(""),),
+        (_region(""), UNGUARDED),
         THREADS,
         FLOW,
         "barrier before a buffer is used",
@@ -164,7 +168,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         18,
         "no barrier between a loop and one that overwrites what it read",
-        (_region(""),),
+        (_region(""), UNGUARDED),
         THREADS,
         ANTI,
         "barrier after a buffer was used",
@@ -172,7 +176,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         19,
         "a barrier that one thread comes to",
-        (_region(SOME),),
+        (_region(SOME), UNGUARDED),
         THREADS,
         FLOW,
         "barrier in a divergent branch",

@@ -56,6 +56,7 @@ from polyopt.ir.loops import (
     LoopKind,
     Node,
     SetLocal,
+    updated,
 )
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.types import DType
@@ -73,14 +74,20 @@ def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machi
     """Return `body`, which the loops `around` are around, with operands packed."""
     found: list[Node] = []
     kept: list[_Packed] = []
+    alone: dict[str, tuple[int, Nest]] = {}  # panels for one nest -> where they are filled
     for node in body:
         for packed in kept:
-            node = packed.read_in(node)
+            before, node = node, packed.read_in(node)
+            if node is not before:
+                alone.pop(packed.array.name, None)
         kept = [packed for packed in kept if packed.stays(node)]
         nest = register_nest(node)
         packs = _packs(nest, around, taken, machine) if nest is not None else []
         if nest is not None and (packs or nest.block is None):
-            found += (part for packed in packs for part in packed.filled())
+            for packed in packs:
+                found += packed.filled()
+                if packed.condition is None:
+                    alone[packed.array.name] = len(found) - 1, nest
             for packed in packs:
                 node = map_node(node, partial(_exchanged, packed.load, packed.cell))
             found.append(_with_factors(node, taken, machine))
@@ -89,6 +96,8 @@ def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machi
         inner = (*around, node) if isinstance(node, For) else around
         parts = tuple(_inside(part, inner, taken, machine) for part in nested(node))
         found.append(with_nested(node, parts) if parts else node)
+    for place, nest in alone.values():
+        found[place] = If(_has_tiles(nest), (found[place],))
     return tuple(found)
 
 
@@ -166,7 +175,7 @@ class _Packed:
             more = (*known, *operands(node.condition, BinaryOp.AND))
             then = tuple(self.read_in(n, inside, more) for n in node.then)
             otherwise = tuple(self.read_in(n, inside, known) for n in node.otherwise)
-            return replace(node, then=then, otherwise=otherwise)
+            return updated(node, then=then, otherwise=otherwise)
         elif isinstance(node, Assign):
             if node.target.array not in self.arrays and self._covers(inside, known):
                 return map_node(node, partial(_exchanged, self.load, self.cell))
@@ -245,8 +254,10 @@ def _condition(nest: Nest, around: tuple[For, ...]) -> Expr | None:
     for loop in reversed(around):
         if loop.iter in shown:
             shown |= _iterators(loop)
-    if not shown & _iterators(nest.tiles):
-        return None
+    return _has_tiles(nest) if shown & _iterators(nest.tiles) else None
+
+
+def _has_tiles(nest: Nest) -> Expr:
     return Compare(CompareOp.LT, nest.tiles.lower, nest.tiles.upper)
 
 
