@@ -6,7 +6,10 @@ exists, bodies split where only that makes them vectorizable, and the loop marke
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from polyopt.ir.loops import LoopKind
+from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
@@ -16,7 +19,7 @@ from polyopt.schedule.tree import (
     path_to,
     statements_of,
 )
-from polyopt.strategy.strides import Step, accesses, directions, step_of
+from polyopt.strategy.strides import Step, accesses, along_row, directions, step_of
 from polyopt.transforms import Cut, Distribute, Interchange, Peel, Reorder, Vectorize
 
 _GAIN = {Step.CONTIGUOUS: 2, Step.INVARIANT: 1, Step.STRIDED: -4}
@@ -67,11 +70,20 @@ def vector_gain(schedule: Schedule, label: str, position: int) -> int:
         direction = directions(members, schedule.scop, statement)[len(path) + position]
         if direction is None or not any(direction):
             continue
-        steps = [step_of(a, schedule.scop, statement, direction) for a in accesses(statement)]
+        write, *reads = accesses(statement)
+        steps = [step_of(a, schedule.scop, statement, direction) for a in (write, *reads)]
         if Step.CONTIGUOUS not in steps or steps[0] is Step.STRIDED:
             return -100
-        total += sum(_GAIN[step] for step in steps)
+        total += _GAIN[steps[0]]
+        total += sum(_gain(read, schedule.scop, statement, direction) for read in reads)
     return total
+
+
+def _gain(read: Access, scop: Scop, statement: Statement, direction: tuple[Fraction, ...]) -> int:
+    """Return what a read counts; a row that is read backwards is turned in a register."""
+    is_backwards = along_row(read, scop, statement, direction) == -1
+    step = Step.INVARIANT if is_backwards else step_of(read, scop, statement, direction)
+    return _GAIN[step]
 
 
 def _with_vector(schedule: Schedule, label: str, position: int) -> Schedule | None:

@@ -59,6 +59,28 @@ def test_no_gain_without_a_contiguous_access():
     assert kinds(vectorize_innermost(source_schedule(scop))) == set()
 
 
+def test_a_row_read_backwards_has_lanes():
+    """It is turned in a register; a loop that reads all rows forwards has more of it."""
+    scop = read(
+        """
+        for i in range(N):
+            for k in range(M):
+                y[i] += h[k] * x[i - k + M - 1]
+        """,
+        "y[N]; h[M]; x[N + M - 1]",
+        "N M",
+    )
+    source = source_schedule(scop)
+    assert 0 < vector_gain(source, "L0", 1) < vector_gain(source, "L0", 0)
+
+
+def test_rows_of_one_element_lie_next_to_each_other():
+    scop = read("for i in range(N):\n  s[0, 0] += x[i, 0] * x[i, 0]", "s[1, 1]; x[N, 1]")
+    assert vector_gain(source_schedule(scop), "L0", 0) > 0
+    apart = read("for i in range(N):\n  s[0, 0] += x[i, 0] * x[i, 0]", "s[1, 1]; x[N, 2]")
+    assert vector_gain(source_schedule(apart), "L0", 0) < 0
+
+
 def test_order_of_a_matrix_product():
     assert names(contiguous_innermost(source_schedule(scops.gemm()))) == ["i", "k", "j"]
 
