@@ -56,7 +56,7 @@ def _check(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> Iterator[
         array = part.array(name)
         if array is not None and not part.is_temporary(name) and name not in part.unordered:
             raise Unproven(name, "it is seen outside and declared in the loops")
-    sums = Sums.of(part)
+    sums = Sums.of(part, _apart(part, nest))
     watched = _watched(part, nest, matches)
     theirs = source_events(part, sums, watched)
     found = LoopReader(part, nest, matches, sums, watched).read()
@@ -75,6 +75,17 @@ def _check(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> Iterator[
         loop, element = shared
         raise Broken(ClaimKind.CONCURRENCY, f"loop {loop}", f"iterations share {element}")
     yield Claim(ClaimKind.CONCURRENCY, "all loops", Verdict.PROVEN, "")
+
+
+def _apart(part: SourcePart, nest: Nest) -> frozenset[str]:
+    """Return the statements of which some instances write other storage than in the source."""
+    return frozenset(
+        run.statement
+        for run in nest.runs()
+        if run.statement in part.by_name
+        and (run.target.array if isinstance(run.target, Load) else run.target.name)
+        != part.by_name[run.statement].target.array
+    )
 
 
 def _watched(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> frozenset[str]:

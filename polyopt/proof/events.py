@@ -7,7 +7,7 @@ A write that may leave its element as it was also reads it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -32,15 +32,21 @@ class Sums:
     operators: dict[str, BinaryOp]
 
     @classmethod
-    def of(cls, part: SourcePart) -> Sums:
-        """Return those that alone reduce into their array."""
+    def of(cls, part: SourcePart, apart: Collection[str] = ()) -> Sums:
+        """Return those that alone reduce into their array, or alone of those in `apart`.
+
+        `apart` names statements that the loops run in other storage, as with partial results; what
+        else reduces into the same array keeps its order.
+        """
         free = [s for s in part.statements if _is_free(s)]
         count = Counter(s.target.array for s in free)
+        moved = Counter(s.target.array for s in free if s.name in apart)
         return cls(
             {
                 s.name: s.reduction.op
                 for s in free
-                if s.reduction is not None and count[s.target.array] == 1
+                if s.reduction is not None
+                and (count[s.target.array] == 1 or (s.name in apart and moved[s.target.array] == 1))
             }
         )
 

@@ -9,19 +9,23 @@ from typing import TypeAlias
 import islpy as isl
 import pytest
 
+import polyopt as po
 from polyopt.emit import optimize_loops
 from polyopt.emit.lower import lower
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Load, children, with_children
 from polyopt.ir.loops import Assign, Body, For, LoopFunction, Node, SetLocal
+from polyopt.ir.program import Program
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
 from polyopt.proof import Certificate, certify, dataflow
 from polyopt.proof.nodes import bodies, with_bodies
 from polyopt.schedule import source_schedule
+from polyopt.schedule.reductions import reassociated
 from polyopt.transforms import parse_steps
 from tests import scops
 from tests.oracle.program import as_program
 from tests.reading import read
+from tests.unit.proof.edits import program_of
 from tests.unit.transforms import data_programs as programs
 
 CASES = {
@@ -66,6 +70,7 @@ def test_data_steps_are_proven(name: str, optimized: bool) -> None:
     assert certificate.is_proven, certificate
 
 
+# ruff: noqa: F821, UP037 - sizes are named by strings
 # -- wrong variants
 
 Setting: TypeAlias = "Assign | SetLocal"
@@ -318,3 +323,28 @@ def test_the_same_instances_are_summed(found: str, wanted: str, same: bool) -> N
     one, other = isl.UnionMap(found), isl.UnionMap(wanted)
     assert dataflow._is_same(one, other) is same
     assert one.is_equal(other) is same
+
+
+def two_sums(A: po.f64["N,M"], x: po.f64["N"], q: po.f64["K,M"], r: po.f64["M"]) -> None:
+    r[:] = x @ A
+    for t in range(q.shape[0]):
+        r -= 0.1 * q[t]
+
+
+def summed_in_parts() -> tuple[Program, LoopFunction]:
+    """Return `two_sums` in the mode that opens both, the first one with partial results."""
+    program = reassociated(program_of(two_sums))
+    steps = "interchange(L1[0],L1[1]);tile(L1,4);rfactor(S1,L1.tile[0]);parallelize(L1.tile[0])"
+    schedule = source_schedule(program.scop).apply(*parse_steps(steps))
+    return program, lower(schedule, program)
+
+
+def test_another_sum_of_the_array_comes_behind_the_partial_results() -> None:
+    certificate = certify(*summed_in_parts())
+    assert certificate.is_proven, certificate
+
+
+def test_another_sum_of_the_array_does_not_come_between_the_partial_results() -> None:
+    program, loops = summed_in_parts()
+    *before, join, other = loops.body
+    assert not certify(program, replace(loops, body=(*before, other, join))).is_proven
