@@ -31,7 +31,7 @@ from polyopt.transforms import (
 PAIR = 2
 """Rows that are run at a time where fewer than a tile's are left."""
 SQUARE, SUMS = 4, 8
-"""Rows and columns of sums whose terms are in lanes, and columns of such sums in a single row."""
+"""Rows and columns of sums that are made at the same time; columns of those in a single row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +187,11 @@ def _parallel(schedule: Schedule, label: str, tile: str, batch: list[bool]) -> S
 
 
 def _dots(rest: str, sizes: ContractionSizes) -> list[Transform]:
-    """Return the steps that run what is left as products of rows with rows, terms in lanes.
+    """Return the steps that run what is left as products of rows with rows, several at a time.
 
     For operands that have to be packed, as columns are not next to each other: their terms are.
-    A square of rows and columns at a time, then single rows with several columns.
+    A square of rows and columns, then single rows with several columns: as many sums as keep the
+    adders busy, however few terms they have.  Single sums, which are last, have theirs in lanes.
     """
     point = f"{rest}.point"
     left = f"{point}.rest"

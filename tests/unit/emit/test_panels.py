@@ -48,6 +48,8 @@ def test_what_follows_reads_a_block_that_still_holds_the_operand(between, reads)
     packed = pack_panels(fn, Machine())
     sums = [line for line in show_body(packed.body) if line.strip().startswith("C[")]
     assert sum("B_panel[" in line for line in sums) == reads
+    lines = [line.strip() for line in show_body(packed.body)]
+    assert ("if 0 < 2:" in lines) == (reads == 1)  # filled for the tiles alone, if there are any
     arrays = data(fn, {})
     for name, value in interpret(fn, arrays, {}).items():
         np.testing.assert_array_equal(interpret(packed, arrays, {})[name], value)
