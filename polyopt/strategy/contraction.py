@@ -30,8 +30,8 @@ from polyopt.transforms import (
 
 PAIR = 2
 """Rows that are run at a time where fewer than a tile's are left."""
-SQUARE, SUMS = 4, 8
-"""Rows and columns of sums that are made at the same time; columns of those in a single row."""
+SQUARE = 4
+"""Rows and columns of sums that are made at the same time, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +190,11 @@ def _dots(rest: str, sizes: ContractionSizes) -> list[Transform]:
     """Return the steps that run what is left as products of rows with rows, several at a time.
 
     For operands that have to be packed, as columns are not next to each other: their terms are.
-    A square of rows and columns, then single rows with several columns: as many sums as keep the
-    adders busy, however few terms they have.  Single sums, which are last, have theirs in lanes.
+    A square of rows and columns: as many sums as keep the adders busy, however few terms they have.
+    Single sums, which are last, have theirs in lanes.
     """
     point = f"{rest}.point"
     left = f"{point}.rest"
-    last = f"{left}.point"
     square = (_part_of(sizes.register_rows), _part_of(sizes.register_columns))
     return [
         Interchange(f"{rest}[0]", f"{rest}[1]"),
@@ -207,15 +206,9 @@ def _dots(rest: str, sizes: ContractionSizes) -> list[Transform]:
         Unroll(f"{point}[1]"),
         Unroll(f"{point}[2]"),
         Separate(f"{rest}.tile", point, square),
-        Interchange(f"{left}[0]", f"{left}[2]"),
-        Tile(left, (SUMS,)),
-        Interchange(f"{last}[0]", f"{last}[1]"),
-        Interchange(f"{last}[1]", f"{last}[2]"),
-        Vectorize(f"{last}[1]"),
-        Unroll(f"{last}[2]"),
-        Separate(f"{left}.tile", last, (SUMS,)),
-        Interchange(f"{last}.rest[1]", f"{last}.rest[2]"),
-        Vectorize(f"{last}.rest[2]"),
+        Interchange(f"{left}[0]", f"{left}[1]"),
+        Interchange(f"{left}[1]", f"{left}[2]"),
+        Vectorize(f"{left}[2]"),
     ]
 
 
