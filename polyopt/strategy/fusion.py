@@ -79,16 +79,19 @@ def _fuse_apart(schedule: Schedule, skip: frozenset[str]) -> Schedule | None:
     return None
 
 
-def sequences(tree: Tree) -> list[list[str | None]]:
-    """Return the labels of the parts of each sequence; a statement outside of loops has none."""
-    found = [labels_of(tree)] if isinstance(tree, Sequence) else []
-    return found + [labels for child in children(tree) for labels in sequences(child)]
+def sequences(tree: Tree, *, in_order: bool = False) -> list[list[str | None]]:
+    """Return the labels of the parts of each sequence; a statement outside of loops has none.
 
-
-def labels_of(sequence: Sequence) -> list[str | None]:
-    """Return the labels of a sequence's parts; a statement outside of loops has none."""
-    parts = (part.child for part in sequence.parts)
-    return [part.label if isinstance(part, Band) else None for part in parts]
+    `in_order`: only of those that no loop with independent iterations is around.
+    """
+    if in_order and isinstance(tree, Band) and any(m.coincident for m in tree.members):
+        return []
+    found: list[list[str | None]] = []
+    if isinstance(tree, Sequence):
+        parts = (part.child for part in tree.parts)
+        found = [[part.label if isinstance(part, Band) else None for part in parts]]
+    inner = (sequences(child, in_order=in_order) for child in children(tree))
+    return found + [labels for more in inner for labels in more]
 
 
 def ways(labels: list[str | None], first: str, second: str) -> Iterator[tuple[Transform, ...]]:

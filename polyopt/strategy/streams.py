@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree, find_band, only_statement
+from polyopt.schedule.tree import Leaf, find_band, only_statement
 from polyopt.strategy.functions import calling, group_size, sums_and_functions
-from polyopt.strategy.fusion import labels_of, statements_in
+from polyopt.strategy.fusion import sequences, statements_in
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import (
     Deal,
@@ -52,7 +52,7 @@ def stream_rows(schedule: Schedule, machine: Machine) -> Schedule:
 
     They follow one another at the top or in a loop that runs in order, as one over time does.
     """
-    for labels in _in_order(schedule.tree):
+    for labels in sequences(schedule.tree, in_order=True):
         nests = filter(None, labels)
         found = [sweep for label in nests if (sweep := _sweep(schedule, label))]
         used: set[str] = set()
@@ -64,20 +64,6 @@ def stream_rows(schedule: Schedule, machine: Machine) -> Schedule:
                 schedule = joined
                 used |= {one.label, two.label}
     return schedule
-
-
-def _in_order(tree: Tree) -> list[list[str | None]]:
-    """Return the labels of what each sequence runs that no parallel loop is around."""
-    match tree:
-        case Band():
-            is_serial = not any(member.coincident for member in tree.members)
-            return _in_order(tree.child) if is_serial else []
-        case Filter():
-            return _in_order(tree.child)
-        case Sequence():
-            return [labels_of(tree)] + [found for p in tree.parts for found in _in_order(p)]
-        case Leaf():
-            return []
 
 
 def _pairs(sweeps: list[_Sweep]) -> Iterator[tuple[_Sweep, _Sweep]]:
@@ -201,5 +187,6 @@ def _brought_together(
 
 def _between(schedule: Schedule, first: str, second: str) -> list[str | None]:
     """Return the parts between two of a sequence, in order."""
-    labels = next(labels for labels in _in_order(schedule.tree) if first in labels)
+    found = sequences(schedule.tree, in_order=True)
+    labels = next(labels for labels in found if first in labels)
     return labels[labels.index(first) + 1 : labels.index(second)]
