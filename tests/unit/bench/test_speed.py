@@ -5,6 +5,7 @@ In: nothing.  Out: nothing.
 
 import json
 import shutil
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -205,6 +206,7 @@ def test_others_are_not_waited_for_for_long(monkeypatch):
             raise Unanswered
 
     monkeypatch.setattr("bench.speed.measure.Conversation", Silent)
+    monkeypatch.setattr("bench.peers.registry.interpreter", lambda peer: sys.executable)
     cell = Cell("gesummv", "MINI", "float64", "strict", 1)
     with pytest.raises(Unanswered):
         measure(cell, ("polyopt", "numba"), 0, None, lambda _: None)
