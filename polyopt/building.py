@@ -27,6 +27,7 @@ from polyopt.runtime.library import Loaded, has_no_buffers, load_extension, load
 from polyopt.runtime.notices import BudgetWarning, notice
 from polyopt.runtime.records import RecordError, from_json, to_json
 from polyopt.runtime.store import Entry, Store, open_store
+from polyopt.runtime.team import calls_text, has_team, team_for
 from polyopt.runtime.threads import thread_count
 from polyopt.runtime.toolchain import Compiler, find_compiler, processor_features
 from polyopt.specialize import weak_flags
@@ -76,6 +77,7 @@ def build_kernel(
         "compiler": [list(compiler.command), compiler.identity, list(compiler.machine)],
         "processor": list(processor_features()),
         "foreign": foreign,
+        "team": has_team(compiler),
     }
     key = _key(function, types, options, machine, made_by)
     known = _known(store, key)
@@ -83,7 +85,8 @@ def build_kernel(
         path = builder.find_library(store, known.library)
         if path is not None:
             apart = foreign or has_no_buffers(known.source)
-            loaded = _load(path, known.source, weak, apart, threads)
+            team = team_for(store, compiler, openmp=known.source.openmp)
+            loaded = _load(path, known.source, weak, apart, threads, team)
             _warn(known.warning)
             timings = {"cache": time.perf_counter() - begun}
             return Built(known.source, loaded, known.schedule, None, timings, known.artefact)
@@ -91,13 +94,14 @@ def build_kernel(
     source = stages.source
     assert isinstance(source, Source)
     foreign = foreign or has_no_buffers(source)
-    texts = _texts(source, foreign)
+    texts = _texts(source, foreign, compiler)
     left = seconds_to_compile(options) - (now() - start)
     begun = time.perf_counter()
     with _library(store, compiler, texts, left) as (path, texts, refused):
         stages.timings["build"] = time.perf_counter() - begun
         begun = time.perf_counter()
-        loaded = _load(path, source, weak, foreign, threads)
+        team = team_for(store, compiler, openmp=source.openmp)
+        loaded = _load(path, source, weak, foreign, threads, team)
         stages.timings["load"] = time.perf_counter() - begun
     library_key = builder.library_key(texts, compiler)
     if refused is not None:
@@ -230,21 +234,26 @@ def uses_ctypes() -> bool:
     return os.environ.get("POLYOPT_FORCE_CTYPES") == "1" or builder.python_headers() is None
 
 
-def _texts(source: Source, foreign: bool) -> builder.Texts:
+def _texts(source: Source, foreign: bool, compiler: Compiler) -> builder.Texts:
     wrapper = None
     if not foreign:
         from polyopt.emit.wrapper import wrapper_source
 
         wrapper = wrapper_source(source)
-    return builder.Texts(source.entry, source.text, wrapper, source.openmp, source.contract)
+    return builder.kernel_texts(source, wrapper, calls_text(compiler, openmp=source.openmp))
 
 
 def _load(
-    path: Path, source: Source, weak: tuple[bool, ...], foreign: bool, threads: int
+    path: Path,
+    source: Source,
+    weak: tuple[bool, ...],
+    foreign: bool,
+    threads: int,
+    team: int | None,
 ) -> Loaded:
     if foreign:
-        return load_foreign(path, source, threads)
-    return load_extension(path, source.signature, weak, source.openmp, threads)
+        return load_foreign(path, source, threads, team)
+    return load_extension(path, source.signature, weak, source.openmp, threads, team)
 
 
 def _key(

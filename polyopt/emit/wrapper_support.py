@@ -350,8 +350,12 @@ OPENMP = r"""
 #include <pthread.h>
 extern int omp_get_max_threads(void);
 extern void omp_set_num_threads(int);
+#ifdef PO_OWN_THREADS
+enum { forks = 0 };
+#else
 static int forks = 0;    /* on the way to this process; OpenMP's threads survive none */
 static void after_fork(void) { forks++; }
+#endif
 """
 
 SERIAL = r"""
@@ -526,7 +530,9 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit_polyopt_call(void) { return PyModuleDef_Init(&definition); }
 """
 
-REGISTER = r"""static int registered = 0;    /* the library may be loaded more than once */
+REGISTER = r"""#ifndef PO_OWN_THREADS
+    static int registered = 0;    /* the library may be loaded more than once */
     if (!registered)
         pthread_atfork(NULL, NULL, after_fork);
-    registered = 1;"""
+    registered = 1;
+#endif"""

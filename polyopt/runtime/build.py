@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyopt.errors import ToolchainError
+from polyopt.ir.source import Source
 from polyopt.runtime.store import Entry, Store, digest
 from polyopt.runtime.toolchain import (
     WRAPPER_FLAGS,
@@ -34,6 +35,9 @@ ABI = 3
 
 SYMBOL_PREFIX = "po_"
 
+OWN_THREADS = "PO_OWN_THREADS"
+"""Macro of a wrapper whose kernel's threads a forked child starts anew."""
+
 _SECONDS = 300.0
 _LOCK_SECONDS = 30.0
 
@@ -43,7 +47,8 @@ class Texts:
     """What is compiled; `wrapper` is None where the library is called through ctypes.
 
     The symbol of function `entry` gets `SYMBOL_PREFIX`: its name may be one of libc's or Python's.
-    `quick` asks for less of the compiler.
+    `quick` asks for less of the compiler.  `calls` is what the kernel calls in place of OpenMP's
+    library; None: it has no parallel region, or OpenMP's runs them.
     """
 
     entry: str
@@ -52,6 +57,18 @@ class Texts:
     openmp: bool
     contract: bool
     quick: bool = False
+    calls: str | None = None
+
+    @property
+    def links_openmp(self) -> bool:
+        """Tell whether the library needs OpenMP's."""
+        return self.openmp and self.calls is None
+
+
+def kernel_texts(source: Source, wrapper: str | None, calls: str | None) -> Texts:
+    """Return what is compiled for an emitted kernel."""
+    openmp, contract = source.openmp, source.contract
+    return Texts(source.entry, source.text, wrapper, openmp, contract, calls=calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +87,9 @@ def library_key(texts: Texts, compiler: Compiler) -> str:
         "entry": texts.entry,
         "kernel": texts.kernel,
         "wrapper": texts.wrapper,
+        "calls": texts.calls,
         "compiler": [list(compiler.command), compiler.identity],
-        "flags": [list(flags), list(WRAPPER_FLAGS), list(link_flags(openmp=texts.openmp))],
+        "flags": [list(flags), list(WRAPPER_FLAGS), list(link_flags(openmp=texts.links_openmp))],
         "processor": list(processor_features()),
         "python": python_abi() if texts.wrapper is not None else None,
         "libc": libc(),
@@ -184,12 +202,15 @@ def build(compiler: Compiler, texts: Texts, work: Path, seconds: float | None = 
         (work / "kernel.c").write_text(texts.kernel, encoding="utf-8")
         if texts.wrapper is not None:
             (work / "wrapper.c").write_text(texts.wrapper, encoding="utf-8")
-            commands.append(_compile_wrapper(compiler))
+            commands.append(_compile_wrapper(compiler, texts))
+        if texts.calls is not None:
+            (work / "calls.c").write_text(texts.calls, encoding="utf-8")
+            commands.append(_compile_beside(compiler, "calls"))
     except OSError as error:
         raise DiskFull(str(error)) from None
     _run_all(commands, work, most)
     objects = tuple(command.output for command in commands)
-    link = (*compiler.command, *objects, "-o", "library.so", *link_flags(openmp=texts.openmp))
+    link = (*compiler.command, *objects, "-o", "library.so", *link_flags(openmp=texts.links_openmp))
     _run_all([Command(link, "library.so")], work, most)
     name = f"polyopt_{digest((work / 'library.so').read_bytes())[:32]}.so"
     os.rename(work / "library.so", work / name)
@@ -207,12 +228,16 @@ def _compile_kernel(compiler: Compiler, texts: Texts) -> Command:
     return Command((*compiler.command, *flags, renamed, *files), "kernel.o")
 
 
-def _compile_wrapper(compiler: Compiler) -> Command:
+def _compile_wrapper(compiler: Compiler, texts: Texts) -> Command:
     headers = python_headers()
     assert headers is not None
-    where = ("-I", str(headers))
-    files = ("-c", "wrapper.c", "-o", "wrapper.o")
-    return Command((*compiler.command, *WRAPPER_FLAGS, *where, *files), "wrapper.o")
+    threads = () if texts.links_openmp else (f"-D{OWN_THREADS}",)
+    return _compile_beside(compiler, "wrapper", *threads, "-I", str(headers))
+
+
+def _compile_beside(compiler: Compiler, name: str, *flags: str) -> Command:
+    files = ("-c", f"{name}.c", "-o", f"{name}.o")
+    return Command((*compiler.command, *WRAPPER_FLAGS, *flags, *files), f"{name}.o")
 
 
 def _run_all(commands: list[Command], work: Path, seconds: float) -> None:

@@ -22,6 +22,7 @@ from polyopt.runtime.build import SYMBOL_PREFIX
 from polyopt.runtime.check import Bound, check_call
 from polyopt.runtime.results import results_of, trimmed
 from polyopt.runtime.support import NO_MEMORY, Support
+from polyopt.runtime.team import join
 from polyopt.runtime.values import AnyArray
 
 
@@ -59,19 +60,15 @@ _LIBRARY = ctypes.CFUNCTYPE(
 class ForeignKernel:
     """A library's entry with the interface of the C wrapper."""
 
-    def __init__(self, path: Path, source: Source, threads: int) -> None:
+    def __init__(self, path: Path, source: Source, threads: int, team: int | None = None) -> None:
         library = ctypes.CDLL(str(path))
         self._source = source
         self._entry = getattr(library, SYMBOL_PREFIX + source.entry)
         self._entry.argtypes = [_ctype(param) for param in source.params]
         self._entry.restype = ctypes.c_int
-        # without parallel regions the linker leaves OpenMP's library out
-        shared = source.openmp and hasattr(library, "omp_get_max_threads")
-        self._openmp = (
-            (library.omp_get_max_threads, library.omp_set_num_threads) if shared else None
-        )
+        self._numbers = _thread_numbers(library, source, team)
         self._threads = threads
-        self._process = os.getpid()
+        self._process = os.getpid() if team is None else None
         self._support = Support(source.signature)
 
     def call(self, *values: object) -> object:
@@ -90,12 +87,13 @@ class ForeignKernel:
 
     def is_forked(self) -> bool:
         """Tell whether this is a forked child and not yet serial."""
-        return self._openmp is not None and self._process != os.getpid()
+        return None not in (self._numbers, self._process) and self._process != os.getpid()
 
     def set_threads(self, count: int) -> None:
         """Run on `count` threads from now on."""
         self._threads = count
-        self._process = os.getpid()
+        if self._process is not None:
+            self._process = os.getpid()
 
     def _run(self, bound: Bound, values: tuple[object, ...]) -> object:
         signature = self._source.signature
@@ -132,15 +130,28 @@ class ForeignKernel:
         return call
 
     def _call_entry(self, passed: list[object]) -> int:
-        if self._openmp is None:
+        if self._numbers is None:
             return int(self._entry(*passed))
-        get, set_ = self._openmp
+        get, set_ = self._numbers
         before = get()
         set_(self._threads)
         try:
             return int(self._entry(*passed))
         finally:
             set_(before)
+
+
+def _thread_numbers(
+    library: ctypes.CDLL, source: Source, team: int | None
+) -> tuple[Callable[[], int], Callable[[int], None]] | None:
+    """Return what tells and sets the number of threads; None for a kernel that has one."""
+    if team is not None:
+        join(library, team)
+        return library.po_wanted, library.po_want
+    # without parallel regions the linker leaves OpenMP's library out
+    if source.openmp and hasattr(library, "omp_get_max_threads"):
+        return library.omp_get_max_threads, library.omp_set_num_threads
+    return None
 
 
 def _ctype(param: CParam) -> type[Any]:

@@ -6,6 +6,7 @@ Refuses: a library that cannot be loaded (PO0503).
 
 from __future__ import annotations
 
+import ctypes
 import importlib.machinery
 import importlib.util
 import os
@@ -23,6 +24,7 @@ from polyopt.runtime.foreign import ForeignKernel
 from polyopt.runtime.spares import SPARES
 from polyopt.runtime.spinning import short_waits
 from polyopt.runtime.support import Support
+from polyopt.runtime.team import join
 from polyopt.runtime.threads import threads_at_load
 
 MODULE = "polyopt_call"
@@ -46,9 +48,17 @@ class Loaded:
 
 
 def load_extension(
-    path: Path, signature: Signature, weak: tuple[bool, ...], openmp: bool, threads: int
+    path: Path,
+    signature: Signature,
+    weak: tuple[bool, ...],
+    openmp: bool,
+    threads: int,
+    team: int | None = None,
 ) -> Loaded:
-    """Load the extension module at `path`; `weak` says which numbers are Python's own types."""
+    """Load the extension module at `path`; `weak` says which numbers are Python's own types.
+
+    `team`: the address of the team that runs its parallel regions; None: OpenMP's library does.
+    """
     try:
         loader = importlib.machinery.ExtensionFileLoader(MODULE, str(path))
         spec = importlib.util.spec_from_loader(MODULE, loader)
@@ -56,7 +66,9 @@ def load_extension(
         with short_waits():
             module = importlib.util.module_from_spec(spec)
             loader.exec_module(module)
-    except (ImportError, OSError) as error:
+        if team is not None:
+            join(ctypes.CDLL(str(path)), team)
+    except (ImportError, OSError, AttributeError) as error:
         raise _not_loadable(path, error) from None
     support = Support(signature)
     module.configure(
@@ -66,7 +78,7 @@ def load_extension(
         tuple(output.dtype.numpy for output in signature.outputs),
         tuple(a.value for a in signature.arguments if isinstance(a, ConstArg)),
         bytes(weak),
-        threads_at_load(threads) if openmp else 1,
+        _threads(openmp, threads, team),
         support.fail,
         support.library,
         support.trim,
@@ -82,14 +94,20 @@ def has_no_buffers(source: Source) -> bool:
     return DType.BFLOAT16 in (*kinds, *(output.dtype for output in source.signature.outputs))
 
 
-def load_foreign(path: Path, source: Source, threads: int) -> Loaded:
+def load_foreign(path: Path, source: Source, threads: int, team: int | None = None) -> Loaded:
     """Load the library at `path` through ctypes, for interpreters without `Python.h`."""
     try:
         with short_waits():
-            kernel = ForeignKernel(path, source, threads_at_load(threads) if source.openmp else 1)
+            kernel = ForeignKernel(path, source, _threads(source.openmp, threads, team), team)
     except (OSError, AttributeError) as error:
         raise _not_loadable(path, error) from None
     return Loaded(kernel.call, kernel.call, kernel.call, kernel.is_forked, kernel.set_threads)
+
+
+def _threads(openmp: bool, threads: int, team: int | None) -> int:
+    if not openmp:
+        return 1
+    return threads_at_load(threads) if team is None else threads
 
 
 def _not_loadable(path: Path, error: Exception) -> ToolchainError:

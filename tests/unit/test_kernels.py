@@ -14,6 +14,9 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.runtime.store import open_store
+from polyopt.runtime.team import calls_text
+from polyopt.runtime.toolchain import find_compiler
 
 pytestmark = pytest.mark.toolchain
 
@@ -275,8 +278,16 @@ print(json.dumps([here, there]))
 """
 
 
-def test_forked_workers_compute_the_same_on_one_thread():
+def test_forked_workers_compute_the_same():
+    if calls_text(find_compiler(open_store()), openmp=True) is None:
+        pytest.skip("OpenMP's library runs the regions")
     here, there = run(POOL)
+    assert there == [here] * 4
+    assert here[1] == []
+
+
+def test_forked_workers_compute_the_same_on_one_thread_of_openmp():
+    here, there = run(POOL, POLYOPT_OPENMP="1")
     assert here[1] == []
     assert [value for value, _ in there] == [here[0]] * 4
     assert {"ForkWarning"} == {name for _, names in there for name in names}

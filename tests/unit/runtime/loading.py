@@ -7,6 +7,7 @@ from polyopt.ir.source import Source
 from polyopt.runtime import build
 from polyopt.runtime.library import Loaded, load_extension, load_foreign
 from polyopt.runtime.store import Store, open_store
+from polyopt.runtime.team import calls_text, team_for
 from polyopt.runtime.toolchain import find_compiler
 
 WAYS = ("wrapper", "ctypes")
@@ -14,7 +15,8 @@ WAYS = ("wrapper", "ctypes")
 
 def texts_of(source: Source, way: str = "wrapper") -> build.Texts:
     wrapper = wrapper_source(source) if way == "wrapper" else None
-    return build.Texts(source.entry, source.text, wrapper, source.openmp, source.contract)
+    compiler = find_compiler(open_store())
+    return build.kernel_texts(source, wrapper, calls_text(compiler, openmp=source.openmp))
 
 
 def load(
@@ -30,7 +32,8 @@ def load(
     key = build.library_key(texts, compiler)
     if weak is None:
         weak = tuple(True for a in source.signature.arguments if type(a).__name__ == "ScalarArg")
+    team = team_for(store, compiler, openmp=source.openmp)
     with build.library(store, compiler, texts, key) as path:
         if way == "wrapper":
-            return load_extension(path, source.signature, weak, source.openmp, threads)
-        return load_foreign(path, source, threads)
+            return load_extension(path, source.signature, weak, source.openmp, threads, team)
+        return load_foreign(path, source, threads, team)

@@ -1,4 +1,4 @@
-"""Threads wait busily for a short time, unless the user says how."""
+"""Threads of OpenMP's library wait busily for a short time, unless the user says how."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from polyopt.runtime.spinning import CHOSEN, SPINS, VARIABLE, short_waits
+from polyopt.runtime.team import VARIABLE as OPENMP
 
 PROGRAM = """
 import os
@@ -31,7 +32,7 @@ def _run(tmp_path, **own: str) -> tuple[str, str]:
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
     clean = {name: value for name, value in os.environ.items() if name not in CHOSEN}
-    env = {**clean, "OMP_DISPLAY_ENV": "verbose", **own}
+    env = {**clean, OPENMP: "1", "OMP_DISPLAY_ENV": "verbose", **own}
     done = subprocess.run(
         [sys.executable, str(path)], env=env, capture_output=True, text=True, check=True
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from polyopt.errors import UsageError
+from polyopt.runtime.team import VARIABLE
 from polyopt.runtime.threads import available_cores, thread_count
 
 
@@ -85,9 +86,9 @@ FORKING = textwrap.dedent(
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("way", ["wrapper", "ctypes"])
-def test_forked_children_run_on_one_thread(way):
+def test_forked_children_run_on_one_thread_of_openmp(way):
     done = subprocess.run(
-        [sys.executable, "-c", FORKING, way],
+        [sys.executable, "-c", FORKING, way], env={**os.environ, VARIABLE: "1"},
         cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "fine", done.stdout + done.stderr
