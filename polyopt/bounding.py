@@ -31,8 +31,8 @@ from polyopt.pipeline import bounded_lower, sequential
 from polyopt.runtime import build as builder
 from polyopt.runtime.check import check_call
 from polyopt.runtime.library import has_no_buffers, load_extension, load_foreign
+from polyopt.runtime.process import calls_text, process_for
 from polyopt.runtime.store import open_store
-from polyopt.runtime.team import calls_text, team_for
 from polyopt.runtime.toolchain import find_compiler
 from polyopt.schedule import source_schedule
 from polyopt.targets import Options, seconds_to_compile
@@ -102,16 +102,16 @@ def _compiled(function: LoopFunction, compiler: str | None) -> Iterator[Callable
     found = find_compiler(store, compiler)
     foreign = builder.python_headers() is None or has_no_buffers(source)
     wrapper = None if foreign else wrapper_source(source)
-    texts = builder.kernel_texts(source, wrapper, calls_text(found, openmp=source.openmp))
+    texts = builder.kernel_texts(source, wrapper, calls_text(source, found))
     key = builder.library_key(texts, found)
-    team = team_for(store, found, openmp=source.openmp)
+    process = process_for(source, store, found)
     with builder.library(store, found, texts, key) as path:
         if foreign:
-            loaded = load_foreign(path, source, 1, team)
+            loaded = load_foreign(path, source, 1, process)
         else:
             numbers = [a for a in source.signature.arguments if isinstance(a, ScalarArg)]
             weak = (False,) * len(numbers)
-            loaded = load_extension(path, source.signature, weak, source.openmp, 1, team)
+            loaded = load_extension(path, source.signature, weak, source.openmp, 1, process)
 
         def call(*values: object) -> Any:  # noqa: ANN401
             symbols = check_call(source.signature, values).symbols

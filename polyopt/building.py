@@ -25,9 +25,9 @@ from polyopt.runtime import build as builder
 from polyopt.runtime.fingerprint import fingerprint, versions
 from polyopt.runtime.library import Loaded, has_no_buffers, load_extension, load_foreign
 from polyopt.runtime.notices import BudgetWarning, notice
+from polyopt.runtime.process import calls_text, is_shared, process_for
 from polyopt.runtime.records import RecordError, from_json, to_json
 from polyopt.runtime.store import Entry, Store, open_store
-from polyopt.runtime.team import calls_text, has_team, team_for
 from polyopt.runtime.threads import thread_count
 from polyopt.runtime.toolchain import Compiler, find_compiler, processor_features
 from polyopt.specialize import weak_flags
@@ -77,7 +77,7 @@ def build_kernel(
         "compiler": [list(compiler.command), compiler.identity, list(compiler.machine)],
         "processor": list(processor_features()),
         "foreign": foreign,
-        "team": has_team(compiler),
+        "shared": is_shared(compiler),
     }
     key = _key(function, types, options, machine, made_by)
     known = _known(store, key)
@@ -85,8 +85,8 @@ def build_kernel(
         path = builder.find_library(store, known.library)
         if path is not None:
             apart = foreign or has_no_buffers(known.source)
-            team = team_for(store, compiler, openmp=known.source.openmp)
-            loaded = _load(path, known.source, weak, apart, threads, team)
+            process = process_for(known.source, store, compiler)
+            loaded = _load(path, known.source, weak, apart, threads, process)
             _warn(known.warning)
             timings = {"cache": time.perf_counter() - begun}
             return Built(known.source, loaded, known.schedule, None, timings, known.artefact)
@@ -100,8 +100,8 @@ def build_kernel(
     with _library(store, compiler, texts, left) as (path, texts, refused):
         stages.timings["build"] = time.perf_counter() - begun
         begun = time.perf_counter()
-        team = team_for(store, compiler, openmp=source.openmp)
-        loaded = _load(path, source, weak, foreign, threads, team)
+        process = process_for(source, store, compiler)
+        loaded = _load(path, source, weak, foreign, threads, process)
         stages.timings["load"] = time.perf_counter() - begun
     library_key = builder.library_key(texts, compiler)
     if refused is not None:
@@ -240,7 +240,7 @@ def _texts(source: Source, foreign: bool, compiler: Compiler) -> builder.Texts:
         from polyopt.emit.wrapper import wrapper_source
 
         wrapper = wrapper_source(source)
-    return builder.kernel_texts(source, wrapper, calls_text(compiler, openmp=source.openmp))
+    return builder.kernel_texts(source, wrapper, calls_text(source, compiler))
 
 
 def _load(
@@ -249,11 +249,11 @@ def _load(
     weak: tuple[bool, ...],
     foreign: bool,
     threads: int,
-    team: int | None,
+    process: int | None,
 ) -> Loaded:
     if foreign:
-        return load_foreign(path, source, threads, team)
-    return load_extension(path, source.signature, weak, source.openmp, threads, team)
+        return load_foreign(path, source, threads, process)
+    return load_extension(path, source.signature, weak, source.openmp, threads, process)
 
 
 def _key(

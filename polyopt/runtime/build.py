@@ -35,6 +35,9 @@ ABI = 3
 
 SYMBOL_PREFIX = "po_"
 
+OWN_MEMORY = {"aligned_alloc": "po_take", "free": "po_give"}
+"""What kernels that are linked with `Texts.calls` call in place of the C library."""
+
 OWN_THREADS = "PO_OWN_THREADS"
 """Macro of a wrapper whose kernel's threads a forked child starts anew."""
 
@@ -223,9 +226,11 @@ def _flags(compiler: Compiler, texts: Texts) -> tuple[str, ...]:
 
 def _compile_kernel(compiler: Compiler, texts: Texts) -> Command:
     flags = _flags(compiler, texts)
-    renamed = f"-D{texts.entry}={SYMBOL_PREFIX}{texts.entry}"
+    renamed = [f"-D{texts.entry}={SYMBOL_PREFIX}{texts.entry}"]
+    if texts.calls is not None:
+        renamed += [f"-D{name}={own}" for name, own in OWN_MEMORY.items()]
     files = ("-c", "kernel.c", "-o", "kernel.o")
-    return Command((*compiler.command, *flags, renamed, *files), "kernel.o")
+    return Command((*compiler.command, *flags, *renamed, *files), "kernel.o")
 
 
 def _compile_wrapper(compiler: Compiler, texts: Texts) -> Command:

@@ -20,9 +20,9 @@ from polyopt.ir.source import CParam, CParamKind, Source
 from polyopt.ir.types import DType
 from polyopt.runtime.build import SYMBOL_PREFIX
 from polyopt.runtime.check import Bound, check_call
+from polyopt.runtime.process import join
 from polyopt.runtime.results import results_of, trimmed
 from polyopt.runtime.support import NO_MEMORY, Support
-from polyopt.runtime.team import join
 from polyopt.runtime.values import AnyArray
 
 
@@ -60,15 +60,17 @@ _LIBRARY = ctypes.CFUNCTYPE(
 class ForeignKernel:
     """A library's entry with the interface of the C wrapper."""
 
-    def __init__(self, path: Path, source: Source, threads: int, team: int | None = None) -> None:
+    def __init__(
+        self, path: Path, source: Source, threads: int, process: int | None = None
+    ) -> None:
         library = ctypes.CDLL(str(path))
         self._source = source
         self._entry = getattr(library, SYMBOL_PREFIX + source.entry)
         self._entry.argtypes = [_ctype(param) for param in source.params]
         self._entry.restype = ctypes.c_int
-        self._numbers = _thread_numbers(library, source, team)
+        self._numbers = _thread_numbers(library, source, process)
         self._threads = threads
-        self._process = os.getpid() if team is None else None
+        self._process = os.getpid() if process is None else None
         self._support = Support(source.signature)
 
     def call(self, *values: object) -> object:
@@ -142,11 +144,11 @@ class ForeignKernel:
 
 
 def _thread_numbers(
-    library: ctypes.CDLL, source: Source, team: int | None
+    library: ctypes.CDLL, source: Source, process: int | None
 ) -> tuple[Callable[[], int], Callable[[int], None]] | None:
     """Return what tells and sets the number of threads; None for a kernel that has one."""
-    if team is not None:
-        join(library, team)
+    if process is not None:
+        join(library, process)
         return library.po_wanted, library.po_want
     # without parallel regions the linker leaves OpenMP's library out
     if source.openmp and hasattr(library, "omp_get_max_threads"):

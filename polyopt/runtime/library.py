@@ -21,10 +21,10 @@ from polyopt.errors import ToolchainError
 from polyopt.ir.source import ConstArg, Signature, Source
 from polyopt.ir.types import DType
 from polyopt.runtime.foreign import ForeignKernel
+from polyopt.runtime.process import join
 from polyopt.runtime.spares import SPARES
 from polyopt.runtime.spinning import short_waits
 from polyopt.runtime.support import Support
-from polyopt.runtime.team import join
 from polyopt.runtime.threads import threads_at_load
 
 MODULE = "polyopt_call"
@@ -53,11 +53,11 @@ def load_extension(
     weak: tuple[bool, ...],
     openmp: bool,
     threads: int,
-    team: int | None = None,
+    process: int | None = None,
 ) -> Loaded:
     """Load the extension module at `path`; `weak` says which numbers are Python's own types.
 
-    `team`: the address of the team that runs its parallel regions; None: OpenMP's library does.
+    `process`: the address of what runs its parallel regions; None: OpenMP's library does.
     """
     try:
         loader = importlib.machinery.ExtensionFileLoader(MODULE, str(path))
@@ -66,8 +66,8 @@ def load_extension(
         with short_waits():
             module = importlib.util.module_from_spec(spec)
             loader.exec_module(module)
-        if team is not None:
-            join(ctypes.CDLL(str(path)), team)
+        if process is not None:
+            join(ctypes.CDLL(str(path)), process)
     except (ImportError, OSError, AttributeError) as error:
         raise _not_loadable(path, error) from None
     support = Support(signature)
@@ -78,7 +78,7 @@ def load_extension(
         tuple(output.dtype.numpy for output in signature.outputs),
         tuple(a.value for a in signature.arguments if isinstance(a, ConstArg)),
         bytes(weak),
-        _threads(openmp, threads, team),
+        _threads(openmp, threads, process),
         support.fail,
         support.library,
         support.trim,
@@ -94,20 +94,20 @@ def has_no_buffers(source: Source) -> bool:
     return DType.BFLOAT16 in (*kinds, *(output.dtype for output in source.signature.outputs))
 
 
-def load_foreign(path: Path, source: Source, threads: int, team: int | None = None) -> Loaded:
+def load_foreign(path: Path, source: Source, threads: int, process: int | None = None) -> Loaded:
     """Load the library at `path` through ctypes, for interpreters without `Python.h`."""
     try:
         with short_waits():
-            kernel = ForeignKernel(path, source, _threads(source.openmp, threads, team), team)
+            kernel = ForeignKernel(path, source, _threads(source.openmp, threads, process), process)
     except (OSError, AttributeError) as error:
         raise _not_loadable(path, error) from None
     return Loaded(kernel.call, kernel.call, kernel.call, kernel.is_forked, kernel.set_threads)
 
 
-def _threads(openmp: bool, threads: int, team: int | None) -> int:
+def _threads(openmp: bool, threads: int, process: int | None) -> int:
     if not openmp:
         return 1
-    return threads_at_load(threads) if team is None else threads
+    return threads_at_load(threads) if process is None else threads
 
 
 def _not_loadable(path: Path, error: Exception) -> ToolchainError:

@@ -1,15 +1,23 @@
-/* The functions of GNU OpenMP that gcc calls, in a kernel's library: they go to the process's team.
+/* What a kernel calls, in its library: the process's memory, and its team in place of GNU OpenMP's.
  *
- * They are hidden: another library's OpenMP neither sees nor replaces them.
+ * The functions are hidden: another library's OpenMP neither sees nor replaces them.
  */
-#include "team.h"
+#include "process.h"
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
 static const Team *team;
+static const Memory *memory;
 
-/* Say, once and before any other call, which team runs the kernel's regions. */
-void po_join(const Team *joined) { team = joined; }
+/* Say, once and before any other call, which process this is. */
+void po_join(const Process *joined)
+{
+    team = joined->team;
+    memory = joined->memory;
+}
+
+HIDDEN void *po_take(size_t alignment, size_t bytes) { return memory->take(alignment, bytes); }
+HIDDEN void po_give(void *place) { memory->give(place); }
 
 /* The number of threads of the regions that the caller enters. */
 int po_wanted(void) { return team->wanted(); }

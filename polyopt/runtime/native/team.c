@@ -17,8 +17,7 @@
  * thread on the core of the one that wakes it, if the other cores of a virtual machine sleep: both
  * then take turns on one core, until it is balanced some milliseconds later.
  */
-#define _GNU_SOURCE
-#include "team.h"
+#include "process.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -152,7 +151,7 @@ static uint64_t range(uint64_t epoch, unsigned first, unsigned end)
 }
 
 /* Take a share of a thread, its first or its last; -1: none is left. */
-static int take(Job *job, unsigned thread, uint64_t epoch, bool last)
+static int take_share(Job *job, unsigned thread, uint64_t epoch, bool last)
 {
     uint64_t found = atomic_load_explicit(&job->ranges[thread], memory_order_relaxed);
     for (;;) {
@@ -180,10 +179,10 @@ static void run_share(Job *job, unsigned share, unsigned threads)
 static void work(Job *job, unsigned thread, unsigned threads, uint64_t epoch)
 {
     int share;
-    while ((share = take(job, thread, epoch, false)) >= 0)
+    while ((share = take_share(job, thread, epoch, false)) >= 0)
         run_share(job, share, threads);
     for (unsigned next = 1; next < threads; next++)
-        while ((share = take(job, (thread + next) % threads, epoch, true)) >= 0)
+        while ((share = take_share(job, (thread + next) % threads, epoch, true)) >= 0)
             run_share(job, share, threads);
 }
 
@@ -444,17 +443,36 @@ static void lock(void) { pthread_mutex_lock(&combining); }
 
 static void unlock(void) { pthread_mutex_unlock(&combining); }
 
+const Team po_team = { run, run_loop, begin_loop, next_chunk, lock, unlock, shares, share, wanted,
+                       want };
+
 /* ---- the process ---- */
 
-static void before_fork(void) { pthread_mutex_lock(&hiring); }
+/* Wait as OpenMP's variable says. */
+void po_set_up_team(void)
+{
+    const char *policy = getenv("OMP_WAIT_POLICY");
+    if (policy != NULL && strcasecmp(policy, "passive") == 0)
+        helper_waits = caller_waits = 0;
+    if (policy != NULL && strcasecmp(policy, "active") == 0)
+        helper_waits = caller_waits = 100000000;
+}
 
-static void after_fork(void) { pthread_mutex_unlock(&hiring); }
+void po_before_fork_of_team(void)
+{
+    pthread_mutex_lock(&hiring);
+    pthread_mutex_lock(&combining);
+}
+
+void po_after_fork_of_team(void)
+{
+    pthread_mutex_unlock(&combining);
+    pthread_mutex_unlock(&hiring);
+}
 
 /* A child has one thread: no helpers, and no region that another thread had begun. */
-static void in_child(void)
+void po_team_of_child(void)
 {
-    pthread_mutex_init(&hiring, NULL);
-    pthread_mutex_init(&combining, NULL);
     atomic_store(&hired, 0);
     atomic_store(&sleepers, 0);
     atomic_store(&callers_core, -1);
@@ -463,18 +481,4 @@ static void in_child(void)
         atomic_store(&job->epoch, epoch + epoch % 2);
         atomic_store(&job->is_used, false);
     }
-}
-
-/* Return the functions of this process's team; called once.  OpenMP's variable says how to wait. */
-const Team *team(void)
-{
-    static const Team functions = { run,  run_loop, begin_loop, next_chunk, lock, unlock,
-                                    shares, share,  wanted,     want };
-    const char *policy = getenv("OMP_WAIT_POLICY");
-    if (policy != NULL && strcasecmp(policy, "passive") == 0)
-        helper_waits = caller_waits = 0;
-    if (policy != NULL && strcasecmp(policy, "active") == 0)
-        helper_waits = caller_waits = 100000000;
-    pthread_atfork(before_fork, after_fork, in_child);
-    return &functions;
 }

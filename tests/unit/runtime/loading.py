@@ -6,8 +6,8 @@ from polyopt.emit.wrapper import wrapper_source
 from polyopt.ir.source import Source
 from polyopt.runtime import build
 from polyopt.runtime.library import Loaded, load_extension, load_foreign
+from polyopt.runtime.process import calls_text, process_for
 from polyopt.runtime.store import Store, open_store
-from polyopt.runtime.team import calls_text, team_for
 from polyopt.runtime.toolchain import find_compiler
 
 WAYS = ("wrapper", "ctypes")
@@ -16,7 +16,7 @@ WAYS = ("wrapper", "ctypes")
 def texts_of(source: Source, way: str = "wrapper") -> build.Texts:
     wrapper = wrapper_source(source) if way == "wrapper" else None
     compiler = find_compiler(open_store())
-    return build.kernel_texts(source, wrapper, calls_text(compiler, openmp=source.openmp))
+    return build.kernel_texts(source, wrapper, calls_text(source, compiler))
 
 
 def load(
@@ -32,8 +32,8 @@ def load(
     key = build.library_key(texts, compiler)
     if weak is None:
         weak = tuple(True for a in source.signature.arguments if type(a).__name__ == "ScalarArg")
-    team = team_for(store, compiler, openmp=source.openmp)
+    process = process_for(source, store, compiler)
     with build.library(store, compiler, texts, key) as path:
         if way == "wrapper":
-            return load_extension(path, source.signature, weak, source.openmp, threads, team)
-        return load_foreign(path, source, threads, team)
+            return load_extension(path, source.signature, weak, source.openmp, threads, process)
+        return load_foreign(path, source, threads, process)

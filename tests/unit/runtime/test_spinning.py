@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
+from polyopt.runtime.process import VARIABLE as OPENMP
 from polyopt.runtime.spinning import CHOSEN, SPINS, VARIABLE, short_waits
-from polyopt.runtime.team import VARIABLE as OPENMP
 
 PROGRAM = """
 import os

@@ -10,55 +10,24 @@ from pathlib import Path
 
 import pytest
 
+from polyopt.runtime.process import VARIABLE, is_shared
 from polyopt.runtime.store import open_store
-from polyopt.runtime.team import NATIVE, VARIABLE, calls_text
-from polyopt.runtime.toolchain import Family, environment, find_compiler
+from polyopt.runtime.toolchain import find_compiler
+from tests.unit.runtime.drivers import SANITIZED, build, said
 
-DRIVER = Path(__file__).with_name("native") / "team_driver.c"
 ROOT = Path(__file__).parents[3]
 
 pytestmark = pytest.mark.toolchain
 
 
-def _driver(directory: Path, *flags: str) -> Path | None:
-    """Build the driver and the team; None where the compiler does not know a flag."""
-    compiler = find_compiler(open_store())
-    if compiler.family is not Family.GCC:
-        pytest.skip("the calls are gcc's")
-    common = [*compiler.command, "-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", *flags]
-    include = ["-I", str(NATIVE)]
-
-    def run(*arguments: str) -> bool:
-        command = [*common, *arguments]
-        done = subprocess.run(command, cwd=directory, env=environment(None), capture_output=True,
-                              text=True, check=False)  # fmt: skip
-        if done.returncode != 0 and not flags:
-            pytest.fail(done.stderr)
-        return done.returncode == 0
-
-    own = [str(NATIVE / "team.c"), str(NATIVE / "calls.c")]
-    built = run("-fopenmp", *include, "-c", str(DRIVER), "-o", "driver.o") and run(
-        *include, *own, "driver.o", "-o", "driver", "-pthread"
-    )
-    return directory / "driver" if built else None
-
-
-def _said(driver: Path, *arguments: str, **own: str) -> str:
-    done = subprocess.run([str(driver), *arguments], env={**os.environ, **own}, capture_output=True,
-                          text=True, timeout=300, check=False)  # fmt: skip
-    return done.stdout + done.stderr
-
-
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    built = _driver(tmp_path_factory.mktemp("team"))
-    assert built is not None
-    return built
+    return build("team_driver", tmp_path_factory.mktemp("team"))
 
 
 @pytest.mark.parametrize("policy", ["", "passive", "active"])
 def test_iterations_run_once(plain, policy):
-    assert _said(plain, "100", "fork", OMP_WAIT_POLICY=policy) == "fine\n"
+    assert said(plain, "100", "fork", OMP_WAIT_POLICY=policy) == "fine\n"
 
 
 def test_on_one_core(plain):
@@ -71,13 +40,7 @@ def test_on_one_core(plain):
 
 
 def test_no_data_races(tmp_path):
-    driver = _driver(tmp_path, "-O1", "-fsanitize=thread")
-    if driver is None:
-        pytest.skip("no ThreadSanitizer")
-    said = _said(driver, "20")
-    if "unexpected memory mapping" in said:
-        pytest.skip("ThreadSanitizer cannot run here")
-    assert said == "fine\n"
+    assert said(build("team_driver", tmp_path, *SANITIZED), "20") == "fine\n"
 
 
 FORKING = textwrap.dedent(
@@ -113,7 +76,7 @@ FORKING = textwrap.dedent(
 
 @pytest.mark.parametrize("way", ["0", "1"])
 def test_forked_children_have_threads(tmp_path, way):
-    if calls_text(find_compiler(open_store()), openmp=True) is None:
+    if not is_shared(find_compiler(open_store())):
         pytest.skip("OpenMP's library runs the regions")
     own = {"POLYOPT_FORCE_CTYPES": way, "PYTHONWARNINGS": "error"}
     program = tmp_path / "program.py"
@@ -124,7 +87,5 @@ def test_forked_children_have_threads(tmp_path, way):
 
 
 def test_the_library_of_openmp_can_be_asked_for(monkeypatch):
-    compiler = find_compiler(open_store())
-    assert calls_text(compiler, openmp=False) is None
     monkeypatch.setenv(VARIABLE, "1")
-    assert calls_text(compiler, openmp=True) is None
+    assert not is_shared(find_compiler(open_store()))

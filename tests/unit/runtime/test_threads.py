@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from polyopt.errors import UsageError
-from polyopt.runtime.team import VARIABLE
+from polyopt.runtime.process import VARIABLE
 from polyopt.runtime.threads import available_cores, thread_count
 
 

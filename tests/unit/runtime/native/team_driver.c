@@ -1,5 +1,5 @@
 /* Run regions of all kinds from several threads at once, and check what each of them computed. */
-#include "team.h"
+#include "process.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,8 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-const Team *team(void);
-void po_join(const Team *joined);
+void po_join(const Process *joined);
 void po_want(int threads);
 
 enum { LENGTH = 1000, CALLERS = 4 };
@@ -158,7 +157,7 @@ int main(int count, char **arguments)
 {
     if (count > 1)
         rounds = atoi(arguments[1]);
-    po_join(team());
+    po_join(process());
     long wrong = without_helper() + call_from(1) + call_from(CALLERS);
     pid_t child = count > 2 && strcmp(arguments[2], "fork") == 0 ? fork() : -1;
     if (child == 0)

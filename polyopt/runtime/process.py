@@ -1,0 +1,76 @@
+"""What the kernels of a process have in common: its threads and its memory, see native/*.c.
+
+In: a compiler, a store.  Out: the text that a kernel's library is linked with, in place of OpenMP's
+library; the address of the functions that a loaded library is joined to.
+Refuses: a compiler that fails on them (PO0502, PO0504), a library that cannot be loaded (PO0503).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from functools import cache
+from pathlib import Path
+
+from polyopt.ir.source import Source
+from polyopt.runtime.build import Texts, library_key
+from polyopt.runtime.build import library as built_library
+from polyopt.runtime.store import Store
+from polyopt.runtime.toolchain import Compiler, Family
+
+NATIVE = Path(__file__).with_name("native")
+
+VARIABLE = "POLYOPT_OPENMP"
+"""Environment variable: 1 asks for the compiler's OpenMP library and the C library's memory."""
+
+_HEADER = "process.h"
+_FILES = ("memory.c", "team.c", "process.c")
+
+
+def is_shared(compiler: Compiler) -> bool:
+    """Tell whether kernels of `compiler` share threads and memory: its OpenMP calls are known."""
+    is_known = compiler.family is Family.GCC and sys.platform == "linux"
+    return is_known and os.environ.get(VARIABLE) != "1"
+
+
+def calls_text(source: Source, compiler: Compiler) -> str | None:
+    """Return the C text of what a kernel's library calls; None: libraries of the system have it."""
+    needs = source.openmp or "aligned_alloc(" in source.text
+    return _text("calls.c") if needs and is_shared(compiler) else None
+
+
+@cache
+def _text(*names: str) -> str:
+    """Return the text of files, with the header in front."""
+    parts = [(NATIVE / name).read_text(encoding="utf-8") for name in (_HEADER, *names)]
+    return "\n".join(parts).replace(f'#include "{_HEADER}"\n', "")
+
+
+_LOADED: list[int] = []
+_LOADING = threading.Lock()
+
+
+def process_for(source: Source, store: Store, compiler: Compiler) -> int | None:
+    """Return the address of this process's functions; None: a kernel needs none.
+
+    `compiler` builds them if nothing else has.
+    """
+    if calls_text(source, compiler) is None:
+        return None
+    with _LOADING:
+        if not _LOADED:
+            texts = Texts("process", _text(*_FILES), None, openmp=False, contract=False)
+            with built_library(store, compiler, texts, library_key(texts, compiler)) as path:
+                loaded = ctypes.CDLL(str(path))
+            loaded.po_process.restype = ctypes.c_void_p
+            _LOADED.append(loaded.po_process())
+    return _LOADED[0]
+
+
+def join(library: ctypes.CDLL, process: int) -> None:
+    """Let a loaded library, built with `calls_text`, use a process's threads and memory."""
+    library.po_join.argtypes = [ctypes.c_void_p]
+    library.po_join.restype = None
+    library.po_join(process)
