@@ -260,6 +260,9 @@ class ExprPrinter:
         match operand.dtype.kind:
             case Kind.FLOAT:
                 name = self.dialect.function("fabs", operand.dtype)
+            case Kind.COMPLEX if self._is_own(expr.dtype):
+                self.helper(Helper(HelperKind.HYPOT, expr.dtype))
+                name = self.helper(Helper(HelperKind.MODULUS, operand.dtype))
             case Kind.COMPLEX:
                 name = self.dialect.function("abs", operand.dtype)
             case Kind.SIGNED:

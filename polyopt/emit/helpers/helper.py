@@ -47,6 +47,7 @@ class HelperKind(Enum):
     CUBE = "cube"
     CBRT = "cbrt"
     HYPOT = "hypot"
+    MODULUS = "modulus"
     POWER = "power"
     ERF = "erf"
     ERFC = "erfc"

@@ -232,29 +232,35 @@ def _complex_mul(helper: Helper) -> list[str]:
 
 
 def _complex_div(helper: Helper) -> list[str]:
+    """Scale by the larger part of the divisor (Smith, "Algorithm 116", 1962), as NumPy does.
+
+    Both cases are one, without a branch, so that loops vectorize.
+    """
     f, real, parts = _complex_parts(helper)
-    make = f"CMPLX{f.upper()}"
-    one = f"1.0{f}"
     return binary(
         helper,
         [
             *parts,
-            f"if (fabs{f}(br) >= fabs{f}(bi)) {{",
-            "    if (br == 0 && bi == 0)",
-            f"        return {make}(ar / fabs{f}(br), ai / fabs{f}(br));",
-            f"    {real} ratio = bi / br;",
-            f"    {real} scale = {one} / (br + bi * ratio);",
-            f"    {real} re = (ar + po_exact(ai * ratio)) * scale;",
-            f"    {real} im = (ai - po_exact(ar * ratio)) * scale;",
-            f"    return {make}(re, im);",
-            "}",
-            f"{real} ratio = br / bi;",
-            f"{real} scale = {one} / (bi + br * ratio);",
-            f"{real} re = (po_exact(ar * ratio) + ai) * scale;",
-            f"{real} im = (po_exact(ai * ratio) - ar) * scale;",
-            f"return {make}(re, im);",
+            f"bool turned = !(fabs{f}(br) >= fabs{f}(bi));",
+            "bool is_zero = br == 0 && bi == 0;",
+            f"{real} large = turned ? bi : br, small = turned ? br : bi;",
+            f"{real} ratio = small / large;",
+            f"{real} scale = 1.0{f} / (is_zero ? fabs{f}(br) : large + small * ratio);",
+            f"{real} first = turned ? ai : ar, second = turned ? ar : ai;",
+            f"{real} re = is_zero ? ar : first + po_exact(second * ratio);",
+            f"{real} crossed = po_exact(first * ratio);",
+            f"{real} im = is_zero ? ai : turned ? crossed - second : second - crossed;",
+            f"return CMPLX{f.upper()}(re * scale, im * scale);",
         ],
     )
+
+
+def _modulus(helper: Helper) -> list[str]:
+    f, real = ("f", "float") if helper.dtype is DType.COMPLEX64 else ("", "double")
+    part = DType.FLOAT32 if f else DType.FLOAT64
+    length = Helper(HelperKind.HYPOT, part).name
+    value = f"{helper.dtype.value_ctype} a"
+    return function(real, helper, value, [f"return {length}(creal{f}(a), cimag{f}(a));"])
 
 
 def _exact(helper: Helper) -> list[str]:
@@ -301,6 +307,7 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.CUBE: _elementary,
     HelperKind.CBRT: _elementary,
     HelperKind.HYPOT: _elementary,
+    HelperKind.MODULUS: _modulus,
     HelperKind.POWER: _elementary,
     HelperKind.ERF: _elementary,
     HelperKind.ERFC: _elementary,
