@@ -8,6 +8,7 @@ A check that was passed is kept until the program, the peer or polyopt changes.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,7 @@ LONGEST = 12.0  # seconds of one run; who needs more is not timed
 PART = 2.0  # seconds that are timed of a time loop that would take longer
 LEAST, MOST = 3, 9  # samples
 FAR = 6.0  # who takes so many times as long as the best is timed once
+SETTLE = 0.03  # seconds until the threads of the one before no longer wait busily
 
 
 @dataclass(slots=True)
@@ -286,6 +288,7 @@ def _time(session: Session, seconds: float) -> None:
             if turn >= _turns(lane, best, rounds):
                 continue
             ask = partial(lane.process.ask, do="time", sizes=lane.sizes, calls=calls[id(lane)])
+            time.sleep(SETTLE)
             reply = _guarded(session, lane, ask)
             if reply is not None:
                 lane.samples.append(median(reply["seconds"]) / lane.fraction)
