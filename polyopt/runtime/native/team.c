@@ -7,7 +7,8 @@
  * comes.  OpenMP's teams wait for each of their threads at the end of each region.  Shares that
  * are left are taken from the far end of the range of their owner, who goes on at the near one
  * (Blumofe and Leiserson, "Scheduling multithreaded computations by work stealing", 1999); threads
- * keep their shares from region to region, and find in their caches what they left there.
+ * keep their shares from region to region, and find in their caches what they left there.  Loops
+ * whose iterations are handed out some at a time are shared in the same way.
  *
  * A region holds no barrier: a share is run from its begin to its end by one thread.  Which thread
  * that is does not matter to it, it asks for the number of its share where it would ask OpenMP for
@@ -44,11 +45,17 @@ static long helper_waits = 1000000; /* until a helper without work sleeps */
 static long caller_waits = 1000000; /* until a caller sleeps whose last shares others run */
 enum { MOVES = 1000000 };           /* between two changes of where helpers may run */
 
-/* A loop whose iterations are handed out some at a time. */
+/* What is left of a thread's chunks of a loop: the first, and the one behind the last. */
+typedef atomic_uint_least64_t Chunks;
+
+/* A loop whose iterations are handed out a chunk at a time.  Each thread begins with a range of its
+ * own: threads that run neighbouring chunks write to the same lines of caches.
+ */
 typedef struct {
     atomic_int state; /* NO_LOOP, then BEGINS while its first thread sets it up, then RUNS */
-    atomic_long next;
-    long end, step, chunk;
+    long start, end, length; /* of a chunk, in the loop's direction */
+    unsigned threads;
+    Chunks *left; /* of each thread */
 } Loop;
 
 enum { NO_LOOP, BEGINS, RUNS };
@@ -68,6 +75,7 @@ typedef struct {
     atomic_bool is_waited_for;       /* by a caller that sleeps */
     _Alignas(LINE) Loop loop;
     _Alignas(LINE) atomic_uint_least64_t ranges[MOST_THREADS];
+    _Alignas(LINE) Chunks chunks[MOST_THREADS];
 } Job;
 
 static Job jobs[JOBS];
@@ -86,6 +94,7 @@ static pthread_mutex_t combining = PTHREAD_MUTEX_INITIALIZER;
 
 static __thread struct {
     Loop *loop;
+    unsigned thread;
     unsigned share, shares; /* none: in no region */
     unsigned wanted;
 } self;
@@ -164,9 +173,10 @@ static int take_share(Job *job, unsigned thread, uint64_t epoch, bool last)
     }
 }
 
-static void run_share(Job *job, unsigned share, unsigned threads)
+static void run_share(Job *job, unsigned share, unsigned thread, unsigned threads)
 {
     self.loop = &job->loop;
+    self.thread = thread;
     self.share = share;
     self.shares = threads * SHARES;
     job->region(job->data);
@@ -180,10 +190,10 @@ static void work(Job *job, unsigned thread, unsigned threads, uint64_t epoch)
 {
     int share;
     while ((share = take_share(job, thread, epoch, false)) >= 0)
-        run_share(job, share, threads);
+        run_share(job, share, thread, threads);
     for (unsigned next = 1; next < threads; next++)
         while ((share = take_share(job, (thread + next) % threads, epoch, true)) >= 0)
-            run_share(job, share, threads);
+            run_share(job, share, thread, threads);
 }
 
 /* ---- helpers ---- */
@@ -276,12 +286,26 @@ static void hire(unsigned enough)
 
 /* ---- regions ---- */
 
-static void set_loop(Loop *loop, long start, long end, long step, long chunk)
+static uint64_t chunks_from(uint64_t first, uint64_t end) { return first << 32 | end; }
+
+/* Share out a loop's chunks, which are made larger where they are too many to be counted. */
+static void set_loop(Loop *loop, unsigned threads, long start, long end, long step, long chunk)
 {
-    atomic_store_explicit(&loop->next, start, memory_order_relaxed);
+    uint64_t span = step > 0 ? (uint64_t)end - (uint64_t)start : (uint64_t)start - (uint64_t)end;
+    bool is_empty = step > 0 ? start >= end : start <= end;
+    uint64_t size = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+    uint64_t iterations = is_empty ? 0 : (span - 1) / size + 1;
+    uint64_t each = (uint64_t)chunk;
+    while (iterations / each >= UINT32_MAX)
+        each *= 2;
+    uint64_t count = iterations == 0 ? 0 : (iterations - 1) / each + 1;
+    loop->start = start;
     loop->end = end;
-    loop->step = step;
-    loop->chunk = chunk;
+    loop->length = (long)((uint64_t)step * each);
+    loop->threads = threads;
+    for (unsigned thread = 0; thread < threads; thread++)
+        atomic_store(&loop->left[thread], chunks_from(count * thread / threads,
+                                                      count * (thread + 1) / threads));
     atomic_store(&loop->state, RUNS);
 }
 
@@ -323,14 +347,17 @@ static void wait_for_helpers(Job *job)
 
 static void run_alone(Region *region, void *data, Loop *loop)
 {
-    Loop own = { .state = NO_LOOP };
+    Chunks all;
+    Loop own = { .state = NO_LOOP, .threads = 1, .left = &all };
     Loop *outer = self.loop;
-    unsigned share = self.share, shares = self.shares;
+    unsigned thread = self.thread, share = self.share, shares = self.shares;
     self.loop = loop == NULL ? &own : loop;
+    self.thread = 0;
     self.share = 0;
     self.shares = 1;
     region(data);
     self.loop = outer;
+    self.thread = thread;
     self.share = share;
     self.shares = shares;
 }
@@ -387,6 +414,8 @@ static void run(Region *region, void *data, unsigned threads)
         run_alone(region, data, NULL);
         return;
     }
+    job->loop.left = job->chunks;
+    job->loop.threads = threads;
     atomic_store(&job->loop.state, NO_LOOP);
     run_together(job, region, data, threads);
 }
@@ -396,31 +425,45 @@ static void run_loop(Region *region, void *data, unsigned threads, long start, l
 {
     Job *job = job_of(&threads);
     if (job == NULL) {
-        Loop loop;
-        set_loop(&loop, start, end, step, chunk);
+        Chunks all;
+        Loop loop = { .left = &all };
+        set_loop(&loop, 1, start, end, step, chunk);
         run_alone(region, data, &loop);
         return;
     }
-    set_loop(&job->loop, start, end, step, chunk);
+    job->loop.left = job->chunks;
+    set_loop(&job->loop, threads, start, end, step, chunk);
     run_together(job, region, data, threads);
 }
 
-static bool is_done(const Loop *loop, long next)
+/* Take a chunk of a thread, its first or its last. */
+static bool take_chunk(Chunks *left, bool last, uint64_t *chunk)
 {
-    return loop->step > 0 ? next >= loop->end : next <= loop->end;
+    uint64_t found = atomic_load_explicit(left, memory_order_relaxed);
+    for (;;) {
+        uint64_t first = found >> 32, end = (uint32_t)found;
+        if (first >= end)
+            return false;
+        *chunk = last ? end - 1 : first;
+        uint64_t rest = last ? chunks_from(first, end - 1) : chunks_from(first + 1, end);
+        if (atomic_compare_exchange_weak(left, &found, rest))
+            return true;
+    }
 }
 
 static bool next_chunk(long *from, long *to)
 {
-    Loop *loop = self.loop;
-    long length = loop->step * loop->chunk;
-    if (is_done(loop, atomic_load_explicit(&loop->next, memory_order_relaxed)))
+    const Loop *loop = self.loop;
+    uint64_t chunk;
+    bool found = take_chunk(&loop->left[self.thread], false, &chunk);
+    for (unsigned next = 1; next < loop->threads && !found; next++)
+        found = take_chunk(&loop->left[(self.thread + next) % loop->threads], true, &chunk);
+    if (!found)
         return false;
-    long next = atomic_fetch_add(&loop->next, length);
-    if (is_done(loop, next))
-        return false;
-    *from = next;
-    *to = is_done(loop, next + length) ? loop->end : next + length;
+    *from = (long)((uint64_t)loop->start + chunk * (uint64_t)loop->length);
+    uint64_t rest = (uint64_t)loop->end - (uint64_t)*from, length = (uint64_t)loop->length;
+    bool is_last = loop->length > 0 ? rest <= length : 0 - rest <= 0 - length;
+    *to = is_last ? loop->end : (long)((uint64_t)*from + length);
     return true;
 }
 
@@ -429,7 +472,7 @@ static bool begin_loop(long start, long end, long step, long chunk, long *from, 
     Loop *loop = self.loop;
     int state = NO_LOOP;
     if (atomic_compare_exchange_strong(&loop->state, &state, BEGINS))
-        set_loop(loop, start, end, step, chunk);
+        set_loop(loop, loop->threads, start, end, step, chunk);
     while (atomic_load(&loop->state) != RUNS)
         pause_core();
     return next_chunk(from, to);
