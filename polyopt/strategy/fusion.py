@@ -29,6 +29,7 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.extents import alike
+from polyopt.strategy.unrolled import unroll_short, with_short_inside
 from polyopt.transforms import Fuse, Move
 
 LONG = 64  # iterations of inner loops beside which a function outside of lanes does not count
@@ -59,7 +60,7 @@ def fuse_neighbours(schedule: Schedule, skip: frozenset[str]) -> Schedule:
         for first, second in adjacent(schedule.tree):
             if first in skip or second in skip or not share_data(schedule, first, second):
                 continue
-            fused = _fuse(schedule, first, second)
+            fused = _fuse(schedule, first, second) or _fuse_around(schedule, first, second)
             if fused is not None:
                 schedule, progress = fused, True
                 break
@@ -152,6 +153,22 @@ def _fuse(
         joint = find_band(fused.tree, first)
         parts = zip(joint.members, one.members, two.members, strict=False)
         if all(j.coincident or not (a.coincident or b.coincident) for j, a, b in parts):
+            return fused
+    return None
+
+
+def _fuse_around(schedule: Schedule, first: str, second: str) -> Schedule | None:
+    """Return `schedule` with two inner nests fused once one's short loops are its innermost.
+
+    The joint loop is one for SIMD lanes around unrolled copies: the maximum of a window is begun,
+    found and used in one iteration.
+    """
+    if not _is_inside(schedule.tree, first):
+        return None
+    for label in (first, second):
+        turned = with_short_inside(schedule, label)
+        fused = None if turned is None else _fuse(turned, first, second)
+        if fused is not None and unroll_short(fused, first) is not None:
             return fused
     return None
 

@@ -37,7 +37,7 @@ def _with_lanes(schedule: Schedule, label: str, skip: Collection[str]) -> Schedu
     if is_innermost(band):
         return (unroll_short(schedule, label) if adds_up(schedule, label) else None) or schedule
     if not _has_lanes(schedule, band):
-        found = unroll_short(schedule, label)
+        found = _unrolled(schedule, label)
         if found is not None:
             return found
         for position, member in enumerate(band.members):
@@ -48,6 +48,13 @@ def _with_lanes(schedule: Schedule, label: str, skip: Collection[str]) -> Schedu
     for inner in outer_bands(band.child):
         schedule = _with_lanes(schedule, inner, skip)
     return schedule
+
+
+def _unrolled(schedule: Schedule, label: str) -> Schedule | None:
+    """Return `schedule` with lanes around short loops, in the band or one that fills its body."""
+    found = unroll_short(schedule, label)
+    child = find_band(schedule.tree, label).child
+    return _unrolled(schedule, child.label) if found is None and isinstance(child, Band) else found
 
 
 def _has_lanes(schedule: Schedule, band: Band) -> bool:

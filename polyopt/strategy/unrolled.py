@@ -42,6 +42,21 @@ def unroll_short(schedule: Schedule, label: str) -> Schedule | None:
     return None
 
 
+def with_short_inside(schedule: Schedule, label: str) -> Schedule | None:
+    """Return `schedule` with the loop of a band that goes along memory around its short loops.
+
+    None: it has no short loops around another one, or they stay where they are.
+    """
+    band = find_band(schedule.tree, label)
+    lengths = [trip(schedule, label, p) for p in range(len(band.members))]
+    if None not in lengths or not 1 < prod(n for n in lengths if n is not None) <= MOST_COPIES:
+        return None
+    places = range(len(lengths))
+    order = (*(p for p in places if lengths[p] is None), *(p for p in places if lengths[p]))
+    steps = order_steps(label, band, order)
+    return schedule.attempt(*steps) if steps else None
+
+
 def adds_up(schedule: Schedule, label: str) -> bool:
     """Tell whether some loop of an innermost band leaves all that is written where it is."""
     _, domain = path_to(schedule.tree, schedule.scop, label)

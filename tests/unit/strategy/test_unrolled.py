@@ -97,3 +97,26 @@ def test_extrema_in_lanes(dtype, columns):
     po.kernel(extrema)(x, y, least, most)
     np.testing.assert_array_equal(least, np.minimum(x, y))
     np.testing.assert_array_equal(most, np.maximum(x, y))
+
+
+def pooled(x: po.f64["2*N,2*M,C"]):
+    N, M, C = x.shape[0] // 2, x.shape[1] // 2, x.shape[2]
+    out = np.empty((N, M, C))
+    for i in range(N):
+        for j in range(M):
+            for c in range(C):
+                top = x[2 * i, 2 * j, c]
+                for p in range(2):
+                    for q in range(2):
+                        top = max(top, x[2 * i + p, 2 * j + q, c])
+                out[i, j, c] = top
+    return out
+
+
+def test_what_begins_and_uses_a_maximum_joins_its_lanes():
+    kernel = po.kernel(pooled, threads=1, fp="reassociate")
+    x = np.random.default_rng(3).random((6, 8, 21))
+    assert np.array_equal(kernel(x), pooled(x))
+    compiled = kernel.compile(x)
+    assert str(compiled.schedule).count("# unroll") == 2
+    assert "po_alloc" not in compiled.source  # the maximum is a scalar
