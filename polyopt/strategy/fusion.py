@@ -29,6 +29,7 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.extents import alike
+from polyopt.strategy.rejoin import fuse_sums
 from polyopt.strategy.unrolled import unroll_short, with_short_inside
 from polyopt.transforms import Fuse, Move
 
@@ -43,7 +44,7 @@ def fuse_nests(schedule: Schedule, skip: frozenset[str]) -> Schedule:
     """
     while True:
         schedule = fuse_neighbours(schedule, skip)
-        brought = _fuse_apart(schedule, skip)
+        brought = _fuse_apart(schedule, skip) or fuse_sums(schedule, skip, _fuse)
         if brought is None:
             return schedule
         schedule = brought

@@ -1,0 +1,96 @@
+"""Sums over the same row that other statements separate: one loop for both.
+
+In: a schedule, and what fuses two nests of a sequence after some steps.  Out: the schedule with one
+pair fused, the statements between them before or behind the joint loop; None where there is none.
+A row that comes from memory is then read once, beside the other rows that the sums need, and the
+lanes of one sum work while the other's wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from itertools import combinations
+
+from polyopt.ir.expr import Iter
+from polyopt.ir.scop import Statement
+from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.tree import Band, Filter, Sequence, bands, statements_of
+from polyopt.strategy.unrolled import adds_up
+from polyopt.strategy.vector import is_innermost
+from polyopt.transforms import Reorder
+
+FuseAfter = Callable[[Schedule, str, str, tuple[Transform, ...]], Schedule | None]
+
+
+def fuse_sums(schedule: Schedule, skip: Collection[str], fuse: FuseAfter) -> Schedule | None:
+    """Return `schedule` with two sums of one sequence as one nest; None: there are no such two."""
+    for band in bands(schedule.tree):
+        if not isinstance(band.child, Sequence) or band.label in skip:
+            continue
+        parts = band.child.parts
+        sums = [p for p, part in enumerate(parts) if _is_sum(schedule, part, skip)]
+        uses = [_statements(schedule, part) for part in parts] if len(sums) > 1 else []
+        for first, second in combinations(sums, 2):
+            order = _order(uses, first, second)
+            if second == first + 1 or order is None or not _share_rows(uses[first], uses[second]):
+                continue
+            one, two = parts[first].child, parts[second].child
+            assert isinstance(one, Band) and isinstance(two, Band)
+            fused = fuse(schedule, one.label, two.label, (Reorder(band.label, order),))
+            if fused is not None:
+                return fused
+    return None
+
+
+def _is_sum(schedule: Schedule, part: Filter, skip: Collection[str]) -> bool:
+    nest = part.child
+    if not isinstance(nest, Band) or nest.label in skip or not is_innermost(nest):
+        return False
+    return len(nest.members) == 1 and adds_up(schedule, nest.label)
+
+
+def _statements(schedule: Schedule, part: Filter) -> list[Statement]:
+    return [schedule.scop.statement(n) for n in statements_of(schedule.scop, part.domain)]
+
+
+def _share_rows(one: list[Statement], two: list[Statement]) -> bool:
+    """Tell whether both read an array along their innermost loop."""
+    return bool(_rows(one) & _rows(two))
+
+
+def _rows(statements: list[Statement]) -> set[str]:
+    return {
+        access.array
+        for statement in statements
+        for access in statement.reads
+        if Iter(statement.iters[-1]) in access.index
+    }
+
+
+def _order(uses: list[list[Statement]], first: int, second: int) -> tuple[int, ...] | None:
+    """Return an order of the parts with two next to each other; None: one waits for the other.
+
+    What depends on the first, as far as the names of arrays tell, goes behind.
+    """
+    behind = [first]
+    for part in range(first + 1, second + 1):
+        if any(_depend(uses[earlier], uses[part]) for earlier in behind):
+            behind.append(part)
+    if second in behind:
+        return None
+    between = [part for part in range(first + 1, second) if part not in behind]
+    last = range(second + 1, len(uses))
+    return (*range(first), *between, first, second, *behind[1:], *last)
+
+
+def _depend(earlier: list[Statement], later: list[Statement]) -> bool:
+    made, taken = _written(earlier), _written(later)
+    return bool(made & (_read(later) | taken) or _read(earlier) & taken)
+
+
+def _written(statements: list[Statement]) -> set[str]:
+    return {statement.write.array for statement in statements}
+
+
+def _read(statements: list[Statement]) -> set[str]:
+    return {access.array for statement in statements for access in statement.reads}
