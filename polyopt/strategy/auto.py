@@ -30,6 +30,7 @@ from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.lines import jam_lines
 from polyopt.strategy.order import contiguous_innermost
 from polyopt.strategy.private import private_loops
+from polyopt.strategy.rejoin import join_sums
 from polyopt.strategy.rows import expanded_rows
 from polyopt.strategy.split import split_sums
 from polyopt.strategy.streams import stream_rows
@@ -155,6 +156,8 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
             several = passes(fused, sketch.rows)
             done |= frozenset(_labels(turned.tree) - _labels(fused.tree))
         fused = turned
+    if not several:
+        fused = _within_budget("joint sums", fused, lambda s: join_sums(s, done | waiting))
     if waiting:
         start = fused
         fused = _within_budget(

@@ -29,7 +29,6 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.extents import alike
-from polyopt.strategy.rejoin import fuse_sums
 from polyopt.strategy.unrolled import unroll_short, with_short_inside
 from polyopt.transforms import Fuse, Move
 
@@ -44,7 +43,7 @@ def fuse_nests(schedule: Schedule, skip: frozenset[str]) -> Schedule:
     """
     while True:
         schedule = fuse_neighbours(schedule, skip)
-        brought = _fuse_apart(schedule, skip) or fuse_sums(schedule, skip, _fuse)
+        brought = _fuse_apart(schedule, skip)
         if brought is None:
             return schedule
         schedule = brought
@@ -61,7 +60,7 @@ def fuse_neighbours(schedule: Schedule, skip: frozenset[str]) -> Schedule:
         for first, second in adjacent(schedule.tree):
             if first in skip or second in skip or not share_data(schedule, first, second):
                 continue
-            fused = _fuse(schedule, first, second) or _fuse_around(schedule, first, second)
+            fused = fuse(schedule, first, second) or _fuse_around(schedule, first, second)
             if fused is not None:
                 schedule, progress = fused, True
                 break
@@ -75,7 +74,7 @@ def _fuse_apart(schedule: Schedule, skip: frozenset[str]) -> Schedule | None:
             if first in skip or second in skip or not _feeds(schedule, first, second):
                 continue
             for moves in filter(None, ways(labels, first, second)):
-                fused = _fuse(schedule, first, second, moves)
+                fused = fuse(schedule, first, second, moves)
                 if fused is not None:
                     return fused
     return None
@@ -134,7 +133,7 @@ def adjacent(tree: Tree) -> list[tuple[str, str]]:
             return own + [pair for part in tree.parts for pair in adjacent(part)]
 
 
-def _fuse(
+def fuse(
     schedule: Schedule, first: str, second: str, moves: tuple[Transform, ...] = ()
 ) -> Schedule | None:
     """Return `schedule` with two nests fused after `moves`, or None where that does not pay."""
@@ -168,7 +167,7 @@ def _fuse_around(schedule: Schedule, first: str, second: str) -> Schedule | None
         return None
     for label in (first, second):
         turned = with_short_inside(schedule, label)
-        fused = None if turned is None else _fuse(turned, first, second)
+        fused = None if turned is None else fuse(turned, first, second)
         if fused is not None and unroll_short(fused, first) is not None:
             return fused
     return None

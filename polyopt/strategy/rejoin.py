@@ -1,28 +1,36 @@
 """Sums over the same row that other statements separate: one loop for both.
 
-In: a schedule, and what fuses two nests of a sequence after some steps.  Out: the schedule with one
-pair fused, the statements between them before or behind the joint loop; None where there is none.
+In: a schedule whose nests are fused.  Out: the schedule with such sums fused, the statements that
+were between them before or behind the joint loop.
 A row that comes from memory is then read once, beside the other rows that the sums need, and the
 lanes of one sum work while the other's wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from itertools import combinations
 
 from polyopt.ir.expr import Iter
 from polyopt.ir.scop import Statement
-from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, Filter, Sequence, bands, statements_of
+from polyopt.strategy.fusion import fuse
 from polyopt.strategy.unrolled import adds_up
 from polyopt.strategy.vector import is_innermost
 from polyopt.transforms import Reorder
 
-FuseAfter = Callable[[Schedule, str, str, tuple[Transform, ...]], Schedule | None]
+
+def join_sums(schedule: Schedule, skip: Collection[str]) -> Schedule:
+    """Return `schedule` with sums over the same row as one nest; bands in `skip` are left alone."""
+    while True:
+        joined = _joined(schedule, skip)
+        if joined is None:
+            return schedule
+        schedule = joined
 
 
-def fuse_sums(schedule: Schedule, skip: Collection[str], fuse: FuseAfter) -> Schedule | None:
+def _joined(schedule: Schedule, skip: Collection[str]) -> Schedule | None:
     """Return `schedule` with two sums of one sequence as one nest; None: there are no such two."""
     for band in bands(schedule.tree):
         if not isinstance(band.child, Sequence) or band.label in skip:
@@ -35,7 +43,8 @@ def fuse_sums(schedule: Schedule, skip: Collection[str], fuse: FuseAfter) -> Sch
             if second == first + 1 or order is None or not _share_rows(uses[first], uses[second]):
                 continue
             one, two = parts[first].child, parts[second].child
-            assert isinstance(one, Band) and isinstance(two, Band)
+            assert isinstance(one, Band)
+            assert isinstance(two, Band)
             fused = fuse(schedule, one.label, two.label, (Reorder(band.label, order),))
             if fused is not None:
                 return fused

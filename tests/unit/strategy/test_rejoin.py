@@ -7,7 +7,7 @@ import pytest
 
 import polyopt as po
 
-# ruff: noqa: F821 - sizes are named by strings
+# ruff: noqa: F821, UP037 - sizes are named by strings
 
 
 def moments(x: po.f64["N,M"], w: po.f64["M"], out: po.f64["N"]):
