@@ -86,6 +86,7 @@ static _Alignas(LINE) atomic_uint sleepers;
 static pthread_mutex_t hiring = PTHREAD_MUTEX_INITIALIZER;
 static pthread_t helpers[MOST_THREADS];
 static atomic_uint hired;
+static atomic_uint most_helpers = MOST_THREADS; /* fewer once no more were to be had */
 static cpu_set_t cores;              /* that this process may use */
 static atomic_int callers_core = -1; /* on which no helper may run */
 static atomic_long moved;            /* when that was decided */
@@ -274,8 +275,11 @@ static void hire(unsigned enough)
     if (CPU_COUNT(&others) > 0)
         pthread_attr_setaffinity_np(&how, sizeof others, &others);
     for (unsigned next = atomic_load(&hired); next < enough; next++) {
-        if (pthread_create(&helpers[next], &how, serve, (void *)(uintptr_t)next) != 0)
+        void *number = (void *)(uintptr_t)next;
+        if (pthread_create(&helpers[next], &how, serve, number) != 0) {
+            atomic_store(&most_helpers, next);
             break;
+        }
         atomic_store(&hired, next + 1);
     }
     atomic_store(&callers_core, core);
@@ -368,7 +372,8 @@ static void run_together(Job *job, Region *region, void *data, unsigned threads)
                           memory_order_relaxed);
     atomic_store_explicit(&job->threads, threads, memory_order_relaxed);
     keep_apart();
-    if (atomic_load(&hired) < threads - 1)
+    unsigned all = atomic_load(&hired);
+    if (all < threads - 1 && all < atomic_load(&most_helpers))
         hire(threads - 1);
     job->region = region;
     job->data = data;
@@ -517,6 +522,7 @@ void po_after_fork_of_team(void)
 void po_team_of_child(void)
 {
     atomic_store(&hired, 0);
+    atomic_store(&most_helpers, MOST_THREADS);
     atomic_store(&sleepers, 0);
     atomic_store(&callers_core, -1);
     for (Job *job = jobs; job < jobs + JOBS; job++) {
