@@ -301,3 +301,16 @@ def test_ctypes(monkeypatch):
     test_results()
     test_axis_and_flags_are_compiled_in()
     test_broadcasting_by_the_sizes_met()
+
+
+def moduli(z):
+    return np.abs(z) ** 2 / (1.0 + np.abs(z))
+
+
+def test_moduli_are_no_calls_of_the_c_library():
+    z = np.linspace(-3, 3, 77) + 1j * np.linspace(2, -5, 77)
+    kernel = po.kernel(moduli, threads=1)
+    np.testing.assert_allclose(kernel(z), moduli(z), rtol=1e-15)
+    text = kernel.compile(z).source
+    assert "po_modulus_c128(" in text
+    assert "cabs(" not in text

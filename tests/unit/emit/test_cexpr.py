@@ -273,6 +273,7 @@ def test_complex_arithmetic_is_numpys(dtype):
     exprs["imag"] = (Call(MathFunc.IMAG, (a,), real), real)
     exprs["eq"] = (Compare(CompareOp.EQ, a, b_), BOOL)
     exprs["neg"] = (Unary(UnaryOp.NEG, a, dtype), dtype)
+    exprs["abs"] = (Unary(UnaryOp.ABS, a, real), real)
     got, (left, right) = run_binary(dtype, exprs)
     with np.errstate(all="ignore"):
         for k, (op, ufunc) in enumerate(functions.items()):
@@ -283,6 +284,8 @@ def test_complex_arithmetic_is_numpys(dtype):
         np.testing.assert_array_equal(got["imag"], left.imag)
         np.testing.assert_array_equal(got["eq"], left == right)
         np.testing.assert_array_equal(got["neg"], -left)
+        near = 2.5 * np.finfo(real.numpy).eps
+        np.testing.assert_allclose(got["abs"], np.abs(left), rtol=near)
 
 
 @pytest.mark.toolchain
