@@ -122,7 +122,9 @@ def _compile(
         settled = stage("regions", lambda: _settled(program))
     schedules = stage("schedule", lambda: choose_schedules(settled, options, target))
     try:
-        lowered = stage("lower", lambda: bounded_lower(schedules, settled))
+        lowered = stage(
+            "lower", lambda: bounded_lower(schedules, settled, by_thread=options.has_threads)
+        )
     except BudgetError as error:
         if options.schedule is not None:
             raise
@@ -257,11 +259,15 @@ def with_mode(program: Program, options: Options) -> Program:
 
 
 def bounded_lower(
-    schedules: Sequence[Schedule], program: Program, *, moves: bool = True
+    schedules: Sequence[Schedule],
+    program: Program,
+    *,
+    moves: bool = True,
+    by_thread: bool = False,
 ) -> LoopFunction:
     """Return the loops of `schedules`; raises `BudgetError` when making them takes too long."""
     with query("making loops", LOWER_BUDGET):
-        return lower(schedules, program, moves=moves)
+        return lower(schedules, program, moves=moves, by_thread=by_thread)
 
 
 def machine_for(options: Options, machine: Machine) -> Machine:

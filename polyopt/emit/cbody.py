@@ -29,12 +29,19 @@ from polyopt.emit.openmp import (
     begins_last,
     enough,
     is_small,
-    parallel_pragma,
+    parallel_pragmas,
     shared_loops,
     simd_pragma,
 )
 from polyopt.emit.passes.rewriting import trip_count
-from polyopt.emit.regions import Free, free_names, is_settled, nodes, written_arrays
+from polyopt.emit.regions import (
+    Free,
+    free_names,
+    is_settled,
+    nodes,
+    thread_arrays,
+    written_arrays,
+)
 from polyopt.emit.sliding import moved, windows
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
@@ -71,6 +78,7 @@ from polyopt.ir.loops import (
     LoopKind,
     Node,
     SetLocal,
+    Space,
     While,
 )
 from polyopt.ir.scop import Array
@@ -126,6 +134,8 @@ class BodyEmitter:
             case SetLocal():
                 target = Symbol(node.name, node.dtype, node.lanes)
                 return [cgen.Line(self._store(self._name(node.name), target, node.value))]
+            case DeclareArray(space=Space.THREAD):
+                return []  # the region around gives it memory
             case DeclareArray():
                 return [cgen.Line(self._array(node))]
             case While():
@@ -259,7 +269,8 @@ class BodyEmitter:
         ranges = self.printer.ranges.inside(loop)
         printer = replace(self.printer, ranges=ranges, is_repeated=True)
         inner = replace(self, printer=printer, is_repeated=True)
-        if loop.kind is LoopKind.PARALLEL and not self.is_parallel and not is_small(loop):
+        is_shared = not is_small(loop) or bool(thread_arrays(loop.body))
+        if loop.kind is LoopKind.PARALLEL and not self.is_parallel and is_shared:
             for shared in shared_loops(loop)[1:]:
                 ranges = inner.printer.ranges.inside(shared)
                 inner = replace(inner, printer=replace(inner.printer, ranges=ranges))
@@ -405,35 +416,69 @@ class BodyEmitter:
         last = shared[-1]
         free = free_names(last.body)
         fails = leaves_early(last.body)
+        given = thread_arrays(last.body)
         stop: list[cgen.Generable] = []
-        if fails:
+        if fails or given:
             stop = [Branch(f"{STATUS} != 0", self.exit.lines(STATUS, self.printer), [])]
         has_loops = any(isinstance(node, For) for node in nodes(last.body))
         if free.set_locals or loop.reductions or not (has_loops or fails):
             label = self._label() if fails else ""
             inner = replace(inner, exit=Exit(Way.LOOP, label))
             end = [cgen.Line(f"{label}:;")] if fails else []
-            nest = self._heads(shared, [*inner.body(last.body), *end])
-            return [*self._shared(loop, nest, len(shared), simd=simd, once=fails), *stop]
-        inner = replace(inner, exit=Exit(Way.REGION))
-        call = inner.region(last, free, fails)
-        nest = self._heads(shared, call)
-        return [*self._shared(loop, nest, len(shared), simd=simd), *stop]
+            call = [*inner.body(last.body), *end]
+        else:
+            inner = replace(inner, exit=Exit(Way.REGION))
+            call = inner.region(last, free, fails)
+            fails = False
+        nest = self._heads(shared, self._if_given(given, call))
+        return [*self._shared(loop, nest, given, simd=simd, once=fails), *stop]
+
+    def _if_given(
+        self, given: tuple[Array, ...], call: list[cgen.Generable]
+    ) -> list[cgen.Generable]:
+        """Return the body of a loop for threads that got the memory they need."""
+        if not given:
+            return call
+        return [Branch(" && ".join(self.frame.views[a.name].pointer for a in given), call, [])]
 
     def _shared(
-        self, loop: For, nest: Nest, loops: int, *, simd: bool, once: bool = False
+        self, loop: For, nest: Nest, given: tuple[Array, ...], *, simd: bool, once: bool = False
     ) -> list[cgen.Generable]:
         """Print `nest` for threads, and once more for one thread.
 
         A region that OpenMP's own condition keeps to one thread costs half a microsecond, each
-        time.  `once`: the nest has labels and cannot stand twice.
+        time.  `given`: arrays that each thread gets memory for.  `once`: the nest has labels and
+        cannot stand twice.
         """
         condition = "" if once else enough(loop, self.printer)
-        text = parallel_pragma(loop, self.printer, loops, simd=simd, always=bool(condition))
+        loops = len(shared_loops(loop))
+        found = parallel_pragmas(loop, self.printer, loops, simd=simd, always=bool(condition))
+        together = [cgen.Pragma(found.whole), nest]
+        if given:
+            inside = self._with_memory(given, [cgen.Pragma(found.loop), nest])
+            together = [cgen.Pragma(found.region), Block(inside)]
         if not condition:
-            return [cgen.Pragma(text), nest]
+            return together
         alone = [cgen.Pragma(simd_pragma(loop, self.printer))] if simd else []
-        return [Branch(condition, [cgen.Pragma(text), nest], [*alone, nest])]
+        return [Branch(condition, together, self._with_memory(given, [*alone, nest]))]
+
+    def _with_memory(
+        self, given: tuple[Array, ...], body: list[cgen.Generable]
+    ) -> list[cgen.Generable]:
+        """Print statements for which a thread gets memory of its own."""
+        if not given:
+            return body
+        views = [self.frame.views[array.name] for array in given]
+        lines: list[cgen.Generable] = [
+            cgen.Line(f"{view.parameter()} = {self.allocation(view.array)};") for view in views
+        ]
+        fail = self.printer.helper(Helper(HelperKind.FAIL))
+        missing = " || ".join(f"!{view.pointer}" for view in views)
+        lines.append(Branch(missing, [cgen.Line(f"{fail}(&{STATUS}, 1);")], []))
+        used = words(body)
+        rows = [view for view in views if view.is_rows and view.name in used]
+        lines += [row_declaration(view, self.printer) for view in rows]
+        return [*lines, *body, *(cgen.Line(f"free({view.pointer});") for view in views)]
 
     def _heads(self, loops: tuple[For, ...], body: list[cgen.Generable]) -> Nest:
         *outer, last = loops

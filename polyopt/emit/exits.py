@@ -15,6 +15,7 @@ from typing_extensions import assert_never
 from polyopt.emit.blocks import indented
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.regions import thread_arrays
 from polyopt.ir.loops import AllocateArray, Body, CallLibrary, Fail, For, If, LoopKind, While
 
 STATUS = "po_status"
@@ -97,7 +98,7 @@ def fails_in_parallel(body: Body) -> bool:
     for node in body:
         match node:
             case For(kind=LoopKind.PARALLEL):
-                if leaves_early(node.body):
+                if leaves_early(node.body) or thread_arrays(node.body):
                     return True
             case For() | While():
                 if fails_in_parallel(node.body):

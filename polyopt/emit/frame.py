@@ -17,7 +17,7 @@ from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import row_arrays
 from polyopt.emit.names import LIBRARY_FUNCTIONS, c_identifier
 from polyopt.emit.ranges import Ranges
-from polyopt.emit.regions import free_names, nodes, written_arrays
+from polyopt.emit.regions import free_names, nodes, thread_arrays, written_arrays
 from polyopt.emit.views import View, has_rows
 from polyopt.ir.expr import Expr
 from polyopt.ir.loops import AllocateArray, Declare, DeclareArray, For, LoopFunction
@@ -112,6 +112,7 @@ def make_frame(fn: LoopFunction) -> Frame:
     """Choose the identifiers of `fn`."""
     names: dict[str, str] = {}
     taken: set[str] = set()
+    given = thread_arrays(fn.body)
     declared = [a.array for a in nodes(fn.body) if isinstance(a, DeclareArray)]
     scalars = [a for a in fn.signature.arguments if isinstance(a, ScalarArg) and not a.is_param]
     for name in [
@@ -148,7 +149,10 @@ def make_frame(fn: LoopFunction) -> Frame:
     if fn.signature.library:
         params.append(CParam(CParamKind.LIBRARY, "", DType.INT64, "po_library"))
     for array in declared:
-        views[array.name] = _stack_view(array, names[array.name])
+        name = names[array.name]
+        is_given = array in given
+        made = array_view(array, name, True, [], printer) if is_given else _stack_view(array, name)
+        views[array.name] = made
     entry = c_identifier(fn.name, {*taken, *LIBRARY_FUNCTIONS})
     used = set(written) | set(free_names(fn.body).arrays)
     temporaries = [a for a in fn.arrays if a.role is Role.TEMP and a.name in used]

@@ -7,28 +7,21 @@ is copied into a local that nobody reads is left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from typing_extensions import assert_never
 
 from polyopt.emit.idle import without_copies
 from polyopt.emit.nodes import expressions, map_node, nested, with_nested
 from polyopt.emit.regions import whole_arrays
+from polyopt.emit.windows import needed_dimensions, with_array
 from polyopt.ir.expr import (
-    Binary,
-    BinaryOp,
-    Compare,
-    CompareOp,
     Const,
     Expr,
-    Iter,
-    Linear,
     Load,
     Symbol,
     VectorLoad,
-    from_linear,
     integer,
-    linear,
     walk,
 )
 from polyopt.ir.loops import (
@@ -36,7 +29,6 @@ from polyopt.ir.loops import (
     Declare,
     DeclareArray,
     For,
-    If,
     LoopKind,
     Node,
     SetLocal,
@@ -48,10 +40,6 @@ from polyopt.ir.types import Kind
 MAX_ELEMENTS = 4096
 MAX_OF_BLOCK = 65536
 """Elements of an array of a block: as many as its threads have registers."""
-MAX_PADDING = 64
-"""Elements that a layout adds to a dimension."""
-MOST_BOUNDS = 16
-"""Bounds of a subscript that are compared."""
 
 
 def localize(body: Body, arrays: tuple[Array, ...], homes: dict[str, str]) -> tuple[Body, set[str]]:
@@ -128,206 +116,20 @@ def _has(body: Body, kind: LoopKind) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Dim:
-    """One dimension kept: `origin` is subtracted from each subscript; `extent` is its size."""
-
-    position: int
-    origin: Expr
-    extent: int
-
-
 def _declare(loop: For, array: Array, space: Space) -> Body | None:
-    uses = [(load, ranges) for node in loop.body for load, ranges in _uses(node, array.name, {})]
-    known = _equalities(loop.body, array.name, {})
-    kept: list[_Dim] = []
-    for position in range(len(array.shape)):
-        indices = [load.index[position] for load, _ in uses]
-        if _is_one(indices, known) and not any(
-            _inner(index, ranges) for index, (_, ranges) in zip(indices, uses, strict=True)
-        ):
-            continue
-        dim = _box(position, [(load.index[position], ranges) for load, ranges in uses])
-        dim = dim or _declared(array, position)
-        if dim is None:
-            return None
-        kept.append(_padded(dim, array))
+    kept = needed_dimensions(loop, array)
     elements = 1
     for dim in kept:
-        elements *= dim.extent
+        if not isinstance(dim.extent, Const):
+            return None
+        elements *= int(dim.extent.value.real)
     if elements > (MAX_OF_BLOCK if space is Space.SHARED else MAX_ELEMENTS):
         return None
     if not kept and space is Space.LOCAL:
         return _scalar(loop.body, array)
     if not kept:
         return _single(loop.body, array)
-    shape = tuple(integer(dim.extent) for dim in kept)
-    turn = array.turn if _is_turned(array, kept, shape) else None
-    local = replace(array, shape=shape, turn=turn)
-
-    def rule(part: Expr) -> Expr | None:
-        if isinstance(part, Load | VectorLoad) and part.array == array.name:
-            index = tuple(_minus(part.index[dim.position], dim.origin) for dim in kept)
-            return replace(part, index=index)
-        return None
-
-    return (DeclareArray(local, space), *(map_node(node, rule) for node in loop.body))
-
-
-def _is_turned(array: Array, kept: list[_Dim], shape: tuple[Expr, ...]) -> bool:
-    """Tell whether rows of the local array lie as those of `array` would."""
-    turn, rank = array.turn, len(array.shape)
-    if turn is None or not turn.fits(shape):
-        return False
-    return [dim.position for dim in kept[-1 - turn.back :]] == [*range(rank - 1 - turn.back, rank)]
-
-
-def _declared(array: Array, position: int) -> _Dim | None:
-    """Return a dimension as the array has it, if that is a number."""
-    extent = array.shape[position]
-    if not isinstance(extent, Const):
-        return None
-    return _Dim(position, integer(0), int(extent.value.real))
-
-
-def _padded(dim: _Dim, array: Array) -> _Dim:
-    """Return a dimension with what its layout adds behind it."""
-    declared = array.shape[dim.position]
-    if not isinstance(declared, Const) or dim.origin != integer(0):
-        return dim
-    added = int(declared.value.real) - dim.extent
-    return replace(dim, extent=dim.extent + added) if 0 < added <= MAX_PADDING else dim
-
-
-_Known = dict[str, Expr]
-"""What conditions around a place say that iterators are."""
-
-
-def _equalities(body: Body, array: str, known: _Known) -> list[_Known]:
-    """Return what is known at each access, in the order of `_uses`."""
-    found: list[_Known] = []
-    for node in body:
-        found += [
-            known
-            for expr in expressions(node)
-            for part in walk(expr)
-            if isinstance(part, Load | VectorLoad) and part.array == array
-        ]
-        for number, inner in enumerate(nested(node)):
-            holds = isinstance(node, If) and number == 0
-            more = _told(node.condition) if isinstance(node, If) and holds else {}
-            found += _equalities(inner, array, known | more)
-    return found
-
-
-def _told(condition: Expr) -> _Known:
-    match condition:
-        case Binary(op=BinaryOp.AND):
-            return _told(condition.left) | _told(condition.right)
-        case Compare(op=CompareOp.EQ, left=Iter(name=name)):
-            return {name: condition.right}
-        case _:
-            return {}
-
-
-def _is_one(indices: list[Expr], known: list[_Known]) -> bool:
-    """Tell whether subscripts are the same value, by what is known at each of them."""
-    common = next((index for index in indices if isinstance(index, Iter)), indices[0])
-    return all(
-        index == common or (isinstance(common, Iter) and here.get(common.name) == index)
-        for index, here in zip(indices, known, strict=True)
-    )
-
-
-def _inner(index: Expr, ranges: dict[str, tuple[Expr, Expr]]) -> bool:
-    return any(isinstance(part, Iter) and part.name in ranges for part in walk(index))
-
-
-def _uses(
-    node: Node, array: str, ranges: dict[str, tuple[Expr, Expr]]
-) -> list[tuple[Load | VectorLoad, dict[str, tuple[Expr, Expr]]]]:
-    """Return the accesses with the bounds of the loops between the home and each of them."""
-    found = [
-        (part, ranges)
-        for expr in expressions(node)
-        for part in walk(expr)
-        if isinstance(part, Load | VectorLoad) and part.array == array
-    ]
-    inside = ranges | {node.iter: (node.lower, node.upper)} if isinstance(node, For) else ranges
-    for part in (part for body in nested(node) for part in body):
-        found += _uses(part, array, inside)
-    return found
-
-
-def _box(position: int, uses: list[tuple[Expr, dict[str, tuple[Expr, Expr]]]]) -> _Dim | None:
-    """Return the constant box that holds all subscripts of one dimension, or None."""
-    lowers = [_extremes(index, ranges, 0) for index, ranges in uses]
-    uppers = [_extremes(index, ranges, 1) for index, ranges in uses]
-    best: tuple[int, Linear] | None = None
-    for base in {frozenset(bound.terms): bound for found in lowers for bound in found}.values():
-        spread = _widest(base, lowers, uppers)
-        if spread is not None and (best is None or spread[0] < best[0]):
-            best = spread
-    if best is None:
-        return None
-    return _Dim(position, from_linear(best[1]), best[0] + 1)
-
-
-def _widest(
-    base: Linear, lowers: list[list[Linear]], uppers: list[list[Linear]]
-) -> tuple[int, Linear] | None:
-    """Return (extent - 1, origin) when bounds of all uses differ from `base` by constants."""
-    terms = set(base.terms)
-    least = [[o.constant for o in found if set(o.terms) == terms] for found in lowers]
-    most = [[o.constant for o in found if set(o.terms) == terms] for found in uppers]
-    if not all(least) or not all(most):
-        return None
-    first = min(map(max, least))
-    return max(map(min, most)) - first, Linear(first, base.terms)
-
-
-def _extremes(index: Expr, ranges: dict[str, tuple[Expr, Expr]], side: int) -> list[Linear]:
-    """Return bounds of a subscript over the inner loops, below (side 0) or above it (side 1)."""
-    found: list[Linear] = []
-    waiting = [(linear(index), len(ranges))]
-    while waiting and len(found) < MOST_BOUNDS:
-        value, left = waiting.pop(0)
-        inner = next(
-            ((a, c) for a, c in value.terms if isinstance(a, Iter) and a.name in ranges), None
-        )
-        if inner is None:
-            if not any(_inner(atom, ranges) for atom, _ in value.terms):
-                found.append(value)
-            continue
-        if not left:
-            continue
-        atom, factor = inner
-        assert isinstance(atom, Iter)
-        low, high = ranges[atom.name]
-        take_low = (side == 0) == (factor > 0)
-        shift = 0 if take_low else -factor
-        terms = [(a, c) for a, c in value.terms if a != atom]
-        combined = from_linear(Linear(value.constant + shift, tuple(terms)))
-        for bound in _picks(low, BinaryOp.MAX) if take_low else _picks(high, BinaryOp.MIN):
-            scaled = Binary(BinaryOp.MUL, integer(factor), bound, bound.dtype)
-            total = linear(Binary(BinaryOp.ADD, combined, scaled, bound.dtype))
-            waiting.append((total, left - 1))
-    return found
-
-
-def _picks(bound: Expr, op: BinaryOp) -> list[Expr]:
-    """Return a bound, or the operands of a min or max that are of tiles: over iterators alone."""
-    if not (isinstance(bound, Binary) and bound.op in (BinaryOp.MIN, BinaryOp.MAX)):
-        return [bound]
-    if bound.op is not op:
-        return []
-    parts = [part for side in (bound.left, bound.right) for part in _picks(side, op)]
-    return [p for p in parts if all(isinstance(a, Iter) for a, _ in linear(p).terms)]
-
-
-def _minus(index: Expr, origin: Expr) -> Expr:
-    difference = Binary(BinaryOp.SUB, index, origin, index.dtype)
-    return from_linear(linear(difference))
+    return with_array(loop, array, kept, space)
 
 
 def _scalar(body: Body, array: Array) -> Body:

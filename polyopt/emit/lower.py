@@ -47,17 +47,26 @@ from polyopt.schedule.schedule import Schedule
 
 
 def lower(
-    schedules: Schedule | Sequence[Schedule], program: Program, *, moves: bool = True
+    schedules: Schedule | Sequence[Schedule],
+    program: Program,
+    *,
+    moves: bool = True,
+    by_thread: bool = False,
 ) -> LoopFunction:
     """Return the loops that run a program, one schedule for each of its static control parts.
 
     Iterators are named after the source's.  Without `moves` all values stay where the source has
-    them, and isl takes no loops apart.
+    them, and isl takes no loops apart.  `by_thread`: threads may have temporaries of their own.
     """
     if isinstance(schedules, Schedule):
         schedules = (schedules,)
     waiting = iter(schedules)
-    made = [lower_scop(next(waiting), _names(program), moves=moves) for _ in program.scops]
+    known = _known_sizes(program, program.parts, frozenset(_params(program)))
+    sizes = dict(known) if by_thread else {}
+    made = [
+        lower_scop(next(waiting), _names(program), moves=moves, sizes=sizes.get(id(scop)))
+        for scop in program.scops
+    ]
     bound = _bound_names(program.parts)
     local = {name for scop in made for name in scop.local} | _private(program.parts)
     arrays = _arrays(program, made, local)
@@ -95,6 +104,30 @@ def _params(program: Program) -> tuple[str, ...]:
         return program.scop.params
     signature = program.signature
     return tuple(size.param for size in (*signature.sizes, *signature.computed))
+
+
+def _known_sizes(
+    program: Program, parts: Parts, known: frozenset[str], *, is_shared: bool = False
+) -> Iterator[tuple[int, frozenset[str]]]:
+    """Yield for each static control part the sizes that are known where its threads begin.
+
+    `is_shared`: threads run a region around `parts`; they begin there.
+    """
+    if program.is_static:
+        yield id(program.scop), known
+        return
+    for part in parts:
+        match part:
+            case Scop():
+                yield id(part), known
+            case Bind() if not is_shared:
+                known |= {part.param}
+            case Repeat():
+                inner = is_shared or part.parallel
+                own = known if inner or part.upper is None else known | {part.param}
+                yield from _known_sizes(program, part.body, own, is_shared=inner)
+            case _:
+                pass
 
 
 def _arrays(program: Program, made: Sequence[Lowered], local: set[str]) -> list[Array]:

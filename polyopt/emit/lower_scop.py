@@ -5,13 +5,14 @@ In: a `Schedule`.  Out: loops that run every instance of its Scop once, in order
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.emit.bythread import give_to_threads
 from polyopt.emit.localize import localize
 from polyopt.emit.regions import nodes
 from polyopt.emit.reindex import reindex
@@ -53,10 +54,17 @@ class Lowered:
     arrays: tuple[Array, ...]
 
 
-def lower_scop(schedule: Schedule, names: frozenset[str], *, moves: bool = True) -> Lowered:
+def lower_scop(
+    schedule: Schedule,
+    names: frozenset[str],
+    *,
+    moves: bool = True,
+    sizes: Collection[str] | None = None,
+) -> Lowered:
     """Return the loops that run `schedule`; `names` are taken.
 
     Without `moves` all values stay where the source has them, and isl takes no loops apart.
+    `sizes`, which are known where threads begin, let these have temporaries of their own.
     """
     scop = schedule.scop
     marked = to_isl(schedule.tree, scop)
@@ -70,7 +78,11 @@ def lower_scop(schedule: Schedule, names: frozenset[str], *, moves: bool = True)
     body = _Lowering(scop, marked, taken).body(loops, {})
     homes = _homes(body, contraction_nests(scop, schedule.tree)) if moves else {}
     body, local = localize(reindex(body), scop.arrays, homes)
-    body, arrays = shrink(body, tuple(a for a in scop.arrays if a.name not in local), homes)
+    left = tuple(a for a in scop.arrays if a.name not in local)
+    if sizes is not None:
+        body, left = give_to_threads(body, left, homes, sizes)
+        local = {a.name for a in scop.arrays} - {a.name for a in left}
+    body, arrays = shrink(body, left, homes)
     reassociable = frozenset(source_name(s) for s in scop.statements if s.is_reassociable)
     fusible = frozenset(source_name(s) for s in scop.statements if s.fuses)
     expanded = tuple(a for a in arrays if a.role is Role.TEMP)

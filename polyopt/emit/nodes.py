@@ -122,13 +122,13 @@ def map_node(node: Node, rule: Rule) -> Node:
         case Declare() | SetLocal():
             instance = tuple(rewrite(part, rule) for part in node.instance)
             return updated(node, value=rewrite(node.value, rule), instance=instance)
-        case AllocateArray():
+        case AllocateArray() | DeclareArray():
             return updated(node, array=_reshaped(node.array, rule))
         case CallLibrary():
             inputs = tuple(_reshaped(array, rule) for array in node.inputs)
             outputs = tuple(_reshaped(array, rule) for array in node.outputs)
             return updated(node, inputs=inputs, outputs=outputs)
-        case DeclareArray() | Comment() | Break() | Fail() | Kernel() | Barrier():
+        case Comment() | Break() | Fail() | Kernel() | Barrier():
             return node
         case CommitCopies() | AwaitCopies():
             return node

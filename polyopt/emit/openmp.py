@@ -5,6 +5,8 @@ In: a `For`.  Out: the pragma's text.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from polyopt.emit.cexpr import SHIFT, ExprPrinter
 from polyopt.emit.exits import leaves_early
 from polyopt.emit.extrema import is_choice
@@ -26,7 +28,7 @@ from polyopt.ir.expr import (
     sub,
     walk,
 )
-from polyopt.ir.loops import DeclareArray, For, LoopKind, While
+from polyopt.ir.loops import DeclareArray, For, LoopKind, Space, While
 from polyopt.ir.types import DType
 
 _NAN_KEEPING = {
@@ -110,24 +112,38 @@ def enough(loop: For, printer: ExprPrinter) -> str:
     return f"{several} && {many}" if many else several
 
 
-def parallel_pragma(
+@dataclass(frozen=True, slots=True)
+class Pragmas:
+    """Pragmas that share out a loop: of the region and of the loop, where these are two, and both
+    in one.
+    """
+
+    region: str
+    loop: str
+    whole: str
+
+
+def parallel_pragmas(
     loop: For, printer: ExprPrinter, loops: int = 1, *, simd: bool = False, always: bool = False
-) -> str:
-    """Return the pragma that shares the iterations of `loop` among threads, if there are enough.
+) -> Pragmas:
+    """Return the pragmas that share the iterations of `loop` among threads, if there are enough.
 
     `loops`: how many nested loops are shared out together.  `always`: the text around asks.
     """
     amount = work(loop)
     several = f" && ({_several(loop, printer)})" if _has_own_copies(loop) else ""
-    condition = f" if (parallel : {printer.text(amount)} > {ENOUGH_WORK}{several})"
-    if isinstance(amount, Const) or always:
-        condition = ""
-    if not simd:
-        condition = condition.replace("parallel : ", "")
-    how = _sharing(loop, printer)
-    kind = "parallel for simd" if simd else "parallel for"
+    test = f"{printer.text(amount)} > {ENOUGH_WORK}{several}"
+    is_asked = not (isinstance(amount, Const) or always)
+    condition = f" if ({test})" if is_asked else ""
+    kind = "for simd" if simd else "for"
     together = f" collapse({loops})" if loops > 1 else ""
-    return f"omp {kind}{together} schedule({how}){reduction_clauses(loop, printer)}{condition}"
+    clauses = f"{together} schedule({_sharing(loop, printer)}){reduction_clauses(loop, printer)}"
+    of_both = condition.replace("if (", "if (parallel : ", 1) if simd else condition
+    return Pragmas(
+        f"omp parallel{condition}",
+        f"omp {kind}{clauses} nowait",
+        f"omp parallel {kind}{clauses}{of_both}",
+    )
 
 
 def begins_last(loop: For, printer: ExprPrinter) -> bool:
@@ -152,7 +168,10 @@ def _has_own_copies(loop: For) -> bool:
     A copy made in a thread's cache is not worth more to the thread that ran the block before, so
     that whichever thread is free takes the next.
     """
-    copies = any(isinstance(node, DeclareArray) for node in nodes(loop.body))
+    copies = any(
+        isinstance(node, DeclareArray) and node.space is not Space.THREAD
+        for node in nodes(loop.body)
+    )
     return copies and len(shared_loops(loop)) > 1
 
 

@@ -30,8 +30,10 @@ from polyopt.ir.loops import (
     LoopKind,
     Node,
     SetLocal,
+    Space,
     While,
 )
+from polyopt.ir.scop import Array
 from polyopt.ir.types import DType
 
 
@@ -119,6 +121,16 @@ def written_arrays(body: Body) -> frozenset[str]:
     return frozenset(found)
 
 
+def thread_arrays(body: Body) -> tuple[Array, ...]:
+    """Return the arrays in `body` that each thread has one of."""
+    found = {
+        node.array.name: node.array
+        for node in nodes(body)
+        if isinstance(node, DeclareArray) and node.space is Space.THREAD
+    }
+    return tuple(found.values())
+
+
 def whole_arrays(node: Node) -> tuple[str, ...]:
     """Return the arrays that `node` uses as a whole, not element by element."""
     match node:
@@ -183,13 +195,16 @@ def declared_names(body: Body) -> frozenset[str]:
 
 
 def free_names(body: Body) -> Free:
-    """Return what `body` uses from outside; a name declared anywhere in `body` is its own."""
+    """Return what `body` uses from outside; a name declared anywhere in `body` is its own.
+
+    Memory of arrays that threads have comes from outside.
+    """
     params: dict[str, None] = {}
     iters: dict[str, None] = {}
     found: dict[str, Local] = {}
     arrays: dict[str, None] = {}
     assigned: dict[str, None] = {}
-    own = declared_names(body)
+    own = declared_names(body) - {array.name for array in thread_arrays(body)}
     for node in nodes(body):
         if isinstance(node, SetLocal):
             assigned[node.name] = None

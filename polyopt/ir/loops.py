@@ -149,11 +149,15 @@ class Space(Enum):
     LOCAL = "local"  # of the thread that runs the declaration
     SHARED = "shared"  # of a block: its threads see one array
     REGISTER = "register"  # of a thread: the first subscript is the thread's number in its block
+    THREAD = "thread"  # of the thread that runs iterations of a parallel loop: one for all of them
 
 
 @dataclass(frozen=True, slots=True)
 class DeclareArray:
-    """Declare a temporary array of constant shape, undefined, visible in the rest of the body."""
+    """Declare a temporary array, undefined, visible in the rest of the body.
+
+    Its shape is constant, unless it is in THREAD space: then it is over the sizes of the function.
+    """
 
     array: Array
     space: Space = Space.LOCAL

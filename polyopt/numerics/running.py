@@ -244,7 +244,8 @@ class _Extender:
             case For():
                 return self.loop(node)
             case DeclareArray():
-                return (node, *map(DeclareArray, self.companions(node.array)))
+                own = self.companions(node.array)
+                return (node, *(replace(node, array=array) for array in own))
             case AllocateArray():
                 return (node, *map(AllocateArray, self.companions(node.array)))
             case CallLibrary():

@@ -16,7 +16,7 @@ from polyopt.ir.scop import Array, Role, Scop
 from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, source_schedule
-from polyopt.schedule.tree import Band, Tree, bands, children, find_band
+from polyopt.schedule.tree import Band, BandMember, Tree, bands, children, find_band
 from polyopt.strategy.abreast import abreast, passes, row_sums
 from polyopt.strategy.blocks import blocked
 from polyopt.strategy.closures import closure
@@ -38,7 +38,6 @@ from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.totals import join_totals, waiting_totals
 from polyopt.strategy.vector import vectorize_innermost
-from polyopt.strategy.windows import share_rows
 from polyopt.transforms import Affine, Fusion, Separate
 
 BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
@@ -110,15 +109,13 @@ class _Sketch:
     """A schedule whose products and sums are tiled: enough to tell which of several to finish.
 
     `done` are the bands that need nothing more, `waiting` sums that may join a pass over the same
-    rows, and `rows` sums along rows that go with what makes or uses the rows; `holds` tells that
-    sums are held in registers.
+    rows, and `rows` sums along rows that go with what makes or uses the rows.
     """
 
     schedule: Schedule
     done: frozenset[str]
     waiting: frozenset[str]
     rows: frozenset[str]
-    holds: bool
 
 
 def _sketch(start: Schedule, machine: Machine) -> _Sketch:
@@ -134,7 +131,7 @@ def _sketch(start: Schedule, machine: Machine) -> _Sketch:
     later = kept | waiting | rows
     summed = _within_budget("tiles of sums", held, lambda s: jam_sums(s, machine, later))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
-    return _Sketch(summed, done, waiting, rows, held is not streamed)
+    return _Sketch(summed, done, waiting, rows)
 
 
 def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedule:
@@ -178,10 +175,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     laned = _within_budget("sunk loops", fused, lambda s: sink_lanes(s, done))
     jammed = _within_budget("strips of rows", laned, lambda s: jam_lines(s, machine, done))
     parallel = _within_budget("parallel loops", jammed, lambda s: parallelize_outer(s, machine))
-    laned = _within_budget("SIMD lanes", parallel, vectorize_innermost)
-    if sketch.holds:
-        return laned  # the results of a row are few, and dealing out its nests takes long
-    return _within_budget("shared rows", laned, lambda s: share_rows(s, machine, several))
+    return _within_budget("SIMD lanes", parallel, vectorize_innermost)
 
 
 def _within_budget(
@@ -267,9 +261,9 @@ def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
     not to take the square of their memory.
     A scalar with a cell per iteration is a scalar again where one iteration makes and uses it;
     a schedule that keeps makers and users in separate nests needs all the cells, or those of the
-    loops inside joint ones.  Where sums are held in registers instead, these may be a matrix, or
-    fit in an argument; each argument stands for one scalar, so that all of them together take no
-    more than the arguments do.
+    loops inside joint ones; a row for each thread is not large.  Where sums are held in registers
+    instead, these may be a matrix, or fit in an argument; each argument stands for one scalar, so
+    that all of them together take no more than the arguments do.
     """
     held = any(isinstance(step, Separate) for step in schedule.trace)
     ranks = (_rank(array) for array in schedule.scop.arrays if array.role in ARGUMENTS)
@@ -283,8 +277,9 @@ def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
     kept = []
     for array in filter(is_large, schedule.scop.arrays):
         home = homes.get(array.name)
-        shared = 0 if home is None else loops_through(schedule.tree, home)
-        if len(array.shape) - shared > (MAX_EXPANSION if held else 0):
+        around = () if home is None else loops_through(schedule.tree, home)
+        row = any(member.kind is LoopKind.PARALLEL for member in around)
+        if len(array.shape) - len(around) > (MAX_EXPANSION if held else int(row)):
             kept.append(array)
     return not kept or (held and fit_in_arguments(kept, schedule.scop))
 
@@ -314,19 +309,21 @@ def _fits(array: Array, argument: Array) -> bool:
     return extents and array.dtype.size <= argument.dtype.size
 
 
-def loops_through(tree: Tree, home: str) -> int:
-    """Return how many loops are open inside loop `home` (`L0[1]`), itself included."""
+def loops_through(tree: Tree, home: str) -> tuple[BandMember, ...]:
+    """Return the loops that are open inside loop `home` (`L0[1]`), itself included."""
     label, _, position = home.partition("[")
-    for path, band in bands_with_depth(tree, 0):
+    for above, band in _bands_below(tree, ()):
         if band.label == label:
-            return path + int(position.rstrip("]")) + 1
+            return (*above, *band.members[: int(position.rstrip("]")) + 1])
     raise AssertionError(f"no band {label}")
 
 
-def bands_with_depth(tree: Tree, above: int) -> Iterator[tuple[int, Band]]:
-    """Yield every band with the number of loops above it."""
+def _bands_below(
+    tree: Tree, above: tuple[BandMember, ...]
+) -> Iterator[tuple[tuple[BandMember, ...], Band]]:
+    """Yield every band with the loops above it."""
     if isinstance(tree, Band):
         yield above, tree
-        above += len(tree.members)
+        above += tree.members
     for child in children(tree):
-        yield from bands_with_depth(child, above)
+        yield from _bands_below(child, above)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from polyopt.machine import Machine
-from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, Leaf, Sequence, bands, find_band, only_statement
 from polyopt.strategy.contraction import find_roles
@@ -19,7 +18,6 @@ from polyopt.strategy.extents import alike
 from polyopt.strategy.fusion import fuse_neighbours, is_shared_out, share_data, statements_in
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.strategy.tiling import outer_bands
-from polyopt.strategy.windows import fewer_cells
 from polyopt.transforms import Deal, Fuse, Move, Parallelize, Rfactor
 
 
@@ -78,14 +76,8 @@ def _dealt(schedule: Schedule, nest: str, names: list[str], machine: Machine) ->
     if machine.cores == 1:
         return schedule
     rows = f"{nest}[0]"
-    nests = contraction_nests(schedule.scop, schedule.tree)
-    contracts = fewer_cells(schedule, rows, nests, machine.cores)
-    dealt = schedule.attempt(Deal(rows, machine.cores))
-    if dealt is None:
-        return None
-    for contract in contracts:
-        dealt = dealt.attempt(contract) or dealt
-    return dealt.attempt(*(Rfactor(name, rows) for name in names), Parallelize(rows))
+    partial = (Rfactor(name, rows) for name in names)
+    return schedule.attempt(Deal(rows, machine.cores), *partial, Parallelize(rows))
 
 
 def _fused(schedule: Schedule, nest: str, label: str, rows: int) -> Schedule | None:
