@@ -88,6 +88,15 @@ def context_of(context: isl.Set, checks: tuple[Check, ...], params: tuple[str, .
     return result.coalesce().remove_redundancies()
 
 
+def passing_of(
+    context: isl.Set, checks: tuple[Check, ...], params: tuple[str, ...]
+) -> tuple[isl.Set, ...]:
+    """Return the sizes that pass each check of which `context` tells a part only."""
+    space = param_space(params)
+    passing = (condition_set(check.condition, space) for check in checks)
+    return tuple(allowed for allowed in passing if not context.is_subset(allowed))
+
+
 # -- while the kernel runs --------------------------------------------------------------------
 
 

@@ -12,7 +12,13 @@ import islpy as isl
 from typing_extensions import assert_never
 
 from polyopt.frontend.builder import Builder, Draft
-from polyopt.frontend.checks import DynamicChecks, checks_of, context_of, is_dynamic
+from polyopt.frontend.checks import (
+    DynamicChecks,
+    checks_of,
+    context_of,
+    is_dynamic,
+    passing_of,
+)
 from polyopt.frontend.domains import params_of, scope_exprs, size_context
 from polyopt.frontend.integers import TRUE, ZERO, is_size, less
 from polyopt.frontend.marks import Binding, Invocation, Mark, Storage, dynamic_params
@@ -176,7 +182,8 @@ def finish(b: Builder, rename: Renaming, found: Alive, params: tuple[str, ...]) 
         _array(buffer, _shape(b, buffer, rename, context), written) for buffer in buffers
     )
     is_static = not marks and not any(loop.going for d in drafts for loop in d.scope.loops)
-    former = Former(_Scops(arrays, params if is_static else None), dynamic.after)
+    passing = passing_of(context, checks, params) if is_static else ()
+    former = Former(_Scops(arrays, params if is_static else None, passing), dynamic.after)
     parts = former.parts([*drafts, *marks], Known(params, context))
     if is_static and not parts:
         parts = (Scop(params, context, arrays, ()),)
@@ -187,11 +194,13 @@ def finish(b: Builder, rename: Renaming, found: Alive, params: tuple[str, ...]) 
 class _Scops:
     """Makes static control parts; statements are numbered through the whole program.
 
-    `params`: a program that is one part names all its sizes, whether it uses them or not.
+    `params`: a program that is one part names all its sizes, whether it uses them or not; these are
+    in each of the sets `passing`.
     """
 
     arrays: tuple[Array, ...]
     params: tuple[str, ...] | None
+    passing: tuple[isl.Set, ...]
     count: int = 0
 
     def __call__(self, drafts: Sequence[Draft], known: Known) -> Scop | None:
@@ -203,8 +212,10 @@ class _Scops:
             params = tuple(param for param in known.params if param in used)
             context = projected(known.context, params)
         statements: list[Statement] = []
+        own = {array.name for array in arrays if array.role in (Role.TEMP, Role.OUTPUT)}
         for draft in drafts:
-            for piece in pieces_of(draft, params, context):
+            reads = any(load.array in own for load in draft_loads(draft))
+            for piece in pieces_of(draft, params, context, self.passing, narrows=reads):
                 statements.append(_statement(f"S{self.count}", draft, piece))
                 self.count += 1
         return Scop(params, context, arrays, tuple(statements)) if statements else None

@@ -6,7 +6,7 @@ domain where `A[i - 1]` wraps around is a statement of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -44,27 +44,42 @@ class Piece:
     guard: Expr
 
 
-def pieces_of(draft: Draft, params: tuple[str, ...], context: isl.Set) -> list[Piece]:
+def pieces_of(
+    draft: Draft,
+    params: tuple[str, ...],
+    context: isl.Set,
+    passing: Sequence[isl.Set] = (),
+    *,
+    narrows: bool = False,
+) -> list[Piece]:
     """Return the non-empty parts of a draft, in which no choice between elements is left.
 
-    Nor is one in a subscript, if that makes few parts: then each has loops of its own.
+    Nor is one in a subscript, if that makes few parts: then each has loops of its own.  Sizes are
+    in each of the sets `passing`; with `narrows` the parts say so, where that is one condition.
     """
     domain = domain_of(draft.scope, params, "S")
+    for allowed in passing if narrows else ():
+        within = domain.intersect_params(allowed).coalesce()
+        if within.n_basic_set() <= domain.n_basic_set():
+            domain = within
     whole = Piece(domain, draft.target, draft.value, draft.scope.guard)
-    found = _split([whole], context, MAX_PIECES, subscripts=False)
-    further = _split(found, context, FEW + 1, subscripts=True)
+    known = (context, *passing)
+    found = _split([whole], known, MAX_PIECES, subscripts=False)
+    further = _split(found, known, FEW + 1, subscripts=True)
     if len(further) <= FEW:
         found = further
     return [replace(piece, domain=in_one_piece(piece.domain)) for piece in found]
 
 
-def _split(pieces: list[Piece], context: isl.Set, most: int, *, subscripts: bool) -> list[Piece]:
+def _split(
+    pieces: list[Piece], known: Sequence[isl.Set], most: int, *, subscripts: bool
+) -> list[Piece]:
     """Return the non-empty parts of `pieces` after choices in subscripts, or others, are made."""
     done: list[Piece] = []
     waiting = pieces[::-1]
     while waiting:
         piece = waiting.pop()
-        if piece.domain.intersect_params(context).is_empty():
+        if any(piece.domain.intersect_params(sizes).is_empty() for sizes in known):
             continue
         parts = (piece.target, piece.value, piece.guard)
         choice = next((c for part in parts for c in _choices(part, subscripts)), None)
