@@ -66,8 +66,11 @@ def has_known_bounds(loop: For, inside: frozenset[str]) -> bool:
     )
 
 
-def _product(left: Expr, right: Expr) -> Expr:
-    """Return the product with its constant factors in front."""
+def _product(left: Expr, right: Expr, *, whole: bool = False) -> Expr:
+    """Return the product with its constant factors in front.
+
+    `whole`: what full tiles leave over counts like them.
+    """
     constant = 1
     factors: list[Expr] = []
     for part in (*_factors(left), *_factors(right)):
@@ -76,7 +79,7 @@ def _product(left: Expr, right: Expr) -> Expr:
         else:
             factors.append(part)
     for position, part in enumerate(factors):
-        tiles = _tiles(part)
+        tiles = _tiles(part, whole=whole)
         if tiles is not None and constant % tiles[1] == 0:
             constant //= tiles[1]
             factors[position] = tiles[0]
@@ -86,8 +89,11 @@ def _product(left: Expr, right: Expr) -> Expr:
     return result
 
 
-def _tiles(expr: Expr) -> tuple[Expr, int] | None:
-    """Return (n, size) when `expr` is the number of tiles of `size` that cover n iterations."""
+def _tiles(expr: Expr, *, whole: bool) -> tuple[Expr, int] | None:
+    """Return (n, size) when `expr` is the number of tiles of `size` that cover n iterations.
+
+    `whole`: also of those that are full.
+    """
     match expr:
         case Binary(
             op=BinaryOp.ADD,
@@ -99,7 +105,7 @@ def _tiles(expr: Expr) -> tuple[Expr, int] | None:
             total = linear(raised)
             if total.terms and total.constant == size - 1:
                 return normalize(sub(raised, integer(size - 1))), size
-            return None
+            return (raised, size) if whole else None
         case _:
             return None
 
@@ -113,8 +119,8 @@ def _factors(expr: Expr) -> tuple[Expr, ...]:
 def _body(body: Body, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
     """Return the work of the deepest nest of a body and of functions, or its assignments' number.
 
-    A nest that only moves values counts only where there is no other, and so does one of what full
-    tiles leave over.
+    A nest that only moves values counts only where there is no other.  So does one of what full
+    tiles leave over: its iterations count as theirs.
     """
     statements = 0
     nests: list[tuple[Body, Expr]] = []
@@ -134,6 +140,8 @@ def _body(body: Body, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
     if not nests:
         return integer(max(1, statements))
     best = min(nests, key=lambda nest: (_moves(nest[0]), _rests(nest[0]), -_depth(nest[0])))
+    if any(_rests(body) > _rests(best[0]) for body, _ in nests):
+        best = best[0], _product(best[1], integer(1), whole=True)
     beside = [n for n in nests if n is not best and _calls(n[0]) and not _rests(n[0])]
     return reduce(add, (amount for _, amount in beside), best[1])
 

@@ -77,7 +77,7 @@ def test_rounded_tiles_cancel():
     assert show(work(loop("t", 0, fewer, loop("i", 0, 32, STORE)))) == "32 * ((N + 30) // 32)"
 
 
-def test_copies_and_what_tiles_leave_over_do_not_count():
+def test_nests_of_copies_and_of_what_tiles_leave_over_do_not_count():
     copy = Assign(at("A", 0), at("B", 0), "")
     main = loop("i", 0, "N", STORE)
     moves = loop("k", 0, "K", loop("j", 0, "M", copy))
@@ -88,6 +88,14 @@ def test_copies_and_what_tiles_leave_over_do_not_count():
     assert show(work(loop("t", 0, 4, moves))) == "4 * K * M"
     condition = at("C", 0)
     assert show(work(loop("t", 0, 4, If(condition, (rest,)), main))) == "4 * N"
+
+
+def test_what_full_tiles_leave_over_counts_as_they_do():
+    full = Binary(BinaryOp.FLOORDIV, plus("N", 0), integer(32), DType.INT64)
+    tiles = loop("t", 0, full, loop("i", 0, 32, loop("j", 0, "M", STORE)))
+    rest = replace(loop("i", 0, "N", loop("j", 0, "M", STORE)), label="L0.point.rest[0]")
+    assert show(work(loop("k", 0, "K", tiles))) == "32 * K * (N // 32) * M"
+    assert show(work(loop("k", 0, "K", tiles, rest))) == "K * N * M"
 
 
 def test_functions_count_as_several_assignments():
