@@ -19,6 +19,7 @@ TURNS = 2  # blocks of the result for each thread, so that threads end together
 WIDEST = 4  # vectors: columns of the result in registers; the rest of a row goes by single vectors
 ENOUGH = 2.0  # multiply-adds for each load: the units for loads are half idle
 SPARE = 2  # registers: a broadcast, what the compiler needs
+PAIR = 2  # vectors of columns whose results are held, for each row
 STEP = 8  # the depth is a multiple of it
 PACKED = 9 / 16  # of the second cache: a packed block, beside rows and results that pass by
 LEAST = 240  # rows that share a packed block
@@ -74,6 +75,22 @@ def held_rows(machine: Machine) -> int:
     """
     wanted = LATENCY * machine.fma_units * 3 // 2
     return max(4, min(wanted, machine.vector_registers - 2 * SPARE) // 4 * 4)
+
+
+def held_tile(machine: Machine) -> RegisterTile:
+    """Return the tile of results to hold where rows share the vectors of columns.
+
+    Single vectors take a load for each multiply-add, and one more: more than there are units for.
+    Pairs take little more than half as many.  Their accumulators and a row of the columns' operand
+    fit the registers, and the rows are a part of those of single vectors; where accumulators are
+    then too few to start one multiply-add after the other, vectors are single.
+    """
+    most = held_rows(machine)
+    room = (machine.vector_registers - SPARE) // PAIR - 1
+    rows = next((rows for rows in range(min(most, room), 0, -1) if most % rows == 0), 0)
+    if rows * PAIR < LATENCY * machine.fma_units:
+        return RegisterTile(most, 1)
+    return RegisterTile(rows, PAIR)
 
 
 def _reuse(tile: RegisterTile) -> float:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from polyopt.ir.expr import Expr, Iter, linear, walk
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.machine import Machine
-from polyopt.model.contraction import held_rows
+from polyopt.model.contraction import RegisterTile, held_rows, held_tile
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
@@ -58,6 +58,16 @@ class _Parts:
     column: int  # contiguous in the result: vector lanes
     depth: tuple[int, ...]  # loops of the sum; others are in the bands inside
     nested: bool  # there are such bands
+    shared: bool  # rows read the same vectors of columns, each vector once for each term
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Lanes of a vector, rows of a tile that is one vector wide, and the tile of most results."""
+
+    lanes: int
+    rows: int
+    tile: RegisterTile
 
 
 def held_sums(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
@@ -67,7 +77,9 @@ def held_sums(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
     if statement is None or parts is None:
         return None
     element = schedule.scop.array(statement.target.array).dtype.size
-    sizes = (max(1, machine.vector_bytes // element), held_rows(machine))
+    single = RegisterTile(held_rows(machine), 1)
+    tile = held_tile(machine) if parts.shared else single
+    sizes = _Sizes(max(1, machine.vector_bytes // element), single.rows, tile)
     band = find_band(schedule.tree, label)
     order = (*parts.batch, parts.column, parts.row, *parts.depth)
     steps = order_steps(label, band, order)
@@ -83,16 +95,15 @@ def held_sums(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
     if not parts.batch:
         if any(borders):
             return found
-        swap = Interchange(f"{inner}.tile[0]", f"{inner}.tile[1]")
-        return found.attempt(swap, Parallelize(f"{inner}.tile[0]")) or found
+        tiles = (f"{inner}.tile", f"{inner}.tile.rest")[: tile.vectors]
+        swaps = [Interchange(f"{one}[0]", f"{one}[1]") for one in tiles]
+        return found.attempt(*swaps, *(Parallelize(f"{one}[0]") for one in tiles)) or found
     found, joint = _with_neighbours(found, label)
     free = [p for p, m in enumerate(find_band(found.tree, joint).members) if m.coincident]
     return _parallel(found, joint, free)
 
 
-def _split(
-    band: str, parts: _Parts, borders: list[Borders], sizes: tuple[int, int]
-) -> list[Transform]:
+def _split(band: str, parts: _Parts, borders: list[Borders], sizes: _Sizes) -> list[Transform]:
     """Return the steps that run results whose sums have fewer terms apart, and hold all others."""
     columns, rows = borders
     main, edges = band, list[str]()
@@ -102,9 +113,9 @@ def _split(
     for edge in edges:
         last = f"{edge}.point"
         steps += [
-            Tile(edge, (sizes[0], sizes[1])),
+            Tile(edge, (sizes.lanes, sizes.rows)),
             *_inwards(last, 1, len(parts.depth) + 1),
-            Separate(f"{edge}.tile", last, (sizes[1],)),
+            Separate(f"{edge}.tile", last, (sizes.rows,)),
             *_held(last, parts),
         ]
     if rows:
@@ -158,15 +169,49 @@ def _parallel(schedule: Schedule, label: str, free: list[int]) -> Schedule:
     return schedule.attempt(*loops) or schedule
 
 
-def _registers(band: str, parts: _Parts, sizes: tuple[int, int]) -> list[Transform]:
+def _registers(band: str, parts: _Parts, sizes: _Sizes) -> list[Transform]:
     """Return the steps for a band of columns, rows and loops of the sum."""
-    lanes, rows = sizes
     tile, point = f"{band}.tile", f"{band}.point"
+    if sizes.tile.vectors == 1:
+        return [Tile(band, (sizes.lanes, sizes.rows)), *_vectors(tile, point, parts, sizes.rows)]
+    rest, depth = f"{point}.rest", len(parts.depth)
+    width = sizes.lanes * sizes.tile.vectors
+    return [
+        Tile(band, (width, sizes.rows)),
+        *_inwards(point, 0, depth + 1),
+        *_inwards(point, 0, depth),
+        Separate(tile, point, (sizes.rows, width)),
+        *_wide(point, parts, sizes),
+        *_outwards(rest, depth + 1),
+        *_outwards(rest, depth + 1, 1),
+        Tile(rest, (sizes.lanes,)),
+        *_vectors(f"{tile}.rest", f"{rest}.point", parts, sizes.rows),
+    ]
+
+
+def _wide(point: str, parts: _Parts, sizes: _Sizes) -> list[Transform]:
+    """Return the steps that run rows, and several vectors of columns in them, inside the sum.
+
+    The rows of single vectors go in parts where they are too many for as many registers.
+    """
+    steps: list[Transform] = []
+    row, rows = len(parts.depth), sizes.tile.rows
+    if rows < sizes.rows:
+        steps = [*_outwards(point, row), Tile(point, (rows,))]
+        point = f"{point}.point"
+        steps += _inwards(point, 0, row)
+    if not parts.nested:
+        return [*steps, Unroll(f"{point}[{row}]"), Vectorize(f"{point}[{row + 1}]")]
+    sunk = [Sink(f"{point}[{row}]"), Sink(f"{point}[{row}]")]
+    return [*steps, *sunk, Unroll(f"{point}.lanes[0]"), Vectorize(f"{point}.lanes2[0]")]
+
+
+def _vectors(tile: str, point: str, parts: _Parts, rows: int) -> list[Transform]:
+    """Return the steps for tiles of single vectors of columns, and of `rows`: fewer are left."""
     rest, fewer = f"{point}.rest", max(2, rows // FEWER)
     again, last = f"{rest}.point", f"{rest}.point.rest"
     depth = len(parts.depth)
     return [
-        Tile(band, (lanes, rows)),
         *_inwards(point, 1, depth + 1),
         Separate(tile, point, (rows,)),
         *_held(point, parts),
@@ -193,9 +238,9 @@ def _inwards(band: str, start: int, end: int) -> list[Transform]:
     return [Interchange(f"{band}[{p}]", f"{band}[{p + 1}]") for p in range(start, end)]
 
 
-def _outwards(band: str, start: int) -> list[Transform]:
-    """Return the interchanges that move a loop outside all those before it."""
-    return [Interchange(f"{band}[{p - 1}]", f"{band}[{p}]") for p in range(start, 0, -1)]
+def _outwards(band: str, start: int, end: int = 0) -> list[Transform]:
+    """Return the interchanges that move a loop outside those before it, up to place `end`."""
+    return [Interchange(f"{band}[{p - 1}]", f"{band}[{p}]") for p in range(start, end, -1)]
 
 
 def _statement(schedule: Schedule, label: str) -> Statement | None:
@@ -244,7 +289,8 @@ def _parts(schedule: Schedule, label: str, statement: Statement) -> _Parts | Non
         ),
     )
     batch = tuple(p for p in range(len(moves)) if p not in (row, column, *depth))
-    return _Parts(batch, row, column, tuple(depth), bool(inside))
+    shared = _is_shared(statement, moves[row], moves[column])
+    return _Parts(batch, row, column, tuple(depth), bool(inside), shared)
 
 
 def _is_column(scop: Scop, statement: Statement, direction: tuple[Fraction, ...] | None) -> bool:
@@ -264,6 +310,18 @@ def _shares_vectors(row: dict[str, Step], column: dict[str, Step], write: str) -
         step is Step.INVARIANT and column[ref] is not Step.INVARIANT
         for ref, step in row.items()
         if ref != write
+    )
+
+
+def _is_shared(statement: Statement, row: dict[str, Step], column: dict[str, Step]) -> bool:
+    """Tell whether all vectors of columns are the same for each row, and no two terms share any."""
+    kept = {name for index in statement.write.index for name in _iterators(index)}
+    moved = [a for a in accesses(statement)[1:] if column[a.ref] is not Step.INVARIANT]
+    return bool(moved) and all(
+        row[a.ref] is Step.INVARIANT
+        and column[a.ref] is Step.CONTIGUOUS
+        and not _is_window(a, kept)
+        for a in moved
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import polyopt as po
 from polyopt.ir.loops import LoopKind
 from polyopt.machine import Machine
-from polyopt.model.contraction import held_rows
+from polyopt.model.contraction import RegisterTile, held_rows, held_tile
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
 from polyopt.strategy.auto import auto_schedule
@@ -18,6 +20,8 @@ from tests.unit.proof.edits import program_of
 # ruff: noqa: F821, UP037 - sizes are named by strings
 
 SMALL = Machine(vector_bytes=16, vector_registers=8)
+PAIRS = Machine(vector_bytes=16, vector_registers=16, fma_units=1)  # tiles of 4 rows
+PARTS = Machine(vector_bytes=16, vector_registers=10, fma_units=1)  # twice 2 rows
 
 IMAGES = """
 for i in range(N):
@@ -98,6 +102,31 @@ def test_rows_hide_additions_and_fit_registers(registers, rows):
     assert held_rows(Machine(vector_registers=registers)) == rows
 
 
+@pytest.mark.parametrize(
+    "registers,tile", [(32, (12, 2)), (16, (6, 2)), (14, (4, 2)), (10, (4, 1)), (8, (4, 1))]
+)
+def test_pairs_of_vectors_fit_registers(registers, tile):
+    machine = Machine(vector_registers=registers)
+    assert held_tile(machine) == RegisterTile(*tile)
+    assert held_rows(machine) % tile[0] == 0
+
+
+def test_one_unit_is_busy_with_fewer_rows():
+    assert held_tile(PAIRS) == RegisterTile(4, 2)
+    assert held_tile(PARTS) == RegisterTile(2, 2)
+
+
+@pytest.mark.parametrize("machine", [PAIRS, PARTS], ids=["pairs", "parts"])
+@pytest.mark.parametrize("name", CASES)
+def test_rows_that_share_columns_hold_pairs_of_vectors(name, machine):
+    """Not where columns are windows, whose vectors overlap, nor where rows have their own."""
+    text, arrays = CASES[name]
+    scop = read(text, arrays, "N M K")
+    schedule = auto_schedule(scop, machine)
+    assert (".point, 4, 4);" in schedule.text) == (name == "images")
+    assert_computes(scop, *schedule.trace)
+
+
 PADDED = """
 for j in range(N):
   for o in range(M):
@@ -135,3 +164,38 @@ def test_a_sum_in_a_scalar_is_held_too():
     schedule = auto_schedule(program_of(in_a_scalar).scop, SMALL)
     assert schedule.text.count("unroll") == 2
     assert schedule.text.count("fuse") == 2
+
+
+def test_a_sum_in_a_scalar_holds_pairs_of_vectors():
+    """The loops of its terms are a band of their own: rows and lanes go inside."""
+    schedule = auto_schedule(program_of(in_a_scalar).scop, PARTS)
+    assert "unroll(L1.inner.point.point.lanes[0])" in schedule.text
+    assert "vectorize(L1.inner.point.point.lanes2[0])" in schedule.text
+
+
+def terms(x, w):
+    count = x.shape[1] - w.shape[0] + 1
+    y = np.zeros((x.shape[0], count, w.shape[2]), dtype=x.dtype)
+    for n in range(x.shape[0]):
+        for i in range(count):
+            for o in range(w.shape[2]):
+                for p in range(w.shape[0]):
+                    for c in range(w.shape[1]):
+                        y[n, i, o] += x[n, i + p, c] * w[p, c, o]
+    return y
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("fp", ["strict", "reassociate"])
+@pytest.mark.parametrize("images", [1, 2])
+def test_any_rows_and_columns(dtype, fp, images):
+    """Whole tiles, rows and columns that are left over, and neither."""
+    kernel = po.kernel(terms, threads=2, fp=fp)
+    rng = np.random.default_rng(1)
+    x = rng.integers(-9, 9, (images, 32, 3)).astype(dtype)
+    w = rng.integers(-9, 9, (3, 3, 40)).astype(dtype)
+    want = sum(np.einsum("nic,co->nio", x[:, p : p + 30], w[p]) for p in range(3))
+    for rows in range(1, 31):
+        for columns in range(1, 41):
+            found = kernel(x[:, : rows + 2].copy(), w[:, :, :columns].copy())
+            np.testing.assert_array_equal(found, want[:, :rows, :columns])
