@@ -1,7 +1,8 @@
 """Sums over several loops with results held in registers: convolutions, sums over nested bands.
 
 In: a nest of one statement, whose outer band moves the result and whose other loops are the sum's.
-Out: a row of vectors of results (unroll and jam), each in a register over all loops of the sum;
+Out: a row of vectors of results (unroll and jam), each in a register over all loops of the sum, or
+of pairs of them where rows share what is loaded for columns; what is left of pairs by single ones,
 what is left of the rows by fewer at a time.  Leaves alone: sums over one loop, which are tiled.
 """
 
@@ -63,7 +64,7 @@ class _Parts:
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """Lanes of a vector, rows of a tile that is one vector wide, and the tile of most results."""
+    """Lanes of a vector, rows of a tile that is one vector wide, and the tile in registers."""
 
     lanes: int
     rows: int

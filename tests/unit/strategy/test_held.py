@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,8 @@ from polyopt.schedule.tree import bands
 from polyopt.strategy.auto import auto_schedule
 from polyopt.strategy.held import held_sums
 from tests.checks import assert_computes
+from tests.oracle import hashed
+from tests.properties.schedules import check_schedule
 from tests.reading import read
 from tests.unit.proof.edits import program_of
 
@@ -168,7 +172,21 @@ def test_a_sum_in_a_scalar_is_held_too():
 
 def test_a_sum_in_a_scalar_holds_pairs_of_vectors():
     """The loops of its terms are a band of their own: rows and lanes go inside."""
-    schedule = auto_schedule(program_of(in_a_scalar).scop, PARTS)
+    scop = program_of(in_a_scalar).scop
+    schedule = auto_schedule(scop, PARTS)
+    mixed = hashed(scop)
+    sizes = {
+        "y_0": 2,
+        "y_1": 9,
+        "y_2": 9,
+        "x_0": 2,
+        "x_1": 11,
+        "x_2": 3,
+        "w_0": 3,
+        "w_1": 3,
+        "w_2": 9,
+    }
+    check_schedule(mixed, source_schedule(mixed).apply(*schedule.trace), [sizes], Random(5))
     assert "unroll(L1.inner.point.point.lanes[0])" in schedule.text
     assert "vectorize(L1.inner.point.point.lanes2[0])" in schedule.text
 
