@@ -106,6 +106,12 @@ def _tiles(expr: Expr, *, whole: bool) -> tuple[Expr, int] | None:
             if total.terms and total.constant == size - 1:
                 return normalize(sub(raised, integer(size - 1))), size
             return (raised, size) if whole else None
+        case Binary(op=BinaryOp.ADD | BinaryOp.SUB, left=tiles, right=Const(value=int(more))):
+            found = _tiles(tiles, whole=whole) if whole else None
+            if found is None:
+                return None
+            more = more if expr.op is BinaryOp.ADD else -more
+            return normalize(add(found[0], integer(more * found[1]))), found[1]
         case _:
             return None
 
@@ -139,8 +145,15 @@ def _body(body: Body, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
                 statements += _elements(node)
     if not nests:
         return integer(max(1, statements))
-    best = min(nests, key=lambda nest: (_moves(nest[0]), _rests(nest[0]), -_depth(nest[0])))
-    if any(_rests(body) > _rests(best[0]) for body, _ in nests):
+    fullest: dict[str, int] = {}
+    for nest, _ in nests:
+        fullest[_root(nest)] = min(_rests(nest), fullest.get(_root(nest), _rests(nest)))
+
+    def rank(nest: Body) -> tuple[bool, int, int]:
+        return _moves(nest), _rests(nest) - fullest[_root(nest)], -_depth(nest)
+
+    best = min(nests, key=lambda nest: rank(nest[0]))
+    if any(_rests(n) > _rests(best[0]) for n, _ in nests if _root(n) == _root(best[0])):
         best = best[0], _product(best[1], integer(1), whole=True)
     beside = [n for n in nests if n is not best and _calls(n[0]) and not _rests(n[0])]
     return reduce(add, (amount for _, amount in beside), best[1])
@@ -174,6 +187,16 @@ def _rests(body: Body) -> int:
     found = [node.label.count(REST) for node in body if isinstance(node, For)]
     inner = [_rests(node.then) for node in body if isinstance(node, If)]
     return min((*found, *inner), default=0)
+
+
+def _root(body: Body) -> str:
+    """Return the name of the band that the outermost loop of `body` was made from."""
+    for node in body:
+        if isinstance(node, For):
+            return node.label.partition(".")[0].partition("[")[0]
+        if isinstance(node, If) and (found := _root(node.then)):
+            return found
+    return ""
 
 
 def _depth(body: Body) -> int:

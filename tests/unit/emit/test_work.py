@@ -79,7 +79,7 @@ def test_rounded_tiles_cancel():
 
 def test_nests_of_copies_and_of_what_tiles_leave_over_do_not_count():
     copy = Assign(at("A", 0), at("B", 0), "")
-    main = loop("i", 0, "N", STORE)
+    main = replace(loop("i", 0, "N", STORE), label="L0.point[0]")
     moves = loop("k", 0, "K", loop("j", 0, "M", copy))
     rest = replace(loop("k", 0, "K", loop("j", 0, "M", STORE)), label="L0.point.rest[0]")
     assert show(work(loop("t", 0, 4, moves, main, rest))) == "4 * N"
@@ -93,9 +93,18 @@ def test_nests_of_copies_and_of_what_tiles_leave_over_do_not_count():
 def test_what_full_tiles_leave_over_counts_as_they_do():
     full = Binary(BinaryOp.FLOORDIV, plus("N", 0), integer(32), DType.INT64)
     tiles = loop("t", 0, full, loop("i", 0, 32, loop("j", 0, "M", STORE)))
+    tiles = replace(tiles, label="L0.tile[0]")
     rest = replace(loop("i", 0, "N", loop("j", 0, "M", STORE)), label="L0.point.rest[0]")
     assert show(work(loop("k", 0, "K", tiles))) == "32 * K * (N // 32) * M"
     assert show(work(loop("k", 0, "K", tiles, rest))) == "K * N * M"
+    but_one = replace(tiles, upper=Binary(BinaryOp.SUB, full, integer(1), DType.INT64))
+    assert show(work(loop("k", 0, "K", but_one, rest))) == "K * (N - 32) * M"
+
+
+def test_what_is_left_counts_where_there_are_no_full_tiles():
+    start = replace(loop("i", 0, "N", STORE), label="L0.inner[0]")
+    sums = replace(loop("i", 0, "N", loop("j", 0, "M", STORE)), label="L1.tile.rest[0]")
+    assert show(work(loop("k", 0, "K", start, sums))) == "K * N * M"
 
 
 def test_functions_count_as_several_assignments():
