@@ -87,6 +87,19 @@ LOG_SINGLE: Polynomial = (
 )
 """(log((1 + s) / (1 - s)) - 2 * s) / s**3 in s**2, |s| <= 3 - 2 * sqrt(2)"""
 
+LOG_FLOAT: Polynomial = (
+    "0x1.555548p-2",
+    "-0x1.000006p-2",
+    "0x1.99a4b4p-3",
+    "-0x1.555c50p-3",
+    "0x1.233772p-3",
+    "-0x1.fc21cep-4",
+    "0x1.e6ef9ap-4",
+    "-0x1.de3d12p-4",
+    "0x1.145a9ap-4",
+)
+"""(log(1 + f) - f + f**2 / 2) / f**3, sqrt(1 / 2) <= 1 + f <= sqrt(2), evaluated in float"""
+
 LOG_TAIL: Polynomial = (
     "0x1.999999999999ep-2",
     "0x1.249249248e511p-2",
@@ -170,6 +183,26 @@ SIN_SINGLE: Polynomial = (
 )
 """(sin(s) - s) / s**3 in s**2, |s| <= pi / 4"""
 
+SIN_HALF: Polynomial = (
+    "-0x1.5555555555555p-3",
+    "0x1.11111111110c1p-7",
+    "-0x1.a01a01a0148a7p-13",
+    "0x1.71de3a5287307p-19",
+    "-0x1.ae6454cb10d3ap-26",
+    "0x1.6123cb16c0d39p-33",
+    "-0x1.ae4318ab5bfa3p-41",
+    "0x1.882919069f8d0p-49",
+)
+"""(sin(s) - s) / s**3 in s**2, |s| <= pi / 2"""
+
+SIN_HALF_FLOAT: Polynomial = (
+    "-0x1.55554cp-3",
+    "0x1.110ed4p-7",
+    "-0x1.9f6feep-13",
+    "0x1.5dbcecp-19",
+)
+"""(sin(s) - s) / s**3 in s**2, |s| <= pi / 2, evaluated in float"""
+
 COS: Polynomial = (
     "0x1.5555555555555p-5",
     "-0x1.6c16c16c16966p-10",
@@ -214,26 +247,46 @@ ERF_SINGLE: Polynomial = (
 )
 """(erf(s) / s - 2 / sqrt(pi)) / s**2 in s**2, |s| <= 1"""
 
-ERFC_TO_6: Polynomial = (
-    "0x1.40c522d7e4987p+0",
-    "-0x1.15c084bb9e8f5p-3",
-    "-0x1.85a15c58aa5e3p-5",
-    "0x1.098366a5b496ep-3",
-    "-0x1.e88b803a4913ap-4",
-    "0x1.17ca2877d4186p-4",
-    "-0x1.8574c40c17ddfp-6",
-    "0x1.4b884ece8f9f9p-9",
-    "0x1.ef1bde9d87479p-10",
-    "-0x1.98db7afc597f4p-11",
-    "-0x1.b914ef6591c7dp-14",
-    "0x1.0660a822d4ec0p-13",
-    "0x1.4e4e6d1cb6b6bp-18",
-    "-0x1.520ba99e4fce9p-16",
-    "-0x1.fa304c21e3808p-21",
-    "0x1.cccdfc64c0892p-19",
-    "0x1.d383c39b8aad1p-21",
+ERF_EXPONENT: Polynomial = (
+    "0x1.45f306dc9c890p-1",
+    "0x1.a4f4e2a1b2969p-4",
+    "-0x1.39668594010cbp-6",
+    "-0x1.b6b68b15e0becp-13",
+    "0x1.bca67b1bf8d95p-10",
+    "-0x1.3565492019255p-11",
+    "0x1.b229176c63839p-16",
+    "0x1.0e813ec30d38bp-14",
+    "-0x1.f2bc162a2e4adp-16",
+    "0x1.c9e04097418e2p-19",
+    "0x1.7be123a39f1efp-19",
+    "-0x1.d24d904de94a5p-20",
+    "0x1.65a67ac769dd1p-22",
+    "0x1.2aca32853dcdfp-23",
+    "-0x1.3272cb5d32c41p-23",
+    "0x1.1be2d720c8123p-24",
+    "-0x1.6a13945c93005p-26",
+    "0x1.595a4c25cd606p-28",
+    "-0x1.f63fe9af60972p-31",
+    "0x1.1443c045c11a3p-33",
+    "-0x1.beb92265c5a55p-37",
+    "0x1.f5965e975ec05p-41",
+    "-0x1.5d86240b40279p-45",
+    "0x1.c75a474ab9ce8p-51",
 )
-"""(1 + 2 * x) * exp(x**2) * erfc(x) in (x - 3) / (x + 3), 1 <= x <= 6"""
+"""(-log(erfc(s)) - 2 / sqrt(pi) * s) / s**2, 0 <= s <= 6"""
+
+ERF_EXPONENT_FLOAT: Polynomial = (
+    "0x1.45f308p-1",
+    "0x1.a4f3b2p-4",
+    "-0x1.393cfap-6",
+    "-0x1.074aaep-12",
+    "0x1.d7037ep-10",
+    "-0x1.834c0ap-11",
+    "0x1.5d680ap-13",
+    "-0x1.62d984p-16",
+    "0x1.3b137cp-20",
+)
+"""(-log(erfc(s)) - 2 / sqrt(pi) * s) / s**2, 0 <= s <= 4, evaluated in float"""
 
 ERFC: Polynomial = (
     "0x1.3ba5916e9fd7fp+0",

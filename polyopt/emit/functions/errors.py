@@ -7,16 +7,25 @@ Near zero they are polynomials, further out one in (x - K) / (x + K) times exp(-
 
 from __future__ import annotations
 
+from polyopt.emit.functions import singles
 from polyopt.emit.functions.coefficients import (
     ERF,
+    ERF_EXPONENT,
     ERF_SINGLE,
     ERFC,
     ERFC_SINGLE,
-    ERFC_TO_6,
     EXP_SINGLE,
 )
-from polyopt.emit.functions.exponentials import LN2, LOG2_E, scales, tail
-from polyopt.emit.functions.text import SHIFT, guarded, horner, seen_as_bits
+from polyopt.emit.functions.exponentials import (
+    LN2,
+    LOG2_E,
+    SCALE,
+    SCALES,
+    SHIFT_ONCE,
+    SHIFT_TWICE,
+    tail,
+)
+from polyopt.emit.functions.text import SHIFT, guarded, halved, horner, quartered, seen_as_bits
 from polyopt.ir.types import DType
 
 _SLOPE, _SLOPE_LOW = "0x1.20dd750429b6dp0", "0x1.1ae3a914fed80p-56"  # 2 / sqrt(pi)
@@ -25,18 +34,19 @@ _SLOPE, _SLOPE_LOW = "0x1.20dd750429b6dp0", "0x1.1ae3a914fed80p-56"  # 2 / sqrt(
 def erf_body(dtype: DType) -> list[str]:
     """Return `erf(x)`."""
     if dtype is DType.FLOAT32:
-        fast = [
-            *_near("(double)x", ERF_SINGLE),
-            *_far_single(),
-            "float outer = (float)copysign(1.0 - complement, wide);",
-            "return size > 1.0 ? outer : x == 0.0f ? x : (float)inner;",
-        ]
-        return guarded(fast, "erf", dtype)
+        return singles.erf_body()
     fast = [
-        *_near("x", ERF),
-        *_far("6.0", "3.0", ERFC_TO_6),
-        "double outer = copysign(1.0 - complement, x);",
-        "return size > 1.0 ? outer : x == 0.0 ? x : inner;",
+        "double y = fabs(x);",
+        "double square = y * y;",
+        "double fourth = square * square;",
+        f"double curve = {quartered('y', 'square', 'fourth', ERF_EXPONENT)};",
+        f"double slope = fma(y, curve, {_SLOPE_LOW});",
+        f"double exponent = fma(-y, {_SLOPE}, -y * slope);",
+        f"double missed = fma(-y, slope, fma(-y, {_SLOPE}, -exponent));",
+        *tail("exponent", SHIFT_ONCE, "missed"),
+        *SCALE,
+        "double found = fma(-tail, scale, 1.0 - scale);",
+        "return copysign(y > 6.0 ? 1.0 : found, x);",
     ]
     return guarded(fast, "erf", dtype)
 
@@ -66,7 +76,7 @@ def _near(argument: str, polynomial: tuple[str, ...]) -> list[str]:
         f"double wide = {argument};",
         "double size = fabs(wide);",
         "double z = wide * wide;",
-        f"double slope = fma(z, {horner('z', polynomial)}, {_SLOPE_LOW});",
+        f"double slope = fma(z, {halved('z', 'z * z', polynomial)}, {_SLOPE_LOW});",
         f"double inner = fma(wide, {_SLOPE}, wide * slope);",
     ]
 
@@ -78,12 +88,12 @@ def _far(end: str, center: str, polynomial: tuple[str, ...]) -> list[str]:
         "double line = fma(2.0, y, 1.0);",
         f"double inverse = 1.0 / (line * (y + {center}));",
         f"double t = (y - {center}) * line * inverse;",
-        f"double factor = (y + {center}) * inverse * ({horner('t', polynomial)});",
+        f"double factor = (y + {center}) * inverse * ({halved('t', 't * t', polynomial)});",
         "double power_of = y * y;",
         "double missed = fma(y, y, -power_of);",
-        *tail("-power_of", "-missed"),
-        *scales("shifted"),
-        "double complement = (1.0 + tail) * factor * first * second;",
+        *tail("-power_of", SHIFT_TWICE, "-missed"),
+        *SCALES,
+        "double complement = fma(tail, first, first) * factor * second;",
     ]
 
 

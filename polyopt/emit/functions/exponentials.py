@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from polyopt.emit.functions import singles
 from polyopt.emit.functions.coefficients import EXP, EXP2
-from polyopt.emit.functions.text import SHIFT, guarded, horner, seen_as_bits
+from polyopt.emit.functions.text import guarded, halved, seen_as_bits
 from polyopt.ir.types import DType
 
 LOG2_E = "0x1.71547652b82fep0"
 LN2 = "0x1.62e42fefa39efp-1"
-LN2_HIGH = "0x1.62e42fefa39efp-1"
-LN2_LOW = "0x1.abc9e3b39803fp-56"
+LN2_HIGH = "0x1.62e42fefa3800p-1"  # times k, and the argument less that, exact
+LN2_LOW = "0x1.ef35793c76730p-45"
+
+# Added to a small double, these round it to an integer k.  The sum's lowest bits are k and the bias
+# of an exponent: once, or twice where the power of two is made of two factors.
+SHIFT_ONCE = "0x1.80000000003ffp52"
+SHIFT_TWICE = "0x1.80000000007fep52"
 
 
 def exp_body(dtype: DType) -> list[str]:
@@ -22,11 +27,10 @@ def exp_body(dtype: DType) -> list[str]:
     if dtype is DType.FLOAT32:
         return singles.exp_body()
     fast = [
-        "double y = x < -750.0 ? -750.0 : x > 720.0 ? 720.0 : x;",
-        *tail("y"),
-        "double series = 1.0 + tail;",
-        *scales("shifted"),
-        "return series * first * second;",
+        *tail("x", SHIFT_TWICE),
+        *SCALES,
+        "double power = fma(tail, first, first) * second;",
+        "return x < -750.0 ? 0.0 : x > 720.0 ? INFINITY : power;",
     ]
     return guarded(fast, "exp", dtype)
 
@@ -36,12 +40,12 @@ def exp2_body(dtype: DType) -> list[str]:
     if dtype is DType.FLOAT32:
         return singles.exp2_body()
     fast = [
-        "double y = x < -1100.0 ? -1100.0 : x > 1030.0 ? 1030.0 : x;",
-        f"double shifted = y + {SHIFT};",
-        f"double r = y - (shifted - {SHIFT});",
-        f"double series = fma(r, {horner('r', EXP2)}, 1.0);",
-        *scales("shifted"),
-        "return series * first * second;",
+        f"double shifted = x + {SHIFT_TWICE};",
+        f"double r = x - (shifted - {SHIFT_TWICE});",
+        "double rr = r * r;",
+        *SCALES,
+        f"double power = fma(r * first, {halved('r', 'rr', EXP2)}, first) * second;",
+        "return x < -1100.0 ? 0.0 : x > 1030.0 ? INFINITY : power;",
     ]
     return guarded(fast, "exp2", dtype)
 
@@ -51,12 +55,12 @@ def expm1_body(dtype: DType) -> list[str]:
     if dtype is DType.FLOAT32:
         return singles.expm1_body()
     fast = [
-        "double y = x < -60.0 ? -60.0 : x > 720.0 ? 720.0 : x;",
-        *tail("y"),
-        *scales("shifted"),
+        *tail("x", SHIFT_TWICE),
+        *SCALES,
         *_INVERSE,
         "double less_one = fma(tail, first, first - inverse) * second;",
-        "return x > -0x1p-54 && x < 0x1p-54 ? x : less_one;",
+        "less_one = x > 720.0 ? INFINITY : x == 0.0 ? x : less_one;",
+        "return x < -60.0 ? -1.0 : less_one;",
     ]
     return guarded(fast, "expm1", dtype)
 
@@ -66,12 +70,11 @@ def tanh_body(dtype: DType) -> list[str]:
     if dtype is DType.FLOAT32:
         return singles.tanh_body()
     fast = [
-        "double y = 2.0 * fabs(x);",
-        "y = y > 50.0 ? 50.0 : y;",
-        *tail("y"),
-        *_SCALE,
+        "double size = 2.0 * fabs(x);",
+        *tail("size", SHIFT_ONCE),
+        *SCALE,
         "double less_one = fma(tail, scale, scale - 1.0);",
-        "return copysign(less_one / (less_one + 2.0), x);",
+        "return copysign(size > 50.0 ? 1.0 : less_one / (less_one + 2.0), x);",
     ]
     return guarded(fast, "tanh", dtype)
 
@@ -81,13 +84,13 @@ def sinh_body(dtype: DType) -> list[str]:
     if dtype is DType.FLOAT32:
         return singles.sinh_body()
     fast = [
-        "double y = fabs(x);",
-        "y = y > 720.0 ? 720.0 : y;",
-        *tail("y"),
-        *scales("shifted"),
+        "double size = fabs(x);",
+        *tail("size", SHIFT_TWICE),
+        *SCALES,
         *_INVERSE,
         "double half = fma(tail, first, first - inverse) * (0.5 * second);",
-        "return copysign(half + (half > 0x1p60 ? 0.5 : half / (2.0 * half + 1.0)), x);",
+        "double sum = half + (half > 0x1p60 ? 0.5 : half / (2.0 * half + 1.0));",
+        "return copysign(size > 720.0 ? INFINITY : sum, x);",
     ]
     return guarded(fast, "sinh", dtype)
 
@@ -97,51 +100,47 @@ def cosh_body(dtype: DType) -> list[str]:
     if dtype is DType.FLOAT32:
         return singles.cosh_body()
     fast = [
-        "double y = fabs(x);",
-        "y = y > 720.0 ? 720.0 : y;",
-        *tail("y"),
-        "double series = 1.0 + tail;",
-        *scales("shifted"),
-        "double half = series * first * (0.5 * second);",
-        "return half + 0.25 / half;",
+        "double size = fabs(x);",
+        *tail("size", SHIFT_TWICE),
+        *SCALES,
+        "double half = fma(tail, first, first) * (0.5 * second);",
+        "return size > 720.0 ? INFINITY : half + 0.25 / half;",
     ]
     return guarded(fast, "cosh", dtype)
 
 
-def tail(argument: str, rest: str = "0.0") -> list[str]:
-    """Declare `tail` and `shifted`: their exponential less one, times a power of two, is the sum's.
+def tail(argument: str, shift: str, rest: str = "0.0") -> list[str]:
+    """Declare `tail` and `shifted`: `exp(argument)` is `1 + tail` times a power of two.
 
-    The sum is that of `argument` and the small `rest`; what rounding takes is kept.
+    With `rest`, a small number, it is the exponential of the sum.
     """
     return [
-        f"double shifted = fma({argument}, {LOG2_E}, {SHIFT});",
-        f"double whole = shifted - {SHIFT};",
+        f"double shifted = fma({argument}, {LOG2_E}, {shift});",
+        f"double whole = shifted - {shift};",
         f"double near = fma(-whole, {LN2_HIGH}, {argument});",
         f"double low = fma(-whole, {LN2_LOW}, {rest});",
         "double r = near + low;",
-        f"double tail = r + fma(r * r, {horner('r', EXP)}, (near - r) + low);",
+        "double rr = r * r;",
+        f"double tail = near + fma(rr, {halved('r', 'rr', EXP)}, low);",
     ]
 
 
-def scales(shifted: str) -> list[str]:
-    """Declare two powers of two; a single one would overflow or underflow too early."""
-    return [
-        *seen_as_bits("from", shifted),
-        "union { double value; uint64_t bits; } one, other;",
-        "uint64_t power = ((from.bits & 0xffffu) + 4096) & 0xffffu;",
-        "uint64_t part = power / 2;",
-        "one.bits = (part - 2048 + 1023) << 52;",
-        "other.bits = (power - part - 2048 + 1023) << 52;",
-        "double first = one.value;",
-        "double second = other.value;",
-    ]
-
-
-_SCALE = (
+SCALE = (
     *seen_as_bits("power_of_two", "shifted"),
-    "power_of_two.bits = (power_of_two.bits + 1023) << 52;",
+    "power_of_two.bits <<= 52;",
     "double scale = power_of_two.value;",
 )
+"""The power of two that `SHIFT_ONCE` is for."""
+SCALES = (
+    *seen_as_bits("from", "shifted"),
+    "union { double value; uint64_t bits; } one, other;",
+    "one.bits = from.bits >> 1;",
+    "other.bits = (from.bits - one.bits) << 52;",
+    "one.bits <<= 52;",
+    "double first = one.value;",
+    "double second = other.value;",
+)
+"""Two powers of two, for `SHIFT_TWICE`; a single one would overflow or underflow too early."""
 _INVERSE = (
     "union { double value; uint64_t bits; } turned;",
     "turned.bits = (UINT64_C(2046) << 52) - other.bits;",

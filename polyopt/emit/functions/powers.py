@@ -8,7 +8,7 @@ The logarithm, in two doubles, times the exponent, is the argument of an exponen
 from __future__ import annotations
 
 from polyopt.emit.functions.coefficients import EXP_SINGLE, LOG_SINGLE, LOG_TAIL
-from polyopt.emit.functions.exponentials import LN2, LOG2_E, scales, tail
+from polyopt.emit.functions.exponentials import LN2, LOG2_E, SCALES, SHIFT_TWICE, tail
 from polyopt.emit.functions.logarithms import LN2_HIGH, LN2_LOW, ratio
 from polyopt.emit.functions.text import SHIFT, horner, product, seen_as_bits
 from polyopt.ir.types import DType
@@ -54,10 +54,9 @@ def _double() -> list[str]:
         "p_low = fma(y, log_low, p_low);",
         "p_low = fabs(p) > 760.0 ? 0.0 : p_low;",
         "p = p < -760.0 ? -760.0 : p > 760.0 ? 760.0 : p;",
-        *tail("p", "p_low"),
-        "double series = 1.0 + tail;",
-        *scales("shifted"),
-        "return series * first * second;",
+        *tail("p", SHIFT_TWICE, "p_low"),
+        *SCALES,
+        "return fma(tail, first, first) * second;",
     ]
 
 

@@ -1,17 +1,28 @@
-"""Exponentials and hyperbolic functions of float32, computed in float32.
+"""Exponentials, logarithms, hyperbolic and error functions of float32, computed in float32.
 
 In: nothing.  Out: the lines of a C function body, for the argument `x`.
-Errors: below one unit in the last place, 2.5 for hyperbolic functions and `expm1`.
+Errors: below one unit in the last place, 1.5 for `erf` and logarithms to the bases 2 and 10, 2.5
+for hyperbolic functions and `expm1`.
 A register has twice as many lanes of floats as of doubles, and nothing is converted.
 """
 
 from __future__ import annotations
 
-from polyopt.emit.functions.coefficients import EXP2_FLOAT, EXP_FLOAT
+from polyopt.emit.functions.coefficients import (
+    ERF_EXPONENT_FLOAT,
+    EXP2_FLOAT,
+    EXP_FLOAT,
+    LOG_FLOAT,
+)
 from polyopt.emit.functions.text import guarded, horner_float
 from polyopt.ir.types import DType
 
 _LOG2_E = "0x1.715476p0f"
+_LN2 = ("0x1.62e4p-1f", "0x1.7f7d1cp-20f")  # times k exact
+_LOG10_2 = ("0x1.3442p-2f", "-0x1.95ec1p-19f")
+_LOG2 = ("0x1.715476p0f", "0x1.4ae0cp-26f")
+_LOG10 = ("0x1.bcb7b2p-2f", "-0x1.5b235ep-27f")
+_SLOPE, _SLOPE_LOW = "0x1.20dd76p0f", "-0x1.f7ac92p-25f"  # 2 / sqrt(pi)
 _LN2_HIGH, _LN2_LOW = "0x1.62e43p-1f", "-0x1.05c61p-29f"
 
 # Added to a small float, these round it to an integer k.  The sum's lowest bits are k and the bias
@@ -111,6 +122,122 @@ def cosh_body() -> list[str]:
         "return half + 0.25f / half;",
     ]
     return guarded(fast, "cosh", DType.FLOAT32)
+
+
+def log_body() -> list[str]:
+    """Return `log(x)`."""
+    fast = [*_split("x"), *_logarithm(), *_selected("logarithm")]
+    return guarded(fast, "log", DType.FLOAT32)
+
+
+def log1p_body() -> list[str]:
+    """Return `log(1 + x)`."""
+    fast = [
+        "float whole = 1.0f + x;",
+        "float part = whole - 1.0f;",
+        "float lost = (1.0f - (whole - part)) + (x - part);",  # whole + lost is 1 + x
+        *_mantissa("whole", "127.0f"),
+        "union { float value; uint32_t bits; } unit;",
+        "unit.bits = (UINT32_C(254) << 23) - (moved & (UINT32_C(0xff) << 23));",
+        # what is lost over the sum, to a tenth
+        "float correction = lost * unit.value * fmaf(f, f - 1.0f, 1.0f);",
+        *_logarithm("correction"),
+        "float rare = x < -1.0f ? NAN : x;",
+        "rare = x == -1.0f ? -INFINITY : rare;",
+        "return x > -1.0f && x < INFINITY && x != 0.0f ? logarithm : rare;",
+    ]
+    return guarded(fast, "log1p", DType.FLOAT32)
+
+
+def log2_body() -> list[str]:
+    """Return `log2(x)`."""
+    return guarded([*_to_base(_LOG2), *_selected("found")], "log2", DType.FLOAT32)
+
+
+def log10_body() -> list[str]:
+    """Return `log10(x)`."""
+    fast = [*_to_base(_LOG10, _LOG10_2), *_selected("found")]
+    return guarded(fast, "log10", DType.FLOAT32)
+
+
+def erf_body() -> list[str]:
+    """Return `erf(x)`: the exponential of a polynomial, less one."""
+    fast = [
+        "float y = fabsf(x);",
+        f"float slope = fmaf(y, {horner_float('y', ERF_EXPONENT_FLOAT)}, {_SLOPE_LOW});",
+        f"float exponent = fmaf(-y, {_SLOPE}, -y * slope);",
+        f"float missed = fmaf(-y, slope, fmaf(-y, {_SLOPE}, -exponent));",
+        f"float shifted = fmaf(exponent, {_LOG2_E}, {_SHIFT});",
+        f"float whole = shifted - {_SHIFT};",
+        f"float near = fmaf(-whole, {_LN2_HIGH}, exponent);",
+        f"float low = fmaf(-whole, {_LN2_LOW}, missed);",
+        "float r = near + low;",
+        f"float tail = near + fmaf(r * r, {horner_float('r', EXP_FLOAT)}, low);",
+        *_SCALE,
+        "float found = fmaf(-tail, scale.value, 1.0f - scale.value);",
+        "return copysignf(y > 4.0f ? 1.0f : found, x);",
+    ]
+    return guarded(fast, "erf", DType.FLOAT32)
+
+
+def _split(argument: str) -> list[str]:
+    """Declare `k` and `f`, for which the argument is 2**k * (1 + f), near one."""
+    return [
+        # both choices side by side: gcc makes what is between them twice
+        f"float scaled = {argument} < 0x1p-126f ? {argument} * 0x1p25f : {argument};",
+        f"float bias = {argument} < 0x1p-126f ? 152.0f : 127.0f;",
+        *_mantissa("scaled", "bias"),
+    ]
+
+
+def _mantissa(argument: str, bias: str) -> list[str]:
+    return [
+        "union { float value; uint32_t bits; } seen, mantissa;",
+        f"seen.value = {argument};",
+        # the exponent grows by one from the square root of 2 on
+        "uint32_t moved = seen.bits + (UINT32_C(0x3f800000) - 0x3f3504f3);",
+        "mantissa.bits = (moved & UINT32_C(0x7fffff)) + UINT32_C(0x3f3504f3);",
+        f"float k = (float)(int32_t)(moved >> 23) - {bias};",
+        "float f = mantissa.value - 1.0f;",
+    ]
+
+
+def _logarithm(rest: str = "") -> list[str]:
+    """Declare `logarithm`, and `low`, for which log(1 + f) is f + low."""
+    high, low = _LN2
+    small = f"fmaf(k, {low}, low)"
+    return [
+        f"float low = f * f * fmaf(f, {horner_float('f', LOG_FLOAT)}, -0.5f);",
+        f"float whole_part = k * {high};",
+        "float sum = whole_part + f;",
+        f"float missed = ((whole_part - sum) + f) + {small};",
+        f"float logarithm = sum + {f'(missed + {rest})' if rest else 'missed'};",
+    ]
+
+
+def _to_base(base: tuple[str, str], whole: tuple[str, str] | None = None) -> list[str]:
+    """Declare `found`, the logarithm times `base` and `k` times `whole`, both in two parts."""
+    high, low = base
+    exponent = "k" if whole is None else f"k * {whole[0]}"
+    rest = "missed" if whole is None else f"fmaf(k, {whole[1]}, missed)"
+    return [
+        *_split("x"),
+        f"float low = f * f * fmaf(f, {horner_float('f', LOG_FLOAT)}, -0.5f);",
+        f"float exponent = {exponent};",
+        f"float sum = fmaf(f, {high}, exponent);",
+        f"float missed = fmaf(f, {high}, exponent - sum);",
+        f"missed = fmaf(low, {high}, fmaf(f, {low}, {rest}));",
+        "float found = sum + missed;",
+    ]
+
+
+def _selected(found: str) -> list[str]:
+    """Return `found`, or what the logarithm is where it is none."""
+    return [
+        "float rare = x < 0.0f ? NAN : x;",
+        "rare = x == 0.0f ? -INFINITY : rare;",
+        f"return x > 0.0f && x < INFINITY ? {found} : rare;",
+    ]
 
 
 def _tail(argument: str, shift: str) -> list[str]:

@@ -49,7 +49,7 @@ def definition(function: str, dtype: DType, name: str) -> list[str]:
     """Return the lines that define `name` as `function` of numbers of `dtype`."""
     arguments = _TWO.get(function, ("x",))
     if function in _USUAL:
-        far = powers.far(dtype) if function == "pow" else angles.far(dtype)
+        far = powers.far(dtype) if function == "pow" else angles.far(function, dtype)
         body = _USUAL[function](dtype)
         return vectors.definition(name, function, dtype, arguments, body, far)
     params = ", ".join(f"{dtype.ctype} {argument}" for argument in arguments)

@@ -19,6 +19,20 @@ def horner(variable: str, coefficients: tuple[str, ...]) -> str:
     return text
 
 
+def halved(variable: str, square: str, coefficients: tuple[str, ...]) -> str:
+    """Return the value of a polynomial, its lowest term and two parts that do not wait."""
+    first, *rest = coefficients
+    even, odd = (horner(square, tuple(rest[start::2])) for start in (0, 1))
+    return f"fma({variable}, fma({variable}, {odd}, {even}), {first})"
+
+
+def quartered(variable: str, square: str, fourth: str, coefficients: tuple[str, ...]) -> str:
+    """Return the value of a polynomial as four in the variable's fourth power."""
+    parts = [horner(fourth, coefficients[start::4]) for start in range(4)]
+    low, high = (f"fma({variable}, {parts[i + 1]}, {parts[i]})" for i in (0, 2))
+    return f"fma({square}, {high}, {low})"
+
+
 def horner_float(variable: str, coefficients: tuple[str, ...]) -> str:
     """Return the value of a polynomial, lowest coefficient first, evaluated in float."""
     *rest, last = coefficients
