@@ -27,6 +27,7 @@ from polyopt.proof import Certificate
 from polyopt.proving import Form, first_proven, plain_loops
 from polyopt.schedule import Schedule, source_schedule
 from polyopt.schedule.postponed import written_order
+from polyopt.schedule.powers import with_products
 from polyopt.schedule.reductions import reassociated, rounding
 from polyopt.schedule.regions import settle_regions
 from polyopt.schedule.transfers import overwritten
@@ -254,6 +255,8 @@ def with_mode(program: Program, options: Options) -> Program:
     if options.fp is FpMode.STRICT:
         return program
     program = reassociated(program, choices=options.target is Target.C)
+    if options.target is Target.C:
+        program = with_products(program)
     rounds = options.fp is FpMode.FAST and options.target is not Target.C
     return rounding(program) if rounds else program
 

@@ -40,6 +40,7 @@ from polyopt.ir.expr import (
     loads,
     show,
 )
+from polyopt.ir.powers import PRECISE, constant_of
 from polyopt.ir.scop import Role
 from polyopt.ir.types import DType, Kind
 
@@ -279,8 +280,11 @@ class ExprPrinter:
             raise _no_order(expr)
         if dtype is DType.BOOL:
             return self._logical(expr)
-        if expr.op is BinaryOp.POW and dtype in COVERED and _is_three(expr.right):
+        if expr.op is BinaryOp.POW and dtype in COVERED and constant_of(expr.right) == 3:
             return f"{self.helper(Helper(HelperKind.CUBE, dtype))}({self.text(expr.left)})", ATOM
+        if expr.op is BinaryOp.POW and self._is_own(dtype) and constant_of(expr.right) in PRECISE:
+            name = self.helper(Helper(HelperKind.PRECISE, dtype))
+            return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
         if expr.op is BinaryOp.POW and self._is_own(dtype):
             name = self.helper(Helper(HelperKind.POWER, dtype))
             return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
@@ -408,6 +412,9 @@ class ExprPrinter:
             name = self.helper(Helper(HelperKind.GCD, expr.dtype))
             return f"{name}({', '.join(self.text(a) for a in expr.args)})", ATOM
         operand = expr.args[0].dtype
+        if expr.func is MathFunc.POWER and operand in COVERED and self.dialect.own_functions:
+            name = self.helper(Helper(HelperKind.PRODUCTS, operand))
+            return f"{name}({', '.join(self.text(a) for a in expr.args)})", ATOM
         kind = _VECTORIZED.get(expr.func)
         if kind is not None and self._is_own(operand):
             name = self.helper(Helper(kind, operand))
@@ -473,9 +480,3 @@ def _no_order(expr: Expr) -> EmitError:
         f"complex numbers have no order in C: {show(expr)}",
         hint="compare the real parts or the magnitudes: `np.real(a) < np.real(b)`",
     )
-
-
-def _is_three(expr: Expr) -> bool:
-    while isinstance(expr, Cast):
-        expr = expr.operand
-    return isinstance(expr, Const) and expr.value == 3

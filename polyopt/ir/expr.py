@@ -115,6 +115,7 @@ class MathFunc(Enum):
     LOGB = "logb"
     GCD = "gcd"  # of integers, never negative
     POPCOUNT = "popcount"  # of an unsigned integer; dtype is UINT8
+    POWER = "pow"  # to a small constant, a few units in the last place off; else `BinaryOp.POW`
 
     @property
     def c_name(self) -> str:
@@ -477,6 +478,7 @@ _CHEAP = frozenset(
         *(MathFunc.SQRT, MathFunc.FLOOR, MathFunc.CEIL, MathFunc.TRUNC, MathFunc.RINT),
         *(MathFunc.COPYSIGN, MathFunc.FMA, MathFunc.ISNAN, MathFunc.ISINF, MathFunc.ISFINITE),
         *(MathFunc.SIGNBIT, MathFunc.REAL, MathFunc.IMAG, MathFunc.CONJ, MathFunc.COMPLEX),
+        MathFunc.POWER,
     }
 )
 """Functions that are one instruction, or a few."""

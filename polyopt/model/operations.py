@@ -13,6 +13,7 @@ from polyopt.ir.expr import (
     Broadcast,
     Call,
     Compare,
+    Const,
     Expr,
     Load,
     MathFunc,
@@ -66,10 +67,18 @@ def _own(expr: Expr) -> Work:
             return Work(1.0, 1.0)
         case Call(func=MathFunc.SQRT):
             return Work(1.0, ROOT)
+        case Call(func=MathFunc.POWER, args=(_, Const(value=exponent))):
+            return _products(float(exponent.real))
         case Call():
             return Work(1.0, FUNCTION)
         case _:
             return Work()
+
+
+def _products(exponent: float) -> Work:
+    """Return the work of a power that is made of products, at most a quotient and a root."""
+    places = 2.0 + (SLOW[BinaryOp.DIV] if exponent < 0 else 0.0)
+    return Work(1.0, places + (0.0 if exponent.is_integer() else ROOT))
 
 
 def counts(dtype: DType) -> bool:

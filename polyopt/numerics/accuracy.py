@@ -56,6 +56,7 @@ _FUNCTIONS: dict[MathFunc, float] = {
     MathFunc.TGAMMA: 12.0,
     MathFunc.ATAN2: 2.0,
     MathFunc.HYPOT: 1.0,
+    MathFunc.POWER: 4.0,
 }
 _COMPLEX_FUNCTION = 16.0
 _COMPLEX_PRODUCT = 3.0  # of the modulus: the root of five roundings (Brent et al., 2007)

@@ -388,6 +388,9 @@ def _call(expr: Call, parts: tuple[Operand, ...], result: Expr) -> Expr:
             a, b, c = parts
             product = Binary(BinaryOp.MUL, a.value, b.value, expr.dtype)
             return plus(_binary(product, a, b, result), c.error)
+        case MathFunc.POWER:
+            base, exponent = parts
+            return _power(base, exponent, result)
         case MathFunc.ATAN2:
             return _angle(*parts)
         case MathFunc.COPYSIGN:

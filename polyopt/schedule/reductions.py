@@ -188,22 +188,24 @@ def reassociated(program: Program, *, choices: bool = False) -> Program:
 
     `choices`: of extrema that are written as choices, too.
     """
-    parts = _parts(program.parts, opened)
-    return replace(program, parts=_parts(parts, _chosen) if choices else parts)
+    parts = changed_parts(program.parts, opened)
+    return replace(program, parts=changed_parts(parts, _chosen) if choices else parts)
 
 
 def rounding(program: Program) -> Program:
     """Return `program` with factors of sums of products free to be tf32, as `fp="fast"` asks."""
-    return replace(program, parts=_parts(program.parts, _rounding))
+    return replace(program, parts=changed_parts(program.parts, _rounding))
 
 
-def _parts(parts: Parts, change: Callable[[Scop], Scop]) -> Parts:
+def changed_parts(parts: Parts, change: Callable[[Scop], Scop]) -> Parts:
+    """Return `parts` with every static control part changed."""
+
     def renewed(part: Part) -> Part:
         match part:
             case Scop():
                 return change(part)
             case Repeat():
-                return replace(part, body=_parts(part.body, change))
+                return replace(part, body=changed_parts(part.body, change))
             case _:
                 return part
 

@@ -1,7 +1,7 @@
-"""Cube roots, hypotenuses and third powers.
+"""Cube roots, hypotenuses and powers to constants.
 
 In: the dtype.  Out: the lines of a C function body, for `x`, or for `y` and `x`.
-Errors: below 1.5 units in the last place.
+Errors: below 1.5 units in the last place, four for powers by `products_body`.
 """
 
 from __future__ import annotations
@@ -90,3 +90,74 @@ def cube_body(dtype: DType) -> list[str]:
         "double size = fabs(cube);",
         "return size > 0x1p-960 && size <= 0x1.fffffffffffffp1023 ? cube + rest : cube;",
     ]
+
+
+def products_body(dtype: DType) -> list[str]:
+    """Return `pow(x, y)` for a constant `y` of `polyopt.ir.powers`, every operation rounded.
+
+    The compiler leaves what the constant asks for.
+    """
+    t, f = dtype.ctype, "f" if dtype is DType.FLOAT32 else ""
+    return [
+        "int whole = (int)y;",
+        f"bool is_half = y != ({t})whole, is_below = y < 0;",
+        # without the sign of zero, which only powers to whole numbers keep
+        f"{t} positive = is_half ? x + 0.0{f} : x;",
+        f"{t} base = is_below && whole != 0 ? 1.0{f} / positive : positive;",
+        f"base = is_half ? base + 0.0{f} : base;",
+        "int times = whole < 0 ? -whole : whole;",
+        f"{t} square = base * base;",
+        f"{t} found = (times & 1) != 0 ? base : 1.0{f};",
+        "found = (times & 2) != 0 ? found * square : found;",
+        "found = (times & 4) != 0 ? found * (square * square) : found;",
+        "if (!is_half)",
+        "    return found;",
+        f"{t} root = sqrt{f}(base);",
+        f"root = is_below && whole == 0 ? 1.0{f} / root : found * root;",
+        f"return x == -INFINITY ? (is_below ? 0.0{f} : INFINITY) : root;",
+    ]
+
+
+def precise_body(dtype: DType) -> list[str]:
+    """Return `pow(x, y)` for a constant `y` of `polyopt.ir.powers.PRECISE`, rounded once.
+
+    The compiler leaves what the constant asks for.
+    """
+    if dtype is DType.FLOAT32:
+        return [
+            "double base = y < 0 ? 1.0 / (double)x : (double)x;",
+            "int times = y < 0 ? (int)-y : (int)y;",
+            "double square = base * base;",
+            "double found = times == 3 ? base : times < 4 ? 1.0 : square * square;",
+            "found = times == 5 ? found * base : times == 4 ? found : found * square;",
+            "return (float)found;",
+        ]
+    fast = [
+        "double inverse = 1.0 / x;",
+        "int times = y < 0 ? (int)-y : (int)y;",
+        "double base = y < 0 ? inverse : x;",
+        "bool is_small = fabs(base) < 0x1p-150;",
+        "base = is_small ? base * 0x1p150 : base;",
+        "double unit = is_small ? 0x1p-150 : 1.0;",
+        # the numbers less their roundings
+        "double lost = y < 0 ? fma(-x, inverse, 1.0) * base : 0.0;",
+        "double square = base * base;",
+        "double lost_2 = fma(base, base, -square) + 2.0 * base * lost;",
+        "double fourth = square * square;",
+        "double lost_4 = fma(square, square, -fourth) + 2.0 * square * lost_2;",
+        "double high = times < 4 ? square : fourth;",
+        "double low = times < 4 ? lost_2 : lost_4;",
+        "double factor = times == 6 ? square : base;",
+        "double factor_low = times == 6 ? lost_2 : lost;",
+        "bool is_whole = times == 2 || times == 4;",
+        "double product = is_whole ? high : high * factor;",
+        "double rest = fma(high, factor, -product) + fma(high, factor_low, low * factor);",
+        "rest = is_whole ? low : rest;",
+        "double size = fabs(product);",
+        "double found = size > 0.0 && size < INFINITY ? product + rest : product;",
+        "double scale = unit * unit;",
+        "scale = times < 3 ? scale : times == 3 ? scale * unit : scale * scale;",
+        "scale = times == 5 ? scale * unit : times == 6 ? scale * (unit * unit) : scale;",
+        "return found * scale;",
+    ]
+    return guarded(fast, "pow", dtype, "x, y")

@@ -33,10 +33,18 @@ _BODIES: Mapping[str, Body] = {
     "cbrt": roots.cbrt_body,
     "hypot": roots.hypot_body,
     "cube": roots.cube_body,
+    "products": roots.products_body,
+    "precise": roots.precise_body,
     "erf": errors.erf_body,
     "erfc": errors.erfc_body,
 }
-_TWO = {"atan2": ("y", "x"), "hypot": ("y", "x"), "pow": ("x", "y")}
+_TWO = {
+    "atan2": ("y", "x"),
+    "hypot": ("y", "x"),
+    "pow": ("x", "y"),
+    "products": ("x", "y"),
+    "precise": ("x", "y"),
+}
 _USUAL: Mapping[str, Body] = {
     "sin": angles.sin_body,
     "cos": angles.cos_body,

@@ -45,6 +45,8 @@ class HelperKind(Enum):
     ATAN = "atan"
     ATAN2 = "atan2"
     CUBE = "cube"
+    PRODUCTS = "products"
+    PRECISE = "precise"
     CBRT = "cbrt"
     HYPOT = "hypot"
     MODULUS = "modulus"

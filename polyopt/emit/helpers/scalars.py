@@ -305,6 +305,8 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.ATAN: _elementary,
     HelperKind.ATAN2: _elementary,
     HelperKind.CUBE: _elementary,
+    HelperKind.PRODUCTS: _elementary,
+    HelperKind.PRECISE: _elementary,
     HelperKind.CBRT: _elementary,
     HelperKind.HYPOT: _elementary,
     HelperKind.MODULUS: _modulus,

@@ -187,6 +187,51 @@ def test_cubes_are_rounded_once(dtype):
         np.testing.assert_allclose(cubes(special), np.power(special, 3), atol=5e-324)
 
 
+def powers(x):
+    return x**4, x**5, x**6, x**-2, x**-3, x**3, x**1.5, x**2.5, x**-0.5, x**-1.5
+
+
+EXPONENTS = (4, 5, 6, -2, -3, 3, 1.5, 2.5, -0.5, -1.5)
+
+
+def check_powers(fp, dtype, limits):
+    """Compare powers of numbers whose powers are in range, small and large, and of special ones."""
+    kernel = po.kernel(powers, fp=fp, threads=1)
+    top = np.log(np.finfo(dtype).max)
+    rng = np.random.default_rng(3)
+    for position, (exponent, limit) in enumerate(zip(EXPONENTS, limits, strict=True)):
+        end = top * 0.99 / max(abs(exponent), 1)
+        spread = np.exp(rng.uniform(-end, end, 20_000))
+        x = np.concatenate([rng.uniform(0.5, 2, 20_000), spread]).astype(dtype)
+        with np.errstate(all="ignore"):
+            want = np.power(x.astype(np.longdouble), np.longdouble(exponent))
+            assert error(kernel(x)[position], want) < limit, exponent
+            ends = [1e-52, -3.3e-53, 1e-62, -1e-75, 1e160, -2e105, 3.1e50, 1e-310, 1e308, -7e-324]
+            special = np.array([*SPECIAL, *ends]).astype(dtype)
+            got, want = kernel(special)[position], np.power(special.astype(np.float64), exponent)
+            want = want.astype(dtype)
+        smallest = np.finfo(dtype).smallest_subnormal
+        np.testing.assert_allclose(got, want, rtol=4 * np.finfo(dtype).eps, atol=smallest)
+        told = ~np.isnan(want)
+        np.testing.assert_array_equal(np.signbit(got)[told], np.signbit(want)[told])
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_powers_to_whole_constants_are_rounded_once(dtype):
+    limits = (0.502, 0.502, 0.502, 0.502, 0.502, 1.3, 1, 1, 1, 1)  # small cubes are rounded twice
+    check_powers("strict", dtype, limits)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_powers_that_may_round_more_are_products(dtype):
+    check_powers("reassociate", dtype, (2.5, 3.5, 4, 2.5, 4, 1.5, 1.5, 2.5, 2, 3))
+    source = po.kernel(powers, fp="reassociate", threads=1).compile(np.ones(3, dtype)).source
+    assert source.count("po_products_f") == 11
+    assert "po_power_" not in source
+
+
 @po.kernel(threads=1)
 def outside_and_inside(rate, x):
     return np.exp(x), math.exp(rate)

@@ -218,3 +218,24 @@ def test_a_kernel_tells_its_contract_and_bounds():
     assert not first.is_exact
     assert second.is_exact
     assert second.bitwise
+
+
+def nested_powers(X):
+    return np.where(X**4 > 0.5, (X**3 + 1.0) ** 6, X**-1.5)
+
+
+def test_powers_by_products_are_told_with_their_errors():
+    (strict,) = contract_of(nested_powers, X).functions
+    (loose,) = contract_of(nested_powers, X, fp="reassociate").functions
+    assert (strict.name, strict.ours) == ("pow", 1.0)
+    assert (loose.name, loose.ours, loose.reference) == ("pow", 4.0, 4.0)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("fp", ["strict", "reassociate"])
+def test_powers_by_products_are_within_their_bounds(fp):
+    x = np.random.default_rng(4).uniform(0.1, 3, 5000)
+    found = po.kernel(nested_powers, fp=fp, threads=1).compile(x)
+    assert all(result.holds for result in found.compare(x))
+    assert ("po_products_f64(" in found.source) == (fp == "reassociate")
+    assert ("po_precise_f64(" in found.source) == (fp == "strict")

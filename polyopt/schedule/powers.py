@@ -1,0 +1,31 @@
+"""Powers to small constants as products, which `fp="reassociate"` allows.
+
+In: a Program.  Out: the same, its statements' powers as calls of `MathFunc.POWER`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from polyopt.ir.powers import by_products
+from polyopt.ir.program import Program
+from polyopt.ir.scop import Scop, Statement
+from polyopt.schedule.reductions import changed_parts
+
+
+def with_products(program: Program) -> Program:
+    """Return `program` with powers to small constants made of products."""
+    return replace(program, parts=changed_parts(program.parts, _changed))
+
+
+def _changed(scop: Scop) -> Scop:
+    statements = tuple(map(_statement, scop.statements))
+    return scop if statements == scop.statements else replace(scop, statements=statements)
+
+
+def _statement(statement: Statement) -> Statement:
+    guard = None if statement.guard is None else by_products(statement.guard)
+    value = by_products(statement.value)
+    if value is statement.value and guard is statement.guard:
+        return statement
+    return replace(statement, value=value, guard=guard)
