@@ -6,8 +6,9 @@ Errors: below two units in the last place.
 
 from __future__ import annotations
 
-from polyopt.emit.functions.coefficients import ASIN, ASIN_SINGLE, ATAN, ATAN_SINGLE
-from polyopt.emit.functions.text import guarded, horner
+from polyopt.emit.functions import single_arcs
+from polyopt.emit.functions.coefficients import ASIN, ATAN
+from polyopt.emit.functions.text import guarded, halved
 from polyopt.ir.types import DType
 
 _HALF_PI, _HALF_PI_LOW = "0x1.921fb54442d18p0", "0x1.1a62633145c07p-54"
@@ -18,63 +19,66 @@ _TAN_EIGHTH, _TAN_THREE_EIGHTHS = "0x1.a827999fcef32p-2", "0x1.3504f333f9de6p1"
 
 def asin_body(dtype: DType) -> list[str]:
     """Return `asin(x)`: from one half on, by the sine of half the complement."""
-    sign, final = _signs(dtype)
+    if dtype is DType.FLOAT32:
+        return single_arcs.asin_body()
     fast = [
-        *_half_angle(dtype),
+        *_half_angle(),
         f"double turned = {_HALF_PI} - (2.0 * root - fma(-2.0, bend, {_HALF_PI_LOW}));",
         "double angle = is_far ? turned : size + bend;",
-        f"return {sign}({final}angle, x);",
+        "return copysign(angle, x);",
     ]
     return guarded(fast, "asin", dtype)
 
 
 def acos_body(dtype: DType) -> list[str]:
     """Return `acos(x)`."""
-    _, final = _signs(dtype)
+    if dtype is DType.FLOAT32:
+        return single_arcs.acos_body()
     fast = [
-        *_half_angle(dtype),
+        *_half_angle(),
         "double twice = 2.0 * (root + bend);",
         f"double turned = {_PI} - (2.0 * root - fma(-2.0, bend, {_PI_LOW}));",
         "double signed_size = wide < 0.0 ? -size : size;",
         f"double low = {_HALF_PI_LOW} - (wide < 0.0 ? -bend : bend);",
         f"double middle = {_HALF_PI} - (signed_size - low);",
         "double angle = !is_far ? middle : wide < 0.0 ? turned : twice;",
-        f"return {final}angle;",
+        "return angle;",
     ]
     return guarded(fast, "acos", dtype)
 
 
 def atan_body(dtype: DType) -> list[str]:
     """Return `atan(x)`."""
-    sign, final = _signs(dtype)
+    if dtype is DType.FLOAT32:
+        return single_arcs.atan_body()
     fast = [
-        "double size = fabs((double)x);",
+        "double size = fabs(x);",
         f"bool is_far = size > {_TAN_THREE_EIGHTHS};",
         f"bool is_middle = size > {_TAN_EIGHTH};",
         "double above = is_far ? -1.0 : is_middle ? size - 1.0 : size;",
         "double below = is_far ? size : is_middle ? size + 1.0 : 1.0;",
         f"double start = is_far ? {_HALF_PI} : is_middle ? {_QUARTER_PI} : 0.0;",
         f"double start_low = is_far ? {_HALF_PI_LOW} : is_middle ? {_QUARTER_PI_LOW} : 0.0;",
-        *_arc(dtype),
-        f"return {sign}({final}angle, x);",
+        *_arc(),
+        "return copysign(angle, x);",
     ]
     return guarded(fast, "atan", dtype)
 
 
 def atan2_body(dtype: DType) -> list[str]:
     """Return `atan2(y, x)`: the arc tangent of the smaller over the larger, turned."""
-    sign, final = _signs(dtype)
-    far = "0x1p1000" if dtype is DType.FLOAT64 else "INFINITY"
+    if dtype is DType.FLOAT32:
+        return single_arcs.atan2_body()
     fast = [
-        "double high = fabs((double)y);",
-        "double wide = fabs((double)x);",
+        "double high = fabs(y);",
+        "double wide = fabs(x);",
         "bool is_steep = high > wide;",
         "double larger = is_steep ? high : wide;",
         "double smaller = is_steep ? wide : high;",
         "smaller = larger == INFINITY ? (smaller == INFINITY ? 1.0 : 0.0) : smaller;",
         "larger = larger == INFINITY || larger == 0.0 ? 1.0 : larger;",
         # a sum of the two must not overflow, what their quotient loses must not underflow
-        f"double unit = larger > {far} ? 0x1p-100 : larger < 0x1p-900 ? 0x1p120 : 1.0;",
+        "double unit = larger > 0x1p1000 ? 0x1p-100 : larger < 0x1p-900 ? 0x1p120 : 1.0;",
         "larger *= unit;",
         "smaller *= unit;",
         f"bool is_middle = smaller > {_TAN_EIGHTH} * larger;",
@@ -83,7 +87,7 @@ def atan2_body(dtype: DType) -> list[str]:
         f"double start = is_middle ? {_QUARTER_PI} : 0.0;",
         f"double start_low = is_middle ? {_QUARTER_PI_LOW} : 0.0;",
         # the angle is turned by a multiple of half a turn, once
-        "bool is_left = copysign(1.0, (double)x) < 0.0;",
+        "bool is_left = copysign(1.0, x) < 0.0;",
         "bool is_mirrored = is_steep != is_left;",
         "above = is_mirrored ? -above : above;",
         "start = is_mirrored ? -start : start;",
@@ -93,42 +97,31 @@ def atan2_body(dtype: DType) -> list[str]:
         "double begin = start;",
         "start = turn + begin;",
         "start_low = (start_low + turn_low) + ((turn - start) + begin);",
-        *_arc(dtype),
+        *_arc(),
         "angle = x != x || y != y ? NAN : angle;",
-        f"return {sign}({final}angle, y);",
+        "return copysign(angle, y);",
     ]
     return guarded(fast, "atan2", dtype, "y, x")
 
 
-def _signs(dtype: DType) -> tuple[str, str]:
-    return ("copysign", "") if dtype is DType.FLOAT64 else ("copysignf", "(float)")
-
-
-def _half_angle(dtype: DType) -> list[str]:
+def _half_angle() -> list[str]:
     """Declare `root`, whose arc sine is `root + bend`: `size`, or the sine of half the rest."""
-    polynomial = ASIN if dtype is DType.FLOAT64 else ASIN_SINGLE
     return [
         "double wide = x;",
         "double size = fabs(wide);",
         "bool is_far = size > 0.5;",
         "double z = is_far ? 0.5 * (1.0 - size) : size * size;",
         "double root = is_far ? sqrt(z) : size;",
-        f"double bend = root * z * ({horner('z', polynomial)});",
+        f"double bend = root * z * ({halved('z', 'z * z', ASIN)});",
     ]
 
 
-def _arc(dtype: DType) -> list[str]:
+def _arc() -> list[str]:
     """Declare `angle`, the arc tangent of `above / below` and `start`."""
-    polynomial = ATAN if dtype is DType.FLOAT64 else ATAN_SINGLE
-    lines = [
+    return [
         "double t = above / below;",
         "double z = t * t;",
-        f"double bend = fma(t * z, {horner('z', polynomial)}, start_low);",
-    ]
-    if dtype is DType.FLOAT32:
-        return [*lines, "double angle = start + (t + bend);"]
-    return [
-        *lines,
+        f"double bend = fma(t * z, {halved('z', 'z * z', ATAN)}, start_low);",
         "double sum = start + t;",
         "double angle = sum + (((start - sum) + t) + bend);",
     ]

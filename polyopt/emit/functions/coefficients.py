@@ -128,16 +128,15 @@ ASIN: Polynomial = (
 )
 """(asin(s) - s) / s**3 in s**2, |s| <= 1 / 2"""
 
-ASIN_SINGLE: Polynomial = (
-    "0x1.5555555c06d99p-3",
-    "0x1.33331ec1202bdp-4",
-    "0x1.6dc0f61ccc6c3p-5",
-    "0x1.efed0c67f5d24p-6",
-    "0x1.82e318947cfa5p-6",
-    "0x1.5a41fba7de28bp-7",
-    "0x1.fbaa70c46e293p-6",
+ASIN_FLOAT: Polynomial = (
+    "0x1.55554cp-3",
+    "0x1.33387cp-4",
+    "0x1.6caed2p-5",
+    "0x1.0491a0p-5",
+    "0x1.d91faep-7",
+    "0x1.3355c2p-5",
 )
-"""(asin(s) - s) / s**3 in s**2, |s| <= 1 / 2"""
+"""(asin(s) - s) / s**3 in s**2, |s| <= 1 / 2, evaluated in float"""
 
 ATAN: Polynomial = (
     "-0x1.5555555555555p-2",
@@ -154,15 +153,18 @@ ATAN: Polynomial = (
 )
 """(atan(s) - s) / s**3 in s**2, |s| <= tan(pi / 8)"""
 
-ATAN_SINGLE: Polynomial = (
-    "-0x1.5555554c010f2p-2",
-    "0x1.99997af919310p-3",
-    "-0x1.248a1195783c9p-3",
-    "0x1.c57add395c647p-4",
-    "-0x1.613e3a8298cd0p-4",
-    "0x1.9d6be5d80b19ap-5",
+ATAN_FLOAT: Polynomial = (
+    "-0x1.55553ep-2",
+    "0x1.9991fcp-3",
+    "-0x1.2421acp-3",
+    "0x1.c099aap-4",
+    "-0x1.5833dcp-4",
+    "0x1.dac840p-5",
+    "-0x1.fecf64p-6",
+    "0x1.65a550p-7",
+    "-0x1.d62f8ap-10",
 )
-"""(atan(s) - s) / s**3 in s**2, |s| <= tan(pi / 8)"""
+"""(atan(s) - s) / s**3 in s**2, |s| <= 1, evaluated in float"""
 
 SIN: Polynomial = (
     "-0x1.5555555555555p-3",

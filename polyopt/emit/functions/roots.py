@@ -62,7 +62,6 @@ def hypot_body(dtype: DType) -> list[str]:
         "double b = smaller * unit;",
         "double sum = fma(a, a, b * b);",
         "double length = sqrt(sum) * back;",
-        "length = x != x || y != y ? NAN : length;",
         "return high == INFINITY || wide == INFINITY ? INFINITY : length;",
     ]
     return guarded(fast, "hypot", dtype, "y, x")
