@@ -10,6 +10,13 @@ from polyopt.emit.functions.coefficients import CBRT
 from polyopt.emit.functions.text import guarded, horner, seen_as_bits
 from polyopt.ir.types import DType
 
+_NEARER = "guess = fma(guess * (1.0 / 3.0), fma(-m * guess, guess * guess, 1.0), guess);"
+_LEFT = (
+    "double square = root * root;",
+    "double left = fma(-square, root, m) - fma(root, root, -square) * root;",
+    "root = fma(left * (1.0 / 3.0), guess * guess, root);",
+)
+
 
 def cbrt_body(dtype: DType) -> list[str]:
     """Return `cbrt(x)`: Newton's method for the reciprocal, then one step with what is left."""
@@ -30,11 +37,9 @@ def cbrt_body(dtype: DType) -> list[str]:
         f"double guess = {horner('m', CBRT)};",
         "guess *= rest > 0.0 ? 0x1.965fea53d6e3dp-1 : rest < 0.0 ? 0x1.428a2f98d728bp0 : 1.0;",
         "m = rest > 0.0 ? 2.0 * m : rest < 0.0 ? 0.5 * m : m;",
-        *["guess = fma(guess * (1.0 / 3.0), fma(-m * guess, guess * guess, 1.0), guess);"] * 2,
+        *[_NEARER] * (2 if is_double else 1),
         "double root = m * guess * guess;",
-        "double square = root * root;",
-        "double left = fma(-square, root, m) - fma(root, root, -square) * root;",
-        "root = fma(left * (1.0 / 3.0), guess * guess, root);",
+        *(_LEFT if is_double else ()),
         *seen_as_bits("third_of", "third + (0x1.8p52 + 1023.0)"),
         "unit.bits = third_of.bits << 52;",
         f"return size == 0.0 || !(size < INFINITY) ? x : {sign}({final}(root * unit.value), x);",

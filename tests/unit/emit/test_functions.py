@@ -27,9 +27,9 @@ LIMITS = {  # for doubles; most floats are computed in double
 }  # fmt: skip
 SINGLE_LIMIT = {
     "tan": 0.8,  # the C library's own, for large arguments
-    "sin": 2, "cos": 2, "log": 1, "log1p": 1, "log2": 1.5, "log10": 1.5, "erf": 1.5, "asin": 2, "acos": 2,
-    "atan": 2, "atan2": 2,  # in float
-    "exp": 1, "exp2": 1, "expm1": 1.7, "cosh": 1.6, "sinh": 2.5, "tanh": 2.5,  # in float
+    "sin": 2, "cos": 2, "asin": 2, "acos": 2, "atan": 2, "atan2": 2,  # in float, as what follows
+    "log": 1, "log1p": 1, "log2": 1.5, "log10": 1.5, "erf": 1.5,
+    "exp": 1, "exp2": 1, "expm1": 1.7, "cosh": 1.6, "sinh": 2.5, "tanh": 2.5,
 }  # fmt: skip
 PAIRS = ("atan2", "hypot", "pow")
 
