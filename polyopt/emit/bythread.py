@@ -8,7 +8,7 @@ begin, and whose iterations other than threads run at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from polyopt.emit.localize import mentions
@@ -42,16 +42,17 @@ def _given(body: Body, array: Array, home: str, sizes: Collection[str]) -> Body 
     used = [node for node in nodes(body) if _uses(node, array.name)]
     if any(array.name in whole_arrays(node) or _is_placed_by_data(node, array) for node in used):
         return None
-    homes = [(loops, loops[-1]) for loops in _loops(body, home, ()) if _mention(loops[-1], array)]
-    if not homes or not all(_is_of_threads(loops) for loops, _ in homes):
+    homes = [loops for loops in _loops(body, home, ()) if _mention(loops[-1], array)]
+    if not homes or not all(map(_is_of_threads, homes)):
         return None
-    needed = [needed_dimensions(loop, array) for _, loop in homes]
-    first = _extents(needed[0])
-    if any(_extents(dims) != first for dims in needed) or first == _whole(array):
+    needed = {id(loops[-1]): needed_dimensions(loops[-1], array, exact=True) for loops in homes}
+    extents = {tuple((dim.position, dim.extent) for dim in dims) for dims in needed.values()}
+    first, *others = extents
+    if others or not first or first == tuple(enumerate(array.shape)):
         return None
-    if not first or not all(_is_known(extent, sizes) for _, extent in first):
+    if not all(_is_known(extent, sizes) for _, extent in first):
         return None
-    changed = _declared(body, array, home)
+    changed = _declared(body, array, needed)
     return None if any(mentions(node, array.name) for node in changed) else changed
 
 
@@ -95,14 +96,6 @@ def _is_of_threads(loops: tuple[For, ...]) -> bool:
     return {loop.kind for loop in loops if loop.kind in CONCURRENT} == {LoopKind.PARALLEL}
 
 
-def _extents(dims: list[Dim]) -> tuple[tuple[int, Expr], ...]:
-    return tuple((dim.position, dim.extent) for dim in dims)
-
-
-def _whole(array: Array) -> tuple[tuple[int, Expr], ...]:
-    return tuple(enumerate(array.shape))
-
-
 def _is_known(extent: Expr, sizes: Collection[str]) -> bool:
     """Tell whether an extent is known where threads begin."""
     parts = list(walk(extent))
@@ -111,15 +104,12 @@ def _is_known(extent: Expr, sizes: Collection[str]) -> bool:
     return all(part.name in sizes for part in parts if isinstance(part, Param))
 
 
-def _declared(body: Body, array: Array, home: str) -> Body:
-    return tuple(_with_array(node, array, home) for node in body)
+def _declared(body: Body, array: Array, needed: Mapping[int, list[Dim]]) -> Body:
+    return tuple(_with_array(node, array, needed) for node in body)
 
 
-def _with_array(node: Node, array: Array, home: str) -> Node:
-    if isinstance(node, For) and node.label == home:
-        if not _mention(node, array):
-            return node
-        return replace(
-            node, body=with_array(node, array, needed_dimensions(node, array), Space.THREAD)
-        )
-    return with_nested(node, tuple(_declared(part, array, home) for part in nested(node)))
+def _with_array(node: Node, array: Array, needed: Mapping[int, list[Dim]]) -> Node:
+    dims = needed.get(id(node))
+    if isinstance(node, For) and dims is not None:
+        return replace(node, body=with_array(node, array, dims, Space.THREAD))
+    return with_nested(node, tuple(_declared(part, array, needed) for part in nested(node)))

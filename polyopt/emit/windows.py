@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import islpy as isl
+
 from polyopt.emit.nodes import expressions, map_node, nested
+from polyopt.ir.affine import NotAffine, condition_set, pw_aff, set_space
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -21,6 +24,7 @@ from polyopt.ir.expr import (
     Iter,
     Linear,
     Load,
+    Param,
     VectorLoad,
     from_linear,
     integer,
@@ -47,10 +51,11 @@ class Dim:
     extent: Expr
 
 
-def needed_dimensions(loop: For, array: Array) -> list[Dim]:
+def needed_dimensions(loop: For, array: Array, *, exact: bool = False) -> list[Dim]:
     """Return the dimensions of which one iteration of `loop` uses several places.
 
-    Where no constant bounds these, they are all that the array has.
+    Where no constant bounds these, they are all that the array has.  `exact`: where the terms of
+    bounds do not tell a constant, isl is asked.
     """
     uses = _uses(loop.body, array.name, {})
     known = _equalities(loop.body, array.name, {})
@@ -61,7 +66,7 @@ def needed_dimensions(loop: For, array: Array) -> list[Dim]:
             _inner(index, use.ranges) for index, use in zip(indices, uses, strict=True)
         ):
             continue
-        box = _box(position, uses)
+        box = _box(position, uses) or (_exact_box(position, uses) if exact else None)
         kept.append(_padded(box or Dim(position, integer(0), extent), array))
     return kept
 
@@ -265,6 +270,61 @@ def _constants(bound: Linear, base: Linear, facts: tuple[Linear, ...], sign: int
         times = sign * wanted // terms[first] if first in terms else 0
         if times > 0 and rest == {a: sign * times * f for a, f in terms.items()}:
             yield bound.constant + sign * times * fact.constant
+
+
+def _exact_box(position: int, uses: list[_Use]) -> Dim | None:
+    """Return the constant box by the bounds of all loops and all conditions, or None."""
+    seen = {(u.access.index[position], *u.ranges.items(), *u.facts): u for u in uses}
+    bases = {tuple(low.terms): low for low in _extremes(uses[0], position, 0)}
+    for base in bases.values():
+        spans = [_span(use, position, base) for use in seen.values()]
+        found = [span for span in spans if span is not None]
+        if len(found) == len(spans):
+            first, last = min(low for low, _ in found), max(high for _, high in found)
+            origin = Linear(base.constant + first, base.terms)
+            return Dim(position, from_linear(origin), integer(last - first + 1))
+    return None
+
+
+def _span(use: _Use, position: int, base: Linear) -> tuple[int, int] | None:
+    """Return by how much a subscript is more than `base`, at least and at most."""
+    distance = sub(use.access.index[position], from_linear(base))
+    around: list[Expr] = []
+    for name, (low, high) in use.ranges.items():
+        around.append(Compare(CompareOp.GE, Iter(name), low))
+        around.append(Compare(CompareOp.LT, Iter(name), high))
+    around += (Compare(CompareOp.GE, from_linear(fact), integer(0)) for fact in use.facts)
+    conditions = _about(distance, around)
+    parts = [part for expr in (distance, *conditions) for part in walk(expr)]
+    sizes = dict.fromkeys(part.name for part in parts if isinstance(part, Param))
+    iters = dict.fromkeys(part.name for part in parts if isinstance(part, Iter))
+    space = set_space(tuple(sizes), "", tuple(iters))
+    try:
+        domain = isl.Set.universe(space)
+        for condition in conditions:
+            domain = domain.intersect(condition_set(condition, space))
+        value = pw_aff(distance, space).intersect_domain(domain)
+    except NotAffine:
+        return None
+    least, most = value.min_val(), value.max_val()
+    if not (least.is_int() and most.is_int()):
+        return None
+    return int(least.to_python()), int(most.to_python())
+
+
+def _about(expr: Expr, conditions: list[Expr]) -> list[Expr]:
+    """Return the conditions on the iterators of `expr`, and on those that these lead to."""
+    reached, found = _names(expr), list[Expr]()
+    waiting = conditions
+    while more := [one for one in waiting if _names(one) & reached]:
+        found += more
+        waiting = [one for one in waiting if one not in more]
+        reached = reached.union(*map(_names, more))
+    return found
+
+
+def _names(expr: Expr) -> set[str]:
+    return {part.name for part in walk(expr) if isinstance(part, Iter)}
 
 
 def _extremes(use: _Use, position: int, side: int) -> list[Linear]:

@@ -201,8 +201,8 @@ def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sche
     Bands named in `skip` are left alone.
     """
     for label in outer_bands(schedule.tree):
-        if label in skip:
-            continue
+        if label in skip or label not in _labels(schedule.tree):
+            continue  # a product before may have taken it in
         outer = find_band(schedule.tree, label)
         found = contraction(schedule, label, machine) or sums(schedule, label)
         if found is None:
@@ -212,7 +212,7 @@ def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sche
         schedule = found or schedule
         if found is None and not any(member.coincident for member in outer.members):
             for inner in [band.label for band in bands(outer.child)]:
-                if inner in skip:
+                if inner in skip or inner not in _labels(schedule.tree):
                     continue
                 found = contraction(schedule, inner, machine) or sums(schedule, inner)
                 schedule = found or schedule

@@ -15,7 +15,8 @@ from polyopt.ir.scop import Statement
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, Sequence, bands, find_band, path_to, statements_at
-from polyopt.strategy.contraction import find_roles, order_steps
+from polyopt.strategy.contraction import find_roles
+from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.strategy.sums import ROWS, sums
 from polyopt.transforms import (

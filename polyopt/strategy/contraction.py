@@ -14,7 +14,10 @@ import islpy as isl
 from polyopt.machine import Machine
 from polyopt.model.contraction import ContractionSizes, contraction_sizes, packed_sizes
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Band, Leaf, find_band, only_statement, statements_of
+from polyopt.schedule.sizes import Size
+from polyopt.schedule.tree import Leaf, find_band, only_statement, statements_of
+from polyopt.strategy.epilogues import with_epilogues
+from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.straighten import straightened
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import (
@@ -98,13 +101,27 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
         inner = f"{label}.inner"
     (name,) = statements_of(schedule.scop, band.members[0].schedule.domain())
     statement = schedule.scop.statement(name)
-    wanted = (True, False) if _is_box(statement.domain) else (False,)
+    is_box = _is_box(statement.domain)
+    wanted = (True, False) if is_box else (False,)
     tried = (_tiled(schedule, steps, roles, label, inner, machine, whole=one) for one in wanted)
     found = next((one for one in tried if one is not None), None)
     if found is None:
         return None
     batch = [band.members[p].coincident for p in roles.batch]
-    return _parallel(found, label, f"{inner}.tile", batch)
+    tile = f"{inner}.tile"
+    free = all(batch) and band.members[roles.row].coincident
+    if free and is_box and _parallel(found, label, tile, batch) is not found:
+        outer = label if batch else tile
+        joint = with_epilogues(found, outer, tile, len(batch), _block(found, inner))
+        if joint is not None:
+            return joint
+    return _parallel(found, label, tile, batch)
+
+
+def _block(schedule: Schedule, band: str) -> tuple[Size, ...]:
+    """Return rows and columns of the blocks that `band` is tiled in."""
+    steps = (step for step in schedule.trace if isinstance(step, Tile) and step.band == band)
+    return next(steps).sizes[:2]
 
 
 def _tiled(
@@ -257,18 +274,6 @@ def _strips(rest: str, sizes: ContractionSizes) -> list[Transform]:
         Interchange(f"{last}[1]", f"{last}[2]"),
         Vectorize(f"{last}[1]"),
     ]
-
-
-def order_steps(label: str, band: Band, order: tuple[int, ...]) -> list[Transform]:
-    """Return the interchanges that bring the loops of a band into `order`."""
-    current = list(range(len(band.members)))
-    steps: list[Transform] = []
-    for place, wanted in enumerate(order):
-        here = current.index(wanted)
-        if here != place:
-            steps.append(Interchange(f"{label}[{place}]", f"{label}[{here}]"))
-            current[place], current[here] = current[here], current[place]
-    return steps
 
 
 def _sizes(

@@ -25,8 +25,8 @@ from polyopt.schedule.tree import (
     path_to,
 )
 from polyopt.strategy.borders import Borders, borders_of
-from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.fusion import adjacent, statements_in
+from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import (
     Step,
     accesses,

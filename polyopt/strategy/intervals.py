@@ -33,7 +33,8 @@ from polyopt.schedule.tree import (
 )
 from polyopt.schedule.updates import exact_update, is_own
 from polyopt.strategy.blocks import BlockSizes, register_tile
-from polyopt.strategy.contraction import find_roles, order_steps
+from polyopt.strategy.contraction import find_roles
+from polyopt.strategy.interchanges import order_steps
 from polyopt.transforms import (
     Distribute,
     Embed,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band, path_to, statements_of
-from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.skewed import change_of
 from polyopt.strategy.strides import accesses, directions
 from polyopt.strategy.vector import vector_gain

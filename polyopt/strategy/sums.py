@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, find_band, only_statement
-from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.strategy.unrolled import trip
 from polyopt.transforms import Cut, Interchange, Parallelize, Separate, Tile, Unroll, Vectorize

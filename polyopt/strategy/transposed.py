@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Leaf, find_band, only_statement
-from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import Cut, Interchange, Parallelize, Tile
 

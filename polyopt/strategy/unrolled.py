@@ -13,7 +13,7 @@ import islpy as isl
 from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band, member_map, path_to, statements_of
-from polyopt.strategy.contraction import order_steps
+from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.strategy.vector import vector_gain
 from polyopt.transforms import Sink, Unroll, Vectorize

@@ -15,7 +15,6 @@ from polyopt.ir.scop import Role
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import bands, find_band, fresh_label, path_to, statements_of
-from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.fusion import adjacent
 from polyopt.strategy.gpu.dealt import Side, deal_points, sides_of
 from polyopt.strategy.gpu.mapped import bands_around, is_mapped, new_nests
@@ -25,6 +24,7 @@ from polyopt.strategy.gpu.neighbours import Pattern, beside, neighbour, patterns
 from polyopt.strategy.gpu.operands import copy_operands
 from polyopt.strategy.gpu.roles import Roles, find_roles
 from polyopt.strategy.gpu.tiles import TileSizes, tile_sizes
+from polyopt.strategy.interchanges import order_steps
 from polyopt.transforms import Fuse, Grid, Move, Pack, Swizzle, Tensorize, Tile
 
 BUDGET = 10_000_000  # isl operations for one contraction

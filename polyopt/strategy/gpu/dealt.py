@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import find_band
-from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.gpu.tiles import TileSizes
+from polyopt.strategy.interchanges import order_steps
 from polyopt.transforms import Deal, Strip, Threads
 
 

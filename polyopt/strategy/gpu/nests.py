@@ -11,13 +11,13 @@ from math import prod
 from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Tree, bands, find_band, fresh_label
-from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.gpu.coarse import loads_of_thread, own_iterations
 from polyopt.strategy.gpu.mapped import MAPPED, is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.sizes import block_sizes
 from polyopt.strategy.gpu.staging import stage_reused, stage_strided
 from polyopt.strategy.gpu.walks import fastest_last
+from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Cut, Grid, Skew, Threads, Tile
 

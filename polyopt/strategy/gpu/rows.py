@@ -25,7 +25,6 @@ from polyopt.schedule.tree import (
     path_to,
     statements_of,
 )
-from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.fusion import share_data
 from polyopt.strategy.gpu.again import without_stored_rows
 from polyopt.strategy.gpu.joins import Refused, combined, in_warps, last_join, taken
@@ -35,6 +34,7 @@ from polyopt.strategy.gpu.roles import find_roles
 from polyopt.strategy.gpu.sizes import constant_extent
 from polyopt.strategy.gpu.sums import find_sums
 from polyopt.strategy.gpu.walks import fastest_last
+from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import (
     Combine,

@@ -21,13 +21,13 @@ from polyopt.schedule.tree import (
     path_to,
     statements_of,
 )
-from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.fusion import share_data
 from polyopt.strategy.gpu.joins import Refused, combined, in_warps, last_join, taken
 from polyopt.strategy.gpu.mapped import bands_around, is_mapped, siblings
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.sizes import constant_extent
 from polyopt.strategy.gpu.walks import steps_of
+from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import Step
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import (

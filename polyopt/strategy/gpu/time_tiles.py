@@ -17,11 +17,11 @@ from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.sizes import value_of
 from polyopt.schedule.tree import Band, LoopRef, bands, find_band, fresh_label
-from polyopt.strategy.contraction import order_steps
 from polyopt.strategy.gpu.coarse import OWN, own_iterations
 from polyopt.strategy.gpu.mapped import is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.walks import fastest_last
+from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Grid, Overlap, Threads, Tile
 from polyopt.transforms.margins import NoMargin

@@ -1,0 +1,96 @@
+"""Epilogues: what begins the results of a contraction, and what uses them, block by block.
+
+In: a contraction in tiles, between nests that go over its results element by element.  Out: these
+in the same blocks, a block from its start to its use in the second cache, blocks run by threads.
+Leaves: nests that go over the results in another way, and those that end loops' independence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.sizes import Size
+from polyopt.schedule.tree import bands, find_band
+from polyopt.strategy.fusion import adjacent, statements_in
+from polyopt.transforms import Cut, Fuse, Parallelize, Tile
+
+
+def with_epilogues(
+    schedule: Schedule, label: str, tile: str, batch: int, block: tuple[Size, ...]
+) -> Schedule | None:
+    """Return `schedule` with nests that begin the results of blocks, and that use them, in the
+    same blocks, which threads run; None without any.
+
+    The results of a block are in the second cache then, from their start to their use.
+    """
+    found = schedule.attempt(Cut(tile, 2))
+    joined = 0
+    while found is not None:
+        more = _begun(found, label, tile, batch, block) or _used(found, label, tile, batch, block)
+        if more is None:
+            break
+        found, label, tile = more
+        joined += 1
+    if found is None or not joined:
+        return None
+    outer = [Parallelize(f"{label}[{p}]") for p in range(batch)]
+    return found.attempt(Parallelize(f"{tile}[0]"), Parallelize(f"{tile}[1]"), *outer)
+
+
+_Joint = tuple[Schedule, str, str]
+"""A schedule, the outermost band of a joint nest, its band of tiles."""
+
+
+def _begun(
+    schedule: Schedule, label: str, tile: str, batch: int, block: tuple[Size, ...]
+) -> _Joint | None:
+    """Return the schedule with the nest before that begins the results in the same blocks."""
+    before = next((one for one, two in adjacent(schedule.tree) if two == label), None)
+    if before is None or not _is_elementwise(schedule, before, batch):
+        return None
+    if not _written(schedule, before) & _written(schedule, label):
+        return None
+    steps: list[Transform] = [Fuse(before, label, batch)] if batch else []
+    inner = f"{before}.inner" if batch else before
+    steps += [Tile(inner, block), Fuse(f"{inner}.tile", tile, 2)]
+    outer = before if batch else f"{inner}.tile"
+    return _joint(schedule, steps, outer, f"{inner}.tile", batch)
+
+
+def _used(
+    schedule: Schedule, label: str, tile: str, batch: int, block: tuple[Size, ...]
+) -> _Joint | None:
+    """Return the schedule with the nest behind that uses the results in the same blocks."""
+    after = next((two for one, two in adjacent(schedule.tree) if one == label), None)
+    if after is None or not _is_elementwise(schedule, after, batch):
+        return None
+    reads = {read.array for one in statements_in(schedule, after) for read in one.reads}
+    if not _written(schedule, label) & reads:
+        return None
+    steps: list[Transform] = [Fuse(label, after, batch)] if batch else []
+    steps += [Tile(after, block), Fuse(tile, f"{after}.tile", 2)]
+    return _joint(schedule, steps, label, tile, batch)
+
+
+def _joint(
+    schedule: Schedule, steps: Sequence[Transform], label: str, tile: str, batch: int
+) -> _Joint | None:
+    found = schedule.attempt(*steps)
+    if found is None:
+        return None
+    members = list(find_band(found.tree, tile).members)
+    if batch:
+        members += find_band(found.tree, label).members[:batch]
+    return (found, label, tile) if all(member.coincident for member in members) else None
+
+
+def _is_elementwise(schedule: Schedule, label: str, batch: int) -> bool:
+    """Tell whether a nest does something to each element of a batch of matrices by itself."""
+    band = find_band(schedule.tree, label)
+    is_deep = len(band.members) == batch + 2 and next(iter(bands(band.child)), None) is None
+    return is_deep and band.permutable and all(member.coincident for member in band.members)
+
+
+def _written(schedule: Schedule, label: str) -> set[str]:
+    return {statement.target.array for statement in statements_in(schedule, label)}
