@@ -19,7 +19,15 @@ from polyopt.emit.text import emit
 from polyopt.errors import BudgetError, EmitError, PolyoptError, ScheduleError
 from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, optional, query
 from polyopt.ir.host import DeviceProgram, Emitted
-from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node, While
+from polyopt.ir.loops import (
+    Body,
+    For,
+    If,
+    LoopFunction,
+    LoopKind,
+    Node,
+    While,
+)
 from polyopt.ir.program import Program, Repeat, all_parts
 from polyopt.ir.scop import Scop
 from polyopt.machine import Machine
@@ -123,9 +131,7 @@ def _compile(
         settled = stage("regions", lambda: _settled(program))
     schedules = stage("schedule", lambda: choose_schedules(settled, options, target))
     try:
-        lowered = stage(
-            "lower", lambda: bounded_lower(schedules, settled, by_thread=options.has_threads)
-        )
+        lowered = stage("lower", lambda: _lowered(schedules, settled, options))
     except BudgetError as error:
         if options.schedule is not None:
             raise
@@ -152,6 +158,12 @@ def _compile(
         settled, schedules, proven.loops, source, timings, dropped, budget.costs, program,
         proven.certificate,
     )  # fmt: skip
+
+
+def _lowered(schedules: Sequence[Schedule], program: Program, options: Options) -> LoopFunction:
+    """Return the loops; those of a processor keep what an iteration needs by thread."""
+    by_thread, at_call = options.target is Target.C, options.threads == 1
+    return bounded_lower(schedules, program, by_thread=by_thread, at_call=at_call)
 
 
 def _forms(lowered: LoopFunction, options: Options, machine: Machine) -> list[Form]:
@@ -267,10 +279,11 @@ def bounded_lower(
     *,
     moves: bool = True,
     by_thread: bool = False,
+    at_call: bool = False,
 ) -> LoopFunction:
     """Return the loops of `schedules`; raises `BudgetError` when making them takes too long."""
     with query("making loops", LOWER_BUDGET):
-        return lower(schedules, program, moves=moves, by_thread=by_thread)
+        return lower(schedules, program, moves=moves, by_thread=by_thread, at_call=at_call)
 
 
 def machine_for(options: Options, machine: Machine) -> Machine:

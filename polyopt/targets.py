@@ -64,11 +64,6 @@ class Options:
     device: int | str | None = None
     tune: float | None = None
 
-    @property
-    def has_threads(self) -> bool:
-        """Whether parallel loops are run by threads of this process."""
-        return self.target is Target.C and self.threads != 1
-
     def changed(self, values: Mapping[str, object]) -> Options:
         """Return the options with `values` replaced; raises `UsageError` for what is not one."""
         options = self

@@ -30,7 +30,7 @@ from polyopt.emit.helpers import Helper, HelperKind, definition
 from polyopt.emit.literals import literal
 from polyopt.emit.localize import zero
 from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
-from polyopt.emit.regions import nodes, thread_arrays
+from polyopt.emit.regions import nodes, region_arrays
 from polyopt.emit.views import View
 from polyopt.emit.wrapping import wrapped
 from polyopt.ir.expr import integer, sub
@@ -45,7 +45,7 @@ def emit_c(fn: LoopFunction) -> Source:
     used: dict[Helper, None] = {}
     printer = ExprPrinter(frame.views, frame.names, frame.ranges, used)
     cleans = bool(frame.heap or frame.late or frame.faults)
-    jumps = cleans and (leaves_early(fn.body) or bool(thread_arrays(fn.body)))
+    jumps = cleans and (leaves_early(fn.body) or bool(region_arrays(fn.body)))
     emitter = BodyEmitter(frame, printer, Exit(Way.GOTO if jumps else Way.RETURN))
     lines = _entry_body(fn, emitter, jumps=jumps)
     entry = Function(f"int {frame.entry}", frame.declarations(), lines)
@@ -85,7 +85,7 @@ def _entry_body(fn: LoopFunction, emitter: BodyEmitter, *, jumps: bool) -> list[
     lines += [cgen.Line(f"{v.parameter()} = {literal(zero(v.array))};") for v in plain]
     faults = [frame.views[name] for name in frame.faults]
     lines += [_fault_array(view, emitter.printer) for view in faults]
-    inside = (*frame.late, *(array.name for array in thread_arrays(fn.body)))
+    inside = (*frame.late, *(array.name for array in region_arrays(fn.body)))
     whole = [*frame.row_declarations(body, emitter.printer, inside), *body]
     if jumps:
         whole = [Block(whole), cgen.Line(f"{END}:")]

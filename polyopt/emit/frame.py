@@ -17,7 +17,13 @@ from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import row_arrays
 from polyopt.emit.names import LIBRARY_FUNCTIONS, c_identifier
 from polyopt.emit.ranges import Ranges
-from polyopt.emit.regions import free_names, nodes, thread_arrays, written_arrays
+from polyopt.emit.regions import (
+    free_names,
+    nodes,
+    region_arrays,
+    thread_arrays,
+    written_arrays,
+)
 from polyopt.emit.views import View, has_rows
 from polyopt.ir.expr import Expr
 from polyopt.ir.loops import AllocateArray, Declare, DeclareArray, For, LoopFunction
@@ -112,7 +118,8 @@ def make_frame(fn: LoopFunction) -> Frame:
     """Choose the identifiers of `fn`."""
     names: dict[str, str] = {}
     taken: set[str] = set()
-    given = thread_arrays(fn.body)
+    given = [array.name for array in thread_arrays(fn.body)]
+    in_regions = {array.name for array in region_arrays(fn.body)}
     declared = [a.array for a in nodes(fn.body) if isinstance(a, DeclareArray)]
     scalars = [a for a in fn.signature.arguments if isinstance(a, ScalarArg) and not a.is_param]
     for name in [
@@ -150,7 +157,7 @@ def make_frame(fn: LoopFunction) -> Frame:
         params.append(CParam(CParamKind.LIBRARY, "", DType.INT64, "po_library"))
     for array in declared:
         name = names[array.name]
-        is_given = array in given
+        is_given = array.name in given
         made = array_view(array, name, True, [], printer) if is_given else _stack_view(array, name)
         views[array.name] = made
     entry = c_identifier(fn.name, {*taken, *LIBRARY_FUNCTIONS})
@@ -162,7 +169,10 @@ def make_frame(fn: LoopFunction) -> Frame:
         names,
         tuple(params),
         views,
-        heap=tuple(a.name for a in temporaries if a.shape and a.name not in gets),
+        heap=(
+            *(a.name for a in temporaries if a.shape and a.name not in gets),
+            *(name for name in given if name not in in_regions),
+        ),
         late=tuple(a.name for a in temporaries if a.shape and a.name in gets),
         plain=tuple(a.name for a in temporaries if not a.shape),
         faults=tuple(a.name for a in fn.arrays if a.role is Role.FAULT and a.name in used),

@@ -52,16 +52,19 @@ def lower(
     *,
     moves: bool = True,
     by_thread: bool = False,
+    at_call: bool = False,
 ) -> LoopFunction:
     """Return the loops that run a program, one schedule for each of its static control parts.
 
     Iterators are named after the source's.  Without `moves` all values stay where the source has
-    them, and isl takes no loops apart.  `by_thread`: threads may have temporaries of their own.
+    them, and isl takes no loops apart.  `by_thread`: threads may have temporaries of their own;
+    `at_call`: of extents that are known at the call only.
     """
     if isinstance(schedules, Schedule):
         schedules = (schedules,)
     waiting = iter(schedules)
-    known = _known_sizes(program, program.parts, frozenset(_params(program)))
+    params = frozenset(_params(program))
+    known = _known_sizes(program, program.parts, params, is_shared=at_call)
     sizes = dict(known) if by_thread else {}
     made = [
         lower_scop(next(waiting), _names(program), moves=moves, sizes=sizes.get(id(scop)))
@@ -111,7 +114,7 @@ def _known_sizes(
 ) -> Iterator[tuple[int, frozenset[str]]]:
     """Yield for each static control part the sizes that are known where its threads begin.
 
-    `is_shared`: threads run a region around `parts`; they begin there.
+    `is_shared`: threads run a region around `parts`, and begin there.
     """
     if program.is_static:
         yield id(program.scop), known

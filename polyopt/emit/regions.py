@@ -131,6 +131,13 @@ def thread_arrays(body: Body) -> tuple[Array, ...]:
     return tuple(found.values())
 
 
+def region_arrays(body: Body) -> tuple[Array, ...]:
+    """Return the arrays in `body` that each thread of a parallel loop has one of."""
+    loops = (n for n in nodes(body) if isinstance(n, For) and n.kind is LoopKind.PARALLEL)
+    found = {array.name: array for loop in loops for array in thread_arrays(loop.body)}
+    return tuple(found.values())
+
+
 def whole_arrays(node: Node) -> tuple[str, ...]:
     """Return the arrays that `node` uses as a whole, not element by element."""
     match node:

@@ -149,7 +149,7 @@ class Space(Enum):
     LOCAL = "local"  # of the thread that runs the declaration
     SHARED = "shared"  # of a block: its threads see one array
     REGISTER = "register"  # of a thread: the first subscript is the thread's number in its block
-    THREAD = "thread"  # of the thread that runs iterations of a parallel loop: one for all of them
+    THREAD = "thread"  # of the thread that runs the iterations of a loop: one for all of them
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,3 +160,10 @@ def test_declared_where_values_live():
     found = [node for node in nodes(loops.body) if isinstance(node, DeclareArray)]
     assert [node.space for node in found] == [Space.THREAD]
     assert loops.body[0].body[0] is found[0]
+
+
+def test_one_thread_has_one_row():
+    """It is the function's own, given once."""
+    text = po.kernel(shares, threads=1).compile(np.zeros((3, 4)), np.zeros((3, 4))).source
+    assert text.count("po_alloc(po_bytes(sizeof(double), M))") == 1
+    assert "po_bytes(po_bytes(" not in text
