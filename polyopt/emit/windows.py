@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import islpy as isl
-
 from polyopt.emit.nodes import expressions, map_node, nested
-from polyopt.ir.affine import NotAffine, condition_set, pw_aff, set_space
+from polyopt.ir.affine import span
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -24,7 +22,6 @@ from polyopt.ir.expr import (
     Iter,
     Linear,
     Load,
-    Param,
     VectorLoad,
     from_linear,
     integer,
@@ -295,21 +292,7 @@ def _span(use: _Use, position: int, base: Linear) -> tuple[int, int] | None:
         around.append(Compare(CompareOp.LT, Iter(name), high))
     around += (Compare(CompareOp.GE, from_linear(fact), integer(0)) for fact in use.facts)
     conditions = _about(distance, around)
-    parts = [part for expr in (distance, *conditions) for part in walk(expr)]
-    sizes = dict.fromkeys(part.name for part in parts if isinstance(part, Param))
-    iters = dict.fromkeys(part.name for part in parts if isinstance(part, Iter))
-    space = set_space(tuple(sizes), "", tuple(iters))
-    try:
-        domain = isl.Set.universe(space)
-        for condition in conditions:
-            domain = domain.intersect(condition_set(condition, space))
-        value = pw_aff(distance, space).intersect_domain(domain)
-    except NotAffine:
-        return None
-    least, most = value.min_val(), value.max_val()
-    if not (least.is_int() and most.is_int()):
-        return None
-    return int(least.to_python()), int(most.to_python())
+    return span(distance, conditions)
 
 
 def _about(expr: Expr, conditions: list[Expr]) -> list[Expr]:

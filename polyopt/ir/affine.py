@@ -28,6 +28,7 @@ from polyopt.ir.expr import (
     integer,
     operands,
     show,
+    walk,
 )
 
 _Elements = TypeVar("_Elements", isl.Set, isl.Map, isl.UnionSet, isl.UnionMap)
@@ -269,6 +270,28 @@ _COMPARE: dict[CompareOp, Callable[[isl.PwAff, isl.PwAff], isl.Set]] = {
     CompareOp.EQ: lambda a, b: a.eq_set(b),
     CompareOp.NE: lambda a, b: a.ne_set(b),
 }
+
+
+def span(expr: Expr, conditions: Sequence[Expr]) -> tuple[int, int] | None:
+    """Return the least and the greatest value of `expr` where `conditions` hold, for any sizes.
+
+    None: it has no bound, or something is not affine.
+    """
+    parts = [part for one in (expr, *conditions) for part in walk(one)]
+    sizes = dict.fromkeys(part.name for part in parts if isinstance(part, Param))
+    iters = dict.fromkeys(part.name for part in parts if isinstance(part, Iter))
+    space = set_space(tuple(sizes), "", tuple(iters))
+    try:
+        domain = isl.Set.universe(space)
+        for condition in conditions:
+            domain = domain.intersect(condition_set(condition, space))
+        value = pw_aff(expr, space).intersect_domain(domain)
+    except NotAffine:
+        return None
+    least, most = value.min_val(), value.max_val()
+    if not (least.is_int() and most.is_int()):
+        return None
+    return int(least.to_python()), int(most.to_python())
 
 
 def index_map(domain: isl.Set, array: str, index: Sequence[Expr]) -> isl.Map:

@@ -13,7 +13,7 @@ from polyopt.racecheck.races import Level
 
 _SIMD = re.compile(r"^(\s*#pragma omp )simd\b")
 _ASKS = re.compile(r"\bomp_get_(?:thread_num|num_threads)\b")
-_PARALLEL = re.compile(r"^\s*#pragma omp parallel for\b")
+_PARALLEL = re.compile(r"^\s*#pragma omp (?:parallel|for)\b")
 _MANY = re.compile(r"(bool po_many\(int64_t work\)\n\{[^}]*return )true;")
 
 
