@@ -95,6 +95,7 @@ def test_a_cell_that_data_chooses_stays():
         np.zeros((3, 4)), np.zeros(3, np.int64), np.zeros(3)
     )
     assert "po_bytes(sizeof(double), N), M)" in compiled.source
+    assert "#pragma omp parallel for" in compiled.source  # it was proven so
 
 
 def test_rows_whose_length_is_found_on_the_way():

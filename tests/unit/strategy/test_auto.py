@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import polyopt as po
+import workloads
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Role
 from polyopt.ir.types import DType
@@ -281,3 +283,12 @@ def test_an_array_of_wider_elements_does_not_fit():
     narrow = replace(argument, dtype=DType.FLOAT32)
     assert auto.fit_in_arguments([array], scop)
     assert not auto.fit_in_arguments([array], replace(scop, arrays=(narrow, array)))
+
+
+def test_a_scalar_may_take_a_row_of_each_thread():
+    """Angles, whose sines go in lanes, are kept beside a sum of complex numbers in order."""
+    workload = workloads.get("dft")
+    kernel = po.kernel(workload.forms["loops"], fp="reassociate", threads=2)
+    text = kernel.schedule(*workload.make("MINI").values()).text
+    assert "parallelize(L0[0])" in text
+    assert text.count("vectorize(") == 2
