@@ -110,12 +110,11 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
     batch = [band.members[p].coincident for p in roles.batch]
     tile = f"{inner}.tile"
     free = all(batch) and band.members[roles.row].coincident
-    if free and is_box and _parallel(found, label, tile, batch) is not found:
-        outer = label if batch else tile
-        joint = with_epilogues(found, outer, tile, len(batch), _block(found, inner))
-        if joint is not None:
-            return joint
-    return _parallel(found, label, tile, batch)
+    parallel = _parallel(found, label, tile, batch)
+    if not (free and is_box) or parallel is found:
+        return parallel
+    outer = label if batch else tile
+    return with_epilogues(found, outer, tile, len(batch), _block(found, inner)) or parallel
 
 
 def _block(schedule: Schedule, band: str) -> tuple[Size, ...]:
