@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.sizes import Size
 from polyopt.schedule.tree import bands, find_band
-from polyopt.strategy.fusion import adjacent, statements_in
+from polyopt.strategy.fusion import adjacent, read_in, written_in
 from polyopt.transforms import Cut, Fuse, Parallelize, Tile
 
 
@@ -49,7 +49,7 @@ def _begun(
     before = next((one for one, two in adjacent(schedule.tree) if two == label), None)
     if before is None or not _is_elementwise(schedule, before, batch):
         return None
-    if not _written(schedule, before) & _written(schedule, label):
+    if not written_in(schedule, before) & written_in(schedule, label):
         return None
     steps: list[Transform] = [Fuse(before, label, batch)] if batch else []
     inner = f"{before}.inner" if batch else before
@@ -65,8 +65,7 @@ def _used(
     after = next((two for one, two in adjacent(schedule.tree) if one == label), None)
     if after is None or not _is_elementwise(schedule, after, batch):
         return None
-    reads = {read.array for one in statements_in(schedule, after) for read in one.reads}
-    if not _written(schedule, label) & reads:
+    if not written_in(schedule, label) & read_in(schedule, after):
         return None
     steps: list[Transform] = [Fuse(label, after, batch)] if batch else []
     steps += [Tile(after, block), Fuse(tile, f"{after}.tile", 2)]
@@ -90,7 +89,3 @@ def _is_elementwise(schedule: Schedule, label: str, batch: int) -> bool:
     band = find_band(schedule.tree, label)
     is_deep = len(band.members) == batch + 2 and next(iter(bands(band.child)), None) is None
     return is_deep and band.permutable and all(member.coincident for member in band.members)
-
-
-def _written(schedule: Schedule, label: str) -> set[str]:
-    return {statement.target.array for statement in statements_in(schedule, label)}

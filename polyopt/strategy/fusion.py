@@ -112,9 +112,8 @@ def ways(labels: list[str | None], first: str, second: str) -> Iterator[tuple[Tr
 
 def _feeds(schedule: Schedule, first: str, second: str) -> bool:
     """Tell whether the first nest makes elements of an array of which the second reads some."""
-    made = {statement.write.array for statement in statements_in(schedule, first)}
-    used = {a.array for statement in statements_in(schedule, second) for a in statement.reads}
-    return any(schedule.scop.array(name).shape for name in made & used)
+    both = written_in(schedule, first) & read_in(schedule, second)
+    return any(schedule.scop.array(name).shape for name in both)
 
 
 def adjacent(tree: Tree) -> list[tuple[str, str]]:
@@ -225,16 +224,18 @@ def _calls(schedule: Schedule, label: str) -> bool:
 
 def share_data(schedule: Schedule, first: str, second: str) -> bool:
     """Tell whether two nests touch a common array: that is worth a second look in cache."""
-    both = _arrays(schedule, first) & _arrays(schedule, second)
-    return any(schedule.scop.array(name).shape for name in both)
+    one, two = (written_in(schedule, n) | read_in(schedule, n) for n in (first, second))
+    return any(schedule.scop.array(name).shape for name in one & two)
 
 
-def _arrays(schedule: Schedule, label: str) -> set[str]:
-    return {
-        access.array
-        for statement in statements_in(schedule, label)
-        for access in (statement.write, *statement.reads)
-    }
+def written_in(schedule: Schedule, label: str) -> set[str]:
+    """Return the arrays that the statements of a nest write."""
+    return {statement.target.array for statement in statements_in(schedule, label)}
+
+
+def read_in(schedule: Schedule, label: str) -> set[str]:
+    """Return the arrays that the statements of a nest read."""
+    return {read.array for one in statements_in(schedule, label) for read in one.reads}
 
 
 def statements_in(schedule: Schedule, label: str) -> list[Statement]:

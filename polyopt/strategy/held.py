@@ -25,7 +25,7 @@ from polyopt.schedule.tree import (
     path_to,
 )
 from polyopt.strategy.borders import Borders, borders_of
-from polyopt.strategy.fusion import adjacent, statements_in
+from polyopt.strategy.fusion import adjacent, read_in, written_in
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import (
     Step,
@@ -134,11 +134,11 @@ def _with_neighbours(schedule: Schedule, label: str) -> tuple[Schedule, str]:
     """
     count = len(find_band(schedule.tree, label).members)
     before = next((one for one, two in adjacent(schedule.tree) if two == label), None)
-    if before is not None and _writes(schedule, before) & _writes(schedule, label):
+    if before is not None and written_in(schedule, before) & written_in(schedule, label):
         fused = _joined(schedule, before, label, count)
         schedule, label = (fused, before) if fused is not None else (schedule, label)
     after = next((two for one, two in adjacent(schedule.tree) if one == label), None)
-    if after is not None and _writes(schedule, label) & _reads(schedule, after):
+    if after is not None and written_in(schedule, label) & read_in(schedule, after):
         schedule = _joined(schedule, label, after, count) or schedule
     return schedule, label
 
@@ -153,14 +153,6 @@ def _joined(schedule: Schedule, first: str, second: str, count: int) -> Schedule
     if any((a.coincident or b.coincident) and not joint.coincident for joint, a, b in members):
         return None
     return fused
-
-
-def _writes(schedule: Schedule, label: str) -> set[str]:
-    return {statement.target.array for statement in statements_in(schedule, label)}
-
-
-def _reads(schedule: Schedule, label: str) -> set[str]:
-    return {read.array for one in statements_in(schedule, label) for read in one.reads}
 
 
 def _parallel(schedule: Schedule, label: str, free: list[int]) -> Schedule:
