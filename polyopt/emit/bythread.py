@@ -39,8 +39,7 @@ def _given(body: Body, array: Array, home: str, sizes: Collection[str]) -> Body 
     """Return the body with the array declared in the loops called `home`, or None."""
     if array.role is not Role.TEMP or not array.shape or array.turn is not None:
         return None
-    used = [node for node in nodes(body) if _uses(node, array.name)]
-    if any(array.name in whole_arrays(node) or _is_placed_by_data(node, array) for node in used):
+    if any(array.name in whole_arrays(n) or _is_placed_by_data(n, array) for n in nodes(body)):
         return None
     homes = [loops for loops in _loops(body, home, ()) if _mention(loops[-1], array)]
     if not homes or not all(map(_is_of_threads, homes)):
@@ -54,14 +53,6 @@ def _given(body: Body, array: Array, home: str, sizes: Collection[str]) -> Body 
         return None
     changed = _declared(body, array, needed)
     return None if any(mentions(node, array.name) for node in changed) else changed
-
-
-def _uses(node: Node, array: str) -> bool:
-    return array in whole_arrays(node) or any(
-        isinstance(part, Load | VectorLoad) and part.array == array
-        for expr in expressions(node)
-        for part in walk(expr)
-    )
 
 
 def _is_placed_by_data(node: Node, array: Array) -> bool:
