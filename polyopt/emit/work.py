@@ -41,6 +41,7 @@ def work(loop: For) -> Expr:
 GUESS = 16
 """Iterations of a loop whose length only data tells."""
 FUNCTION = 8  # assignments that take as long as a function such as exp
+SHORT = 64  # iterations
 REST = ".rest"
 """In the label of loops over what full tiles leave over."""
 
@@ -149,8 +150,9 @@ def _body(body: Body, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
     for nest, _ in nests:
         fullest[_root(nest)] = min(_rests(nest), fullest.get(_root(nest), _rests(nest)))
 
-    def rank(nest: Body) -> tuple[bool, int, int]:
-        return _moves(nest), _rests(nest) - fullest[_root(nest)], -_depth(nest)
+    def rank(nest: Body) -> tuple[bool, int, int, bool]:
+        rests = _rests(nest) - fullest[_root(nest)]
+        return _moves(nest), rests, -_depth(nest), _is_short(nest)
 
     best = min(nests, key=lambda nest: rank(nest[0]))
     if any(_rests(n) > _rests(best[0]) for n, _ in nests if _root(n) == _root(best[0])):
@@ -200,14 +202,38 @@ def _root(body: Body) -> str:
 
 
 def _depth(body: Body) -> int:
-    """Return how many loops are nested below."""
+    """Return how many loops are nested below; lanes without a loop of their own count as one."""
     depths = [0]
     for node in body:
-        if isinstance(node, For | While):
-            depths.append(1 + _depth(node.body))
-        elif isinstance(node, If):
-            depths.append(_depth(node.then))
+        match node:
+            case For() | While():
+                inner = _depth(node.body)
+                is_of_lanes = isinstance(node, For) and node.step > 1 and _has_lanes(node.body)
+                depths.append(inner if is_of_lanes else 1 + inner)
+            case If():
+                depths.append(_depth(node.then))
+            case _:
+                depths.append(int(_has_lanes((node,))))
     return max(depths)
+
+
+def _is_short(body: Body) -> bool:
+    """Tell whether no loop of `body` has more than a few iterations, whatever the sizes."""
+    for loop in nodes(body):
+        if isinstance(loop, While):
+            return False
+        if isinstance(loop, For):
+            lower, upper = _pick(loop, {})
+            trip = normalize(sub(upper, lower))
+            if not isinstance(trip, Const) or trip.value.real > SHORT:
+                return False
+    return True
+
+
+def _has_lanes(body: Body) -> bool:
+    """Tell whether a node of `body` itself computes several elements at a time."""
+    targets = (node.target for node in body if isinstance(node, Assign))
+    return any(isinstance(target, VectorLoad) for target in targets)
 
 
 def _pick(loop: For, middles: dict[str, Expr]) -> tuple[Expr, Expr]:

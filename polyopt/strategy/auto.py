@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from polyopt.ir.budget import optional
-from polyopt.ir.expr import Const
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.machine import Machine
@@ -22,6 +21,7 @@ from polyopt.strategy.blocks import blocked
 from polyopt.strategy.closures import closure
 from polyopt.strategy.columns import columns
 from polyopt.strategy.contraction import contraction, find_roles
+from polyopt.strategy.extents import rank
 from polyopt.strategy.functions import functions_in_lanes
 from polyopt.strategy.fusion import fuse_nests
 from polyopt.strategy.held import held_sums
@@ -37,6 +37,7 @@ from polyopt.strategy.streams import stream_rows
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.totals import join_totals, waiting_totals
+from polyopt.strategy.turned import fuse_turned
 from polyopt.strategy.vector import vectorize_innermost
 from polyopt.transforms import Affine, Fusion, Separate
 
@@ -140,7 +141,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     `split`: sums over whole nests get partial results.
     """
     done, waiting, start = sketch.done, sketch.waiting, sketch.schedule
-    fused = _within_budget("fused nests", start, lambda s: fuse_nests(s, done | waiting))
+    fused = _within_budget("fused nests", start, lambda s: _fuse(s, done | waiting))
     several: list[str] = []
     if sketch.rows:
         turned = _within_budget("rows abreast", fused, lambda s: abreast(s, sketch.rows) or s)
@@ -148,7 +149,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
             others = frozenset(outer_bands(start.tree)) - sketch.rows
             start = _within_budget("tiles of sums", start, lambda s: jam_sums(s, machine, others))
             done |= frozenset(_labels(start.tree) - _labels(sketch.schedule.tree))
-            turned = _within_budget("fused nests", start, lambda s: fuse_nests(s, done | waiting))
+            turned = _within_budget("fused nests", start, lambda s: _fuse(s, done | waiting))
         else:
             several = passes(fused, sketch.rows)
             done |= frozenset(_labels(turned.tree) - _labels(fused.tree))
@@ -176,6 +177,13 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     jammed = _within_budget("strips of rows", laned, lambda s: jam_lines(s, machine, done))
     parallel = _within_budget("parallel loops", jammed, lambda s: parallelize_outer(s, machine))
     return _within_budget("SIMD lanes", parallel, vectorize_innermost)
+
+
+def _fuse(schedule: Schedule, skip: frozenset[str]) -> Schedule:
+    """Return `schedule` with nests fused; some with their loops turned."""
+    fused = fuse_nests(schedule, skip)
+    turned = fuse_turned(fused, skip)
+    return fused if turned is fused else fuse_nests(turned, skip)
 
 
 def _within_budget(
@@ -266,11 +274,11 @@ def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
     that all of them together take no more than the arguments do.
     """
     held = any(isinstance(step, Separate) for step in schedule.trace)
-    ranks = (_rank(array) for array in schedule.scop.arrays if array.role in ARGUMENTS)
+    ranks = (rank(array) for array in schedule.scop.arrays if array.role in ARGUMENTS)
     widest = min(max(1, *ranks, 1), MAX_EXPANSION)
 
     def is_large(array: Array) -> bool:
-        is_deep = len(array.shape) > MAX_EXPANSION or _rank(array) > widest
+        is_deep = len(array.shape) > MAX_EXPANSION or rank(array) > widest
         return is_deep and array.name in scalars
 
     homes = contraction_loops(schedule.scop, schedule.tree, is_large)
@@ -282,11 +290,6 @@ def keeps_scalars_small(schedule: Schedule, scalars: Collection[str]) -> bool:
         if len(array.shape) - len(around) > (MAX_EXPANSION if held else int(row)):
             kept.append(array)
     return not kept or (held and fit_in_arguments(kept, schedule.scop))
-
-
-def _rank(array: Array) -> int:
-    """Return how many extents of an array are not one number for all sizes."""
-    return sum(not isinstance(extent, Const) for extent in array.shape)
 
 
 def fit_in_arguments(arrays: Collection[Array], scop: Scop) -> bool:

@@ -1,12 +1,15 @@
-"""Which loops of two nests have about the same iterations.
+"""Which loops of two nests have about the same iterations, which extents grow with the problem.
 
-In: two bands.  Out: how many of their outer loops do.
+In: two bands, or a loop of each; an array.  Out: how many outer loops are alike, or whether these
+are; how many extents grow.
 """
 
 from __future__ import annotations
 
 import islpy as isl
 
+from polyopt.ir.expr import Const
+from polyopt.ir.scop import Array
 from polyopt.schedule.tree import Band, BandMember
 
 NEAR = 16  # iterations that one loop may have and the other not, at each end
@@ -21,13 +24,15 @@ def alike(domain: isl.UnionSet, one: Band, two: Band) -> int:
     """
     count = 0
     for a, b in zip(one.members, two.members, strict=False):
-        if not _are_near(_values(domain, a), _values(domain, b)):
+        if not are_near(domain, a, b):
             break
         count += 1
     return count
 
 
-def _are_near(first: isl.UnionSet, second: isl.UnionSet) -> bool:
+def are_near(domain: isl.UnionSet, one: BandMember, two: BandMember) -> bool:
+    """Tell whether two loops differ by a few iterations only, for all sizes."""
+    first, second = _values(domain, one), _values(domain, two)
     here, there = first.intersect_params(second.params()), second.intersect_params(first.params())
     return here.is_subset(_widened(there)) and there.is_subset(_widened(here))
 
@@ -41,3 +46,8 @@ def _values(domain: isl.UnionSet, member: BandMember) -> isl.UnionSet:
 def _widened(values: isl.UnionSet) -> isl.UnionSet:
     """Return what is at most `NEAR` away from one of `values`."""
     return values.apply(isl.UnionMap(f"{{ [x] -> [y] : x - {NEAR} <= y <= x + {NEAR} }}"))
+
+
+def rank(array: Array) -> int:
+    """Return how many extents of an array are not one number for all sizes."""
+    return sum(not isinstance(extent, Const) for extent in array.shape)

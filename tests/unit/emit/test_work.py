@@ -126,6 +126,18 @@ def test_vectors_count_as_their_lanes():
     assert show(work(loop("i", 0, "N", local))) == "4 * N"
 
 
+def test_lanes_and_rows_without_a_loop_of_their_own_count_as_nests():
+    lanes = VectorLoad("A", (integer(0),), DType.FLOAT64, 8)
+    steps = Assign(lanes, VectorLoad("B", (integer(0),), DType.FLOAT64, 8), "S0")
+    begun = loop("i", 0, 16, STORE)
+    assert show(work(loop("t", 0, "T", begun, loop("j", 0, "M", steps)))) == "8 * T * M"
+    assert show(work(loop("t", 0, "T", begun, loop("j", 0, "M", STORE, STORE)))) == "2 * T * M"
+    begun = loop("i", 0, 16, steps, step=8)
+    assert show(work(loop("t", 0, "T", begun, loop("j", 0, "M", STORE)))) == "T * M"
+    long = loop("i", 0, 4096, STORE)
+    assert show(work(loop("t", 0, "T", long, loop("j", 0, "M", STORE)))) == "4096 * T"
+
+
 def test_minima_are_resolved_to_the_simpler_side():
     points = loop("i", "t", least(plus("t", 8), "N"), STORE)
     assert show(work(loop("t", 0, "M", points, step=8))) == "8 * (M // 8)"

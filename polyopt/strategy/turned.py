@@ -1,0 +1,72 @@
+"""Nests that share no outer loop as they stand, but do in another order of one's loops.
+
+In: a schedule whose nests are fused.  Out: the schedule with later nests' loops turned, so that an
+inner one is outermost, and fused with the nest that makes what they read.
+The mean of each channel of a batch of images goes over all images for a channel; the values less
+that mean, written image by image, would read all of them from memory once more.  Innermost loops
+stay where they are: these go along memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import combinations
+
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import Band, find_band
+from polyopt.strategy.extents import are_near, rank
+from polyopt.strategy.fusion import read_in, sequences, statements_in, ways, written_in
+from polyopt.strategy.interchanges import order_steps
+from polyopt.transforms import Fuse
+
+
+def fuse_turned(schedule: Schedule, skip: Collection[str]) -> Schedule:
+    """Return `schedule` with nests fused whose loops another order makes alike.
+
+    Bands named in `skip` are left alone.
+    """
+    while True:
+        fused = _fused(schedule, skip)
+        if fused is None:
+            return schedule
+        schedule = fused
+
+
+def _fused(schedule: Schedule, skip: Collection[str]) -> Schedule | None:
+    for labels in sequences(schedule.tree, in_order=True):
+        for first, second in combinations(filter(None, labels), 2):
+            if first in skip or second in skip or not _goes_over_again(schedule, first, second):
+                continue
+            one, two = find_band(schedule.tree, first), find_band(schedule.tree, second)
+            for place in _places(schedule, one, two):
+                order = (place, *(p for p in range(len(two.members)) if p != place))
+                steps = order_steps(second, two, order)
+                for moves in ways(labels, first, second):
+                    fused = schedule.attempt(*moves, *steps, Fuse(first, second, 1))
+                    if fused and find_band(fused.tree, first).members[0].coincident:
+                        return fused
+    return None
+
+
+def _places(schedule: Schedule, one: Band, two: Band) -> list[int]:
+    """Return the loops of `two`, not its outermost or innermost, that are like `one`'s first."""
+    if not one.members[0].coincident or not two.members[0].coincident:
+        return []
+    return [
+        place
+        for place in range(1, len(two.members) - 1)
+        if two.members[place].coincident
+        and are_near(schedule.scop.domain, one.members[0], two.members[place])
+    ]
+
+
+def _goes_over_again(schedule: Schedule, first: str, second: str) -> bool:
+    """Tell whether the second nest reads what the first makes, and an array that it went over."""
+    if not written_in(schedule, first) & read_in(schedule, second):
+        return False
+    again = read_in(schedule, second)
+    return any(
+        read.array in again and 2 <= rank(schedule.scop.array(read.array)) <= len(statement.iters)
+        for statement in statements_in(schedule, first)
+        for read in statement.reads
+    )
