@@ -17,6 +17,7 @@ from polyopt.emit.blocks import Branch, Function, Nest, prototype, words
 from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.compound import in_place
 from polyopt.emit.contraction import mixes_products
+from polyopt.emit.crossing import Printing
 from polyopt.emit.exits import FIRST_FAULT, STATUS, Block, Exit, Way, leaves_early
 from polyopt.emit.extents import extent_of
 from polyopt.emit.frame import Frame, array_view, extent_text, row_declaration
@@ -34,6 +35,7 @@ from polyopt.emit.openmp import (
     simd_pragma,
 )
 from polyopt.emit.passes.rewriting import trip_count
+from polyopt.emit.passes.squares import crossing
 from polyopt.emit.regions import (
     Free,
     free_names,
@@ -275,8 +277,8 @@ class BodyEmitter:
                 ranges = inner.printer.ranges.inside(shared)
                 inner = replace(inner, printer=replace(inner.printer, ranges=ranges))
             return self._parallel(loop, replace(inner, is_parallel=True))
-        if loop.kind is LoopKind.VECTOR and loop.lanes > 1:
-            return self._explicit(loop)
+        if loop.lanes > 1:
+            return self._explicit(loop) if loop.kind is LoopKind.VECTOR else inner._crossed(loop)
         if loop.kind is LoopKind.VECTOR:  # OpenMP has no threads inside lanes
             inner = replace(inner, is_parallel=True)
         nest = Nest(self._head(loop), inner.body(loop.body))
@@ -291,6 +293,23 @@ class BodyEmitter:
                 raise AssertionError("loops over blocks and threads stand in kernels of a device")
             case _:
                 assert_never(loop.kind)
+
+    def _crossed(self, loop: For) -> list[cgen.Generable]:
+        """Print a loop along rows whose lanes go across them."""
+        found = crossing(loop, loop.lanes, self.frame.rows)
+        if found is None:
+            return self._settled_loop(replace(loop, lanes=1))
+        begins: list[str] = []
+        upper = self._bound(loop.upper, f"{self._name(loop.iter)}_hi", begins)
+        printing = Printing(loop, found, self.printer, self._body_with, self._own)
+        bounds = self.printer.text(loop.lower), self.printer.text(upper)
+        return [printing.loops(self._name(loop.iter), bounds, begins)]
+
+    def _body_with(self, body: Body, names: dict[str, str]) -> list[cgen.Generable]:
+        """Return the statements of `body`, in which some names stand for other texts."""
+        printer = replace(self.printer, names={**self.printer.names, **names})
+        frame = replace(self.frame, names={**self.frame.names, **names})
+        return replace(self, printer=printer, frame=frame).body(body)
 
     def _explicit(self, loop: For) -> list[cgen.Generable]:
         """Print a VECTOR loop on registers, from an aligned address on; its ends are partial."""

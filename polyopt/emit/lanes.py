@@ -85,12 +85,17 @@ def vector_dtype(body: Body) -> DType | None:
     return dtype if dtype in DTYPES else None
 
 
-def vectorized(loop: For, lanes: int, rows: frozenset[str]) -> Body:
-    """Return `loop`'s body for `lanes` iterations from its iterator on.  Raises `NotVector`."""
+def vectorized(
+    loop: For, lanes: int, rows: frozenset[str], own: frozenset[str] = frozenset()
+) -> Body:
+    """Return `loop`'s body for `lanes` iterations from its iterator on.  Raises `NotVector`.
+
+    `own` are locals that have lanes already.
+    """
     dtype = vector_dtype(loop.body)
     if dtype is None:
         raise NotVector
-    own = frozenset(node.name for node in nodes(loop.body) if isinstance(node, Declare))
+    own |= frozenset(node.name for node in nodes(loop.body) if isinstance(node, Declare))
     return _Vectorizer(loop.iter, lanes, dtype, rows, own).body(loop.body)
 
 

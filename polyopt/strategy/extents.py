@@ -37,6 +37,13 @@ def are_near(domain: isl.UnionSet, one: BandMember, two: BandMember) -> bool:
     return here.is_subset(_widened(there)) and there.is_subset(_widened(here))
 
 
+def overlap(domain: isl.UnionSet, one: BandMember, two: BandMember) -> bool:
+    """Tell whether two loops have more than a few iterations in common, or are alike."""
+    both = _values(domain, one).intersect(_values(domain, two))
+    away = both.apply(isl.UnionMap(f"{{ [x] -> [x + {NEAR}] }}"))
+    return not both.intersect(away).is_empty() or are_near(domain, one, two)
+
+
 def _values(domain: isl.UnionSet, member: BandMember) -> isl.UnionSet:
     """Return the values that a loop takes."""
     times = isl.UnionMap.from_union_pw_aff(member.schedule)

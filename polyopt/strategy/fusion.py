@@ -9,7 +9,7 @@ via loop fusion and distribution", 1993.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, islice, takewhile
 
 import islpy as isl
 
@@ -28,7 +28,7 @@ from polyopt.schedule.tree import (
     find_band,
     statements_of,
 )
-from polyopt.strategy.extents import alike
+from polyopt.strategy.extents import alike, overlap
 from polyopt.strategy.unrolled import unroll_short, with_short_inside
 from polyopt.transforms import Fuse, Move
 
@@ -141,6 +141,8 @@ def fuse(
     if moves or not _is_inside(schedule.tree, first):
         near = alike(schedule.scop.domain, one, two)
         common = near if moves or not near else common
+    pairs = islice(zip(one.members, two.members, strict=False), common)
+    common = sum(1 for _ in takewhile(lambda p: overlap(schedule.scop.domain, *p), pairs))
     for count in range(common, 0, -1):
         if any(is_shared_out(nest, count) for nest in (one, two)):
             continue

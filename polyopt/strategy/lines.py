@@ -2,19 +2,36 @@
 
 In: a schedule.  Out: nests whose rows are independent, and along each of which a loop carries what
 it computes, in strips of rows; the rows of a strip take each step of the recurrence together, in
-SIMD lanes where it divides, in registers of their own otherwise (unroll-and-jam: Callahan, Cocke,
-Kennedy, "Estimating interlock and improving balance for pipelined architectures", 1988).
+SIMD lanes where these reach its elements or it divides, in registers of their own otherwise
+(unroll-and-jam: Callahan, Cocke, Kennedy, "Estimating interlock and improving balance for pipelined
+architectures", 1988).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from polyopt.ir.expr import Binary, BinaryOp, Call, Iter, linear, walk
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Call,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    Param,
+    Symbol,
+    Unary,
+    children,
+    linear,
+    walk,
+)
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.scop import Access, Role, Scop, Statement
+from polyopt.ir.scop import Access, Scop, Statement
+from polyopt.ir.source import Layout
+from polyopt.ir.types import DType
 from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule, Transform
@@ -24,6 +41,7 @@ from polyopt.strategy.tiling import outer_bands
 from polyopt.strategy.vector import is_innermost, vector_gain
 from polyopt.transforms import (
     Contract,
+    Cut,
     Dimension,
     Distribute,
     LayOut,
@@ -36,15 +54,17 @@ from polyopt.transforms import (
 
 ROWS = 8  # rows in turn: as many as hide the latency of an addition and a product
 VECTORS = 2  # of rows whose divisions overlap
+LANES = frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64})
 MOST_STATEMENTS = 32  # of a nest whose bodies are repeated for each row
 
 
 @dataclass(frozen=True, slots=True)
 class _Strip:
-    """How many rows go together, and whether in lanes or one after the other."""
+    """How many rows go together, in lanes or one after the other; how rows go that are fewer."""
 
     rows: int
     lanes: bool
+    few_in_lanes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +90,28 @@ def jam_lines(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sch
     schedule = _turned(schedule, [label for label in labels if strips[label].lanes])
     for label, strip in strips.items():
         schedule = _in_strips(schedule, label, strip) or schedule
+    for label in outer_bands(schedule.tree):
+        if label not in skip and label not in labels:
+            schedule = _inside(schedule, label, machine) or schedule
     return schedule
+
+
+def _inside(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+    """Return `schedule` with the last of several independent loops in strips, or None.
+
+    They are around recurrences along rows: those of a matrix in each iteration of the others.
+    """
+    band = find_band(schedule.tree, label)
+    free = [member.coincident for member in band.members]
+    around = free.count(True) - 1
+    if around < 1 or not all(free[: around + 1]) or not _is_plain(band):
+        return None
+    cut = schedule.attempt(Cut(label, around)) if _is_small(schedule, label) else None
+    rows = f"{label}.inner"
+    if cut is None or not _has_recurrence(cut, find_band(cut.tree, rows)):
+        return None
+    strip = _strip(cut, rows, machine)
+    return _in_strips(_turned(cut, [rows]) if strip.lanes else cut, rows, strip)
 
 
 def _nests(schedule: Schedule, labels: list[str], skip: frozenset[str]) -> Iterator[str]:
@@ -204,9 +245,15 @@ def _jammed(plan: _Plan, label: str, strip: _Strip) -> _Plan:
     inner = [b for b in bands(band) if is_innermost(b)]
     if all(b.members[-1].coincident for b in inner):
         return plan
-    plan = plan.then(Separate(label, label, (strip.rows, *(0 for _ in band.members[1:]))))
+    steps = tuple(0 for _ in band.members[1:])
+    plan = plan.then(Separate(label, label, (strip.rows, *steps)))
     rest = f"{label}.rest"
     if strip.lanes and any(b.label == rest for b in bands(plan.tree)):
+        if not strip.few_in_lanes:
+            half = strip.rows // VECTORS
+            plan = plan.then(Tile(rest, (half,)))
+            rest = f"{rest}.point"
+            plan = plan.then(Separate(rest, rest, (half, *steps)))
         plan = _sunk(plan, rest, Vectorize)
     return _sunk(plan, label, Vectorize if strip.lanes else Unroll)
 
@@ -225,10 +272,70 @@ def _strip(schedule: Schedule, label: str, machine: Machine) -> _Strip:
     inner = [b.label for b in bands(band) if _is_recurrence(schedule, band, b)]
     names = {name for each in inner for name in _statements(schedule, each)}
     statements = [schedule.scop.statement(name) for name in sorted(names)]
-    if any(map(_is_heavy, statements)):
+    heavy = any(map(_is_heavy, statements))
+    if heavy or _crosses(schedule, band, inner):
         size = max(schedule.scop.array(s.target.array).dtype.size for s in statements)
-        return _Strip(max(1, machine.vector_bytes // size) * VECTORS, lanes=True)
+        rows = max(1, machine.vector_bytes // size) * VECTORS
+        return _Strip(rows, lanes=True, few_in_lanes=heavy)
     return _Strip(ROWS, lanes=False)
+
+
+def _crosses(schedule: Schedule, outer: Band, labels: list[str]) -> bool:
+    """Tell whether the lanes of all recurrences reach what they read and write.
+
+    That is the same for all rows, next to each other in temporaries or in squares that registers
+    turn: a row in each lane, as many steps along it.
+    """
+    own = _own(schedule, [outer.label])
+    for label in labels:
+        path, domain = path_to(schedule.tree, schedule.scop, label)
+        members = (*path, *find_band(schedule.tree, label).members)
+        row = members.index(outer.members[0])
+        for name in statements_of(schedule.scop, domain):
+            statement = schedule.scop.statement(name)
+            moves = directions(members, schedule.scop, statement)
+            if not _is_arithmetic(statement.value) or not all(
+                _is_reached(access, schedule.scop, statement, (moves[row], moves[-1]), own)
+                for access in accesses(statement)
+            ):
+                return False
+    return True
+
+
+def _is_arithmetic(value: Expr) -> bool:
+    """Tell whether lanes compute a value by operators alone."""
+    kinds = Binary | Unary | Load | Const | Param | Symbol
+    if isinstance(value, Load):
+        return value.dtype in LANES
+    return (
+        isinstance(value, kinds)
+        and value.dtype in LANES
+        and all(map(_is_arithmetic, children(value)))
+    )
+
+
+def _is_reached(
+    access: Access,
+    scop: Scop,
+    statement: Statement,
+    moves: tuple[tuple[Fraction, ...] | None, tuple[Fraction, ...] | None],
+    own: Collection[str],
+) -> bool:
+    """Tell whether lanes reach an access, given how rows and steps move the statement.
+
+    `own` are temporaries of a row, which can be laid out for it.
+    """
+    across, along = (_changes(access, statement, move) for move in moves)
+    array = scop.array(access.array)
+    if across is None or along is None or array.layout not in (Layout.C, Layout.ROWS):
+        return False
+    if not any(across):
+        return True
+    if access.array in own and sum(map(bool, across)) == 1:
+        return True
+    if not any(across[:-1]):
+        return across[-1] == 1
+    return not across[-1] and not any(along[:-1]) and abs(along[-1]) == 1
 
 
 def _is_heavy(statement: Statement) -> bool:
@@ -245,10 +352,11 @@ def _statements(schedule: Schedule, label: str) -> list[str]:
 
 
 def _turned(schedule: Schedule, labels: list[str]) -> Schedule:
-    """Return `schedule` with temporaries laid out so that rows in lanes are neighbours.
+    """Return `schedule` with temporaries of a row laid out so that rows in lanes are neighbours.
 
     All nests have to agree on what a row is.
     """
+    own = _own(schedule, labels)
     rows: dict[str, set[int | None]] = {}
     for label in labels:
         for name, dimension in _dimensions(schedule, label, 0):
@@ -256,13 +364,20 @@ def _turned(schedule: Schedule, labels: list[str]) -> Schedule:
     in_lanes = _in_lanes(schedule)
     for name, found in rows.items():
         array = schedule.scop.array(name)
-        if array.role is not Role.TEMP or name in in_lanes or len(found) != 1 or None in found:
+        if name not in own or name in in_lanes or len(found) != 1 or None in found:
             continue
         others = [Dimension(d) for d in range(len(array.shape)) if d not in found]
         last = [Dimension(d) for d in found if d is not None]
         if last[0].old != len(others):
             schedule = schedule.attempt(LayOut(name, (*others, *last))) or schedule
     return schedule
+
+
+def _own(schedule: Schedule, labels: list[str]) -> set[str]:
+    """Return the temporaries that live in one iteration of the first loop of a nest."""
+    homes = contraction_nests(schedule.scop, schedule.tree)
+    rows = {f"{label}[0]" for label in labels}
+    return {name for name, found in homes.items() if rows & set(found)}
 
 
 def _dimensions(schedule: Schedule, label: str, position: int) -> Iterator[tuple[str, int | None]]:
@@ -281,24 +396,29 @@ def _moved(
     access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
 ) -> int | None:
     """Return the one subscript that a step along `direction` moves by one; None for others."""
+    changes = _changes(access, statement, direction)
+    if changes is None or any(step not in (0, 1) for step in changes):
+        return None
+    found = [dimension for dimension, step in enumerate(changes) if step]
+    return found[0] if len(found) == 1 else None
+
+
+def _changes(
+    access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
+) -> tuple[Fraction, ...] | None:
+    """Return how a step along `direction` moves each subscript; None where it is not known."""
     if direction is None or not access.exact:
         return None
     change = dict(zip(statement.iters, direction, strict=True))
-    found: list[int] = []
-    for dimension, index in enumerate(access.index):
+    found: list[Fraction] = []
+    for index in access.index:
         terms = linear(index).terms
         others = (part for atom, _ in terms if not isinstance(atom, Iter) for part in walk(atom))
         if any(isinstance(part, Iter) and change.get(part.name) for part in others):
             return None
-        step = sum(
-            (change.get(a.name, Fraction(0)) * c for a, c in terms if isinstance(a, Iter)),
-            Fraction(0),
-        )
-        if step not in (0, 1):
-            return None
-        if step:
-            found.append(dimension)
-    return found[0] if len(found) == 1 else None
+        steps = (change.get(a.name, Fraction(0)) * c for a, c in terms if isinstance(a, Iter))
+        found.append(sum(steps, Fraction(0)))
+    return tuple(found)
 
 
 def _in_lanes(schedule: Schedule) -> set[str]:

@@ -70,6 +70,7 @@ class HelperKind(Enum):
     FMA = "fma"
     PHASE = "phase"
     BETWEEN = "between"
+    TURN = "turn"
     FAIL = "fail"
     MANY = "many"
     LOAD_PART = "load_part"

@@ -98,6 +98,42 @@ def _between(helper: Helper) -> list[str]:
     return function(vector, helper, args, _either(_masks(names), fast, plain))
 
 
+def _turn(helper: Helper) -> list[str]:
+    """The transpose of a square of vectors, which exchanges ever larger parts of pairs of them.
+
+    J. O. Eklundh, "A fast computer method for matrix transposing", 1972.
+    """
+    vector, lanes = vector_type(helper.dtype, helper.lanes), helper.lanes
+    fast: list[str] = []
+    away = 1
+    while away < lanes:
+        upper = [lanes + p - away if p & away else p for p in range(lanes)]
+        lower = [lanes + p if p & away else p + away for p in range(lanes)]
+        fast += [
+            f"for (int first = 0; first < {lanes}; first += {2 * away})",
+            f"    for (int row = first; row < first + {away}; row++) {{",
+            f"        {vector} a = rows[row], b = rows[row + {away}];",
+            f"        rows[row] = __builtin_shufflevector(a, b, {_listed(upper)});",
+            f"        rows[row + {away}] = __builtin_shufflevector(a, b, {_listed(lower)});",
+            "    }",
+        ]
+        away *= 2
+    plain = [
+        f"for (int row = 1; row < {lanes}; row++)",
+        "    for (int lane = 0; lane < row; lane++) {",
+        f"        {helper.dtype.ctype} kept = rows[row][lane];",
+        "        rows[row][lane] = rows[lane][row];",
+        "        rows[lane][row] = kept;",
+        "    }",
+    ]
+    can_shuffle = ["#if defined(__clang__) || __GNUC__ >= 12", *fast, "#else", *plain, "#endif"]
+    return function("void", helper, f"{vector} *rows", can_shuffle)
+
+
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
 def _load_part(helper: Helper) -> list[str]:
     vector = vector_type(helper.dtype, helper.lanes)
     args = f"const {helper.dtype.ctype} *p, int64_t from, int64_t to"
@@ -234,6 +270,7 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.FMA: _fma,
     HelperKind.PHASE: _phase,
     HelperKind.BETWEEN: _between,
+    HelperKind.TURN: _turn,
     HelperKind.LOAD_PART: _load_part,
     HelperKind.STORE_PART: _store_part,
     HelperKind.EVERY: _every,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from polyopt.emit.passes.crossed import cross_rows
 from polyopt.emit.passes.faults import collect_faults
 from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.guards import hoist_guards
@@ -38,6 +39,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         ("sums in SIMD lanes", vectorize_reductions),
         ("conditions of faults", collect_faults),
         ("SIMD vectors", lambda f: vectorize(f, machine)),
+        ("lanes across rows", lambda f: cross_rows(f, machine)),
         ("unrolled loops", unroll),
         ("elements in registers", promote),
         ("shorter expressions", simplify),

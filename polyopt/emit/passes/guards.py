@@ -52,7 +52,7 @@ def _split(loop: For) -> tuple[For, ...]:
         return (loop,)
     if not all(isinstance(node, Assign | If) for node in loop.body):
         return (loop,)
-    if not any(isinstance(node, If) and _is_index(node.condition) for node in loop.body):
+    if not any(isinstance(node, If) and is_index(node.condition) for node in loop.body):
         return (loop,)
     groups = [
         tuple(nodes)
@@ -74,7 +74,7 @@ def _tightened(loop: For) -> Body:
         if _is_fixed(condition, loop):
             outside.append(condition)
             continue
-        bounds = _bounds(condition, loop) if _is_index(condition) else None
+        bounds = bounds_where(condition, loop) if is_index(condition) else None
         if bounds is None:
             inside.append(condition)
         else:
@@ -124,7 +124,8 @@ def _is_fixed(condition: Expr, loop: For) -> bool:
     return True
 
 
-def _is_index(condition: Expr) -> bool:
+def is_index(condition: Expr) -> bool:
+    """Tell whether a condition is on iterators and sizes alone."""
     return not any(isinstance(part, Load | Symbol) for part in walk(condition))
 
 
@@ -146,13 +147,18 @@ def _joined(conditions: list[Expr]) -> Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bounds:
+class Bounds:
+    """Iterations from `lower` on, before `upper`."""
+
     lower: Expr
     upper: Expr
 
 
-def _bounds(condition: Expr, loop: For) -> _Bounds | None:
-    """Return `loop`'s bounds where `condition` holds, or None when it is no bound."""
+def bounds_where(condition: Expr, loop: For) -> Bounds | None:
+    """Return `loop`'s bounds where `condition` holds, or None when it is no bound.
+
+    Those of the loop and those of the condition stand next to each other, under MAX and MIN.
+    """
     if not isinstance(condition, Compare) or condition.left.dtype is not DType.INT64:
         return None
     value = linear(sub(condition.left, condition.right))
@@ -173,7 +179,7 @@ def _bounds(condition: Expr, loop: For) -> _Bounds | None:
         lower = _joined_bound(BinaryOp.MAX, lower, normalize(add(limit, integer(above))))
     if below is not None:
         upper = _joined_bound(BinaryOp.MIN, upper, normalize(add(limit, integer(below))))
-    return _Bounds(lower, upper)
+    return Bounds(lower, upper)
 
 
 def _scaled(value: Linear, by: int) -> tuple[tuple[Expr, int], ...]:

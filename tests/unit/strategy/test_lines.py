@@ -24,6 +24,7 @@ SMOOTH = """
         for j in range(1, M):
             Y[i, j] = 0.5 * X[i, j] + 0.25 * Y[i, j - 1]
     """
+EVERY_SECOND = SMOOTH.replace("X[i, j]", "X[i, 2 * j]")
 SOLVE = """
     for i in range(N):
         for j in range(1, M):
@@ -42,9 +43,30 @@ def kinds(schedule, kind: LoopKind) -> int:
     return sum(m.kind is kind for band in bands(schedule.tree) for m in band.members)
 
 
-def test_rows_of_sums_and_products_have_registers():
-    scop, schedule = jammed(SMOOTH, "X[N, M]; Y[N, M]")
+PLANES = """
+    for k in range(N):
+        for i in range(N):
+            for j in range(1, M):
+                Y[k, i, j] = 0.5 * X[k, i, j] + Y[k, i, j - 1]
+    """
+
+
+def test_rows_that_lanes_do_not_reach_have_registers():
+    scop, schedule = jammed(EVERY_SECOND, "X[N, 2 * M]; Y[N, M]")
     assert kinds(schedule, LoopKind.UNROLL) == 1
+    assert_computes(scop, *schedule.trace)
+
+
+def test_rows_that_squares_turn_are_lanes():
+    scop, schedule = jammed(SMOOTH, "X[N, M]; Y[N, M]")
+    assert kinds(schedule, LoopKind.VECTOR) == 2
+    assert not kinds(schedule, LoopKind.UNROLL)
+    assert_computes(scop, *schedule.trace)
+
+
+def test_rows_inside_of_other_loops_are_lanes():
+    scop, schedule = jammed(PLANES, "X[N, N, M]; Y[N, N, M]")
+    assert kinds(schedule, LoopKind.VECTOR) == 2
     assert_computes(scop, *schedule.trace)
 
 
@@ -89,6 +111,22 @@ def steps(function, arguments) -> list[str]:
 def test_temporaries_are_turned_for_lanes():
     made = po.kernel(solve).schedule(*(np.ones((5, 7)) for _ in range(3)))
     assert any(isinstance(step, LayOut) and step.array == "p" for step in made.trace)
+
+
+def shared(x: po.f64["N,M"], y: po.f64["N,M"]):
+    n, m = x.shape
+    rows = np.zeros((n, m))
+    for i in range(n):
+        for j in range(1, m):
+            rows[i, j] = x[i, j] / (1.0 + rows[i, j - 1])
+    for j in range(m):
+        for i in range(1, n):
+            y[i, j] = rows[i, j] + 0.5 * y[i - 1, j]
+
+
+def test_temporaries_that_other_nests_use_stay_as_they_are():
+    made = po.kernel(shared).schedule(*(np.ones((5, 7)) for _ in range(2)))
+    assert not any(isinstance(step, LayOut) for step in made.trace)
 
 
 def test_sums_whose_order_is_open_have_lanes_along_the_row():
