@@ -16,8 +16,12 @@ from tests.race.suite import CASES, Case, check_case, work_in
 
 pytestmark = pytest.mark.toolchain
 SHORT = {
+    "2mm-loops-auto",
+    "linear-regression-numpy-auto",
     "lu-loops-auto",
     "lu-numpy-auto",
+    "monte-carlo-pi-loops-auto",
+    "monte-carlo-pi-numpy-auto",
     "nussinov-loops-auto",
     "nussinov-numpy-auto",
     "red-black-numpy-auto",
