@@ -374,10 +374,22 @@ def _turned(schedule: Schedule, labels: list[str]) -> Schedule:
 
 
 def _own(schedule: Schedule, labels: list[str]) -> set[str]:
-    """Return the temporaries that live in one iteration of the first loop of a nest."""
+    """Return the temporaries of one row of a nest that its recurrences alone go along.
+
+    Those that other loops read have lanes along the row there.
+    """
     homes = contraction_nests(schedule.scop, schedule.tree)
     rows = {f"{label}[0]" for label in labels}
-    return {name for name, found in homes.items() if rows & set(found)}
+    read = {name for label in labels for name in _read_along(schedule, label)}
+    return {name for name, found in homes.items() if rows & set(found) and name not in read}
+
+
+def _read_along(schedule: Schedule, label: str) -> set[str]:
+    """Return what loops along the rows read whose steps are independent."""
+    outer = find_band(schedule.tree, label)
+    free = [b for b in bands(outer) if is_innermost(b) and b.members[-1].coincident]
+    names = (n for b in free if b is not outer for n in _statements(schedule, b.label))
+    return {read.array for name in names for read in schedule.scop.statement(name).reads}
 
 
 def _dimensions(schedule: Schedule, label: str, position: int) -> Iterator[tuple[str, int | None]]:
