@@ -428,6 +428,9 @@ class ExprPrinter:
 
     def _select(self, expr: Select) -> tuple[str, int]:
         condition, level = self._print(expr.condition)
+        if lanes(expr.condition) > 1:
+            name = self.helper(Helper(HelperKind.CHOOSE, expr.dtype, lanes(expr)))
+            return f"{name}({condition}, {self.text(expr.then)}, {self.text(expr.otherwise)})", ATOM
         if level in _BITWISE or level < OR:  # clang warns where bit operators lean on precedence
             condition = f"({condition})"
         then, otherwise = self.text(expr.then, OR), self.text(expr.otherwise)

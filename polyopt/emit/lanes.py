@@ -18,10 +18,12 @@ from polyopt.ir.expr import (
     Broadcast,
     Call,
     Cast,
+    Compare,
     Expr,
     Iter,
     Load,
     MathFunc,
+    Select,
     Symbol,
     Unary,
     UnaryOp,
@@ -86,17 +88,23 @@ def vector_dtype(body: Body) -> DType | None:
 
 
 def vectorized(
-    loop: For, lanes: int, rows: frozenset[str], own: frozenset[str] = frozenset()
+    loop: For,
+    lanes: int,
+    rows: frozenset[str],
+    own: frozenset[str] = frozenset(),
+    *,
+    choices: bool = False,
 ) -> Body:
     """Return `loop`'s body for `lanes` iterations from its iterator on.  Raises `NotVector`.
 
-    `own` are locals that have lanes already.
+    `own` are locals that have lanes already.  `choices`: lanes choose between two values, which
+    compilers' own lanes do as well or better where these reach what is read.
     """
     dtype = vector_dtype(loop.body)
     if dtype is None:
         raise NotVector
     own |= frozenset(node.name for node in nodes(loop.body) if isinstance(node, Declare))
-    return _Vectorizer(loop.iter, lanes, dtype, rows, own).body(loop.body)
+    return _Vectorizer(loop.iter, lanes, dtype, rows, own, choices).body(loop.body)
 
 
 def is_contiguous(loop: For, rows: frozenset[str]) -> bool:
@@ -126,6 +134,7 @@ class _Vectorizer:
     dtype: DType
     rows: frozenset[str]
     own: frozenset[str]
+    choices: bool
 
     def body(self, body: Body) -> Body:
         return tuple(self.node(node) for node in body)
@@ -174,10 +183,21 @@ class _Vectorizer:
                 return replace(expr, left=self.value(expr.left), right=self.value(expr.right))
             case Unary(op=UnaryOp.NEG):
                 return replace(expr, operand=self.value(expr.operand))
+            case Select(condition=Compare() as condition) if self.choices:
+                return self.choice(expr, condition)
             case Call(func=MathFunc.FMA):
                 return replace(expr, args=tuple(self.value(a) for a in expr.args))
             case _:
                 raise NotVector
+
+    def choice(self, expr: Select, condition: Compare) -> Expr:
+        """Return a choice by a comparison that lanes make each for itself."""
+        if condition.left.dtype is not self.dtype or condition.right.dtype is not self.dtype:
+            raise NotVector
+        sides = self.value(condition.left), self.value(condition.right)
+        condition = replace(condition, left=sides[0], right=sides[1])
+        then, otherwise = self.value(expr.then), self.value(expr.otherwise)
+        return replace(expr, condition=condition, then=then, otherwise=otherwise)
 
     def widens(self, source: Load) -> bool:
         """Tell whether elements are converted as they are loaded."""

@@ -17,11 +17,13 @@ from polyopt.ir.expr import (
     Binary,
     BinaryOp,
     Call,
+    Compare,
     Const,
     Expr,
     Iter,
     Load,
     Param,
+    Select,
     Symbol,
     Unary,
     children,
@@ -165,16 +167,25 @@ def _has_recurrence(schedule: Schedule, band: Band) -> bool:
 def _is_recurrence(schedule: Schedule, outer: Band, inner: Band) -> bool:
     """Tell whether an innermost band has no lanes to offer and steps along rows in order.
 
-    Sums whose order is open are none: their terms go in lanes.
+    Sums whose order is open are none, as long as their terms go in lanes.
     """
     if not is_innermost(inner) or inner.members[-1].coincident:
         return False
-    statements = map(schedule.scop.statement, _statements(schedule, inner.label))
-    if any(s.reduction is not None and s.reduction.reassociable for s in statements):
+    statements = [schedule.scop.statement(name) for name in _statements(schedule, inner.label)]
+    is_open = any(s.reduction is not None and s.reduction.reassociable for s in statements)
+    if is_open and not any(map(_goes_on, statements)):
         return False
     own = range(1 if inner is outer else 0, len(inner.members))
     return len(own) > 0 and not any(
         inner.members[p].coincident and vector_gain(schedule, inner.label, p) > 0 for p in own
+    )
+
+
+def _goes_on(statement: Statement) -> bool:
+    """Tell whether a statement that is no sum takes what it made elsewhere before."""
+    return statement.reduction is None and any(
+        read.array == statement.target.array and read.index != statement.write.index
+        for read in statement.reads
     )
 
 
@@ -305,6 +316,10 @@ def _crosses(schedule: Schedule, outer: Band, labels: list[str]) -> bool:
 def _is_arithmetic(value: Expr) -> bool:
     """Tell whether lanes compute a value by operators alone."""
     kinds = Binary | Unary | Load | Const | Param | Symbol
+    if isinstance(value, Select):
+        condition = value.condition
+        parts = (*children(condition), value.then, value.otherwise)
+        return isinstance(condition, Compare) and all(map(_is_arithmetic, parts))
     if isinstance(value, Load):
         return value.dtype in LANES
     return (

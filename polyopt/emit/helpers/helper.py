@@ -71,6 +71,7 @@ class HelperKind(Enum):
     PHASE = "phase"
     BETWEEN = "between"
     TURN = "turn"
+    CHOOSE = "choose"
     FAIL = "fail"
     MANY = "many"
     LOAD_PART = "load_part"

@@ -130,6 +130,15 @@ def _turn(helper: Helper) -> list[str]:
     return function("void", helper, f"{vector} *rows", can_shuffle)
 
 
+def _choose(helper: Helper) -> list[str]:
+    """Lanes of one vector where a comparison of vectors holds, of the other where it does not."""
+    vector = vector_type(helper.dtype, helper.lanes)
+    mask = f"__typeof__(({vector}){{0}} < ({vector}){{0}})"
+    args = f"{mask} holds, {vector} then, {vector} otherwise"
+    one, other = "((__typeof__(holds))then & holds)", "((__typeof__(holds))otherwise & ~holds)"
+    return function(vector, helper, args, [f"return ({vector})({one} | {other});"])
+
+
 def _listed(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers))
 
@@ -271,6 +280,7 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.PHASE: _phase,
     HelperKind.BETWEEN: _between,
     HelperKind.TURN: _turn,
+    HelperKind.CHOOSE: _choose,
     HelperKind.LOAD_PART: _load_part,
     HelperKind.STORE_PART: _store_part,
     HelperKind.EVERY: _every,

@@ -145,7 +145,7 @@ def _vector(node: Node, name: str, first: int, crossing: Crossing, own: frozense
     """Return a statement for as many values of iterator `name`, from `first` on, as lanes."""
     count = integer(crossing.lanes)
     loop = For(name, integer(0), count, 1, LoopKind.VECTOR, (node,))
-    body = vectorized(loop, crossing.lanes, crossing.contiguous, own)
+    body = vectorized(loop, crossing.lanes, crossing.contiguous, own, choices=True)
     return substituted(body, {name: integer(first)})[0]
 
 

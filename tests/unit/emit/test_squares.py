@@ -256,25 +256,46 @@ def tridiagonal(y: po.f64["N,T"], x: po.f64["N,T"]):
                 y[i, t] = x[i, t] / (3.0 + above)
 
 
+def chosen(y: po.f64["N,T"], x: po.f64["N,T"]):
+    for t in range(1, x.shape[1]):
+        y[:, t] = np.where(x[:, t] >= y[:, t - 1], x[:, t], y[:, t - 1] - x[:, t] / 2)
+
+
+def drawdown(y: po.f64["N"], x: po.f64["N,T"]):
+    top = np.maximum.accumulate(x, axis=1)
+    y[:] = np.min(x / top - 1, axis=1)
+
+
+DTYPES = {"i32": np.int32, "f32": np.float32}
 PROGRAMS = [
     *(forwards, backwards, ahead, both_ways, coupled, neighbours, integers, single_precision),
-    *(scanned, planes, step),
+    *(scanned, planes, step, chosen, drawdown),
 ]
+
+
+def arguments_of(program, rows, steps):
+    """Random arguments; numbers for those that are no arrays."""
+    rng = np.random.default_rng(1)
+    found = []
+    for annotation in map(str, program.__annotations__.values()):
+        dims = re.findall(r"[NT]", annotation.partition("[")[2])
+        made = rng.uniform(-9, 9, [rows if dim == "N" else steps for dim in dims])
+        dtype = next((d for name, d in DTYPES.items() if name in annotation), np.float64)
+        found.append(made.astype(dtype) if dims else float(made))
+    return found
+
+
+@pytest.mark.parametrize("program", [*PROGRAMS, tridiagonal])
+def test_squares_are_turned(program):
+    source = po.kernel(program, threads=1).compile(*arguments_of(program, 40, 40)).source
+    assert "po_turn_" in source
 
 
 @pytest.mark.parametrize("program", [*PROGRAMS, tridiagonal])
 def test_results_are_the_same_bits(program):
     kernel = po.kernel(program, threads=1)
-    rng = np.random.default_rng(1)
     for rows, steps in ((1, 1), (16, 9), (17, 8), (33, 40), (15, 17), (32, 3), (40, 26), (3, 99)):
-        arguments = []
-        for annotation in program.__annotations__.values():
-            dims = re.findall(r"[NT]", str(annotation).partition("[")[2])
-            shape = tuple(rows if dim == "N" else steps for dim in dims)
-            dtype = np.int32 if "i32" in str(annotation) else np.float64
-            dtype = np.float32 if "f32" in str(annotation) else dtype
-            made = rng.uniform(-9, 9, shape)
-            arguments.append(made.astype(dtype) if shape else float(made))
+        arguments = arguments_of(program, rows, steps)
         expected = [np.copy(each) for each in arguments]
         with np.errstate(all="ignore"):
             program(*expected)
