@@ -304,7 +304,7 @@ class _Finder:
     def turned(self, value: Expr) -> Expr:
         """Return `value` with the largest parts that are computed along rows as squares."""
         ways = {self.way(read) for read in loads(value)} - {0}
-        if len(ways) == 1 and self.is_of_rows(value):
+        if len(ways) == 1 and value.dtype is not DType.BOOL and self.is_of_rows(value):
             return self.square(value, falls=-1 in ways)
         if isinstance(value, Load) and value.array in self.written:
             distance = self.distance(value)

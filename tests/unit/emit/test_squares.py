@@ -261,6 +261,13 @@ def chosen(y: po.f64["N,T"], x: po.f64["N,T"]):
         y[:, t] = np.where(x[:, t] >= y[:, t - 1], x[:, t], y[:, t - 1] - x[:, t] / 2)
 
 
+def limited(y: po.f64["N,T"], x: po.f64["N,T"]):
+    for i in range(x.shape[0]):
+        for t in range(1, x.shape[1]):
+            more = max(y[i, t - 1] + x[i, t], 0.0)
+            y[i, t] = more if x[i, t - 1] < 0.5 else min(y[i, t - 1], x[i, t])
+
+
 def drawdown(y: po.f64["N"], x: po.f64["N,T"]):
     top = np.maximum.accumulate(x, axis=1)
     y[:] = np.min(x / top - 1, axis=1)
@@ -269,7 +276,7 @@ def drawdown(y: po.f64["N"], x: po.f64["N,T"]):
 DTYPES = {"i32": np.int32, "f32": np.float32}
 PROGRAMS = [
     *(forwards, backwards, ahead, both_ways, coupled, neighbours, integers, single_precision),
-    *(scanned, planes, step, chosen, drawdown),
+    *(scanned, planes, step, chosen, drawdown, limited),
 ]
 
 
