@@ -10,6 +10,7 @@ from collections.abc import Callable
 from polyopt.emit.passes.crossed import cross_rows
 from polyopt.emit.passes.faults import collect_faults
 from polyopt.emit.passes.fma import contract
+from polyopt.emit.passes.gather import gather_updates
 from polyopt.emit.passes.guards import hoist_guards
 from polyopt.emit.passes.panels import pack_panels
 from polyopt.emit.passes.promote import promote
@@ -41,6 +42,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         ("SIMD vectors", lambda f: vectorize(f, machine)),
         ("lanes across rows", lambda f: cross_rows(f, machine)),
         ("unrolled loops", unroll),
+        ("updates in registers", gather_updates),
         ("elements in registers", promote),
         ("shorter expressions", simplify),
         ("shared operands", share_operands),

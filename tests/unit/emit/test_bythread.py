@@ -121,7 +121,7 @@ def test_results(function, shape):
 def test_tiles_of_rows():
     """Sixteen rows go together; also where conditions alone tell that there are no more."""
     compiled = po.kernel(lines, threads=2).compile(np.zeros((50, 60)))
-    assert compiled.source.count("po_alloc(po_bytes(po_bytes(sizeof(double), M), 16))") == 2
+    assert compiled.source.count("po_alloc(po_bytes(po_bytes(sizeof(double), 16), M))") == 2
     assert "sizeof(double), N)" not in compiled.source
 
 
