@@ -175,7 +175,7 @@ class Printing:
             values = {**before, LANE: Iter(self.lane)}
             index = tuple(normalize(substitute(i, values)) for i in written.target.index)
             element = self.printer.element(written.target.array, index)
-            first = self.own(f"{past.name}_first")
+            first = self.own(f"{past.name.replace('.', '_')}_first")
             rows = self.crossing.rows
             lines.append(cgen.Line(f"{ctype} {first}[{rows}];"))
             head = f"for (int64_t {self.lane} = 0; {self.lane} < {rows}; {self.lane}++)"
@@ -193,7 +193,7 @@ class Printing:
 
     def place(self, name: str, group: int) -> str:
         """Return the C name of a local for one register of rows."""
-        return self.own(f"{name}_{group}")
+        return self.own(f"{name.replace('.', '_')}_{group}")
 
     def helper(self, kind: HelperKind) -> str:
         return self.printer.helper(Helper(kind, self.crossing.dtype, self.crossing.lanes))

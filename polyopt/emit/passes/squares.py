@@ -35,9 +35,9 @@ from polyopt.ir.expr import (
 from polyopt.ir.loops import Assign, Body, Declare, For, LoopKind, Node, SetLocal
 from polyopt.ir.types import DType
 
-LANE = "po_lane"
-"""The iterator over the rows of a strip, from 0 on."""
-ALONG = "po_along"
+LANE = ".lane"
+"""The iterator over the rows of a strip, from 0 on; no program's name has a dot."""
+ALONG = ".along"
 """The iterator over the elements of a row in a square, in the order of memory."""
 MOST_PAST = 4  # steps of a recurrence that are kept in registers
 MOST_GROUPS = 4  # registers of lanes in a strip of rows
@@ -218,7 +218,7 @@ class _Finder:
             return
         if target.array in self.written:
             raise NotVector
-        now = Symbol(f"{target.array}_made", target.dtype, self.lanes)
+        now = Symbol(f"{target.array}.made", target.dtype, self.lanes)
         self.written[target.array] = Written(target, now, way < 0)
 
     def are_apart(self, body: Body) -> bool:
@@ -249,7 +249,7 @@ class _Finder:
             raise NotVector
         written = self.written[array]
         more = range(len(written.past) + 1, distance + 1)
-        past = (Symbol(f"{array}_past{n}", written.now.dtype, self.lanes) for n in more)
+        past = (Symbol(f"{array}.past{n}", written.now.dtype, self.lanes) for n in more)
         self.written[array] = replace(written, past=(*written.past, *past))
 
     def distance(self, read: Load | VectorLoad) -> int:
@@ -337,7 +337,7 @@ class _Finder:
         known = self.squares.get(value)
         if known is None:
             array = next(read.array for read in loads(value) if self.way(read))
-            wish = f"{array}_turned"
+            wish = f"{array}.turned"
             number = sum(s.symbol.name.startswith(wish) for s in self.squares.values())
             name = f"{wish}{number or ''}"
             known = Square(Symbol(name, value.dtype, self.lanes), value, falls)

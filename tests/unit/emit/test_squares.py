@@ -240,10 +240,11 @@ def planes(y: po.f64["N,N,T"], x: po.f64["N,N,T"]):
                 y[i, j, t] = y[i, j, t - 1] + x[i, j, t]
 
 
-def step(y: po.f64["N,T"], x: po.f64["N,T"], lane: po.f64, step: po.f64):
+def step(y: po.f64["N,T"], x: po.f64["N,T"], lane: po.f64, step: po.f64, y_past1: po.f64):
+    """Names that the text uses as well."""
     for i in range(x.shape[0]):
         for t in range(1, x.shape[1]):
-            y[i, t] = y[i, t - 1] * lane + x[i, t] * step
+            y[i, t] = y[i, t - 1] * lane + x[i, t] * step - y_past1
 
 
 def tridiagonal(y: po.f64["N,T"], x: po.f64["N,T"]):
