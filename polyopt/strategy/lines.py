@@ -56,6 +56,7 @@ from polyopt.transforms import (
 
 ROWS = 8  # rows in turn: as many as hide the latency of an addition and a product
 VECTORS = 2  # of rows whose divisions overlap
+LEAST_LANES = 4  # with fewer, rows in turn hide more latency
 LANES = frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64})
 MOST_STATEMENTS = 32  # of a nest whose bodies are repeated for each row
 
@@ -283,11 +284,11 @@ def _strip(schedule: Schedule, label: str, machine: Machine) -> _Strip:
     inner = [b.label for b in bands(band) if _is_recurrence(schedule, band, b)]
     names = {name for each in inner for name in _statements(schedule, each)}
     statements = [schedule.scop.statement(name) for name in sorted(names)]
+    size = max(schedule.scop.array(s.target.array).dtype.size for s in statements)
+    lanes = max(1, machine.vector_bytes // size)
     heavy = any(map(_is_heavy, statements))
-    if heavy or _crosses(schedule, band, inner):
-        size = max(schedule.scop.array(s.target.array).dtype.size for s in statements)
-        rows = max(1, machine.vector_bytes // size) * VECTORS
-        return _Strip(rows, lanes=True, few_in_lanes=heavy)
+    if heavy or (lanes >= LEAST_LANES and _crosses(schedule, band, inner)):
+        return _Strip(lanes * VECTORS, lanes=True, few_in_lanes=heavy)
     return _Strip(ROWS, lanes=False)
 
 

@@ -18,6 +18,7 @@ from tests.reading import read
 # ruff: noqa: F821, UP037 - sizes are named by strings
 
 SMALL = Machine(vector_bytes=16)
+USUAL = Machine(vector_bytes=32)
 
 SMOOTH = """
     for i in range(N):
@@ -34,9 +35,9 @@ SOLVE = """
     """
 
 
-def jammed(text: str, arrays: str):
+def jammed(text: str, arrays: str, machine: Machine = SMALL):
     scop = read(text, arrays, "N M")
-    return scop, jam_lines(source_schedule(scop), SMALL, frozenset())
+    return scop, jam_lines(source_schedule(scop), machine, frozenset())
 
 
 def kinds(schedule, kind: LoopKind) -> int:
@@ -52,20 +53,26 @@ PLANES = """
 
 
 def test_rows_that_lanes_do_not_reach_have_registers():
-    scop, schedule = jammed(EVERY_SECOND, "X[N, 2 * M]; Y[N, M]")
+    scop, schedule = jammed(EVERY_SECOND, "X[N, 2 * M]; Y[N, M]", USUAL)
     assert kinds(schedule, LoopKind.UNROLL) == 1
     assert_computes(scop, *schedule.trace)
 
 
 def test_rows_that_squares_turn_are_lanes():
-    scop, schedule = jammed(SMOOTH, "X[N, M]; Y[N, M]")
+    scop, schedule = jammed(SMOOTH, "X[N, M]; Y[N, M]", USUAL)
     assert kinds(schedule, LoopKind.VECTOR) == 2
     assert not kinds(schedule, LoopKind.UNROLL)
     assert_computes(scop, *schedule.trace)
 
 
+def test_two_lanes_are_not_enough():
+    scop, schedule = jammed(SMOOTH, "X[N, M]; Y[N, M]")
+    assert kinds(schedule, LoopKind.UNROLL) == 1
+    assert_computes(scop, *schedule.trace)
+
+
 def test_rows_inside_of_other_loops_are_lanes():
-    scop, schedule = jammed(PLANES, "X[N, N, M]; Y[N, N, M]")
+    scop, schedule = jammed(PLANES, "X[N, N, M]; Y[N, N, M]", USUAL)
     assert kinds(schedule, LoopKind.VECTOR) == 2
     assert_computes(scop, *schedule.trace)
 
