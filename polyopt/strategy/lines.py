@@ -9,35 +9,22 @@ architectures", 1988).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
     Call,
-    Compare,
-    Const,
-    Expr,
-    Iter,
-    Load,
-    Param,
-    Select,
-    Symbol,
-    Unary,
-    children,
-    linear,
     walk,
 )
 from polyopt.ir.loops import LoopKind
-from polyopt.ir.scop import Access, Scop, Statement
-from polyopt.ir.source import Layout
-from polyopt.ir.types import DType
+from polyopt.ir.scop import Scop, Statement
 from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Sequence, Tree, bands, find_band, path_to, statements_of
+from polyopt.strategy.across import crosses, moved
 from polyopt.strategy.strides import accesses, directions
 from polyopt.strategy.tiling import outer_bands
 from polyopt.strategy.vector import is_innermost, vector_gain
@@ -57,7 +44,6 @@ from polyopt.transforms import (
 ROWS = 8  # rows in turn: as many as hide the latency of an addition and a product
 VECTORS = 2  # of rows whose divisions overlap
 LEAST_LANES = 4  # with fewer, rows in turn hide more latency
-LANES = frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64})
 MOST_STATEMENTS = 32  # of a nest whose bodies are repeated for each row
 
 
@@ -287,71 +273,9 @@ def _strip(schedule: Schedule, label: str, machine: Machine) -> _Strip:
     size = max(schedule.scop.array(s.target.array).dtype.size for s in statements)
     lanes = max(1, machine.vector_bytes // size)
     heavy = any(map(_is_heavy, statements))
-    if heavy or (lanes >= LEAST_LANES and _crosses(schedule, band, inner)):
+    if heavy or (lanes >= LEAST_LANES and crosses(schedule, band, inner, _own(schedule, [label]))):
         return _Strip(lanes * VECTORS, lanes=True, few_in_lanes=heavy)
     return _Strip(ROWS, lanes=False)
-
-
-def _crosses(schedule: Schedule, outer: Band, labels: list[str]) -> bool:
-    """Tell whether the lanes of all recurrences reach what they read and write.
-
-    That is the same for all rows, next to each other in temporaries or in squares that registers
-    turn: a row in each lane, as many steps along it.
-    """
-    own = _own(schedule, [outer.label])
-    for label in labels:
-        path, domain = path_to(schedule.tree, schedule.scop, label)
-        members = (*path, *find_band(schedule.tree, label).members)
-        row = members.index(outer.members[0])
-        for name in statements_of(schedule.scop, domain):
-            statement = schedule.scop.statement(name)
-            moves = directions(members, schedule.scop, statement)
-            if not _is_arithmetic(statement.value) or not all(
-                _is_reached(access, schedule.scop, statement, (moves[row], moves[-1]), own)
-                for access in accesses(statement)
-            ):
-                return False
-    return True
-
-
-def _is_arithmetic(value: Expr) -> bool:
-    """Tell whether lanes compute a value by operators alone."""
-    kinds = Binary | Unary | Load | Const | Param | Symbol
-    if isinstance(value, Select):
-        condition = value.condition
-        parts = (*children(condition), value.then, value.otherwise)
-        return isinstance(condition, Compare) and all(map(_is_arithmetic, parts))
-    if isinstance(value, Load):
-        return value.dtype in LANES
-    return (
-        isinstance(value, kinds)
-        and value.dtype in LANES
-        and all(map(_is_arithmetic, children(value)))
-    )
-
-
-def _is_reached(
-    access: Access,
-    scop: Scop,
-    statement: Statement,
-    moves: tuple[tuple[Fraction, ...] | None, tuple[Fraction, ...] | None],
-    own: Collection[str],
-) -> bool:
-    """Tell whether lanes reach an access, given how rows and steps move the statement.
-
-    `own` are temporaries of a row, which can be laid out for it.
-    """
-    across, along = (_changes(access, statement, move) for move in moves)
-    array = scop.array(access.array)
-    if across is None or along is None or array.layout not in (Layout.C, Layout.ROWS):
-        return False
-    if not any(across):
-        return True
-    if access.array in own and sum(map(bool, across)) == 1:
-        return True
-    if not any(across[:-1]):
-        return across[-1] == 1
-    return not across[-1] and not any(along[:-1]) and abs(along[-1]) == 1
 
 
 def _is_heavy(statement: Statement) -> bool:
@@ -417,36 +341,7 @@ def _dimensions(schedule: Schedule, label: str, position: int) -> Iterator[tuple
         direction = directions(members, schedule.scop, statement)[len(path) + position]
         for access in accesses(statement):
             if access.index:
-                yield access.array, _moved(access, statement, direction)
-
-
-def _moved(
-    access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
-) -> int | None:
-    """Return the one subscript that a step along `direction` moves by one; None for others."""
-    changes = _changes(access, statement, direction)
-    if changes is None or any(step not in (0, 1) for step in changes):
-        return None
-    found = [dimension for dimension, step in enumerate(changes) if step]
-    return found[0] if len(found) == 1 else None
-
-
-def _changes(
-    access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
-) -> tuple[Fraction, ...] | None:
-    """Return how a step along `direction` moves each subscript; None where it is not known."""
-    if direction is None or not access.exact:
-        return None
-    change = dict(zip(statement.iters, direction, strict=True))
-    found: list[Fraction] = []
-    for index in access.index:
-        terms = linear(index).terms
-        others = (part for atom, _ in terms if not isinstance(atom, Iter) for part in walk(atom))
-        if any(isinstance(part, Iter) and change.get(part.name) for part in others):
-            return None
-        steps = (change.get(a.name, Fraction(0)) * c for a, c in terms if isinstance(a, Iter))
-        found.append(sum(steps, Fraction(0)))
-    return tuple(found)
+                yield access.array, moved(access, statement, direction)
 
 
 def _in_lanes(schedule: Schedule) -> set[str]:

@@ -1,0 +1,124 @@
+"""Which lanes across rows reach: what a recurrence along rows reads and writes.
+
+In: statements, how loops move them.  Out: whether lanes compute them; how subscripts change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from fractions import Fraction
+
+from polyopt.ir.expr import (
+    Binary,
+    Compare,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    Param,
+    Select,
+    Symbol,
+    Unary,
+    children,
+    linear,
+    walk,
+)
+from polyopt.ir.scop import Access, Scop, Statement
+from polyopt.ir.source import Layout
+from polyopt.ir.types import DType
+from polyopt.schedule.schedule import Schedule
+from polyopt.schedule.tree import Band, find_band, path_to, statements_of
+from polyopt.strategy.strides import accesses, directions
+
+LANES = frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64})
+
+
+def crosses(schedule: Schedule, outer: Band, labels: list[str], own: Collection[str]) -> bool:
+    """Tell whether the lanes of all recurrences reach what they read and write.
+
+    That is the same for all rows, next to each other in temporaries or in squares that registers
+    turn: a row in each lane, as many steps along it.  `labels` are innermost bands below `outer`,
+    whose first loop goes over rows, `own` temporaries that can be laid out for that.
+    """
+    for label in labels:
+        path, domain = path_to(schedule.tree, schedule.scop, label)
+        members = (*path, *find_band(schedule.tree, label).members)
+        row = members.index(outer.members[0])
+        for name in statements_of(schedule.scop, domain):
+            statement = schedule.scop.statement(name)
+            moves = directions(members, schedule.scop, statement)
+            if not _is_arithmetic(statement.value) or not all(
+                _is_reached(access, schedule.scop, statement, (moves[row], moves[-1]), own)
+                for access in accesses(statement)
+            ):
+                return False
+    return True
+
+
+def _is_arithmetic(value: Expr) -> bool:
+    """Tell whether lanes compute a value by operators alone."""
+    kinds = Binary | Unary | Load | Const | Param | Symbol
+    if isinstance(value, Select):
+        condition = value.condition
+        parts = (*children(condition), value.then, value.otherwise)
+        return isinstance(condition, Compare) and all(map(_is_arithmetic, parts))
+    if isinstance(value, Load):
+        return value.dtype in LANES
+    return (
+        isinstance(value, kinds)
+        and value.dtype in LANES
+        and all(map(_is_arithmetic, children(value)))
+    )
+
+
+def _is_reached(
+    access: Access,
+    scop: Scop,
+    statement: Statement,
+    moves: tuple[tuple[Fraction, ...] | None, tuple[Fraction, ...] | None],
+    own: Collection[str],
+) -> bool:
+    """Tell whether lanes reach an access, given how rows and steps move the statement.
+
+    `own` are temporaries of a row, which can be laid out for it.
+    """
+    across, along = (steps_of(access, statement, move) for move in moves)
+    array = scop.array(access.array)
+    if across is None or along is None or array.layout not in (Layout.C, Layout.ROWS):
+        return False
+    if not any(across):
+        return True
+    if access.array in own and sum(map(bool, across)) == 1:
+        return True
+    if not any(across[:-1]):
+        return across[-1] == 1
+    return not across[-1] and not any(along[:-1]) and abs(along[-1]) == 1
+
+
+def moved(
+    access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
+) -> int | None:
+    """Return the one subscript that a step along `direction` moves by one; None for others."""
+    steps = steps_of(access, statement, direction)
+    if steps is None or any(step not in (0, 1) for step in steps):
+        return None
+    found = [dimension for dimension, step in enumerate(steps) if step]
+    return found[0] if len(found) == 1 else None
+
+
+def steps_of(
+    access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
+) -> tuple[Fraction, ...] | None:
+    """Return how a step along `direction` moves each subscript; None where it is not known."""
+    if direction is None or not access.exact:
+        return None
+    change = dict(zip(statement.iters, direction, strict=True))
+    found: list[Fraction] = []
+    for index in access.index:
+        terms = linear(index).terms
+        others = (part for atom, _ in terms if not isinstance(atom, Iter) for part in walk(atom))
+        if any(isinstance(part, Iter) and change.get(part.name) for part in others):
+            return None
+        steps = (change.get(a.name, Fraction(0)) * c for a, c in terms if isinstance(a, Iter))
+        found.append(sum(steps, Fraction(0)))
+    return tuple(found)
