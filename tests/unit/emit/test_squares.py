@@ -14,7 +14,7 @@ import polyopt as po
 from polyopt.emit.helpers import Helper, HelperKind, definition
 from polyopt.emit.passes.crossed import cross_rows
 from polyopt.emit.passes.squares import crossing
-from polyopt.ir.expr import Compare, CompareOp
+from polyopt.ir.expr import Compare, CompareOp, loads
 from polyopt.ir.loops import Assign, For, If, LoopKind, show_body
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
@@ -76,6 +76,13 @@ def test_lanes_may_write_down_columns_and_read_rows():
     assert made is not None
     assert len(made.squares) == 1
     assert not made.written
+
+
+def test_what_the_loop_writes_is_not_read_ahead():
+    first = strip(store(at("Z", "j", "i"), X))
+    made = found(first, strip(store(Y, op("*", X, at("Z", 3, 5)))))
+    assert made is not None
+    assert all(read.array == "X" for square in made.squares for read in loads(square.value))
 
 
 @pytest.mark.parametrize(
