@@ -70,6 +70,7 @@ def _workload(suite: str, module: ModuleType) -> Workload:
         counted=hasattr(module, "flops") and suite != "learning",
         exact=getattr(module, "EXACT", True),
         chain=getattr(module, "chain", lambda **sizes: sum(sizes.values())),
+        approximation=getattr(module, "APPROXIMATION", 0.0),
         least=getattr(module, "LEAST", {}),
         steps=getattr(module, "STEPS", None),
         whole_reference=getattr(module, "WHOLE_REFERENCE", True),

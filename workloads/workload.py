@@ -47,6 +47,7 @@ class Workload:
     counted: bool
     exact: bool
     chain: Callable[..., int]
+    approximation: float
     least: Mapping[str, int]
     steps: str | None
     whole_reference: bool
@@ -126,12 +127,13 @@ class Workload:
         """Return the largest error a correct result may have, relative to its largest element.
 
         Twice the rounding unit for each of the roundings in the longest chain that leads to one
-        result; 0 for integers.
+        result, and the error of a formula that approximates; 0 for integers.
         """
         chosen = self.dtype if dtype is None else np.dtype(dtype)
         if chosen.kind in "iub":
             return 0.0
-        return float(2 * np.finfo(chosen).eps * (8 + self.chain(**self.at(sizes))))
+        rounding = 2 * np.finfo(chosen).eps * (8 + self.chain(**self.at(sizes)))
+        return float(rounding + self.approximation)
 
 
 def _output(name: str, arguments: Mapping[str, Any], returned: Any) -> NDArray[Any]:
