@@ -36,6 +36,9 @@ from polyopt.transforms.amount import Distance, read_amount
 WIDE = 4  # blocks that are one where nothing but a vector is eliminated
 
 
+_ACROSS = {Step.STRIDED, Step.CONTIGUOUS, Step.INVARIANT}
+
+
 @dataclass(frozen=True, slots=True)
 class _Elimination:
     """Loops of a band: `depth` counts the steps, the others move the element of `size` bytes."""
@@ -198,15 +201,17 @@ def _shared(schedule: Schedule, label: str, strip: int) -> Schedule:
 
 
 def _abreast(schedule: Schedule, label: str, rows: int) -> Schedule:
-    """Return `schedule` with the sums of some rows of a part at a time, an accumulator each.
+    """Return `schedule` with some rows of a part at a time: alone, each step waits for the last.
 
-    Rows of unknowns, each of which needs those before it: alone, every addition waits for the last.
+    Sums along rows get an accumulator each; other rows take each step one after the other.
     """
     band = find_band(schedule.tree, label)
     inside = statements_at(schedule.tree, schedule.scop, label)
     updates = [statement for statement in inside if len(statement.iters) == len(band.members)]
-    if len(band.members) != 3 or not all(_is_along_row(schedule, label, u) for u in updates):
+    if len(band.members) != 3:
         return schedule
+    if not all(_is_along_row(schedule, label, update) for update in updates):
+        return _in_turns(schedule, label, rows, updates)
     tile, point = f"{label}.tile", f"{label}.point"
     steps: list[Transform] = [
         Tile(label, (rows,)),
@@ -223,6 +228,26 @@ def _abreast(schedule: Schedule, label: str, rows: int) -> Schedule:
         if not path_to(jammed.tree, jammed.scop, part)[1].is_empty():
             jammed = jammed.attempt(Unroll(f"{part}[1]")) or jammed
     return jammed
+
+
+def _in_turns(schedule: Schedule, label: str, rows: int, updates: list[Statement]) -> Schedule:
+    """Return `schedule` with a step of the elimination for some rows before the next step.
+
+    The first loop goes across rows, another one along them, the third one counts the steps.
+    """
+    kinds = [
+        tuple(move[update.write.ref] for move in loop_moves(schedule, label, update))
+        for update in updates
+    ]
+    if not kinds or any(set(kind) != _ACROSS or kind[0] is not Step.STRIDED for kind in kinds):
+        return schedule
+    depth = kinds[0].index(Step.INVARIANT)
+    if any(kind[depth] is not Step.INVARIANT for kind in kinds):
+        return schedule
+    point = f"{label}.point"
+    steps: list[Transform] = [Tile(label, (rows,))]
+    steps += [Interchange(f"{point}[{p}]", f"{point}[{p - 1}]") for p in range(depth, 0, -1)]
+    return schedule.attempt(*steps) or schedule
 
 
 def _is_along_row(schedule: Schedule, label: str, statement: Statement) -> bool:
