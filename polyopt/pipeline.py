@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from typing import TypeAlias, TypeVar
 
 from polyopt.emit import optimize_loops
+from polyopt.emit.lanes import is_contiguous, row_arrays
 from polyopt.emit.lower import lower
 from polyopt.emit.text import emit
 from polyopt.errors import BudgetError, EmitError, PolyoptError, ScheduleError
@@ -351,21 +352,23 @@ def only_schedule(program: Program, schedules: tuple[Schedule, ...]) -> Schedule
 
 
 def sequential(function: LoopFunction) -> LoopFunction:
-    """Return `function` with its parallel loops run by one thread."""
-    return replace(function, body=_sequential(function.body))
+    """Return `function` with its parallel loops run by one thread, single elements in lanes."""
+    return replace(function, body=_sequential(function.body, row_arrays(function)))
 
 
-def _sequential(body: Body) -> Body:
+def _sequential(body: Body, rows: frozenset[str]) -> Body:
     nodes: list[Node] = []
     for node in body:
         match node:
+            case For(kind=LoopKind.PARALLEL, reductions=()) if is_contiguous(node, rows):
+                nodes.append(replace(node, kind=LoopKind.VECTOR))
             case For(kind=LoopKind.PARALLEL):
-                inner = _sequential(node.body)
+                inner = _sequential(node.body, rows)
                 nodes.append(replace(node, kind=LoopKind.SEQUENTIAL, body=inner, reductions=()))
             case For() | While():
-                nodes.append(replace(node, body=_sequential(node.body)))
+                nodes.append(replace(node, body=_sequential(node.body, rows)))
             case If():
-                then, otherwise = _sequential(node.then), _sequential(node.otherwise)
+                then, otherwise = _sequential(node.then, rows), _sequential(node.otherwise, rows)
                 nodes.append(replace(node, then=then, otherwise=otherwise))
             case _:
                 nodes.append(node)

@@ -93,7 +93,8 @@ def _entry_body(fn: LoopFunction, emitter: BodyEmitter, *, jumps: bool) -> list[
     unused = [cgen.Line(f"(void){p.text};") for p in frame.params if p.text not in seen]
     told = [line for view in faults for line in _told(view, emitter.printer)]
     back = cgen.Line(f"return {STATUS if has_status else 0};")
-    return [*unused, *lines, *whole, *release, *told, back]
+    streamed = emitter.streamed(fn.body)
+    return [*unused, *lines, *whole, *streamed, *release, *told, back]
 
 
 def _fault_array(view: View, printer: ExprPrinter) -> cgen.Generable:
@@ -120,7 +121,8 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str) -> str:
     if any(h.kind is HelperKind.ALLOC for h in helpers):
         includes += ["#ifdef __linux__", "#include <sys/mman.h>", "#endif"]
     halves = any(h.dtype.is_half and h.lanes > 1 for h in helpers)
-    if halves or any(h.kind in _INTRINSICS for h in helpers):
+    chosen = any(h.lanes > 1 and h.kind in _INTRINSICS_OF_LANES for h in helpers)
+    if halves or chosen or any(h.kind in _INTRINSICS for h in helpers):
         features = "defined(__FMA__) || defined(__AVX512F__)"
         includes += [f"#if {features}", "#include <immintrin.h>", "#endif"]
     if any(h.lanes > 1 for h in helpers):
@@ -136,7 +138,12 @@ _MADE_COMPLEX = (
     "#define CMPLXF(re, im) __builtin_complex((float)(re), (float)(im))",
     "#endif",
 )
-_INTRINSICS = (HelperKind.FMA, HelperKind.LOAD_PART, HelperKind.STORE_PART)
+_INTRINSICS = (
+    *(HelperKind.FMA, HelperKind.LOAD_PART, HelperKind.STORE_PART),
+    *(HelperKind.STREAM, HelperKind.STREAM_ROW, HelperKind.STREAMED),
+    *(HelperKind.LARGER, HelperKind.SMALLER),
+)
+_INTRINSICS_OF_LANES = (HelperKind.MIN, HelperKind.MAX)
 _STDLIB = frozenset({"aligned_alloc", "free", "NULL"})
 _BOOL = frozenset({"bool", "true", "false"})
 

@@ -45,6 +45,7 @@ from polyopt.emit.regions import (
     written_arrays,
 )
 from polyopt.emit.sliding import moved, windows
+from polyopt.emit.streaming import Streaming, streamed_stores
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
     BinaryOp,
@@ -283,6 +284,8 @@ class BodyEmitter:
             inner = replace(inner, is_parallel=True)
         nest = Nest(self._head(loop), inner.body(loop.body))
         match loop.kind:
+            case LoopKind.VECTOR if loop.streams and not loop.reductions:
+                return self._in_strips(loop, inner)
             case LoopKind.VECTOR:
                 return [cgen.Pragma(simd_pragma(loop, self.printer)), nest]
             case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.PARALLEL:
@@ -315,22 +318,19 @@ class BodyEmitter:
         """Print a VECTOR loop on registers, from an aligned address on; its ends are partial."""
         width = loop.lanes
         name = self._name(loop.iter)
-        body = vectorized(loop, width, self.frame.rows)
+        body = vectorized(loop, width, self.frame.rows, choices=True)
         begins: list[str] = []
         lower = self._bound(loop.lower, f"{name}_lo", begins)
         upper = self._bound(loop.upper, f"{name}_hi", begins)
         longest = extent_of(loop)
         if longest is not None and longest.size <= width:
             return [self._strip(loop, body, (lower, upper), begins)]
-        first = next(node.target for node in nodes(body) if isinstance(node, Assign))
-        start = tuple(normalize(substitute(i, {loop.iter: lower})) for i in first.index)
-        phase = self.printer.helper(Helper(HelperKind.PHASE, first.dtype, width))
-        back = f"{phase}({self.printer.address(first.array, start)})"
+        phase, streams = self._starts(loop, body, lower)
         low, high = self.printer.text(lower), self.printer.text(upper)
-        begins.append(f"{name} = -{back}" if low == "0" else f"{name} = {low} - {back}")
+        begins.append(f"{name} = -{phase}" if low == "0" else f"{name} = {low} - {phase}")
         head = f"for (int64_t {', '.join(begins)}; {name} < {high}; {name} += {width})"
         part = (self._own(f"{name}_from"), self._own(f"{name}_to"))
-        least, most = self._helper(HelperKind.MIN), self._helper(HelperKind.MAX)
+        least, most = self.helper(HelperKind.MIN), self.helper(HelperKind.MAX)
         before = f"-{name}" if low == "0" else f"{low} - {name}"
         bounds = [
             cgen.Line(f"int64_t {part[0]} = {most}({before}, 0);"),
@@ -338,8 +338,47 @@ class BodyEmitter:
         ]
         ends = replace(self, printer=replace(self.printer, part=part))
         whole = f"{name} >= {low} && {name} + {width} <= {high}"
-        full = [*self.body(body), *self._sliding(loop, body, high)]
+        middle = replace(self, printer=replace(self.printer, streams=streams))
+        more = f"for (; {name} + {width} <= {high}; {name} += {width})"
+        back = cgen.Line(f"{name} -= {width};")
+        sliding = middle._sliding(loop, body, high)
+        full = [*middle.body(body), *sliding] if sliding else [Nest(more, middle.body(body)), back]
         return [Nest(head, [Branch(whole, full, [*bounds, *ends.body(body)])])]
+
+    def _in_strips(self, loop: For, inner: BodyEmitter) -> list[cgen.Generable]:
+        """Print a loop in the compiler's lanes that stores past the caches."""
+        stores = streamed_stores(loop, self.frame.rows)
+        if not stores:
+            return self._settled_loop(replace(loop, streams=()))
+        pragma = simd_pragma(loop, self.printer)
+        printing = Streaming(loop, stores, self.printer, inner._body_seen, self._own, pragma)
+        return printing.lines(self._name(loop.iter))
+
+    def _body_seen(self, body: Body, views: dict[str, View]) -> list[cgen.Generable]:
+        """Return the statements of `body`, in which further arrays are seen."""
+        views = {**self.frame.views, **views}
+        printer, frame = replace(self.printer, views=views), replace(self.frame, views=views)
+        return replace(self, printer=printer, frame=frame).body(body)
+
+    def _starts(self, loop: For, body: Body, lower: Expr) -> tuple[str, dict[str, str]]:
+        """Return how far the loop's first element is behind an aligned one.
+
+        And texts that tell which arrays are stored past the caches: they must be aligned alike.
+        """
+        targets: dict[str, Load | VectorLoad] = {}
+        for node in nodes(body):
+            if isinstance(node, Assign):
+                targets.setdefault(node.target.array, node.target)
+        told = {name: self.printer.text(symbol) for name, symbol in loop.streams}
+        phases: dict[str, str] = {}
+        for array, target in targets.items():
+            start = tuple(normalize(substitute(i, {loop.iter: lower})) for i in target.index)
+            phase = self.printer.helper(Helper(HelperKind.PHASE, target.dtype, loop.lanes))
+            phases[array] = f"{phase}({self.printer.address(array, start)})"
+        first = next(iter(told), next(iter(targets)))
+        back = phases[first]
+        alike = {name: f"{text} && {phases[name]} == {back}" for name, text in told.items()}
+        return back, {**alike, first: told[first]} if told else {}
 
     def _sliding(self, loop: For, body: Body, high: str) -> list[cgen.Generable]:
         """Print the vectors in the middle of a loop, each element of a window loaded once.
@@ -397,7 +436,14 @@ class BodyEmitter:
         rest = [cgen.Line(f"int64_t {to} = {high} - {name};"), *ends.body(body)]
         return Nest(head, [Branch(f"{name} + {loop.lanes} <= {high}", self.body(body), rest)])
 
-    def _helper(self, kind: HelperKind) -> str:
+    def streamed(self, body: Body) -> list[cgen.Generable]:
+        """Print what ends a body that may have stored past the caches."""
+        if not any(isinstance(node, For) and node.streams for node in nodes(body)):
+            return []
+        return [cgen.Line(f"{self.helper(HelperKind.STREAMED)}();")]
+
+    def helper(self, kind: HelperKind) -> str:
+        """Return the name of a helper for sizes."""
         return self.printer.helper(Helper(kind))
 
     def _bound(self, bound: Expr, wish: str, begins: list[str]) -> Expr:
@@ -473,8 +519,9 @@ class BodyEmitter:
         loops = len(shared_loops(loop))
         found = parallel_pragmas(loop, self.printer, loops, simd=simd, always=bool(condition))
         together = [cgen.Pragma(found.whole), nest]
-        if given:
-            inside = self._with_memory(given, [cgen.Pragma(found.loop), nest])
+        end = self.streamed(loop.body)
+        if given or end:
+            inside = self._with_memory(given, [cgen.Pragma(found.loop), nest, *end])
             together = [cgen.Pragma(found.region), Block(inside)]
         if not condition:
             return together

@@ -96,6 +96,7 @@ class ExprPrinter:
     `part`: the first lane and the end of the lanes that exist; others are neither read nor written.
     `is_repeated`: a loop is around, so that functions which vectorize gain.
     `held`: texts for vectors that are in registers already.
+    `streams`: texts that tell whether whole vectors of an array are stored past the caches.
     """
 
     views: Mapping[str, View]
@@ -107,6 +108,7 @@ class ExprPrinter:
     is_repeated: bool = False
     dialect: Dialect = C11
     held: Mapping[VectorLoad, str] = field(default_factory=dict)
+    streams: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, expr: Expr, outer: int = SELECT) -> str:
         """Return the C text of `expr`, in parentheses where `outer` binds tighter."""
@@ -158,6 +160,9 @@ class ExprPrinter:
     def store(self, target: VectorLoad, value: str) -> str:
         """Return the statement that stores consecutive elements, those of `part` only."""
         place = self.address(target.array, target.index)
+        if self.part is None and target.array in self.streams:
+            past = self.streams[target.array]
+            return f"{self._lanes(HelperKind.STREAM, target)}({place}, {value}, {past});"
         if self.part is None:
             return f"{self._lanes(HelperKind.STORE, target)}({place}, {value});"
         begin, end = self.part
@@ -429,6 +434,10 @@ class ExprPrinter:
     def _select(self, expr: Select) -> tuple[str, int]:
         condition, level = self._print(expr.condition)
         if lanes(expr.condition) > 1:
+            kind = _larger_or_smaller(expr)
+            if kind is not None:
+                name = self.helper(Helper(kind, expr.dtype, lanes(expr)))
+                return f"{name}({self.text(expr.then)}, {self.text(expr.otherwise)})", ATOM
             name = self.helper(Helper(HelperKind.CHOOSE, expr.dtype, lanes(expr)))
             return f"{name}({condition}, {self.text(expr.then)}, {self.text(expr.otherwise)})", ATOM
         if level in _BITWISE or level < OR:  # clang warns where bit operators lean on precedence
@@ -463,6 +472,17 @@ def lanes(expr: Expr) -> int:
             return 1
         case _:
             assert_never(expr)
+
+
+def _larger_or_smaller(expr: Select) -> HelperKind | None:
+    """Return what makes a choice by comparing just the two values to choose from."""
+    match expr.condition:
+        case Compare(op=CompareOp.GT | CompareOp.LT as op, left=left, right=right):
+            if (left, right) == (expr.then, expr.otherwise):
+                return HelperKind.LARGER if op is CompareOp.GT else HelperKind.SMALLER
+            if (right, left) == (expr.then, expr.otherwise):
+                return HelperKind.SMALLER if op is CompareOp.GT else HelperKind.LARGER
+    return None
 
 
 def _all_constant(expr: Expr) -> bool:

@@ -41,7 +41,7 @@ def expressions(node: Node) -> tuple[Expr, ...]:
     """Return a node's own expressions, without its bodies' and its instance's."""
     match node:
         case For():
-            return (node.lower, node.upper)
+            return (node.lower, node.upper, *(told for _, told in node.streams))
         case If() | While():
             return (node.condition,)
         case Assign():

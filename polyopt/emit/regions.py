@@ -88,7 +88,8 @@ def expressions(node: Node) -> tuple[Expr, ...]:
         case For():
             # threads combine into an array
             own = () if node.kind is LoopKind.THREAD else node.reductions
-            return (node.lower, node.upper, *(symbol for _, symbol in own))
+            told = (symbol for _, symbol in node.streams)
+            return (node.lower, node.upper, *(symbol for _, symbol in own), *told)
         case If() | While():
             return (node.condition,)
         case Assign():

@@ -68,6 +68,9 @@ class For:
     iterations start side by side, for one iteration of the loop inside after the other.
 
     `finishes` asks that the kernel that the loop is in be run by the last block of the one before.
+
+    `streams` are arrays of which a VECTOR loop's stores may go past the caches, and locals that
+    tell whether they do.
     """
 
     iter: str
@@ -82,6 +85,7 @@ class For:
     pipeline: Pipeline | None = None
     group: int = 1
     finishes: bool = False
+    streams: tuple[tuple[str, Symbol], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

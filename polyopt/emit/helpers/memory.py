@@ -83,6 +83,32 @@ def _many(helper: Helper) -> list[str]:
     return function("bool", helper, "int64_t work", [*body, "#else", *_ALWAYS, "#endif"])
 
 
+def _stream_row(helper: Helper) -> list[str]:
+    """Copy whole lines to an aligned address past the caches."""
+    element = helper.dtype.ctype
+    body = ["#if defined(__AVX512F__)"]
+    for bits, prefix, feature in ((512, "_mm512", "defined(__FMA__)"), (256, "_mm256", "")):
+        register = f"__m{bits}i"
+        body += [
+            f"for (int64_t k = 0; k < n; k += {bits // 8 // helper.dtype.size})",
+            f"    {prefix}_stream_si{bits}(({register} *)(p + k),",
+            f"        {prefix}_load_si{bits}((const {register} *)(row + k)));",
+            f"#elif {feature}" if feature else "#else",
+        ]
+    body += ["for (int64_t k = 0; k < n; k++)", "    p[k] = row[k];", "#endif"]
+    return function("void", helper, f"{element} *p, const {element} *row, int64_t n", body)
+
+
+def _streamed(helper: Helper) -> list[str]:
+    """Make what a thread stored past the caches known before whatever it stores next."""
+    body = [
+        "#if defined(__FMA__) || defined(__AVX512F__)",
+        "_mm_sfence();",
+        "#endif",
+    ]
+    return function("void", helper, "void", body)
+
+
 DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.EXTENT: _extent,
     HelperKind.BYTES: _bytes,
@@ -90,5 +116,7 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.FAIL: _fail,
     HelperKind.MANY: _many,
     HelperKind.ALIGNED: _aligned,
+    HelperKind.STREAM_ROW: _stream_row,
+    HelperKind.STREAMED: _streamed,
 }
 """What defines each helper about memory and threads."""

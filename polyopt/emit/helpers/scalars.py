@@ -15,6 +15,7 @@ from polyopt.emit.helpers.helper import (
     unsigned,
     vector_type,
 )
+from polyopt.emit.helpers.registers import Registers, either
 from polyopt.ir.types import DType, Kind
 
 
@@ -37,12 +38,21 @@ def _min_of_lanes(helper: Helper, sign: str) -> list[str]:
         loop = f"for (int lane = 0; lane < {helper.lanes}; lane++)"
         body = [f"{t} result;", loop, f"    result[lane] = {each};", "return result;"]
         return function(t, helper, f"{t} a, {t} b", body)
-    body = [
+    plain = [
         f"__typeof__(a {sign} b) first = (a {sign} b) | (a != a);",
         "__typeof__(first) one = (__typeof__(first))a & first;",
         f"return ({t})(one | ((__typeof__(first))b & ~first));",
     ]
-    return function(t, helper, f"{t} a, {t} b", body)
+    names = Registers.of(helper)
+    if names is None or names.bits != 512 or helper.dtype.is_half:
+        return function(t, helper, f"{t} a, {t} b", plain)
+    which, element, bits = helper.kind.value, names.element, 8 * helper.dtype.size
+    fast = [  # the instruction takes `b` where either is NaN; the other one puts NaN of `a` back
+        f"{names.type} first = ({names.type})a;",
+        f"{names.type} chosen = _mm512_{which}_{element}(first, ({names.type})b);",
+        f"return ({t})_mm512_fixupimm_{element}(chosen, first, _mm512_set1_epi{bits}(0x11), 0);",
+    ]
+    return function(t, helper, f"{t} a, {t} b", either("__AVX512F__", fast, plain))
 
 
 def _widen(helper: Helper) -> list[str]:

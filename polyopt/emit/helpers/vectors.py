@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from polyopt.emit import halves
 from polyopt.emit.helpers.helper import Helper, HelperKind, float_suffix, function, vector_type
-from polyopt.ir.types import DType
+from polyopt.emit.helpers.registers import Registers, either
 
 
 def _vector(helper: Helper) -> list[str]:
@@ -46,6 +45,26 @@ def _store(helper: Helper) -> list[str]:
     return function("void", helper, args, [f"*({vector}_mem *)p = value;"])
 
 
+def _stream(helper: Helper) -> list[str]:
+    """A store to an aligned address, past the caches if that is wished."""
+    vector = vector_type(helper.dtype, helper.lanes)
+    args = f"{helper.dtype.ctype} *p, {vector} value, bool past"
+    plain = [f"*({vector}_mem *)p = value;"]
+    bits = helper.dtype.size * helper.lanes * 8
+    if bits not in (128, 256, 512):
+        return function("void", helper, args, ["(void)past;", *plain])
+    prefix = "_mm" if bits == 128 else f"_mm{bits}"
+    register = f"__m{bits}i"
+    fast = [
+        "if (past)",
+        f"    {prefix}_stream_si{bits}(({register} *)p, ({register})value);",
+        "else",
+        f"    {plain[0]}",
+    ]
+    feature = "__AVX512F__" if bits == 512 else "__FMA__"
+    return function("void", helper, args, either(feature, fast, ["(void)past;", *plain]))
+
+
 def _fma(helper: Helper) -> list[str]:
     vector = vector_type(helper.dtype, helper.lanes)
     suffix = float_suffix(helper.dtype)
@@ -56,13 +75,13 @@ def _fma(helper: Helper) -> list[str]:
         f"    result[lane] = fma{suffix}(a[lane], b[lane], c[lane]);",
         "return result;",
     ]
-    machine = _Registers.of(helper)
+    machine = Registers.of(helper)
     if machine is None:
         return function(vector, helper, args, plain)
     operands = ", ".join(f"({machine.type}){name}" for name in "abc")
     fast = [f"return ({vector}){machine.prefix}_fmadd_{machine.element}({operands});"]
     feature = "__AVX512F__" if machine.bits == 512 else "__FMA__"
-    return function(vector, helper, args, _either(feature, fast, plain))
+    return function(vector, helper, args, either(feature, fast, plain))
 
 
 def _phase(helper: Helper) -> list[str]:
@@ -86,7 +105,7 @@ def _between(helper: Helper) -> list[str]:
         f" : high[lane + first - {helper.lanes}];",
         "return result;",
     ]
-    names = _Registers.of(helper)
+    names = Registers.of(helper)
     if names is None or names.bits != 512:
         return function(vector, helper, args, plain)
     counts = ", ".join(map(str, reversed(range(helper.lanes))))
@@ -95,7 +114,7 @@ def _between(helper: Helper) -> list[str]:
     places = f"_mm512_add_epi{bits}({wide}, _mm512_set_epi{bits}({counts}))"
     operands = f"({names.type})low, {places}, ({names.type})high"
     fast = [f"return ({vector})_mm512_permutex2var_{names.element}({operands});"]
-    return function(vector, helper, args, _either(_masks(names), fast, plain))
+    return function(vector, helper, args, either(_masks(names), fast, plain))
 
 
 def _turn(helper: Helper) -> list[str]:
@@ -139,6 +158,27 @@ def _choose(helper: Helper) -> list[str]:
     return function(vector, helper, args, [f"return ({vector})({one} | {other});"])
 
 
+def _larger(helper: Helper) -> list[str]:
+    """`a > b ? a : b` or `a < b ? a : b`, lane by lane: what x86 has as one instruction."""
+    vector, sign = vector_type(helper.dtype, helper.lanes), ">"
+    instruction = "max"
+    if helper.kind is HelperKind.SMALLER:
+        sign, instruction = "<", "min"
+    args = f"{vector} a, {vector} b"
+    plain = [
+        f"__typeof__(a {sign} b) holds = a {sign} b;",
+        "__typeof__(holds) one = (__typeof__(holds))a & holds;",
+        f"return ({vector})(one | ((__typeof__(holds))b & ~holds));",
+    ]
+    names = Registers.of(helper)
+    if names is None or not helper.dtype.is_float or helper.dtype.is_half:
+        return function(vector, helper, args, plain)
+    operands = f"({names.type})a, ({names.type})b"
+    fast = [f"return ({vector}){names.prefix}_{instruction}_{names.element}({operands});"]
+    feature = "__AVX512F__" if names.bits == 512 else "__FMA__"
+    return function(vector, helper, args, either(feature, fast, plain))
+
+
 def _listed(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers))
 
@@ -154,24 +194,24 @@ def _load_part(helper: Helper) -> list[str]:
         "    result[lane] = p[lane];",
         "return result;",
     ]
-    names = _Registers.of(helper)
+    names = Registers.of(helper)
     if names is None:
         return function(vector, helper, args, plain)
     call = f"{names.prefix}_maskz_loadu_{names.element}(lanes, p)"
     fast = [_mask(helper), f"return ({vector}){call};"]
-    return function(vector, helper, args, _either(_masks(names), fast, plain))
+    return function(vector, helper, args, either(_masks(names), fast, plain))
 
 
 def _store_part(helper: Helper) -> list[str]:
     vector = vector_type(helper.dtype, helper.lanes)
     args = f"{helper.dtype.ctype} *p, int64_t from, int64_t to, {vector} value"
     plain = ["for (int64_t lane = from; lane < to; lane++)", "    p[lane] = value[lane];"]
-    names = _Registers.of(helper)
+    names = Registers.of(helper)
     if names is None:
         return function("void", helper, args, plain)
     call = f"{names.prefix}_mask_storeu_{names.element}(p, lanes, ({names.type})value)"
     fast = [_mask(helper), f"{call};"]
-    return function("void", helper, args, _either(_masks(names), fast, plain))
+    return function("void", helper, args, either(_masks(names), fast, plain))
 
 
 def _every(helper: Helper) -> list[str]:
@@ -187,7 +227,7 @@ def _every(helper: Helper) -> list[str]:
         "    result[lane] = p[lane * step];",
         "return result;",
     ]
-    names = _Registers.of(helper)
+    names = Registers.of(helper)
     if names is None or names.bits != 512:
         return function(vector, helper, args, plain)
     fast = [
@@ -200,7 +240,7 @@ def _every(helper: Helper) -> list[str]:
     return function(vector, helper, args, ["#ifdef __AVX512F__", *fast, "#endif", *plain])
 
 
-def _every_second(helper: Helper, names: _Registers) -> str:
+def _every_second(helper: Helper, names: Registers) -> str:
     """Return the text for every second element of `low` and `high`, which share one element."""
     lanes, bits = helper.lanes, helper.dtype.size * 8
     places = ", ".join(str(2 * n + (2 * n >= lanes)) for n in reversed(range(lanes)))
@@ -218,7 +258,7 @@ def _every_part(helper: Helper) -> list[str]:
         "    result[lane] = p[lane * step];",
         "return result;",
     ]
-    names = _Registers.of(helper)
+    names = Registers.of(helper)
     if names is None or names.bits != 512:
         return function(vector, helper, args, plain)
     last, mask = helper.lanes - 1, f"__mmask{max(8, helper.lanes)}"
@@ -239,36 +279,8 @@ def _mask(helper: Helper) -> str:
     return f"{mask} lanes = ({mask})(from < to ? ((1u << (to - from)) - 1) << from : 0);"
 
 
-def _masks(registers: _Registers) -> str:
+def _masks(registers: Registers) -> str:
     return "__AVX512F__" if registers.bits == 512 else "__AVX512VL__"
-
-
-@dataclass(frozen=True, slots=True)
-class _Registers:
-    """Names of x86's vector intrinsics for one vector type."""
-
-    bits: int
-    type: str
-    prefix: str
-    element: str
-
-    @staticmethod
-    def of(helper: Helper) -> _Registers | None:
-        """Return the names for `helper`'s vectors, or None where x86 has no such register."""
-        bits = helper.dtype.size * helper.lanes * 8
-        if bits not in (128, 256, 512):
-            return None
-        letter = {DType.FLOAT64: "d", DType.FLOAT32: ""}.get(helper.dtype, "i")
-        element = {DType.FLOAT64: "pd", DType.FLOAT32: "ps"}.get(
-            helper.dtype, f"epi{helper.dtype.size * 8}"
-        )
-        return _Registers(
-            bits, f"__m{bits}{letter}", "_mm" if bits == 128 else f"_mm{bits}", element
-        )
-
-
-def _either(feature: str, fast: list[str], plain: list[str]) -> list[str]:
-    return [f"#ifdef {feature}", *fast, "#else", *plain, "#endif"]
 
 
 DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
@@ -281,9 +293,12 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.BETWEEN: _between,
     HelperKind.TURN: _turn,
     HelperKind.CHOOSE: _choose,
+    HelperKind.LARGER: _larger,
+    HelperKind.SMALLER: _larger,
     HelperKind.LOAD_PART: _load_part,
     HelperKind.STORE_PART: _store_part,
     HelperKind.EVERY: _every,
     HelperKind.EVERY_PART: _every_part,
+    HelperKind.STREAM: _stream,
 }
 """What defines each helper on vectors."""

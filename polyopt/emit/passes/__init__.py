@@ -17,6 +17,7 @@ from polyopt.emit.passes.promote import promote
 from polyopt.emit.passes.reduce import vectorize_reductions
 from polyopt.emit.passes.share import share_operands
 from polyopt.emit.passes.simplify import simplify
+from polyopt.emit.passes.stream import stream_stores, strip_streams
 from polyopt.emit.passes.unroll import unroll
 from polyopt.emit.passes.vectors import vectorize
 from polyopt.emit.stops import stop_at_faults
@@ -39,6 +40,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         ("packed panels", lambda f: pack_panels(f, machine)),
         ("sums in SIMD lanes", vectorize_reductions),
         ("conditions of faults", collect_faults),
+        ("strips past the caches", strip_streams),
         ("SIMD vectors", lambda f: vectorize(f, machine)),
         ("lanes across rows", lambda f: cross_rows(f, machine)),
         ("unrolled loops", unroll),
@@ -46,6 +48,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         ("elements in registers", promote),
         ("shorter expressions", simplify),
         ("shared operands", share_operands),
+        ("stores past the caches", lambda f: stream_stores(f, machine)),
     )
     for what, step in steps:
         with optional(what, part=MOST):

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from polyopt.emit.lanes import NotVector, row_arrays, vector_dtype, vectorized
 from polyopt.emit.passes.rewriting import bottom_up, substituted, trip_count
-from polyopt.emit.regions import is_settled, nodes
+from polyopt.emit.passes.stream import streamed
+from polyopt.emit.regions import is_settled, nodes, written_arrays
 from polyopt.ir.expr import add, integer, normalize
 from polyopt.ir.loops import Assign, Body, For, LoopFunction, LoopKind, Node
 from polyopt.machine import Machine
@@ -23,16 +24,24 @@ MAX_VECTORS = 8
 def vectorize(fn: LoopFunction, machine: Machine) -> LoopFunction:
     """Return `fn` with its VECTOR loops as explicit vectors where they have that form."""
     rows = row_arrays(fn)
+    body: list[Node] = []
+    for nest in fn.body:
+        past = frozenset(streamed(fn, nest))
 
-    def rule(node: Node) -> Body:
-        if isinstance(node, For) and node.kind is LoopKind.VECTOR:
-            return _vectors(node, rows, machine)
-        return (node,)
+        def rule(node: Node, past: frozenset[str] = past) -> Body:
+            if isinstance(node, For) and node.kind is LoopKind.VECTOR:
+                return _vectors(node, rows, machine, past)
+            return (node,)
 
-    return replace(fn, body=bottom_up(fn.body, rule))
+        body += bottom_up((nest,), rule)
+    return replace(fn, body=tuple(body))
 
 
-def _vectors(loop: For, rows: frozenset[str], machine: Machine) -> Body:
+def _vectors(loop: For, rows: frozenset[str], machine: Machine, past: frozenset[str]) -> Body:
+    """Return the loop as vectors; with choices only where it may store past the caches.
+
+    Compilers' own lanes choose as well or better, but have no such stores.
+    """
     dtype = vector_dtype(loop.body)
     if dtype is None or loop.step != 1 or loop.reductions:
         return (loop,)
@@ -41,7 +50,7 @@ def _vectors(loop: For, rows: frozenset[str], machine: Machine) -> Body:
     if lanes < 2 or (count is not None and count < lanes):
         return (loop,)
     try:
-        body = vectorized(loop, lanes, rows)
+        body = vectorized(loop, lanes, rows, choices=not past.isdisjoint(written_arrays(loop.body)))
     except NotVector:
         return (loop,)
     if not any(isinstance(node, Assign) for node in nodes(body)):

@@ -96,8 +96,11 @@ __attribute__((noinline)) static void gemm_L0_tile_0(int64_t N, int64_t M, int64
         for (int64_t k = 0; k < K; k++) {
             for (int64_t j = -po_phase_f64x8(C[i]); j < M; j += 8) {
                 if (j >= 0 && j + 8 <= M) {
-                    po_store_f64x8(C[i] + j, po_load_f64x8(C[i] + j) + alpha * A[i][k]
-                            * po_load_f64x8(B[k] + j));
+                    for (; j + 8 <= M; j += 8) {
+                        po_store_f64x8(C[i] + j, po_load_f64x8(C[i] + j) + alpha * A[i][k]
+                                * po_load_f64x8(B[k] + j));
+                    }
+                    j -= 8;
                 } else {
                     int64_t j_from = po_max(-j, 0);
                     int64_t j_to = po_min(M - j, 8);

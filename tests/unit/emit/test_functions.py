@@ -229,7 +229,8 @@ def test_powers_to_whole_constants_are_rounded_once(dtype):
 def test_powers_that_may_round_more_are_products(dtype):
     check_powers("reassociate", dtype, (2.5, 3.5, 4, 2.5, 4, 1.5, 1.5, 2.5, 2, 3))
     source = po.kernel(powers, fp="reassociate", threads=1).compile(np.ones(3, dtype)).source
-    assert source.count("po_products_f") == 11
+    usual = source.rpartition("omp simd")[2]
+    assert usual.count("po_products_f") == 10
     assert "po_power_" not in source
 
 
@@ -241,5 +242,5 @@ def outside_and_inside(rate, x):
 def test_only_loops_have_functions_of_their_own():
     compiled = outside_and_inside.compile(po.f64, po.f64["N"])
     body = compiled.source.partition("int outside_and_inside(")[2]
-    assert body.count("po_exp_f64(") == 1
-    assert " exp(rate)" in body
+    assert body.count(" exp(rate)") == 1
+    assert "exp(x" not in body.replace("po_exp_f64(x[i])", "")

@@ -25,6 +25,7 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
     integer,
+    walk,
 )
 from polyopt.ir.loops import (
     AllocateArray,
@@ -352,7 +353,7 @@ def test_a_part_sets_only_what_it_has() -> None:
     loops = replace(loops, body=edited(loops.body, in_sequence))
     last = only_loop(loops.body)
     assert certify(program, loops).is_proven
-    (size,) = {p.name for p in (last.upper,) if isinstance(p, Param | Symbol)}
+    (size,) = {p.name for p in walk(last.upper) if isinstance(p, Param | Symbol)}
     strangers = (
         SetLocal(size, I64, 1, integer(0)),
         If(below(integer(0), SIZE), (Assign(element("c", integer(0)), number(1.0)),)),

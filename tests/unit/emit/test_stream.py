@@ -1,0 +1,220 @@
+"""Stores past the caches: which loops have them, under what condition, the same bits either way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.emit.lanes import row_arrays
+from polyopt.emit.passes.stream import STRIP, TIMES, stream_stores, streamed, strip_streams
+from polyopt.emit.regions import nodes
+from polyopt.emit.streaming import streamed_stores
+from polyopt.ir.expr import Compare, CompareOp, Symbol, show
+from polyopt.ir.loops import Assign, Declare, For, If, LoopKind, While
+from polyopt.ir.scop import Role
+from polyopt.ir.types import DType
+from polyopt.machine import Machine
+from tests.unit.emit.kernels import (
+    array,
+    assert_same,
+    at,
+    data,
+    ex,
+    function,
+    interpret,
+    loop,
+    op,
+    plus,
+)
+
+# ruff: noqa: F821, UP037 - sizes are named by strings
+
+ARRAYS = (
+    array("X", "N", "M"),
+    array("Y", "N", "M", role=Role.OUTPUT),
+    array("Z", "N", "M", role=Role.OUTPUT),
+    array("V", "N", role=Role.OUTPUT),
+)
+SMALL = Machine(l3=1)
+X, Y = at("X", "i", "j"), at("Y", "i", "j")
+
+
+def rows(*body, kind=LoopKind.VECTOR):
+    return loop("i", 0, "N", loop("j", 0, "M", *body, kind=kind), kind=LoopKind.PARALLEL)
+
+
+def made(*body):
+    return function("f", ARRAYS, ("N", "M"), *body)
+
+
+def put(target=Y, value=X, statement="S0"):
+    return Assign(target, value, statement)
+
+
+def arrays_of(*body):
+    fn = made(*body)
+    return streamed(fn, fn.body[-1])
+
+
+def test_what_is_only_written_goes_past_the_caches():
+    assert arrays_of(rows(put())) == ("Y",)
+
+
+def test_what_is_read_stays():
+    assert arrays_of(rows(put(value=op("+", X, Y)))) == ()
+    assert arrays_of(rows(put(), put(at("V", "i"), Y, "S1"))) == ()
+
+
+def test_what_two_statements_write_stays():
+    assert arrays_of(rows(put(), put(value=op("+", X, ex(0)), statement="S1"))) == ()
+
+
+def test_what_is_written_again_and_again_stays():
+    again = loop("k", 0, "N", rows(put()))
+    assert arrays_of(again) == ()
+    once = loop("k", 3, 4, rows(put()))
+    assert arrays_of(once) == ("Y",)
+    until = While(Compare(CompareOp.LT, ex(0), ex("N")), (rows(put()),))
+    assert arrays_of(until) == ()
+
+
+def test_loops_that_tell_where_a_row_begins_count():
+    inner = loop("i", "t", plus("t", 4), loop("j", 0, "M", put(), kind=LoopKind.VECTOR))
+    assert arrays_of(loop("t", 0, "N", inner)) == ("Y",)
+
+
+def test_columns_stay():
+    assert arrays_of(rows(put(at("Y", "j", "i")))) == ()
+    assert arrays_of(rows(put(at("V", "i")))) == ()
+
+
+def test_lanes_are_needed():
+    assert arrays_of(rows(put(), kind=LoopKind.SEQUENTIAL)) == ()
+
+
+def test_sizes_decide():
+    told, nest = stream_stores(made(rows(put())), Machine(l3=1000)).body
+    assert isinstance(told, Declare)
+    assert isinstance(told.value, Compare)
+    assert show(told.value) == f"2 * (8 * N * M) >= {TIMES * 1000}"
+    (lanes,) = (n for n in nodes((nest,)) if isinstance(n, For) and n.streams)
+    assert lanes.streams == (("Y", Symbol(told.name, DType.BOOL)),)
+
+
+def test_what_another_nest_reads_must_be_large_by_itself():
+    reader = loop("i", 0, "N", put(at("V", "i"), at("Y", "i", 0), "S1"))
+    alone = stream_stores(made(rows(put())), SMALL).body[0]
+    read = stream_stores(made(rows(put()), reader), SMALL).body[0]
+    assert isinstance(alone, Declare)
+    assert isinstance(read, Declare)
+    assert alone.value != read.value
+
+
+def test_one_condition_is_computed_once():
+    fn = stream_stores(made(rows(put()), rows(put(value=op("+", X, ex(0))))), SMALL)
+    assert sum(isinstance(node, Declare) for node in fn.body) == 1
+
+
+def test_conditional_stores_do_not_fill_rows():
+    choice = If(Compare(CompareOp.LT, ex("j"), ex(3)), (put(),))
+    fn = stream_stores(made(rows(choice)), SMALL)
+    (lanes,) = (n for n in nodes(fn.body) if isinstance(n, For) and n.streams)
+    assert streamed_stores(lanes, row_arrays(fn)) == ()
+
+
+def test_threads_share_strips_of_what_has_no_rows():
+    single = loop("i", 2, "N", put(at("V", "i"), at("X", 0, "i")), kind=LoopKind.PARALLEL)
+    fn = made(single)
+    strips = strip_streams(fn)
+    (outer,) = strips.body
+    assert isinstance(outer, For)
+    (inner,) = outer.body
+    assert (outer.kind, inner.kind) == (LoopKind.PARALLEL, LoopKind.VECTOR)
+    for size in (0, 2, 3, STRIP + 1, STRIP + 2, STRIP + 3):
+        params = {"N": size, "M": size}
+        arrays = data(fn, params)
+        want, got = interpret(fn, arrays, params), interpret(strips, arrays, params)
+        assert np.array_equal(want["V"], got["V"])
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("machine", [SMALL, Machine()], ids=["past", "cached"])
+@pytest.mark.parametrize("columns", [0, 1, 7, 31, 33, 64, 100])
+def test_rows_are_filled_whole(machine, columns):
+    fn = stream_stores(made(rows(put(), put(at("Z", "i", "j"), X, "S1"))), machine)
+    assert_same(fn, {"N": 3, "M": columns})
+
+
+# -- whole programs
+
+
+def affine(x: po.f64["N,M"], s: po.f64):
+    return s * x + 1.0
+
+
+def wave(x: po.f64["N,M"], s: po.f64):
+    return np.sqrt(np.abs(x)) + s, x > s
+
+
+def capped(x: po.f64["N,M"], s: po.f64):
+    out = np.empty_like(x)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = x[i, j] if x[i, j] > s else s
+    return out
+
+
+def halves(x: po.f64["N,M"], s: po.f64):
+    return (x * 2).astype(np.float32), x - s
+
+
+def single(x: po.f64["N,M"], s: po.f64):
+    return np.maximum(x[0] * s, 0.25)
+
+
+@pytest.fixture
+def no_cache(monkeypatch):
+    """A machine on which everything is large."""
+    monkeypatch.setenv("POLYOPT_L3", "1")
+
+
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("no_cache")
+@pytest.mark.parametrize("vector", ["16", "32", "64"])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("program", [affine, wave, capped, halves, single])
+def test_programs_store_the_same_bits(program, threads, vector, monkeypatch):
+    monkeypatch.setenv("POLYOPT_VECTOR_BYTES", vector)
+    call = po.kernel(program, threads=threads)
+    rng = np.random.default_rng(5)
+    for shape in ((1, 1), (2, 31), (3, 64), (5, 65), (3, 4099), (1, 9001), (2, 0)):
+        if program is single and 0 in shape:
+            continue
+        x = rng.standard_normal(shape)
+        x.ravel()[::7] = np.nan
+        with np.errstate(all="ignore"):
+            want = program(x, 0.5)
+        got = call(x, 0.5)
+        for one, other in zip(np.atleast_1d(want), np.atleast_1d(got), strict=True):
+            assert np.array_equal(one, other, equal_nan=one.dtype.kind == "f"), shape
+    assert "po_streamed();" in call.compile(x, 0.5).source
+
+
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("no_cache")
+@pytest.mark.parametrize("offset", range(9))
+def test_rows_need_not_be_aligned(offset):
+    @po.kernel(threads=2)
+    def two(x: po.f64["N"], y: po.f64["N"], z: po.f64["N"]):
+        y[:] = x + 1
+        z[:] = x * 2
+
+    memory = np.zeros(40_000)
+    y, z = memory[offset : offset + 10_001], memory[20_000:30_001]
+    x = np.linspace(0, 1, 10_001)
+    two(x, y, z)
+    assert np.array_equal(y, x + 1)
+    assert np.array_equal(z, x * 2)
+    assert memory[:offset].sum() == memory[offset + 10_001 : 20_000].sum() == 0
+    assert memory[30_001:].sum() == 0
