@@ -11,6 +11,7 @@ from polyopt.emit.gpu.pipelines import in_stages
 from polyopt.emit.gpu.registers import in_registers
 from polyopt.emit.gpu.reuse import with_reuse
 from polyopt.emit.gpu.room import in_room
+from polyopt.emit.gpu.unconditional import unconditional
 from polyopt.emit.stops import stop_at_faults
 from polyopt.ir.loops import LoopFunction
 
@@ -24,5 +25,6 @@ def device_loops(fn: LoopFunction, conditional: bool = True) -> LoopFunction:
     threads would wait under: PoCL 3 fails to compile barriers that lie so.
     """
     kernels = in_matrices(cut_kernels(stop_at_faults(fn), conditional))
-    placed = place_barriers(in_stages(in_room(with_reuse(of_registers(in_registers(kernels))))))
+    staged = in_stages(in_room(with_reuse(of_registers(in_registers(kernels)))))
+    placed = unconditional(place_barriers(staged))
     return gathered(finished(placed) if conditional else placed)

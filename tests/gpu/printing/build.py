@@ -6,6 +6,8 @@ with kernel(256):
         for i in thread(i0, min(i0 + 32, N)):
             s[i - i0, 0] = A[i] * 2.0
         barrier("s")
+
+Threads that combine are a loop over `combine`.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import ast
 import textwrap
 from dataclasses import dataclass, field
 
+from polyopt.emit.gpu.combining import update_of
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import (
     Binary,
@@ -64,7 +67,7 @@ DTYPES = {
 }  # fmt: skip
 _KINDS = {
     "range": LoopKind.SEQUENTIAL, "block": LoopKind.BLOCK, "thread": LoopKind.THREAD,
-    "unroll": LoopKind.UNROLL,
+    "unroll": LoopKind.UNROLL, "combine": LoopKind.THREAD,
 }  # fmt: skip
 _BINARY = {
     ast.Add: BinaryOp.ADD, ast.Sub: BinaryOp.SUB, ast.Mult: BinaryOp.MUL, ast.Div: BinaryOp.DIV,
@@ -112,6 +115,14 @@ def function(text: str, *, contract: bool = False, faults: str = "", **names: st
     return LoopFunction("demo", tuple(own.values()), sizes, signature, body, contract=contract)
 
 
+def _reductions(body: Body) -> tuple[tuple[BinaryOp, Symbol], ...]:
+    """Return what threads combine that each run `body`."""
+    found = update_of(body)
+    assert found is not None
+    target, op = found
+    return ((op, Symbol(target.array, target.dtype)),)
+
+
 def _parsed(text: str) -> ast.expr:
     return ast.parse(text.strip(), mode="eval").body
 
@@ -134,7 +145,11 @@ class _Reader:
                 lower, upper, *step = [self.expr(bound) for bound in bounds]
                 self.scope[name] = Iter(name)
                 by = evaluate(step[0], {}) if step else 1
-                return For(name, lower, upper, by, _KINDS[kind], self.body(node.body))
+                body = self.body(node.body)
+                return For(
+                    name, lower, upper, by, _KINDS[kind], body,
+                    reductions=_reductions(body) if kind == "combine" else (),
+                )  # fmt: skip
             case ast.If():
                 test = self.expr(node.test, DType.BOOL)
                 return If(test, self.body(node.body), self.body(node.orelse))

@@ -1,0 +1,106 @@
+"""Barriers that stand under no condition where that can be: some compilers get those wrong.
+
+In: kernels, barriers placed.  Out: the same; a condition that sizes and iterators decide holds what
+is before and after a barrier apart, and joins those of threads that combine.
+Leaves: conditions that data decides, those around locals, loops with barriers inside.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from polyopt.emit.gpu.combining import combines
+from polyopt.emit.gpu.each_block import in_each_block
+from polyopt.emit.nodes import nested, with_nested
+from polyopt.emit.regions import nodes
+from polyopt.ir.expr import Expr, Symbol, Unary, UnaryOp, loads, walk
+from polyopt.ir.loops import (
+    Barrier,
+    Body,
+    Declare,
+    DeclareArray,
+    For,
+    If,
+    Kernel,
+    LoopFunction,
+    LoopKind,
+    Node,
+    SetLocal,
+)
+from polyopt.ir.types import DType
+
+
+def unconditional(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with barriers of its kernels moved out of conditions."""
+    return in_each_block(fn, _without_conditions)
+
+
+def _without_conditions(
+    kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]
+) -> Body:
+    if kernel.threads == 1:
+        return body
+    changed = frozenset(node.name for node in nodes(body) if isinstance(node, SetLocal))
+    arrays = Counter(node.array.name for node in nodes(body) if isinstance(node, DeclareArray))
+    return _Outward(changed, arrays).body(body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outward:
+    """Moves what all threads of a block wait in out of conditions.
+
+    `changed` are locals that are set again, `arrays` says how often a name is declared.
+    """
+
+    changed: frozenset[str]
+    arrays: Mapping[str, int]
+
+    def body(self, body: Body) -> Body:
+        """Return code that all threads of a block run."""
+        return tuple(part for node in body for part in self.node(node))
+
+    def node(self, node: Node) -> Body:
+        if isinstance(node, For) and node.kind in (LoopKind.THREAD, LoopKind.SCAN):
+            return (node,)
+        node = with_nested(node, tuple(map(self.body, nested(node))))
+        if not isinstance(node, If) or not self.is_movable(node):
+            return (node,)
+        negated = Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
+        return (*_apart(node.condition, node.then), *_apart(negated, node.otherwise))
+
+    def is_movable(self, test: If) -> bool:
+        """Tell whether threads wait directly under a condition that may be asked again."""
+        inside = (*test.then, *test.otherwise)
+        if not any(map(_waits, inside)) or any(isinstance(node, Declare) for node in inside):
+            return False
+        if any(isinstance(n, DeclareArray) and self.arrays[n.array.name] > 1 for n in inside):
+            return False
+        used = {part.name for part in walk(test.condition) if isinstance(part, Symbol)}
+        return not loads(test.condition) and not used & self.changed
+
+
+def _waits(node: Node) -> bool:
+    """Tell whether threads of a block wait for one another at a node itself."""
+    if isinstance(node, For):
+        return node.kind is LoopKind.THREAD and combines((node,))
+    return isinstance(node, Barrier)
+
+
+def _apart(condition: Expr, body: Body) -> Iterator[Node]:
+    """Yield `body` under `condition`, but for barriers and declarations of arrays."""
+    together: list[Node] = []
+    for node in body:
+        if isinstance(node, DeclareArray):
+            yield node
+            continue
+        if not _waits(node):
+            together.append(node)
+            continue
+        if together:
+            yield If(condition, tuple(together))
+            together = []
+        yield replace(node, body=(If(condition, node.body),)) if isinstance(node, For) else node
+    if together:
+        yield If(condition, tuple(together))
