@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import cgen
 
 from polyopt.emit.blocks import Branch, Nest
+from polyopt.emit.cexpr import AND
 from polyopt.emit.gpu.combining import WARP, update_of
 from polyopt.emit.gpu.dealing import Dealt
 from polyopt.emit.gpu.limits import all_of
 from polyopt.emit.gpu.nests import ThreadNest
 from polyopt.emit.gpu.own import Own
 from polyopt.ir.array import Array, Role
-from polyopt.ir.expr import Binary, BinaryOp, Expr, Load, Symbol, integer
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Symbol, integer, walk
 from polyopt.ir.identity import identity
 from polyopt.ir.loops import Assign, Body, If, Scope
 from polyopt.ir.types import DType
@@ -50,13 +51,13 @@ class Combination:
         kind = self.own.dialect.type_name(target.dtype)
         mine, has = self.names("own", "has")
         guards = (*self.dealt.guards, *tests)
-        is_there = [printer.text(all_of(guards))] if guards else []
+        is_there = [printer.text(all_of(guards), AND)] if guards else []
         start = neutral if is_there else value
         lines: list[cgen.Generable] = [cgen.Line(f"{kind} {mine} = {printer.text(start)};")]
         if is_there:
             lines.append(Branch(is_there[0], [cgen.Line(f"{mine} = {printer.text(value)};")], []))
         passed = {mine: (target.dtype, op)}
-        if tests:
+        if any(self.differs(test) for test in tests):
             flag = self.own.dialect.type_name(DType.INT32)
             lines.append(cgen.Line(f"{flag} {has} = {is_there[0]};"))
             passed[has] = (DType.INT32, BinaryOp.OR)
@@ -75,6 +76,11 @@ class Combination:
     def is_first(self) -> str:
         """Tell whether a thread is the first of its group, as text."""
         return f"{self.own.thread} % {self.width} == 0"
+
+    def differs(self, test: Expr) -> bool:
+        """Tell whether a condition may differ between threads that combine."""
+        last = self.nest.loops[-1].iter
+        return any(isinstance(part, Iter) and part.name == last for part in walk(test))
 
     def names(self, *wishes: str) -> list[str]:
         return [self.own.local(wish, self.scope) for wish in wishes]

@@ -138,6 +138,12 @@ def test_threads_that_combine_have_the_condition_inside() -> None:
     ]
 
 
+def test_a_condition_that_is_the_same_for_all_is_not_passed_on() -> None:
+    text = emit_opencl(unconditional(loops(ALONE))).text
+    assert text.count("passed[t]") == 1
+    assert "if (t % 32 == 0 && t < M && (H >= 1 || W < 6))" in text
+
+
 LOCAL = """
         s: shared[i32, 64]
         if H >= 1:
