@@ -16,7 +16,7 @@ import cgen
 from polyopt.emit.blocks import Branch, Nest
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.exits import Block
-from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.helpers import LINE, Helper, HelperKind
 from polyopt.emit.lanes import is_unit_stride
 from polyopt.emit.regions import nodes
 from polyopt.emit.views import View
@@ -24,8 +24,6 @@ from polyopt.ir.expr import Iter, Load, normalize, sub, substitute
 from polyopt.ir.loops import Assign, Body, For
 
 Lines = list[cgen.Generable]
-LINE = 64
-"""Bytes that memory moves at a time."""
 ROW = 4
 """Lines of a row: with more of them reading and writing take turns, and both are slower."""
 
@@ -104,9 +102,8 @@ class Streaming:
     def to_line(self, low: str, store: Assign | None = None) -> str:
         """Return how many elements are before the first whole line."""
         store = store or self.stores[0]
-        count = LINE // store.target.dtype.size
-        place = self.address(store, low)
-        return f"(-(uintptr_t)({place}) / {store.target.dtype.size} % {count})"
+        ahead = self.printer.helper(Helper(HelperKind.AHEAD, store.target.dtype))
+        return f"{ahead}({self.address(store, low)})"
 
     def address(self, store: Assign, at: str) -> str:
         """Return the address of an element of the loop's row."""

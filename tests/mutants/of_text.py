@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import polyopt as po
-from polyopt.emit import c, cbody, helpers
+from polyopt.emit import c, cbody, helpers, passes
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import HelperKind
 from polyopt.emit.views import View
@@ -103,6 +103,10 @@ def _region(between: str) -> Change:
 
 UNGUARDED = Change(cbody, "enough", lambda original, loop, printer: "")
 """Regions stand once, without a condition around."""
+SINGLE = Change(passes, "strip_streams", lambda original, loops: loops)
+CACHED = Change(passes, "stream_stores", lambda original, loops, machine: loops)
+TEAM = (UNGUARDED, SINGLE, CACHED)
+"""Threads share single elements, and their regions hold nothing but the loops."""
 
 
 def _not_numbers(name: str, shape: tuple[int, ...]) -> Any:
@@ -160,7 +164,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         17,
         "no barrier between a loop and one that reads what it wrote",
-        (_region(""), UNGUARDED),
+        (_region(""), *TEAM),
         THREADS,
         FLOW,
         "barrier before a buffer is used",
@@ -168,7 +172,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         18,
         "no barrier between a loop and one that overwrites what it read",
-        (_region(""), UNGUARDED),
+        (_region(""), *TEAM),
         THREADS,
         ANTI,
         "barrier after a buffer was used",
@@ -176,7 +180,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         19,
         "a barrier that one thread comes to",
-        (_region(SOME), UNGUARDED),
+        (_region(SOME), *TEAM),
         THREADS,
         FLOW,
         "barrier in a divergent branch",

@@ -16,6 +16,7 @@ import numpy as np
 import polyopt as po
 from polyopt.emit import optimize_loops
 from polyopt.emit.lower import lower
+from polyopt.emit.passes.stream import STRIP
 from polyopt.frontend import build
 from polyopt.frontend.infer import infer_types
 from polyopt.ir.loops import LoopFunction, LoopKind
@@ -37,6 +38,7 @@ class Planted:
     loop: str
     steps: str = ""
     kind: LoopKind = LoopKind.PARALLEL
+    size: int = N
 
     def __str__(self) -> str:
         return f"{self.function.__name__}-{self.loop}-{self.kind.value}"
@@ -60,11 +62,11 @@ def arguments(planted: Planted) -> tuple[Any, ...]:
     rng = np.random.default_rng(11)
     made: list[Any] = []
     for kind in infer_types(planted.function):
-        shape = (N,) * getattr(kind, "rank", 0)
+        shape = (planted.size,) * getattr(kind, "rank", 0)
         if kind.dtype.is_float:
             made.append(rng.uniform(1.0, 2.0, shape))
         else:
-            made.append(rng.integers(0, N // 2, shape))
+            made.append(rng.integers(0, planted.size // 2, shape))
     return tuple(made)
 
 
@@ -186,8 +188,8 @@ PLANTED: tuple[Planted, ...] = (
     Planted(far_neighbour, "i"),
     Planted(mirror, "i"),
     Planted(one_pair, "i"),
-    Planted(last_value, "i"),
-    Planted(decay, "i"),
+    Planted(last_value, "i", size=3 * STRIP),
+    Planted(decay, "i", size=3 * STRIP),
     Planted(heat, "t"),
     Planted(sweep, "t"),
     Planted(sweep, "i"),

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from polyopt.emit.helpers import memory, scalars, vectors
 from polyopt.emit.helpers.helper import SUFFIX, Helper, HelperKind, vector_type
-from polyopt.emit.helpers.memory import ENOUGH_WORK
+from polyopt.emit.helpers.memory import ENOUGH_WORK, LINE
 
-__all__ = ["ENOUGH_WORK", "SUFFIX", "Helper", "HelperKind", "definition", "vector_type"]
+__all__ = ["ENOUGH_WORK", "LINE", "SUFFIX", "Helper", "HelperKind", "definition", "vector_type"]
 
 _DEFINITIONS = {**scalars.DEFINITIONS, **memory.DEFINITIONS, **vectors.DEFINITIONS}
 

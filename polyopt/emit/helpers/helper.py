@@ -69,6 +69,7 @@ class HelperKind(Enum):
     STORE = "store"
     FMA = "fma"
     PHASE = "phase"
+    AHEAD = "ahead"
     BETWEEN = "between"
     TURN = "turn"
     CHOOSE = "choose"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from polyopt.emit.helpers.helper import Helper, HelperKind, function
 
 ENOUGH_WORK = 30_000  # assignments; fewer cost less than waking the threads
+LINE = 64  # bytes that memory moves at a time
 _HUGE_PAGE = 1 << 21  # bytes of a page that Linux gives on request
 
 
@@ -99,6 +100,13 @@ def _stream_row(helper: Helper) -> list[str]:
     return function("void", helper, f"{element} *p, const {element} *row, int64_t n", body)
 
 
+def _ahead(helper: Helper) -> list[str]:
+    """How many elements there are before the next line of memory."""
+    size = helper.dtype.size
+    count = f"return (int64_t)(-(uintptr_t)p / {size} % {LINE // size});"
+    return function("int64_t", helper, f"const {helper.dtype.ctype} *p", [count])
+
+
 def _streamed(helper: Helper) -> list[str]:
     """Make what a thread stored past the caches known before whatever it stores next."""
     body = [
@@ -118,5 +126,6 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.ALIGNED: _aligned,
     HelperKind.STREAM_ROW: _stream_row,
     HelperKind.STREAMED: _streamed,
+    HelperKind.AHEAD: _ahead,
 }
 """What defines each helper about memory and threads."""

@@ -52,8 +52,8 @@ from polyopt.machine import Machine
 TIMES = 2
 """As much as that of the last cache is too large for any of it to be there when it is needed."""
 
-STRIP = 4096
-"""Elements of a strip."""
+STRIP = 512
+"""Elements of a strip: few enough that threads have as many of them, whatever the size."""
 
 _Loops = tuple[For, ...] | None
 _KEPT = (Role.OUTPUT, Role.INOUT, Role.TEMP)

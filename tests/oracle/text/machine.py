@@ -72,7 +72,8 @@ class Machine(Expressions):
         kind = self.kind_of(function.decl.type.type)
         params = function.decl.type.args
         frame: dict[str, Variable] = {}
-        for decl, (given, value) in zip(params.params if params else (), args, strict=True):
+        named = [decl for decl in params.params if decl.name] if params else []  # `void` has none
+        for decl, (given, value) in zip(named, args, strict=True):
             to = self.kind_of(decl)
             frame[decl.name] = self._made(decl.name, to, self.converted(given, value, to))
         before, self.scopes = self.scopes, [frame]
