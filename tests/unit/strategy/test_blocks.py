@@ -92,6 +92,16 @@ def test_rows_of_unknowns_run_some_at_a_time():
     )
 
 
+def test_rows_below_a_block_take_each_step_some_at_a_time():
+    """The step is outside of the rows of a tile: they do not wait for one another."""
+    _, found = in_blocks(*CASES["lu"])
+    text = [str(step) for step in found.trace]
+    assert "tile(L0.inner.high.low.inner, 4)" in text
+    point = find_band(found.tree, "L0.inner.high.low.inner.point")
+    assert [member.coincident for member in point.members[:2]] == [False, True]
+    assert not any("low.high.inner.point" in step for step in text)  # these are along rows already
+
+
 @pytest.mark.parametrize(
     "make", [scops.gemm, scops.seidel, scops.solve, scops.jacobi, scops.planes]
 )
