@@ -87,11 +87,10 @@ def strip_streams(fn: LoopFunction) -> LoopFunction:
         past = frozenset(streamed(fn, nest))
 
         def rule(node: Node, past: frozenset[str] = past) -> Body:
-            if isinstance(node, For) and _is_bare(node, rows):
-                return (
-                    node if past.isdisjoint(written_arrays(node.body)) else _strips(node, names),
-                )
-            return (node,)
+            if not isinstance(node, For) or not _is_bare(node, rows):
+                return (node,)
+            streams = not past.isdisjoint(written_arrays(node.body))
+            return (_strips(node, names) if streams else node,)
 
         body += bottom_up((nest,), rule) if past else (nest,)
     return replace(fn, body=tuple(body))
@@ -118,8 +117,7 @@ def streamed(fn: LoopFunction, nest: Node) -> tuple[str, ...]:
     """Return the arrays that one nest of `fn` fills and neither reads nor writes twice."""
     found = list(_stores((nest,), ()))
     rows = row_arrays(fn)
-    touched = {part.array for part in _loads((nest,))}
-    touched |= {name for node in nodes((nest,)) for name in whole_arrays(node)}
+    touched = _read(nest)
     chosen = []
     for array in fn.arrays:
         own = [(loops, store) for loops, store in found if store.target.array == array.name]
@@ -141,7 +139,7 @@ def _conditions(fn: LoopFunction, nest: Node, machine: Machine) -> dict[str, Exp
     moved = [arrays[name] for name in arrays if name in used and _is_sized(arrays[name])]
     found: dict[str, Expr] = {}
     for name in streamed(fn, nest):
-        again = any(_uses(node, name) for node in fn.body if node is not nest)
+        again = any(name in _read(node) for node in fn.body if node is not nest)
         size = _bytes([arrays[name]] if again else moved)
         found[name] = Compare(CompareOp.GE, size, integer(TIMES * machine.l3))
     return found
@@ -185,10 +183,10 @@ def _loads(body: Body) -> Iterator[Load | VectorLoad]:
         yield from (part for part in parts if isinstance(part, Load | VectorLoad))
 
 
-def _uses(node: Node, array: str) -> bool:
-    """Tell whether a nest reads an array or hands it on as a whole."""
-    whole = {name for part in nodes((node,)) for name in whole_arrays(part)}
-    return array in whole or any(load.array == array for load in _loads((node,)))
+def _read(nest: Node) -> set[str]:
+    """Return the arrays that a nest reads or hands on as a whole."""
+    whole = {name for node in nodes((nest,)) for name in whole_arrays(node)}
+    return whole | {load.array for load in _loads((nest,))}
 
 
 def _is_once(loops: tuple[For, ...], store: Assign, rows: frozenset[str]) -> bool:
