@@ -39,6 +39,7 @@ from polyopt.schedule.postponed import written_order
 from polyopt.schedule.powers import with_products
 from polyopt.schedule.reductions import reassociated, rounding
 from polyopt.schedule.regions import settle_regions
+from polyopt.schedule.scales import with_scaled_rows
 from polyopt.schedule.transfers import overwritten
 from polyopt.strategy import auto_schedule
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
@@ -269,7 +270,7 @@ def with_mode(program: Program, options: Options) -> Program:
         return program
     program = reassociated(program, choices=options.target is Target.C)
     if options.target is Target.C:
-        program = with_products(program)
+        program = with_scaled_rows(with_products(program))
     rounds = options.fp is FpMode.FAST and options.target is not Target.C
     return rounding(program) if rounds else program
 

@@ -16,10 +16,12 @@ from dataclasses import dataclass, replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
+    Cast,
     Const,
     Expr,
     Iter,
     Load,
+    Param,
     Symbol,
     Unary,
     UnaryOp,
@@ -100,6 +102,11 @@ def _parted(value: Expr) -> tuple[_Function, tuple[Load, ...]] | None:
                     return None
                 return replace(part, left=left, right=right)
             case Unary(op=UnaryOp.NEG):
+                inner = form(part.operand)
+                return None if inner is None else replace(part, operand=inner)
+            case Cast(operand=Const() | Param() | Symbol(lanes=1)):
+                return part
+            case Cast():
                 inner = form(part.operand)
                 return None if inner is None else replace(part, operand=inner)
             case _:

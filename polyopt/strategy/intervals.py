@@ -15,14 +15,11 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyopt.ir.expr import Expr, Iter, linear
-from polyopt.ir.scop import Scop, Statement
+from polyopt.ir.scop import Statement
 from polyopt.machine import Machine
-from polyopt.schedule.isl_bridge import coefficients
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
-    BandMember,
     Leaf,
     Sequence,
     bands,
@@ -69,9 +66,17 @@ class _Splits:
 
 def intervals(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with the intervals at band `label` in blocks, or None for other nests."""
-    found = _find(schedule, label)
-    if found is None:
-        return None
+    for straight in _straightened(schedule, label):
+        found = _find(straight, label)
+        if found is not None:
+            return _in_blocks(straight, label, found, machine)
+    return None
+
+
+def _in_blocks(
+    schedule: Schedule, label: str, found: _Splits, machine: Machine
+) -> Schedule | None:
+    """Return `schedule` with the nest at band `label` in blocks, products in registers."""
     sizes = BlockSizes.of(machine, found.size)
     apart = schedule.attempt(*_blocks(find_band(schedule.tree, label), found, sizes.block))
     if apart is None:
@@ -79,6 +84,20 @@ def intervals(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
     far = [band.label for band in bands(apart.tree) if band.label.startswith(f"{label}.point.0")]
     products = [one for one in far if not path_to(apart.tree, apart.scop, one)[1].is_empty()]
     return _register_tiles(apart, products[0], sizes) if len(products) == 1 else None
+
+
+def _straightened(schedule: Schedule, label: str) -> Iterator[Schedule]:
+    """Yield `schedule`, then with a loop of the band less the other, where that is legal.
+
+    A scheduler that brings uses close to makers counts elements by their distance from the
+    diagonal; a row and a column are loops again once one loop is subtracted from the other.
+    """
+    yield schedule
+    if len(find_band(schedule.tree, label).members) == 2:
+        for one, other in ((0, 1), (1, 0)):
+            turned = schedule.attempt(Skew(f"{label}[{one}]", f"{label}[{other}]", -1))
+            if turned is not None:
+                yield turned
 
 
 def _blocks(band: Band, found: _Splits, block: int) -> list[Transform]:
@@ -139,10 +158,7 @@ def _find(schedule: Schedule, label: str) -> _Splits | None:
         return None
     if exact_update(statement) is None:
         return None
-    split = _alone(inner.members[0], schedule.scop, statement)
-    if split is None:
-        return None
-    operands = list(_operands(schedule.scop, band, statement, split))
+    operands = list(_operands(schedule, band, inner, statement))
     if {one.sign for one in operands} != {1, -1} or len(operands) != 2:
         return None
     falls, grows = sorted(operands, key=lambda one: one.sign)
@@ -152,54 +168,34 @@ def _find(schedule: Schedule, label: str) -> _Splits | None:
     return _Splits(inner.label, grows, falls, size)
 
 
-def _alone(member: BandMember, scop: Scop, statement: Statement) -> str | None:
-    """Return the iterator that a loop's value is, or None where it is something else."""
-    rule = {it: n for it, n in coefficients(member, scop, statement.name).items() if n}
-    if list(rule.values()) != [1] or _constant(member, scop, statement) != 0:
-        return None
-    return next(iter(rule))
-
-
-def _operands(scop: Scop, band: Band, statement: Statement, split: str) -> Iterator[_Operand]:
+def _operands(
+    schedule: Schedule, band: Band, inner: Band, statement: Statement
+) -> Iterator[_Operand]:
     """Yield where the other elements of the array that the update reads were made."""
-    target = [part.name for part in statement.target.index if isinstance(part, Iter)]
-    if len(target) != len(statement.target.index):
-        return
+    scop, name = schedule.scop, statement.name
+    _, domain = path_to(schedule.tree, scop, inner.label)
+    own = domain.extract_set(statement.domain.get_space())
+    split = statement_function(inner.members[0], scop, name)
     for access in statement.reads:
         if access.array != statement.target.array or is_own(statement, access):
             continue
-        subscripts = dict(zip(target, access.index, strict=True))
+        makers = access.relation.apply_range(statement.write.relation.reverse())
         for number, member in enumerate(band.members):
-            factors, constant = _made(member, scop, statement, subscripts)
-            terms = {name: n for name, n in factors.items() if n}
-            if terms in ({split: 1}, {split: -1}):
-                yield _Operand(number, terms[split], constant)
+            made = statement_function(member, scop, name)
+            values = makers.apply_range(isl.Map.from_pw_aff(made)).intersect_domain(own)
+            if values.is_empty() or not values.is_single_valued():
+                continue
+            value = isl.PwMultiAff.from_map(values).get_pw_aff(0)
+            for sign in (1, -1):
+                offset = _constant(value.sub(split) if sign == 1 else value.add(split), own)
+                if offset is not None:
+                    yield _Operand(number, sign, offset)
 
 
-def _made(
-    member: BandMember, scop: Scop, statement: Statement, subscripts: dict[str, Expr]
-) -> tuple[dict[str, int], int]:
-    """Return a loop's value where the element with `subscripts` is made: factors and a constant.
-
-    Of names that are no iterators the factor stands for what cannot be told.
-    """
-    factors: dict[str, int] = {}
-    constant = _constant(member, scop, statement)
-    for name, n in coefficients(member, scop, statement.name).items():
-        if not n:
-            continue
-        value = linear(subscripts.get(name, Iter(name)))
-        constant += n * value.constant
-        for atom, factor in value.terms:
-            key = atom.name if isinstance(atom, Iter) else ""
-            factors[key] = factors.get(key, 0) + n * factor
-    return factors, constant
-
-
-def _constant(member: BandMember, scop: Scop, statement: Statement) -> int:
-    """Return the constant of a loop's value (first piece)."""
+def _constant(value: isl.PwAff, domain: isl.Set) -> int | None:
+    """Return the number that `value` is everywhere in `domain`, or None where it is not one."""
     pieces: list[isl.Aff] = []
-    statement_function(member, scop, statement.name).foreach_piece(
-        lambda _, value: pieces.append(value)
-    )
-    return int(pieces[0].get_constant_val().to_python()) if pieces else 0
+    value.gist(domain).coalesce().foreach_piece(lambda _, piece: pieces.append(piece))
+    if len(pieces) != 1 or not pieces[0].is_cst():
+        return None
+    return int(pieces[0].get_constant_val().to_python())

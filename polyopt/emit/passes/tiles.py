@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
+    Cast,
     Const,
     Expr,
     Iter,
     Load,
+    Param,
     Symbol,
     Unary,
     UnaryOp,
@@ -92,6 +94,8 @@ def is_arithmetic(expr: Expr) -> bool:
             return is_arithmetic(left) and is_arithmetic(right)
         case Unary(op=UnaryOp.NEG, operand=operand):
             return is_arithmetic(operand)
+        case Cast(operand=Load(index=()) | Const() | Param() | Symbol()):
+            return True  # a number of Python beside elements of another type
         case _:
             return False
 

@@ -1,0 +1,112 @@
+"""Scales of contractions beside the operand that varies along a row of the result.
+
+In: a Program whose sums may be made in any order.  Out: `C[i, j] += A[i, k] * (s * B[k, j])` for
+`s * A[i, k] * B[k, j]` with a number `s`, or several: the panel that is packed of B takes them, so
+that none is left in the inner loop.
+Leaves alone: sums whose order is kept, products of more than two elements or of other things.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Cast,
+    Const,
+    Expr,
+    Iter,
+    Load,
+    Param,
+    Symbol,
+    Unary,
+    UnaryOp,
+    operands,
+    walk,
+)
+from polyopt.ir.program import Program
+from polyopt.ir.scop import Scop, Statement
+from polyopt.schedule.reductions import changed_parts
+
+_SUM = (BinaryOp.ADD, BinaryOp.SUB)
+
+
+def with_scaled_rows(program: Program) -> Program:
+    """Return `program` with the scales of its contractions beside what varies along rows."""
+    return replace(program, parts=changed_parts(program.parts, _changed))
+
+
+def _changed(scop: Scop) -> Scop:
+    statements = tuple(map(_statement, scop.statements))
+    return scop if statements == scop.statements else replace(scop, statements=statements)
+
+
+def _statement(statement: Statement) -> Statement:
+    value = statement.value
+    if not (
+        isinstance(value, Binary)
+        and value.op in _SUM
+        and value.dtype.is_float
+        and value.left == statement.target
+        and statement.is_reassociable
+    ):
+        return statement
+    terms = _terms(value.right, statement)
+    if terms is value.right:
+        return statement
+    return replace(statement, value=replace(value, right=terms))
+
+
+def _terms(expr: Expr, statement: Statement) -> Expr:
+    """Return a sum with each of its products regrouped."""
+    if isinstance(expr, Unary) and expr.op is UnaryOp.NEG:
+        inner = _terms(expr.operand, statement)
+        return expr if inner is expr.operand else replace(expr, operand=inner)
+    if not isinstance(expr, Binary) or not expr.dtype.is_float:
+        return expr
+    if expr.op in _SUM:
+        left, right = _terms(expr.left, statement), _terms(expr.right, statement)
+        same = left is expr.left and right is expr.right
+        return expr if same else replace(expr, left=left, right=right)
+    return _product(expr, statement) if expr.op is BinaryOp.MUL else expr
+
+
+def _product(expr: Binary, statement: Statement) -> Expr:
+    """Return `row * (scales * column)`, or the product itself where it has other factors."""
+    factors = operands(expr, BinaryOp.MUL)
+    scales = [factor for factor in factors if _is_scale(factor)]
+    elements = [factor for factor in factors if isinstance(factor, Load) and factor.index]
+    if not scales or len(elements) != 2 or len(scales) + 2 != len(factors):
+        return expr
+    if any(factor.dtype is not expr.dtype for factor in factors):
+        return expr
+    *outer, last = map(_iterators, statement.target.index)
+    rows, depths = set().union(*outer) - last, set(statement.iters) - last.union(*outer)
+    for row, column in (elements, elements[::-1]):
+        own, others = _iterators(column), _iterators(row)
+        if own & last and not own & rows and others & rows and not others & last:
+            if own & others & depths:
+                scaled = reduce(_times, (*scales, column))
+                return replace(expr, left=row, right=scaled)
+    return expr
+
+
+def _times(left: Expr, right: Expr) -> Expr:
+    return Binary(BinaryOp.MUL, left, right, right.dtype)
+
+
+def _is_scale(expr: Expr) -> bool:
+    """Tell whether an expression is a number that the whole nest shares."""
+    match expr:
+        case Const() | Param() | Symbol() | Load(index=()):
+            return True
+        case Cast(operand=operand):
+            return _is_scale(operand)
+        case _:
+            return False
+
+
+def _iterators(expr: Expr) -> set[str]:
+    return {part.name for part in walk(expr) if isinstance(part, Iter)}
