@@ -268,12 +268,26 @@ def _is_fusible(statement: Statement) -> bool:
     return isinstance(term, Binary) and term.op is BinaryOp.MUL
 
 
+def _is_apart(statement: Statement) -> bool:
+    target, value = statement.target, statement.value
+    if statement.guard is not None or not statement.write.exact or value.left != target:
+        return False
+    cell = (target.array, target.index)
+    own = [a for a in statement.reads if a.array == target.array]
+    others = [a for a in own if (a.array, a.index) != cell]
+    return len(own) == len(others) + 1 and all(
+        a.relation.is_disjoint(statement.write.relation) for a in others
+    )
+
+
 def opened(scop: Scop) -> Scop:
     """Return `scop` with the order of all its updates open; itself where it is already."""
 
     def renewed(statement: Statement) -> Statement:
         if statement.reduction is None and _is_chain(statement) and not statement.regroups:
             return replace(statement, regroups=True)
+        if statement.reduction is None and _is_fusible(statement) and _is_apart(statement):
+            return replace(statement, reduction=Reduction(BinaryOp.ADD, True))
         if statement.reduction is None and _is_fusible(statement) and not statement.fuses:
             return replace(statement, fuses=True)
         if statement.reduction is None or statement.reduction.reassociable:

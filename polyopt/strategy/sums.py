@@ -7,7 +7,7 @@ one accumulator each.  Sums along columns: strips of columns in SIMD lanes, a fe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, find_band, only_statement
@@ -28,6 +28,7 @@ class _Sum:
     sums: int
     terms: int
     contiguous: bool  # the sums lie next to each other, and so do their terms
+    is_open: bool = False  # in any order: each in lanes
 
 
 def sums(schedule: Schedule, label: str, *, recurrent: bool = False) -> Schedule | None:
@@ -45,7 +46,7 @@ def sums(schedule: Schedule, label: str, *, recurrent: bool = False) -> Schedule
     if others:
         steps.append(Cut(label, len(others)))
         inner = f"{label}.inner"
-    steps += _columns(inner) if found.contiguous else _rows(inner)
+    steps += _columns(inner) if found.contiguous else _rows(inner, in_lanes=found.is_open)
     is_free = bool(others) and band.members[others[0]].coincident
     outer = f"{label}[0]" if is_free else f"{inner}.tile[0]"
     return schedule.attempt(*steps, Parallelize(outer)) or schedule.attempt(*steps)
@@ -63,12 +64,13 @@ def is_row_sum(schedule: Schedule, label: str) -> bool:
     )
 
 
-def _rows(label: str) -> list[Transform]:
+def _rows(label: str, *, in_lanes: bool) -> list[Transform]:
     tile, point = f"{label}.tile", f"{label}.point"
     return [
         Tile(label, (ROWS,)),
         Interchange(f"{point}[0]", f"{point}[1]"),
         Unroll(f"{point}[1]"),
+        *([Vectorize(f"{point}[0]")] if in_lanes else []),
         Separate(tile, point, (ROWS,)),
     ]
 
@@ -98,9 +100,10 @@ def _find(schedule: Schedule, label: str, *, recurrent: bool) -> _Sum | None:
         return None
     if not recurrent and trip(schedule, label, terms[-1]) is not None:
         return None  # few terms: a register for each sum
-    return _column_sum(band, moves, write, terms[-1]) or (
-        None if is_open else _row_sum(band, moves, write, terms[-1])
-    )
+    found = _column_sum(band, moves, write, terms[-1])
+    if found is None and (recurrent or not is_open):
+        found = _row_sum(band, moves, write, terms[-1])
+    return found and replace(found, is_open=is_open)
 
 
 def _column_sum(band: Band, moves: list[dict[str, Step]], write: str, terms: int) -> _Sum | None:

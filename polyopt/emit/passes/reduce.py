@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from polyopt.emit.lanes import is_contiguous, row_arrays
-from polyopt.emit.nodes import map_node
+from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.passes.disjoint import Box
 from polyopt.emit.passes.promote import Cell
-from polyopt.emit.passes.rewriting import Names, bottom_up, trip_count
+from polyopt.emit.passes.rewriting import Names, trip_count
 from polyopt.emit.passes.unroll import unrolled
 from polyopt.emit.regions import declared_names, nodes
 from polyopt.ir.choice import chosen
+from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -62,23 +64,34 @@ def vectorize_reductions(fn: LoopFunction) -> LoopFunction:
     rows = row_arrays(fn)
     faults = frozenset(a.name for a in fn.arrays if a.role is Role.FAULT)
 
-    def rule(node: Node) -> Body:
+    def rule(node: Node, around: tuple[For, ...]) -> Body:
         if not isinstance(node, For) or node.reductions:
             return (node,)
+        lanes = partial(_on_lanes, around, fn.reassociable, names, faults)
         match node.kind:
             case LoopKind.VECTOR:
-                done = _on_lanes(_with_copies(node, names), fn.reassociable, names, faults)
-                if _found_reduction(done):
-                    return done
-                return _on_lanes(node, fn.reassociable, names, faults)
+                done = lanes(_with_copies(node, names))
+                return done if _found_reduction(done) else lanes(node)
             case LoopKind.SEQUENTIAL if node.step == 1 and is_contiguous(node, rows):
-                vector = replace(node, kind=LoopKind.VECTOR)
-                done = _on_lanes(vector, fn.reassociable, names, faults)
+                done = lanes(replace(node, kind=LoopKind.VECTOR))
                 return done if _found_reduction(done) else (node,)
             case _:
                 return (node,)
 
-    return replace(fn, body=bottom_up(fn.body, rule))
+    return replace(fn, body=_inside(fn.body, (), rule))
+
+
+def _inside(
+    body: Body, around: tuple[For, ...], rule: Callable[[Node, tuple[For, ...]], Body]
+) -> Body:
+    """Return `body`, which loops are around, with every node replaced, innermost first."""
+    found: list[Node] = []
+    for node in body:
+        checkpoint()
+        loops = (*around, node) if isinstance(node, For) else around
+        parts = tuple(_inside(part, loops, rule) for part in nested(node))
+        found += rule(with_nested(node, parts) if parts else node, around)
+    return tuple(found)
 
 
 def _with_copies(loop: For, names: Names) -> For:
@@ -103,9 +116,13 @@ class _Accumulator:
 
 
 def _on_lanes(
-    loop: For, reassociable: frozenset[str], names: Names, faults: frozenset[str]
+    around: tuple[For, ...],
+    reassociable: frozenset[str],
+    names: Names,
+    faults: frozenset[str],
+    loop: For,
 ) -> Body:
-    """Return a VECTOR loop with its accumulators as reductions, or in order."""
+    """Return a VECTOR loop inside others with its accumulators as reductions, or in order."""
     own = declared_names(loop.body)
     found: dict[Load | Symbol, list[BinaryOp | None]] = {}
     for node in nodes(loop.body):
@@ -127,7 +144,8 @@ def _on_lanes(
         _Accumulator(target, _common(loop, target, operators))
         for target, operators in found.items()
     )
-    if not all(_is_supported(a, loop) for a in accumulators):
+    box = Box((*around, loop))
+    if not all(_is_supported(a, box) for a in accumulators):
         return (replace(loop, kind=LoopKind.SEQUENTIAL),)
     return _with_locals(loop, accumulators, names)
 
@@ -183,9 +201,9 @@ def _uses(expr: Expr, target: Expr) -> bool:
     return any(part == target for part in walk(expr))
 
 
-def _is_supported(accumulator: _Accumulator, loop: For) -> bool:
-    """Tell whether one local can stand for the accumulator while `loop` runs."""
-    target = accumulator.target
+def _is_supported(accumulator: _Accumulator, box: Box) -> bool:
+    """Tell whether one local can stand for the accumulator while the last loop of `box` runs."""
+    target, loop = accumulator.target, box.loops[-1]
     if accumulator.op is None or any(isinstance(node, For | While) for node in nodes(loop.body)):
         return False
     if target.dtype is DType.BOOL:
@@ -195,7 +213,7 @@ def _is_supported(accumulator: _Accumulator, loop: For) -> bool:
     if any(isinstance(p, Load | Symbol) or p == Iter(loop.iter) for p in _index_parts(target)):
         return False
     others = _accesses(loop.body, target.array) - {target}
-    return all(Box((loop,)).are_disjoint(_cell(target), _cell(other)) for other in others)
+    return all(box.are_disjoint(_cell(target), _cell(other)) for other in others)
 
 
 def _index_parts(target: Load) -> tuple[Expr, ...]:
