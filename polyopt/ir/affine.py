@@ -394,3 +394,13 @@ def index_box(name: str, shape: Sequence[Expr], params: Sequence[str]) -> isl.Se
         for op, bound in ((CompareOp.GE, integer(0)), (CompareOp.LT, extent)):
             result = result.intersect(condition_set(Compare(op, Iter(iterator), bound), space))
     return result
+
+
+def is_box(domain: isl.Set) -> bool:
+    """Tell whether every loop has the same bounds throughout; not so in a triangle."""
+    count = domain.dim(isl.dim_type.set)
+    box = isl.Set.universe(domain.get_space())
+    for position in range(count):
+        side = domain.eliminate(isl.dim_type.set, position + 1, count - position - 1)
+        box = box.intersect(side.eliminate(isl.dim_type.set, 0, position))
+    return bool(box.is_subset(domain))

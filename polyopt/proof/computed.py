@@ -91,7 +91,7 @@ def _parted(value: Expr) -> tuple[_Function, tuple[Load, ...]] | None:
         if not part.dtype.is_float:
             return None
         match part:
-            case Const() | Symbol(lanes=1):
+            case Const() | Symbol(lanes=1) | Cast(operand=Const() | Param() | Symbol(lanes=1)):
                 return part
             case Load():
                 operands.append(part)
@@ -101,12 +101,7 @@ def _parted(value: Expr) -> tuple[_Function, tuple[Load, ...]] | None:
                 if left is None or right is None:
                     return None
                 return replace(part, left=left, right=right)
-            case Unary(op=UnaryOp.NEG):
-                inner = form(part.operand)
-                return None if inner is None else replace(part, operand=inner)
-            case Cast(operand=Const() | Param() | Symbol(lanes=1)):
-                return part
-            case Cast():
+            case Unary(op=UnaryOp.NEG) | Cast():
                 inner = form(part.operand)
                 return None if inner is None else replace(part, operand=inner)
             case _:

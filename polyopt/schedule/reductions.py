@@ -21,6 +21,8 @@ from polyopt.ir.expr import (
     Iter,
     Load,
     Select,
+    Unary,
+    UnaryOp,
     loads,
     walk,
 )
@@ -268,16 +270,32 @@ def _is_fusible(statement: Statement) -> bool:
     return isinstance(term, Binary) and term.op is BinaryOp.MUL
 
 
-def _is_apart(statement: Statement) -> bool:
+def _is_in_place(statement: Statement) -> bool:
+    """Tell whether the products that are added are made of other elements than the one they go to.
+
+    A sum of them may be made in any order as any other; reads of the others keep their places among
+    the updates of these.
+    """
     target, value = statement.target, statement.value
-    if statement.guard is not None or not statement.write.exact or value.left != target:
+    if statement.guard is not None or not statement.write.exact:
+        return False
+    if not isinstance(value, Binary) or value.left != target:
         return False
     cell = (target.array, target.index)
-    own = [a for a in statement.reads if a.array == target.array]
-    others = [a for a in own if (a.array, a.index) != cell]
+    own = [access for access in statement.reads if access.array == target.array]
+    others = [access for access in own if (access.array, access.index) != cell]
     return len(own) == len(others) + 1 and all(
-        a.relation.is_disjoint(statement.write.relation) for a in others
+        access.relation.is_disjoint(statement.write.relation) for access in others
     )
+
+
+def _as_sum(statement: Statement) -> Statement:
+    """Return a statement that adds or takes away as a sum whose order is open."""
+    value = statement.value
+    if isinstance(value, Binary) and value.op is BinaryOp.SUB:
+        negated = Unary(UnaryOp.NEG, value.right, value.dtype)
+        value = replace(value, op=BinaryOp.ADD, right=negated)
+    return replace(statement, value=value, reduction=Reduction(BinaryOp.ADD, True))
 
 
 def opened(scop: Scop) -> Scop:
@@ -286,8 +304,8 @@ def opened(scop: Scop) -> Scop:
     def renewed(statement: Statement) -> Statement:
         if statement.reduction is None and _is_chain(statement) and not statement.regroups:
             return replace(statement, regroups=True)
-        if statement.reduction is None and _is_fusible(statement) and _is_apart(statement):
-            return replace(statement, reduction=Reduction(BinaryOp.ADD, True))
+        if statement.reduction is None and _is_fusible(statement) and _is_in_place(statement):
+            return _as_sum(statement)
         if statement.reduction is None and _is_fusible(statement) and not statement.fuses:
             return replace(statement, fuses=True)
         if statement.reduction is None or statement.reduction.reassociable:

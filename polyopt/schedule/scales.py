@@ -3,7 +3,8 @@
 In: a Program whose sums may be made in any order.  Out: `C[i, j] += A[i, k] * (s * B[k, j])` for
 `s * A[i, k] * B[k, j]` with a number `s`, or several: the panel that is packed of B takes them, so
 that none is left in the inner loop.
-Leaves alone: sums whose order is kept, products of more than two elements or of other things.
+Leaves alone: sums whose order is kept, products of more than two elements or of other things, and
+loops that form a box: there what rows are multiplied by is computed once for all panels.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 
+from polyopt.ir.affine import is_box
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -51,6 +53,7 @@ def _statement(statement: Statement) -> Statement:
         and value.dtype.is_float
         and value.left == statement.target
         and statement.is_reassociable
+        and not is_box(statement.domain)
     ):
         return statement
     terms = _terms(value.right, statement)
@@ -86,10 +89,9 @@ def _product(expr: Binary, statement: Statement) -> Expr:
     rows, depths = set().union(*outer) - last, set(statement.iters) - last.union(*outer)
     for row, column in (elements, elements[::-1]):
         own, others = _iterators(column), _iterators(row)
-        if own & last and not own & rows and others & rows and not others & last:
-            if own & others & depths:
-                scaled = reduce(_times, (*scales, column))
-                return replace(expr, left=row, right=scaled)
+        is_panel = own & last and not own & rows
+        if is_panel and others & rows and not others & last and own & others & depths:
+            return replace(expr, left=row, right=reduce(_times, (*scales, column)))
     return expr
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import islpy as isl
-
+from polyopt.ir.affine import is_box
 from polyopt.machine import Machine
 from polyopt.model.contraction import ContractionSizes, contraction_sizes, packed_sizes
 from polyopt.schedule.schedule import Schedule, Transform
@@ -101,8 +100,8 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
         inner = f"{label}.inner"
     (name,) = statements_of(schedule.scop, band.members[0].schedule.domain())
     statement = schedule.scop.statement(name)
-    is_box = _is_box(statement.domain)
-    wanted = (True, False) if is_box else (False,)
+    has_box = is_box(statement.domain)
+    wanted = (True, False) if has_box else (False,)
     tried = (_tiled(schedule, steps, roles, label, inner, machine, whole=one) for one in wanted)
     found = next((one for one in tried if one is not None), None)
     if found is None:
@@ -111,7 +110,7 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
     tile = f"{inner}.tile"
     free = all(batch) and band.members[roles.row].coincident
     parallel = _parallel(found, label, tile, batch)
-    if not (free and is_box) or parallel is found:
+    if not (free and has_box) or parallel is found:
         return parallel
     outer = label if batch else tile
     return with_epilogues(found, outer, tile, len(batch), _block(found, inner)) or parallel
@@ -172,16 +171,6 @@ def _tiled(
     attempts = (schedule.attempt(*steps, *order) for order in orders)
     found = next((one for one in attempts if one is not None), None)
     return found and (found.attempt(*after) or found)
-
-
-def _is_box(domain: isl.Set) -> bool:
-    """Tell whether every loop has the same bounds throughout; not so in a triangle."""
-    count = domain.dim(isl.dim_type.set)
-    box = isl.Set.universe(domain.get_space())
-    for position in range(count):
-        side = domain.eliminate(isl.dim_type.set, position + 1, count - position - 1)
-        box = box.intersect(side.eliminate(isl.dim_type.set, 0, position))
-    return bool(box.is_subset(domain))
 
 
 def _parallel(schedule: Schedule, label: str, tile: str, batch: list[bool]) -> Schedule:

@@ -73,9 +73,7 @@ def intervals(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
     return None
 
 
-def _in_blocks(
-    schedule: Schedule, label: str, found: _Splits, machine: Machine
-) -> Schedule | None:
+def _in_blocks(schedule: Schedule, label: str, found: _Splits, machine: Machine) -> Schedule | None:
     """Return `schedule` with the nest at band `label` in blocks, products in registers."""
     sizes = BlockSizes.of(machine, found.size)
     apart = schedule.attempt(*_blocks(find_band(schedule.tree, label), found, sizes.block))
