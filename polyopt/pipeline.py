@@ -35,6 +35,7 @@ from polyopt.machine import Machine
 from polyopt.proof import Certificate
 from polyopt.proving import Form, first_proven, plain_loops
 from polyopt.schedule import Schedule, source_schedule
+from polyopt.schedule.inplace import with_sums_in_place
 from polyopt.schedule.postponed import written_order
 from polyopt.schedule.powers import with_products
 from polyopt.schedule.reductions import reassociated, rounding
@@ -270,7 +271,8 @@ def with_mode(program: Program, options: Options) -> Program:
         return program
     program = reassociated(program, choices=options.target is Target.C)
     if options.target is Target.C:
-        program = with_scaled_rows(with_products(program))
+        program = with_sums_in_place(with_products(program))
+        program = with_scaled_rows(program)
     rounds = options.fp is FpMode.FAST and options.target is not Target.C
     return rounding(program) if rounds else program
 

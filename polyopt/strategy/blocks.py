@@ -14,7 +14,16 @@ from dataclasses import dataclass, replace
 from polyopt.ir.scop import Statement
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.schedule.tree import Band, Leaf, Sequence, bands, find_band, path_to, statements_at
+from polyopt.schedule.tree import (
+    Band,
+    Leaf,
+    Sequence,
+    bands,
+    find_band,
+    path_to,
+    statements_at,
+    statements_of,
+)
 from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import Step, loop_moves
@@ -192,12 +201,38 @@ def _shared(schedule: Schedule, label: str, strip: int) -> Schedule:
     free = _free(find_band(schedule.tree, label))
     if free is None:
         return schedule
+    apart = _rows_and_columns(schedule, label, free)
+    if apart is not None:
+        for half in (f"{label}.0", f"{label}.1"):
+            apart = _shared(apart, half, strip)
+        return apart
     moves: list[Transform] = [
         Interchange(f"{label}[{p}]", f"{label}[{p - 1}]") for p in range(free, 0, -1)
     ]
     steps = [*moves, Strip(f"{label}[0]", strip), Cut(label, 1), Parallelize(f"{label}[0]")]
     shared = schedule.attempt(*steps)
     return schedule if shared is None else _abreast(shared, f"{label}.inner", min(ROWS, strip))
+
+
+def _rows_and_columns(schedule: Schedule, label: str, free: int) -> Schedule | None:
+    """Return `schedule` with updates along rows of a part apart from those along columns, or None.
+
+    In one nest the loop that threads share would be strided for the ones or the others.
+    """
+    band = find_band(schedule.tree, label)
+    parts = band.child.parts if isinstance(band.child, Sequence) else ()
+    kinds: list[Step | None] = []
+    for part in parts:
+        (name, *more) = statements_of(schedule.scop, part.domain)
+        statement = schedule.scop.statement(name)
+        whole = not more and len(statement.iters) == len(band.members)
+        moves = loop_moves(schedule, label, statement) if whole else ()
+        kinds.append(moves[free][statement.write.ref] if moves else None)
+    if {Step.CONTIGUOUS, Step.STRIDED} - set(kinds):
+        return None
+    first = next(kind for kind in kinds if kind is not None)
+    at = next(n for n, kind in enumerate(kinds) if kind not in (first, None))
+    return schedule.attempt(Distribute(label, 0, at - len(kinds) if at == 1 else at))
 
 
 def _abreast(schedule: Schedule, label: str, rows: int) -> Schedule:

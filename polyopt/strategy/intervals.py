@@ -66,15 +66,9 @@ class _Splits:
 
 def intervals(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with the intervals at band `label` in blocks, or None for other nests."""
-    for straight in _straightened(schedule, label):
-        found = _find(straight, label)
-        if found is not None:
-            return _in_blocks(straight, label, found, machine)
-    return None
-
-
-def _in_blocks(schedule: Schedule, label: str, found: _Splits, machine: Machine) -> Schedule | None:
-    """Return `schedule` with the nest at band `label` in blocks, products in registers."""
+    found = _find(schedule, label)
+    if found is None:
+        return None
     sizes = BlockSizes.of(machine, found.size)
     apart = schedule.attempt(*_blocks(find_band(schedule.tree, label), found, sizes.block))
     if apart is None:
@@ -82,20 +76,6 @@ def _in_blocks(schedule: Schedule, label: str, found: _Splits, machine: Machine)
     far = [band.label for band in bands(apart.tree) if band.label.startswith(f"{label}.point.0")]
     products = [one for one in far if not path_to(apart.tree, apart.scop, one)[1].is_empty()]
     return _register_tiles(apart, products[0], sizes) if len(products) == 1 else None
-
-
-def _straightened(schedule: Schedule, label: str) -> Iterator[Schedule]:
-    """Yield `schedule`, then with a loop of the band less the other, where that is legal.
-
-    A scheduler that brings uses close to makers counts elements by their distance from the
-    diagonal; a row and a column are loops again once one loop is subtracted from the other.
-    """
-    yield schedule
-    if len(find_band(schedule.tree, label).members) == 2:
-        for one, other in ((0, 1), (1, 0)):
-            turned = schedule.attempt(Skew(f"{label}[{one}]", f"{label}[{other}]", -1))
-            if turned is not None:
-                yield turned
 
 
 def _blocks(band: Band, found: _Splits, block: int) -> list[Transform]:

@@ -39,6 +39,21 @@ def eliminated(A: po.f64["N,N"]):
                 A[i, j] -= A[i, k] * A[k, j]
 
 
+def whole(A: po.f64["M,M"], B: po.f64["M,N"]):
+    M, N = B.shape
+    for i in range(M):
+        for j in range(N):
+            for k in range(M):
+                B[i, j] += A[k, i] * B[k, j]
+
+
+def smoothed(A: po.f64["N,N"]):
+    for t in range(A.shape[0]):
+        for i in range(A.shape[0]):
+            for j in range(A.shape[0]):
+                A[i, j] -= A[i, t] * A[t, j]
+
+
 def once(y: po.f64["N"], x: po.f64["N"]):
     for i in range(y.shape[0]):
         y[i] += x[i] * y[y.shape[0] - 1 - i]
@@ -83,7 +98,7 @@ def widest_fused(function: LoopFunction) -> int:
 
 
 @pytest.mark.parametrize(
-    ("func", "fuses"), [(triangle, True), (eliminated, True), (once, False), (scaled, False)]
+    ("func", "fuses"), [(whole, True), (smoothed, True), (once, False), (scaled, False)]
 )
 def test_which_updates_fuse(func, fuses):
     (statement,) = reassociated(program_of(func)).scop.statements
@@ -92,6 +107,12 @@ def test_which_updates_fuse(func, fuses):
 
 
 @pytest.mark.parametrize("func", [triangle, eliminated])
+def test_sums_of_other_elements_than_their_own_are_open(func):
+    (statement,) = reassociated(program_of(func)).scop.statements
+    assert statement.is_reassociable
+
+
+@pytest.mark.parametrize("func", [whole, smoothed])
 def test_it_is_proven_where_it_is_open_and_refuted_elsewhere(func):
     program = program_of(func)
     opened = reassociated(program)
