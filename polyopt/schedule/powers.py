@@ -9,18 +9,13 @@ from dataclasses import replace
 
 from polyopt.ir.powers import by_products
 from polyopt.ir.program import Program
-from polyopt.ir.scop import Scop, Statement
-from polyopt.schedule.reductions import changed_parts
+from polyopt.ir.scop import Statement
+from polyopt.schedule.reductions import changed_statements
 
 
 def with_products(program: Program) -> Program:
     """Return `program` with powers to small constants made of products."""
-    return replace(program, parts=changed_parts(program.parts, _changed))
-
-
-def _changed(scop: Scop) -> Scop:
-    statements = tuple(map(_statement, scop.statements))
-    return scop if statements == scop.statements else replace(scop, statements=statements)
+    return replace(program, parts=changed_statements(program.parts, _statement))
 
 
 def _statement(statement: Statement) -> Statement:

@@ -214,6 +214,16 @@ def changed_parts(parts: Parts, change: Callable[[Scop], Scop]) -> Parts:
     return tuple(map(renewed, parts))
 
 
+def changed_statements(parts: Parts, change: Callable[[Statement], Statement]) -> Parts:
+    """Return `parts` with every statement changed; parts none of whose statements are stay."""
+
+    def renewed(scop: Scop) -> Scop:
+        statements = tuple(map(change, scop.statements))
+        return scop if statements == scop.statements else replace(scop, statements=statements)
+
+    return changed_parts(parts, renewed)
+
+
 def _rounding(scop: Scop) -> Scop:
     def renewed(statement: Statement) -> Statement:
         match statement:

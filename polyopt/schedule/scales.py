@@ -29,20 +29,15 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.program import Program
-from polyopt.ir.scop import Scop, Statement
-from polyopt.schedule.reductions import changed_parts
+from polyopt.ir.scop import Statement
+from polyopt.schedule.reductions import changed_statements
 
 _SUM = (BinaryOp.ADD, BinaryOp.SUB)
 
 
 def with_scaled_rows(program: Program) -> Program:
     """Return `program` with the scales of its contractions beside what varies along rows."""
-    return replace(program, parts=changed_parts(program.parts, _changed))
-
-
-def _changed(scop: Scop) -> Scop:
-    statements = tuple(map(_statement, scop.statements))
-    return scop if statements == scop.statements else replace(scop, statements=statements)
+    return replace(program, parts=changed_statements(program.parts, _statement))
 
 
 def _statement(statement: Statement) -> Statement:
