@@ -30,6 +30,7 @@ from polyopt.ir.program import Part, Parts, Program, Repeat
 from polyopt.ir.scan import COMBINING, NoScan, parted
 from polyopt.ir.scop import Reduction, Role, Scop, Statement
 from polyopt.ir.types import DType
+from polyopt.schedule.updates import reads_itself_once
 
 FOLDING = frozenset(
     {
@@ -291,12 +292,7 @@ def _is_in_place(statement: Statement) -> bool:
         return False
     if not isinstance(value, Binary) or value.left != target:
         return False
-    cell = (target.array, target.index)
-    own = [access for access in statement.reads if access.array == target.array]
-    others = [access for access in own if (access.array, access.index) != cell]
-    return len(own) == len(others) + 1 and all(
-        access.relation.is_disjoint(statement.write.relation) for access in others
-    )
+    return reads_itself_once(statement)
 
 
 def _as_sum(statement: Statement) -> Statement:

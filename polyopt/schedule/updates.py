@@ -19,14 +19,20 @@ def exact_update(statement: Statement) -> BinaryOp | None:
         return None
     if not statement.write.exact:
         return None
-    own = [access for access in statement.reads if is_own(statement, access)]
-    if len(own) != 1 or target not in (value.left, value.right) or value.dtype is not target.dtype:
+    if target not in (value.left, value.right) or value.dtype is not target.dtype:
         return None
     if statement.guard is not None and target.array in {x.array for x in loads(statement.guard)}:
         return None
-    others = [a for a in statement.reads if a.array == target.array and not is_own(statement, a)]
-    is_apart = all(a.relation.is_disjoint(statement.write.relation) for a in others)
-    return value.op if is_apart else None
+    return value.op if reads_itself_once(statement) else None
+
+
+def reads_itself_once(statement: Statement) -> bool:
+    """Tell whether a statement reads the element that it writes once, and else other elements."""
+    array = statement.target.array
+    others = [a for a in statement.reads if a.array == array and not is_own(statement, a)]
+    return sum(is_own(statement, access) for access in statement.reads) == 1 and all(
+        access.relation.is_disjoint(statement.write.relation) for access in others
+    )
 
 
 def is_own(statement: Statement, access: Access) -> bool:

@@ -4,7 +4,8 @@ In: a permutable band with a sum whose loops all carry dependences (LU, Cholesky
 Out: the steps in blocks; of every block first its own rows and columns, some rows at a time, then
 all that is left, a contraction in register tiles.
 As in Dongarra, Duff, Sorensen, van der Vorst, "Numerical Linear Algebra for High-Performance
-Computers", 1998, chapter 5; the order of each element's updates stays.
+Computers", 1998, chapter 5.  Each element's updates keep their order, but for lanes where it is
+open.
 """
 
 from __future__ import annotations
