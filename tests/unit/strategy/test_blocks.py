@@ -175,3 +175,29 @@ def test_one_right_side_bit_for_bit(threads):
         substitute(L, want)
         compiled(L, x)
         assert np.array_equal(x, want)
+
+
+def by_rows_and_columns(A: po.f64["N,N"]):
+    for i in range(A.shape[0]):
+        A[i, i:] -= A[i, :i] @ A[:i, i:]
+        A[i + 1 :, i] = (A[i + 1 :, i] - A[i + 1 :, :i] @ A[:i, i]) / A[i, i]
+
+
+def test_rows_and_columns_of_a_block_run_apart():
+    """Threads share one loop: of rows of the one, of columns of the other."""
+    compiled = po.kernel(fp="reassociate", threads=2)(by_rows_and_columns)
+    assert "distribute(L0.inner.low.high, 0, -2)" in compiled.compile().schedule_text
+    for size in (1, 63, 64, 65, 150):
+        array = np.random.default_rng(size).random((size, size)) + size * np.eye(size)
+        want = array.copy()
+        by_rows_and_columns(want)
+        compiled(array)
+        np.testing.assert_allclose(array, want, rtol=1e-12, atol=1e-12)
+
+
+def test_sums_of_a_substitution_run_in_lanes_where_their_order_is_open():
+    """Eight rows at a time, each in a register of partial sums."""
+    lines = po.kernel(fp="reassociate", threads=1)(substitute).compile().source.splitlines()
+    assert max(line.count("reduction(+") for line in lines) == 8
+    strict = po.kernel(threads=1)(substitute).compile().source
+    assert "reduction(+" not in strict

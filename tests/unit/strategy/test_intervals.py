@@ -41,6 +41,16 @@ def columns(seq: po.i64["N"], t: po.i64["N,N"]):
                 t[i, j] = t[i, j] ^ (t[i, k] & t[k + 1, j])
 
 
+def beside(seq: po.i64["N"], t: po.i64["N,N"]):
+    """The columns are one to the right of the loop over them."""
+    N = t.shape[0]
+    for i in range(N - 1, -1, -1):
+        for j in range(i, N - 1):
+            t[i, j + 1] = max(t[i, j + 1], seq[i])
+            for k in range(i, j + 1):
+                t[i, j + 1] = max(t[i, j + 1], t[i, k] + t[k + 1, j + 1])
+
+
 def rounded(seq: po.f64["N"], t: po.f64["N,N"]):
     N = t.shape[0]
     for i in range(N - 1, -1, -1):
@@ -57,7 +67,7 @@ def one_operand(seq: po.i64["N"], t: po.i64["N,N"]):
                 t[i, j] = max(t[i, j], t[i, k] + seq[k])
 
 
-SOME = (pairs, columns)
+SOME = (pairs, columns, beside)
 
 
 def in_blocks(function):
