@@ -38,6 +38,7 @@ from polyopt.schedule import Schedule, source_schedule
 from polyopt.schedule.inplace import with_sums_in_place
 from polyopt.schedule.postponed import written_order
 from polyopt.schedule.powers import with_products
+from polyopt.schedule.ratios import with_ratios
 from polyopt.schedule.reductions import reassociated, rounding
 from polyopt.schedule.regions import settle_regions
 from polyopt.schedule.scales import with_scaled_rows
@@ -272,7 +273,7 @@ def with_mode(program: Program, options: Options) -> Program:
     program = reassociated(program, choices=options.target is Target.C)
     if options.target is Target.C:
         program = with_sums_in_place(with_products(program))
-        program = with_scaled_rows(program)
+        program = with_ratios(with_scaled_rows(program))
     rounds = options.fp is FpMode.FAST and options.target is not Target.C
     return rounding(program) if rounds else program
 

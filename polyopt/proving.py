@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from polyopt.emit.passes.ratios import settle_ratios
 from polyopt.emit.stops import stop_at_faults
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import note_dropped, query
@@ -71,6 +72,7 @@ def unproven(name: str, reason: str) -> BudgetError:
 
 def plain_loops(function: LoopFunction) -> LoopFunction:
     """Return loops as they were lowered, without lanes and copies; threads stay."""
+    function = settle_ratios(function)
     return stop_at_faults(replace(function, body=_plain(function.body)))
 
 

@@ -56,6 +56,7 @@ _LEVEL = {
     BinaryOp.SUB: SUM,
     BinaryOp.MUL: PRODUCT,
     BinaryOp.DIV: PRODUCT,
+    BinaryOp.RATIO: PRODUCT,
     BinaryOp.FLOORDIV: PRODUCT,
     BinaryOp.MOD: PRODUCT,
     BinaryOp.SHL: SHIFT,
@@ -128,6 +129,8 @@ class ExprPrinter:
         """Return the name of `helper` and note that it is used."""
         if helper.kind in (HelperKind.MUL, HelperKind.DIV):
             self.used[Helper(HelperKind.EXACT)] = None
+        if helper.kind is HelperKind.RECIPROCAL:
+            self.used[Helper(HelperKind.SCALE, helper.dtype)] = None
         if helper.lanes > 1:
             self.used[Helper(HelperKind.VECTOR, helper.dtype, helper.lanes)] = None
         if helper.lanes > 1 and helper.dtype.is_half:
@@ -296,11 +299,28 @@ class ExprPrinter:
         if expr.op is BinaryOp.POW and not dtype.is_integer:
             name = self.dialect.function("pow", dtype)
             return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
+        if expr.op is BinaryOp.RATIO:
+            return self._ratio(expr)
         if self._needs_helper(expr):
             name = self.helper(Helper(_HELPER_OF[expr.op], dtype, lanes(expr)))
             right = self.text(expr.right)
             return f"{name}({self.text(expr.left)}, {right})", ATOM
         return self._narrow(*self._operator(expr), dtype)
+
+    def _ratio(self, expr: Binary) -> tuple[str, int]:
+        """Print a quotient as a product with the reciprocal, which compilers move out of loops.
+
+        A power of two goes first where the reciprocal would not be a normal number.
+        """
+        divisor = expr.right.operand if isinstance(expr.right, Broadcast) else expr.right
+        left = self._lane_operand(expr.left, expr.right, PRODUCT)
+        if _is_moderate(divisor):
+            one = self.text(Const(1.0, divisor.dtype))
+            return f"{left} * ({one} / {self.text(divisor, PRODUCT + 1)})", PRODUCT
+        text = self.text(divisor)
+        scale = self.helper(Helper(HelperKind.SCALE, divisor.dtype))
+        reciprocal = self.helper(Helper(HelperKind.RECIPROCAL, divisor.dtype))
+        return f"{left} * {scale}({text}) * {reciprocal}({text})", PRODUCT
 
     def _needs_helper(self, expr: Binary) -> bool:
         match expr.op:
@@ -483,6 +503,17 @@ def _larger_or_smaller(expr: Select) -> HelperKind | None:
             if (right, left) == (expr.then, expr.otherwise):
                 return HelperKind.SMALLER if op is CompareOp.GT else HelperKind.LARGER
     return None
+
+
+def _is_moderate(divisor: Expr) -> bool:
+    """Tell whether the reciprocal of a divisor is a normal number, or infinite as it is zero."""
+    match divisor:
+        case Const(value=float() as value):
+            return value == 0 or 1e-30 < abs(value) < 1e30
+        case Cast(operand=operand):
+            return operand.dtype.is_integer or _is_moderate(operand)
+        case _:
+            return False
 
 
 def _all_constant(expr: Expr) -> bool:

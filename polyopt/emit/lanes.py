@@ -55,7 +55,8 @@ DTYPES = frozenset(
 
 _BITS = frozenset({BinaryOp.AND, BinaryOp.OR, BinaryOp.XOR})
 _OPERATORS = _BITS | {
-    *(BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV, BinaryOp.MIN, BinaryOp.MAX)
+    *(BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV, BinaryOp.RATIO),
+    *(BinaryOp.MIN, BinaryOp.MAX),
 }
 
 
@@ -180,7 +181,7 @@ class _Vectorizer:
             case Symbol():
                 return replace(expr, lanes=self.lanes)
             case Binary() if expr.op in _OPERATORS and self.has_operator(expr):
-                return replace(expr, left=self.value(expr.left), right=self.value(expr.right))
+                return self.operation(expr)
             case Unary(op=UnaryOp.NEG):
                 return replace(expr, operand=self.value(expr.operand))
             case Select(condition=Compare() as condition) if self.choices:
@@ -189,6 +190,12 @@ class _Vectorizer:
                 return replace(expr, args=tuple(self.value(a) for a in expr.args))
             case _:
                 raise NotVector
+
+    def operation(self, expr: Binary) -> Binary:
+        """Return an operation that lanes do each for itself."""
+        is_own = expr.op is BinaryOp.RATIO and self.varies(expr.right)
+        op = BinaryOp.DIV if is_own else expr.op
+        return replace(expr, op=op, left=self.value(expr.left), right=self.value(expr.right))
 
     def choice(self, expr: Select, condition: Compare) -> Expr:
         """Return a choice by a comparison that lanes make each for itself."""

@@ -224,6 +224,7 @@ _BINARY: dict[BinaryOp, Callable[[Value, Value], Value]] = {
     BinaryOp.SUB: operator.sub,
     BinaryOp.MUL: operator.mul,
     BinaryOp.DIV: operator.truediv,
+    BinaryOp.RATIO: operator.truediv,
     BinaryOp.FLOORDIV: np.floor_divide,
     BinaryOp.MOD: np.remainder,
     BinaryOp.POW: np.power,

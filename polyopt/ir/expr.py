@@ -28,6 +28,7 @@ class BinaryOp(Enum):
     SUB = "-"
     MUL = "*"
     DIV = "/"  # true division of floats or complex numbers
+    RATIO = "÷"  # DIV by what many instances share, within two units in the last place
     FLOORDIV = "//"
     MOD = "%"
     POW = "**"
@@ -630,6 +631,7 @@ _PRECEDENCE = {
     BinaryOp.SUB: 5,
     BinaryOp.MUL: 6,
     BinaryOp.DIV: 6,
+    BinaryOp.RATIO: 6,
     BinaryOp.FLOORDIV: 6,
     BinaryOp.MOD: 6,
     BinaryOp.POW: 8,

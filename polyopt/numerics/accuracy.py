@@ -58,6 +58,8 @@ _FUNCTIONS: dict[MathFunc, float] = {
     MathFunc.HYPOT: 1.0,
     MathFunc.POWER: 4.0,
 }
+_ROUNDED = 0.5
+_RECIPROCAL = 2.0  # is rounded, and the product with it
 _COMPLEX_FUNCTION = 16.0
 _COMPLEX_PRODUCT = 3.0  # of the modulus: the root of five roundings (Brent et al., 2007)
 _COMPLEX_QUOTIENT = 8.0
@@ -80,6 +82,8 @@ def accuracy(expr: Expr) -> Accuracy | None:
             return Accuracy("complex product", dtype, _COMPLEX_PRODUCT, _COMPLEX_PRODUCT)
         case Binary(op=BinaryOp.DIV, dtype=dtype) if dtype.is_complex:
             return Accuracy("complex quotient", dtype, _COMPLEX_QUOTIENT, _COMPLEX_QUOTIENT)
+        case Binary(op=BinaryOp.RATIO, dtype=dtype):
+            return Accuracy("division", dtype, _RECIPROCAL, _ROUNDED)
         case Unary(op=UnaryOp.ABS, operand=operand) if operand.dtype.is_complex:
             return Accuracy("complex modulus", expr.dtype, 1.0, _VECTORIZED)
         case Call():

@@ -48,7 +48,7 @@ from polyopt.ir.program import Program
 from polyopt.ir.scop import Role, Statement
 from polyopt.numerics.accuracy import Accuracy, accuracy
 
-ROUNDING = frozenset({BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV})
+ROUNDING = frozenset({BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV, BinaryOp.RATIO})
 """Operators whose result depends on the order they are applied in."""
 
 

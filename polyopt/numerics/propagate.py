@@ -185,7 +185,7 @@ def _binary(expr: Binary, a: Operand, b: Operand, result: Expr) -> Expr:
                 times(size(b.value), a.error),
                 times(a.error, b.error),
             )
-        case BinaryOp.DIV:
+        case BinaryOp.DIV | BinaryOp.RATIO:
             return _quotient(a, b, result)
         case BinaryOp.MIN | BinaryOp.MAX:
             return larger(a.error, b.error)

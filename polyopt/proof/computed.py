@@ -51,7 +51,7 @@ from polyopt.proof.nodes import (
     with_bodies,
 )
 
-_ARITHMETIC = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV)
+_ARITHMETIC = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV, BinaryOp.RATIO)
 
 
 def uncomputed(body: Body, names: Iterator[str]) -> Body:

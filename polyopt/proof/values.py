@@ -7,7 +7,7 @@ to other storage than the source's; `Differs` where the operations are not the s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from polyopt.ir.expr import (
@@ -168,6 +168,8 @@ class Matcher:
         if isinstance(found, Call) and found.func is MathFunc.FMA and not _is_fma(want):
             self._contracted(want, found)
             return
+        if _is_ratio(want) and isinstance(found, Binary) and found.op is BinaryOp.DIV:
+            found = replace(found, op=BinaryOp.RATIO)  # it rounds once
         if type(want) is not type(found):
             raise Differs(f"{show(found)} instead of {show(want)}")
         parts, others = children(want), children(found)
@@ -276,6 +278,10 @@ class Matcher:
 
 def _is_sum(expr: Expr) -> bool:
     return isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB)
+
+
+def _is_ratio(expr: Expr) -> bool:
+    return isinstance(expr, Binary) and expr.op is BinaryOp.RATIO
 
 
 def _is_fma(expr: Expr) -> bool:

@@ -281,7 +281,8 @@ def _strip(schedule: Schedule, label: str, machine: Machine) -> _Strip:
 def _is_heavy(statement: Statement) -> bool:
     """Tell whether a statement divides or calls a function, which lanes do at the same time."""
     return any(
-        (isinstance(part, Binary) and part.op is BinaryOp.DIV) or isinstance(part, Call)
+        (isinstance(part, Binary) and part.op in (BinaryOp.DIV, BinaryOp.RATIO))
+        or isinstance(part, Call)
         for part in walk(statement.value)
     )
 

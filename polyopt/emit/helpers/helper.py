@@ -57,6 +57,8 @@ class HelperKind(Enum):
     SHR = "shr"
     MUL = "mul"
     DIV = "div"
+    SCALE = "scale"
+    RECIPROCAL = "reciprocal"
     EXACT = "exact"
     REDUCE_MIN = "reduce_min"
     REDUCE_MAX = "reduce_max"

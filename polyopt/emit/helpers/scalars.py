@@ -91,6 +91,32 @@ def _reduction(helper: Helper) -> list[str]:
     ]
 
 
+def _scale(helper: Helper) -> list[str]:
+    """The power of two that brings a divisor to where its reciprocal is a normal number.
+
+    It is made without choices: compilers move no branches out of loops.
+    """
+    t = helper.dtype.ctype
+    is_single = helper.dtype is DType.FLOAT32
+    u, place, most, power = ("uint32_t", 23, 0xFF, 30) if is_single else ("uint64_t", 52, 0x7FF, 60)
+    body = [
+        f"union {{ {t} value; {u} bits; }} of;",
+        "of.value = x;",
+        f"{u} exponent = of.bits >> {place} & {most:#x};",
+        f"{u} power = {most >> 1} + {power} * ({u})(exponent < 3)",
+        f"    - {power} * ({u})(exponent > {most - 4});",
+        f"of.bits = power << {place};",
+        "return of.value;",
+    ]
+    return function(t, helper, f"{t} x", body)
+
+
+def _reciprocal(helper: Helper) -> list[str]:
+    t, scale = helper.dtype.ctype, Helper(HelperKind.SCALE, helper.dtype).name
+    one = f"1.0{float_suffix(helper.dtype)}"
+    return function(t, helper, f"{t} x", [f"return {one} / (x * {scale}(x));"])
+
+
 def _floordiv(helper: Helper) -> list[str]:
     t = helper.dtype.ctype
     match helper.dtype.kind:
@@ -327,6 +353,8 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.SHR: _shift,
     HelperKind.MUL: _complex_mul,
     HelperKind.DIV: _complex_div,
+    HelperKind.SCALE: _scale,
+    HelperKind.RECIPROCAL: _reciprocal,
     HelperKind.EXACT: _exact,
     HelperKind.REDUCE_MIN: _reduction,
     HelperKind.REDUCE_MAX: _reduction,

@@ -12,8 +12,10 @@ from polyopt.emit.passes.faults import collect_faults
 from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.gather import gather_updates
 from polyopt.emit.passes.guards import hoist_guards
+from polyopt.emit.passes.numbers import compute_numbers
 from polyopt.emit.passes.panels import pack_panels
 from polyopt.emit.passes.promote import promote
+from polyopt.emit.passes.ratios import settle_ratios
 from polyopt.emit.passes.reduce import vectorize_reductions
 from polyopt.emit.passes.share import share_operands
 from polyopt.emit.passes.simplify import simplify
@@ -33,6 +35,7 @@ MOST = 0.5  # of the time that is left, for one pass
 def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
     """Return `fn` after all passes; one that takes too long is left out."""
     del fp
+    fn = settle_ratios(compute_numbers(fn))
     steps: tuple[tuple[str, Callable[[LoopFunction], LoopFunction]], ...] = (
         ("fused multiply-add", contract if machine.fma else _nothing),
         ("conditions outside loops", hoist_guards),

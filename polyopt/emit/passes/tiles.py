@@ -26,7 +26,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.loops import Assign, For, LoopKind, Node
 
-_MADE_OF = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV)
+_MADE_OF = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV, BinaryOp.RATIO)
 
 
 @dataclass(frozen=True, slots=True)

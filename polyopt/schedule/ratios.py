@@ -1,0 +1,43 @@
+"""Quotients whose divisor many instances share as products with its reciprocal.
+
+In: a Program; `fp="reassociate"` allows it.  Out: the same with such quotients as `BinaryOp.RATIO`.
+Leaves alone: divisors of which each instance has its own, other types than float32 and float64.
+Source: compilers call this reciprocal arithmetic; theirs fails where the reciprocal is not a normal
+number, ours does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, rewrite, walk
+from polyopt.ir.program import Program
+from polyopt.ir.scop import Statement
+from polyopt.ir.types import DType
+from polyopt.schedule.reductions import changed_statements
+
+_TYPES = (DType.FLOAT32, DType.FLOAT64)
+
+
+def with_ratios(program: Program) -> Program:
+    """Return `program` with quotients by what instances share marked."""
+    return replace(program, parts=changed_statements(program.parts, _statement))
+
+
+def _statement(statement: Statement) -> Statement:
+    iters = set(statement.iters)
+
+    def rule(part: Expr) -> Expr | None:
+        if not isinstance(part, Binary) or part.op is not BinaryOp.DIV or part.dtype not in _TYPES:
+            return None
+        if not _is_shared(part.right, iters):
+            return None
+        return Binary(BinaryOp.RATIO, rewrite(part.left, rule), part.right, part.dtype)
+
+    value = rewrite(statement.value, rule)
+    return statement if value is statement.value else replace(statement, value=value)
+
+
+def _is_shared(divisor: Expr, iters: set[str]) -> bool:
+    """Tell whether an expression has fewer iterators than its statement."""
+    return {part.name for part in walk(divisor) if isinstance(part, Iter)} < iters

@@ -1,0 +1,112 @@
+"""Quotients by what a loop shares: products with a reciprocal, right for every divisor."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import polyopt as po
+
+# ruff: noqa: F821, UP037 - sizes are named by strings
+
+
+def by_row(y: po.f64["N,M"], x: po.f64["N,M"], total: po.f64["N"]):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] / total[i]
+
+
+def by_row_single(y: po.f32["N,M"], x: po.f32["N,M"], total: po.f32["N"]):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] / total[i]
+
+
+def by_column(y: po.f64["N,M"], x: po.f64["N,M"], total: po.f64["M"]):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i, j] / total[j]
+
+
+def by_number(x: po.f64["N"]):
+    return x / 3.0
+
+
+def by_size(x: po.f64["N"]):
+    return x / x.shape[0]
+
+
+def by_power(x: po.f64["N"], base: float, step: int):
+    return x / (1.0 - base**step)
+
+
+def by_own_row(x: po.f64["N,M"]):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] = x[i, j] / x[i, 0]
+
+
+def c_text(function, fp: str) -> str:
+    """Return the text behind the helpers."""
+    source = po.kernel(function, fp=fp, threads=1).compile().source
+    return source[source.index("int " + function.__name__) :]
+
+
+def values(dtype: type) -> np.ndarray:
+    """Numbers of every size: zeros, the smallest, the largest, infinities, NaN."""
+    info = np.finfo(dtype)
+    sizes = [
+        *(0.0, float(info.smallest_subnormal), 3 * float(info.smallest_subnormal)),
+        *(float(info.tiny), 1.5 * float(info.tiny), 4.7 * float(info.tiny), 1e-20, 1.0, 3.0, 7e9),
+        *(float(info.max) / 16, float(info.max) / 3, float(info.max), math.inf, math.nan),
+    ]
+    return np.array([*sizes, *(-size for size in sizes)], dtype)
+
+
+@pytest.mark.parametrize(("function", "dtype"), [(by_row, np.float64), (by_row_single, np.float32)])
+def test_every_divisor_gives_the_quotient(function, dtype):
+    numbers = values(dtype)
+    x = np.repeat(numbers[None, :], len(numbers), axis=0)
+    y = np.empty_like(x)
+    po.kernel(function, fp="reassociate")(y, x, numbers)
+    with np.errstate(all="ignore"):
+        expected = x / numbers[:, None]
+        apart = np.abs(y - expected)
+        room = 2 * np.spacing(np.abs(expected))
+    is_same = (y == expected) | (np.isnan(y) & np.isnan(expected))
+    is_near = np.isfinite(expected) & np.isfinite(y) & (apart <= room)
+    assert (is_same | is_near).all()
+    assert (np.signbit(y) == np.signbit(expected))[expected == 0].all()
+
+
+def test_a_shared_divisor_is_divided_by_once():
+    assert "po_reciprocal_f64(total[i])" in c_text(by_row, fp="reassociate")
+    assert "1.0 / 3.0" in c_text(by_number, fp="reassociate")
+    assert "1.0 / (double)" in c_text(by_size, fp="reassociate")
+
+
+@pytest.mark.parametrize("function", [by_column, by_own_row])
+def test_a_divisor_that_changes_in_the_loop_is_divided_by(function):
+    text = c_text(function, fp="reassociate")
+    assert "reciprocal" not in text
+    assert " / " in text
+
+
+def test_strict_divides():
+    for function in (by_row, by_number, by_size, by_power):
+        assert "reciprocal" not in c_text(function, fp="strict")
+        assert "1.0 /" not in c_text(function, fp="strict")
+
+
+def test_functions_of_arguments_stand_before_the_loops():
+    for mode in ("strict", "reassociate"):
+        text = c_text(by_power, fp=mode)
+        assert text.index("1.0 - pow(base, ") < text.index("for (")
+
+
+def test_the_numerics_say_what_a_product_with_a_reciprocal_is():
+    found = po.kernel(by_number, fp="reassociate").compile().numerics
+    assert "division" in str(found.to_record())
+    assert "division" not in str(po.kernel(by_number, fp="strict").compile().numerics.to_record())
