@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from typing_extensions import assert_never
 
-from polyopt.ir.expr import Expr, Load, VectorLoad
+from polyopt.ir.expr import Const, Expr, Load, Param, Symbol, VectorLoad, children, walk
 from polyopt.ir.loops import (
     CONCURRENT,
     AllocateArray,
@@ -198,11 +198,20 @@ class KernelRun:
 
         return run
 
+    def is_number(self, expr: Expr) -> bool:
+        """Tell whether an expression is made of arguments that are numbers."""
+        own = {getattr(argument, "symbol", "") for argument in self.function.signature.arguments}
+        atoms = [part for part in walk(expr) if not children(part)]
+        return all(
+            isinstance(part, Const | Param) or (isinstance(part, Symbol) and part.name in own)
+            for part in atoms
+        )
+
     def value(self, expr: Expr, statement: str, lanes: int) -> Callable[[World], tuple]:  # type: ignore[type-arg]
         """Return the value of `expr` in each of `lanes` lanes."""
         if lanes_of(expr) not in (1, lanes):
             raise AssertionError(f"{expr} has not {lanes} lanes")
-        thunk = compile_lanes(expr, self.joins(statement))
+        thunk = compile_lanes(expr, self.joins(statement) and not self.is_number(expr))
         if lanes > 1 and lanes_of(expr) == 1:
             return lambda world: thunk(world) * lanes
         return thunk
