@@ -201,7 +201,7 @@ class KernelRun:
     def is_number(self, expr: Expr) -> bool:
         """Tell whether an expression is made of arguments that are numbers."""
         own = {getattr(argument, "symbol", "") for argument in self.function.signature.arguments}
-        atoms = [part for part in walk(expr) if not children(part)]
+        atoms = [p for p in walk(expr) if isinstance(p, Load | VectorLoad) or not children(p)]
         return all(
             isinstance(part, Const | Param) or (isinstance(part, Symbol) and part.name in own)
             for part in atoms
@@ -211,7 +211,8 @@ class KernelRun:
         """Return the value of `expr` in each of `lanes` lanes."""
         if lanes_of(expr) not in (1, lanes):
             raise AssertionError(f"{expr} has not {lanes} lanes")
-        thunk = compile_lanes(expr, self.joins(statement) and not self.is_number(expr))
+        joins = self.joins(statement) and (bool(statement) or not self.is_number(expr))
+        thunk = compile_lanes(expr, joins)
         if lanes > 1 and lanes_of(expr) == 1:
             return lambda world: thunk(world) * lanes
         return thunk

@@ -12,7 +12,7 @@ from dataclasses import replace
 from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import Names
 from polyopt.emit.regions import nodes
-from polyopt.ir.expr import Const, Expr, Param, Symbol, children, is_function, walk
+from polyopt.ir.expr import Const, Expr, Load, Param, Symbol, children, is_function, walk
 from polyopt.ir.loops import Declare, For, LoopFunction, Node
 
 
@@ -51,5 +51,5 @@ def _is_number(expr: Expr, own: frozenset[str]) -> bool:
     return any(map(is_function, parts)) and all(
         isinstance(part, Const | Param) or (isinstance(part, Symbol) and part.name in own)
         for part in parts
-        if not children(part)
+        if isinstance(part, Load) or not children(part)
     )

@@ -48,6 +48,11 @@ def by_own_row(x: po.f64["N,M"]):
             x[i, j] = x[i, j] / x[i, 0]
 
 
+def of_first(x: po.f64["N"]):
+    for i in range(x.shape[0]):
+        x[i] = x[i] * np.exp(x[0])
+
+
 def c_text(function, fp: str) -> str:
     """Return the text behind the helpers."""
     source = po.kernel(function, fp=fp, threads=1).compile().source
@@ -104,6 +109,17 @@ def test_functions_of_arguments_stand_before_the_loops():
     for mode in ("strict", "reassociate"):
         text = c_text(by_power, fp=mode)
         assert text.index("1.0 - pow(base, ") < text.index("for (")
+
+
+def test_functions_of_elements_stay_where_they_are():
+    first = np.arange(1.0, 9.0) / 8
+    want, got = first.copy(), first.copy()
+    of_first(want)
+    for mode in ("strict", "reassociate"):
+        text = c_text(of_first, fp=mode)
+        assert text.index("for (") < text.index("exp")
+    po.kernel(of_first)(got)
+    np.testing.assert_allclose(got, want, rtol=1e-14)
 
 
 def test_the_numerics_say_what_a_product_with_a_reciprocal_is():
