@@ -116,8 +116,7 @@ def test_functions_of_elements_stay_where_they_are():
     want, got = first.copy(), first.copy()
     of_first(want)
     for mode in ("strict", "reassociate"):
-        text = c_text(of_first, fp=mode)
-        assert text.index("for (") < text.index("exp")
+        assert "number" not in c_text(of_first, fp=mode)
     po.kernel(of_first)(got)
     np.testing.assert_allclose(got, want, rtol=1e-14)
 
