@@ -36,6 +36,7 @@ from polyopt.proof import Certificate
 from polyopt.proving import Form, first_proven, plain_loops
 from polyopt.schedule import Schedule, source_schedule
 from polyopt.schedule.inplace import with_sums_in_place
+from polyopt.schedule.narrowed import with_narrowed
 from polyopt.schedule.postponed import written_order
 from polyopt.schedule.powers import with_products
 from polyopt.schedule.ratios import with_ratios
@@ -270,7 +271,7 @@ def with_mode(program: Program, options: Options) -> Program:
     """Return `program` with what the mode leaves open: orders of sums, roundings of terms."""
     if options.fp is FpMode.STRICT:
         return program
-    program = reassociated(program, choices=options.target is Target.C)
+    program = with_narrowed(reassociated(program, choices=options.target is Target.C))
     if options.target is Target.C:
         program = with_sums_in_place(with_products(program))
         program = with_ratios(with_scaled_rows(program))
