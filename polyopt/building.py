@@ -23,13 +23,14 @@ from polyopt.ir.source import Source
 from polyopt.machine import Machine
 from polyopt.runtime import build as builder
 from polyopt.runtime.fingerprint import fingerprint, versions
+from polyopt.runtime.levels import require_level
 from polyopt.runtime.library import Loaded, has_no_buffers, load_extension, load_foreign
 from polyopt.runtime.notices import BudgetWarning, notice
 from polyopt.runtime.process import calls_text, is_shared, process_for
 from polyopt.runtime.records import RecordError, from_json, to_json
 from polyopt.runtime.store import Entry, Store, open_store
 from polyopt.runtime.threads import thread_count
-from polyopt.runtime.toolchain import Compiler, find_compiler, processor_features
+from polyopt.runtime.toolchain import Compiler, find_compiler, listed_features, processor_features
 from polyopt.specialize import weak_flags
 from polyopt.targets import Options, Target, detect_machine, seconds_to_compile
 
@@ -67,6 +68,7 @@ def build_kernel(
     if options.target is not Target.C:
         return _build_for_device(function, types, options)
     start, begun = now(), time.perf_counter()
+    require_level(listed_features)
     store = open_store()
     compiler = find_compiler(store, options.compiler)
     machine = detect_machine()

@@ -2,6 +2,7 @@
 
 In: a `Machine`, POLYOPT_L1 and so on, the file that POLYOPT_MACHINE names.  Out: the `Machine`,
 and the `Rates` in the file.  Refuses: a wrong number, a file that holds something else (PO0224).
+A level such as x86-64-v3 is no file: `detect_machine` starts from its instruction sets.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from pathlib import Path
 
 from polyopt.errors import UsageError
 from polyopt.machine import Machine, Rates, Speeds
+from polyopt.runtime.levels import LEVELS, VARIABLE, chosen_level
 
-VARIABLE = "POLYOPT_MACHINE"
 MOST = 1 << 50  # no machine has more of anything
 MOST_TEXT = 1 << 16  # characters of a file
 
@@ -64,7 +65,7 @@ def given_rates() -> Rates | None:
 
 def _section(name: str, known: set[str]) -> dict[str, object]:
     """Return one part of the file, empty where there is no file or no such part."""
-    if not _path():
+    if not _path() or chosen_level() is not None:
         return {}
     try:
         with Path(_path()).open(encoding="utf-8") as file:
@@ -91,5 +92,6 @@ def _malformed(reason: str) -> UsageError:
     return UsageError(
         "PO0224",
         f"{VARIABLE} names {_path()}: {reason}",
-        hint=f"write one by `polyopt machine --json`, or unset {VARIABLE}",
+        hint=f"write one by `polyopt machine --json`, name one of {', '.join(LEVELS)}, "
+        f"or unset {VARIABLE}",
     )

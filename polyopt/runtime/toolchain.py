@@ -18,6 +18,7 @@ from enum import Enum, unique
 from pathlib import Path
 
 from polyopt.errors import ToolchainError
+from polyopt.runtime.levels import chosen_level
 from polyopt.runtime.store import Store, digest
 
 _PROBE_SECONDS = 30
@@ -154,6 +155,9 @@ def _probe(command: tuple[str, ...], isa: tuple[str, ...]) -> Compiler:
 
 
 def _wanted_flags(isa: tuple[str, ...]) -> tuple[str, ...]:
+    level = chosen_level()
+    if level is not None:
+        return level.flags
     wide = ("-mprefer-vector-width=512",) if "avx512f" in isa else ()
     return ("-march=native", *wide)
 
@@ -242,7 +246,16 @@ def link_flags(*, openmp: bool) -> tuple[str, ...]:
 
 
 def processor_features() -> tuple[str, ...]:
-    """Return the names of the processor's model and instruction sets, from the kernel's list."""
+    """Return what kernels may use: the names of the processor's model and instruction sets.
+
+    Where POLYOPT_MACHINE names a level, its name and instruction sets.
+    """
+    level = chosen_level()
+    return listed_features() if level is None else (level.name, *sorted(level.features))
+
+
+def listed_features() -> tuple[str, ...]:
+    """Return the names of the processor's model and instruction sets, as Linux lists them."""
     try:
         with open("/proc/cpuinfo", "rb") as file:
             text = file.read(16384).decode("ascii", "replace")
