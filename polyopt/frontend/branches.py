@@ -21,8 +21,8 @@ from polyopt.frontend.liveness import assigned
 from polyopt.frontend.memory import is_stable, stored_number
 from polyopt.frontend.operators import describe
 from polyopt.frontend.perhaps import unset
-from polyopt.frontend.pins import joined, pin_names, unpin
-from polyopt.frontend.promote import cast, number_of
+from polyopt.frontend.pins import pin_names, unpin
+from polyopt.frontend.promote import cast, is_same, joined, number_of
 from polyopt.frontend.rotation import settle_watches
 from polyopt.frontend.values import Gone, Known, Number, Perhaps, Tensor, Value, iterators
 from polyopt.ir.choice import chosen
@@ -181,7 +181,7 @@ def _merged(
     if left is None or right is None or isinstance(left, Gone | Perhaps) or _is_absent(right):
         return unset(name, None if frame.calls else frame.place(node, name), left, right)
     loc = frame.loc(node)
-    if isinstance(left, Known) and isinstance(right, Known) and _is_equal(left, right):
+    if isinstance(left, Known) and isinstance(right, Known) and is_same(left.value, right.value):
         return left
     one, other = _number(left, loc), _number(right, loc)
     if one is None or other is None:
@@ -191,18 +191,13 @@ def _merged(
     if stable:
         return Number(select(condition, cast(one.expr, dtype), cast(other.expr, dtype)), weak)
     place = frame.place(node, name)
-    b.facts.set_width(place, dtype, weak)
+    b.facts.set_width(place, dtype, weak, loc)
     b.facts.add(b.facts.merged, place)
     return Number(cast(ZERO, dtype), weak)  # the next reading has the variable
 
 
 def _is_absent(value: Value) -> bool:
     return isinstance(value, Gone | Perhaps)
-
-
-def _is_equal(left: Known, right: Known) -> bool:
-    same = left.value is right.value
-    return same or (type(left.value) is type(right.value) and bool(left.value == right.value))
 
 
 def _merged_arrays(
@@ -227,7 +222,7 @@ def _merged_arrays(
         hint = f"convert one with `.astype({left.dtype.spelled})`"
         return Gone(gone.code, f"{gone.reason}: arrays of {left.dtype} and {right.dtype}", hint)
     place = frame.place(node, name)
-    b.facts.set_width(place, left.dtype, False)
+    b.facts.set_width(place, left.dtype, False, frame.loc(node))
     b.facts.set_shape(place, left.shape)
     b.facts.add(b.facts.merged, place)
     return left  # the next reading has the array

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from polyopt.errors import Loc
+from polyopt.frontend.promote import joined
 from polyopt.frontend.pysource import PyFunction
 from polyopt.ir.expr import Expr, Param, normalize, rewrite
 from polyopt.ir.types import DType
@@ -78,10 +79,12 @@ class Facts:
             self.written = arguments | (self.written or frozenset())
             self.version += 1
 
-    def set_width(self, place: Place, dtype: DType, weak: bool) -> None:
-        """Learn that the variable at `place` is computed in `dtype`."""
-        if self.widths.get(place) != (dtype, weak):
-            self.widths[place] = (dtype, weak)
+    def set_width(self, place: Place, dtype: DType, weak: bool, loc: Loc | None) -> None:
+        """Learn that the variable at `place` holds numbers of `dtype`, beside what it holds."""
+        held = self.widths.get(place)
+        wide = (dtype, weak) if held is None else joined(held, (dtype, weak), loc)
+        if wide != held:
+            self.widths[place] = wide
             self.version += 1
 
     def set_shape(self, place: Place, shape: tuple[Expr, ...]) -> None:

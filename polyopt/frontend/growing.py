@@ -13,7 +13,6 @@ from polyopt.frontend.computed import as_affine, is_over_params
 from polyopt.frontend.domains import ENDLESS, Scope
 from polyopt.frontend.facts import Place
 from polyopt.frontend.integers import ONE, ZERO, at_least, both, plus, times
-from polyopt.frontend.pins import joined
 from polyopt.frontend.promote import cast
 from polyopt.frontend.rotation import trips
 from polyopt.frontend.values import Growing, Number, Tensor, viewed
@@ -25,6 +24,8 @@ HINT = "fill an array by subscripts: out = np.zeros(n), out[i] = value"
 
 def made(b: Builder, name: str, place: Place, items: tuple[Number, ...]) -> Growing:
     """Return a list that an earlier reading saw growing, with its first items."""
+    for item in items:
+        b.facts.set_width(place, item.dtype, item.weak, b.loc)
     dtype, weak = b.facts.widths[place]
     room: Expr = integer(len(items))
     for more in b.facts.grown[place].values():
@@ -46,8 +47,7 @@ def grow(
     place, site = places
     if site in b.facts.grown.get(place, {}) and not isinstance(found, Growing):
         refuse("PO0152", f"`{name}` cannot grow here", b.loc, HINT)
-    kind = b.facts.widths.get(place, (item.dtype, item.weak))
-    b.facts.set_width(place, *joined(kind, (item.dtype, item.weak), b.loc))
+    b.facts.set_width(place, item.dtype, item.weak, b.loc)
     b.facts.set_room(place, site, _room(b, name, home))
     if not isinstance(found, Growing):
         return

@@ -182,4 +182,4 @@ def widen(b: Builder, target: Tensor, dtype: DType, loc: Loc | None) -> None:
     if place is None:
         hint = "start with items of that type: [0.0] * n"
         refuse("PO0144", f"a list of {target.dtype} gets an item of {dtype}", loc, hint)
-    b.facts.set_width(place, common_pair((dtype, False), (target.dtype, False), loc), False)
+    b.facts.set_width(place, common_pair((dtype, False), (target.dtype, False), loc), False, loc)

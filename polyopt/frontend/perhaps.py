@@ -11,8 +11,7 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.facts import Place
 from polyopt.frontend.integers import FALSE, negated
-from polyopt.frontend.pins import joined
-from polyopt.frontend.promote import cast, number_of
+from polyopt.frontend.promote import cast, joined, number_of
 from polyopt.frontend.values import Gone, Known, Number, Perhaps, Value
 from polyopt.ir.expr import Load
 from polyopt.ir.types import DType
@@ -59,7 +58,7 @@ def learn(b: Builder, gone: Gone, loc: Loc | None) -> Number:
         refuse(gone.code, gone.reason, loc, gone.hint)
     dtype, weak = gone.kind
     for place in gone.partial:
-        b.facts.set_width(place, dtype, weak)
+        b.facts.set_width(place, dtype, weak, loc)
         b.facts.add(b.facts.merged, place)
         b.facts.add(b.facts.partial, place)
     return Number(cast(FALSE, dtype), weak)

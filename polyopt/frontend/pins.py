@@ -22,7 +22,7 @@ from polyopt.frontend.frames import Frame, Pin, Watch
 from polyopt.frontend.integers import FALSE, TRUE, clipped
 from polyopt.frontend.memory import is_whole, settled, store, stored
 from polyopt.frontend.operators import describe, operand
-from polyopt.frontend.promote import Operand, cast, common_pair, number_of
+from polyopt.frontend.promote import Operand, cast, common_pair, is_same, joined, number_of
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.structure import is_result
 from polyopt.frontend.values import (
@@ -40,7 +40,7 @@ from polyopt.frontend.values import (
     view_of,
 )
 from polyopt.ir.expr import Load, integer
-from polyopt.ir.types import DType, Kind
+from polyopt.ir.types import DType
 
 _HINT = "write into the array with `name[:] = ...`, or start from a `.copy()`"
 
@@ -97,14 +97,14 @@ def learn_result(b: Builder, place: Place, value: Value, loc: Loc | None) -> Non
     """What a loop returns is like `value`: the next reading has memory for it."""
     match value:
         case Number(dtype=dtype, weak=weak):
-            b.facts.set_width(place, dtype, weak)
+            b.facts.set_width(place, dtype, weak, loc)
         case Known(value=known) if (number := number_of(known, loc)) is not None:
-            b.facts.set_width(place, number.dtype, number.weak)
+            b.facts.set_width(place, number.dtype, number.weak, loc)
         case Tensor(shape=shape, dtype=dtype):
             if any(iterators(extent) for extent in shape):
                 message = "an array whose size changes with the loop is returned from inside it"
                 refuse("PO0122", message, loc, "return it after the loop")
-            b.facts.set_width(place, dtype, False)
+            b.facts.set_width(place, dtype, False, loc)
             b.facts.set_shape(place, shape)
         case _:
             refuse("PO0122", f"{describe(value)} returned from inside a loop", loc)
@@ -140,13 +140,22 @@ def _pin(b: Builder, frame: Frame, name: str, value: Value, node: ast.stmt) -> P
     place, loc = frame.place(node, name), frame.loc(node)
     number = _as_number(value, loc)
     if number is not None and place not in b.facts.shapes:
-        dtype, weak = b.facts.widths.get(place, (number.dtype, number.weak))
+        dtype, weak = _wide(b, place, (number.dtype, number.weak), loc)
         buffer = b.new_buffer(name, dtype, ())
         store_element(b, Load(buffer.name, (), dtype), cast(number.expr, dtype, loc))
         return Pin(buffer, weak, place, ())
     if isinstance(value, Tensor) and place in b.facts.shapes:
-        return _pin_array(b, frame, name, value, place)
+        return _pin_array(b, frame, name, value, place, loc)
     return None
+
+
+def _wide(b: Builder, place: Place, now: Operand, loc: Loc | None) -> Operand:
+    """Return what holds the value that the name has now and all that an earlier reading saw.
+
+    The first readings may have seen a narrower value than the one that comes in now.
+    """
+    held = b.facts.widths.get(place)
+    return now if held is None else joined(held, now, loc)
 
 
 def _as_number(value: Value, loc: Loc | None) -> Number | None:
@@ -160,10 +169,10 @@ def _as_number(value: Value, loc: Loc | None) -> Number | None:
 
 
 def _pin_array(
-    b: Builder, frame: Frame, name: str, value: Tensor, place: tuple[object, ...]
+    b: Builder, frame: Frame, name: str, value: Tensor, place: Place, loc: Loc | None
 ) -> Pin:
     """An array nobody else knows is taken over; others are copied."""
-    dtype, _ = b.facts.widths.get(place, (value.dtype, False))
+    dtype, _ = _wide(b, place, (value.dtype, False), loc)
     sized = replace(value, shape=tuple(clipped(extent) for extent in value.shape))
     own = is_whole(sized)
     is_ours = own is not None and own.argument is None and own.dtype is dtype
@@ -214,9 +223,10 @@ def store_pinned(b: Builder, frame: Frame, name: str, value: Value, loc: Loc | N
     found = operand(value, loc)
     if as_tensor(found).rank != len(pin.shape):
         refuse("PO0161", f"`{name}` was {_kind(pin)} before and becomes {describe(found)}", loc)
-    held = b.facts.widths.get(pin.place, (pin.buffer.dtype, pin.weak))
+    held = (pin.buffer.dtype, pin.weak)
     dtype, weak = joined(held, (found.dtype, found.weak), loc)
-    b.facts.set_width(pin.place, dtype, weak)
+    if (dtype, weak) != held:
+        b.facts.set_width(pin.place, dtype, weak, loc)
     if dtype is not pin.buffer.dtype:
         return  # the next reading has the wider variable
     if not pin.shape:
@@ -240,7 +250,11 @@ def _kind(pin: Pin) -> str:
 def learn_array(b: Builder, name: str, watch: Watch, value: Value, loc: Loc | None) -> None:
     """An array name is bound again: the next reading gives it memory of its own."""
     before = watch.value
-    if isinstance(before, Known) and isinstance(value, Known) and before.value == value.value:
+    if (
+        isinstance(before, Known)
+        and isinstance(value, Known)
+        and is_same(before.value, value.value)
+    ):
         return
     if not isinstance(before, Tensor) or not isinstance(value, Tensor):
         message = f"`{name}` was {describe(before)} before and becomes {describe(value)}"
@@ -249,7 +263,7 @@ def learn_array(b: Builder, name: str, watch: Watch, value: Value, loc: Loc | No
         message = f"`{name}` changes its shape from one iteration to the next"
         refuse("PO0161", message, loc, "use another name")
     dtype = common_pair((before.dtype, False), (value.dtype, False), loc)
-    b.facts.set_width(watch.place, dtype, False)
+    b.facts.set_width(watch.place, dtype, False, loc)
     b.facts.set_shape(watch.place, before.shape)
 
 
@@ -282,15 +296,6 @@ def detach(b: Builder, frame: Frame, name: str, buffer: Buffer) -> None:
                 "PO0160", f"a tuple holds the array `{name}`, which is bound again", b.loc, _HINT
             )
         frame.env[other] = stored(b, Tensor(value.shape, value.dtype, value.at), other)
-
-
-def joined(left: Operand, right: Operand, loc: Loc | None) -> Operand:
-    """Return dtype and weakness of a variable that holds both kinds of numbers."""
-    if left == right:
-        return left
-    if left[0].kind is Kind.BOOL and right[0].kind is Kind.BOOL:
-        return DType.BOOL, left[1] and right[1]
-    return common_pair(left, right, loc), left[1] and right[1]
 
 
 def unpin(b: Builder, frame: Frame, names: Iterable[str], loc: Loc | None) -> None:

@@ -106,6 +106,15 @@ def common_pair(left: Operand, right: Operand, loc: Loc | None) -> DType:
     return dtypes_of(np.add, (left, right), loc)[-1]
 
 
+def joined(left: Operand, right: Operand, loc: Loc | None) -> Operand:
+    """Return dtype and weakness of a variable that holds both kinds of numbers."""
+    if left == right:
+        return left
+    if left[0].kind is Kind.BOOL and right[0].kind is Kind.BOOL:
+        return DType.BOOL, left[1] and right[1]
+    return common_pair(left, right, loc), left[1] and right[1]
+
+
 _SAMPLES = {Kind.SIGNED: 1, Kind.FLOAT: 1.0, Kind.COMPLEX: 1j}
 
 
@@ -193,6 +202,19 @@ def _numpy_number(value: np.generic, loc: Loc | None) -> Number | None:
     if name not in DType._value2member_map_:
         refuse("PO0143", f"a constant of type {name}", loc)
     return Number(Const(value.item(), DType(name)), False)
+
+
+def is_same(left: object, right: object) -> bool:
+    """Whether two objects known while compiling are one value of one type; 0.0 and -0.0 differ."""
+    if left is right:
+        return True
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, tuple | list) and isinstance(right, tuple | list):
+        return len(left) == len(right) and all(map(is_same, left, right))
+    if isinstance(left, float | complex | np.generic):
+        return number_of(left, None) == number_of(right, None)
+    return bool(left == right)
 
 
 def real_dtype(dtype: DType) -> DType:
