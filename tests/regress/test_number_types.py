@@ -124,7 +124,7 @@ def test_a_growing_list_is_as_wide_as_the_items_it_starts_with() -> None:
 
 def test_branches_keep_the_sign_of_zero() -> None:
     def program(x):
-        if x[0] > 0:
+        if x[0] > 0:  # noqa: SIM108  the statement is what is tested
             s = 0.0
         else:
             s = -0.0
