@@ -58,9 +58,10 @@ def log1p_body(dtype: DType) -> list[str]:
         "double lost = (1.0 - (sum - part)) + (x - part);",  # sum + lost is 1 + x
         *_mantissa("sum"),
         "union { double value; uint64_t bits; } unit;",
-        "unit.bits = (UINT64_C(2046) << 52) - (moved & (UINT64_C(0x7ff) << 52));",
+        # twice the reciprocal of the power of two, which may be 2**1024
+        "unit.bits = (UINT64_C(2047) << 52) - (moved & (UINT64_C(0x7ff) << 52));",
         # what is lost over the sum, to a tenth
-        "double correction = lost * unit.value * fma(f, f - 1.0, 1.0);",
+        "double correction = lost * unit.value * fma(f, fma(0.5, f, -0.5), 0.5);",
         *_series(),
         f"double low = fma(s, square + rest, fma(k, {LN2_LOW}, correction));",
         f"double logarithm = k * {LN2_HIGH} - ((square - low) - f);",

@@ -138,9 +138,10 @@ def log1p_body() -> list[str]:
         "float lost = (1.0f - (whole - part)) + (x - part);",  # whole + lost is 1 + x
         *_mantissa("whole", "127.0f"),
         "union { float value; uint32_t bits; } unit;",
-        "unit.bits = (UINT32_C(254) << 23) - (moved & (UINT32_C(0xff) << 23));",
+        # twice the reciprocal of the power of two, which may be 2**128
+        "unit.bits = (UINT32_C(255) << 23) - (moved & (UINT32_C(0xff) << 23));",
         # what is lost over the sum, to a tenth
-        "float correction = lost * unit.value * fmaf(f, f - 1.0f, 1.0f);",
+        "float correction = lost * unit.value * fmaf(f, fmaf(0.5f, f, -0.5f), 0.5f);",
         *_logarithm("correction"),
         "float rare = x < -1.0f ? NAN : x;",
         "rare = x == -1.0f ? -INFINITY : rare;",

@@ -153,6 +153,36 @@ def test_special_values(library, name, dtype):
         y = x
         if name in PAIRS:
             x, y = (a.ravel() for a in np.meshgrid(x, x))
+        check_values(library, name, x, y)
+
+
+def all_over_the_range(dtype):
+    """Return numbers of every exponent: powers of two, where mantissas are split, neighbours."""
+    size = np.finfo(dtype)
+    below = int(np.log2(size.smallest_subnormal))
+    unit = np.ldexp(dtype(1), np.arange(below, size.maxexp))
+    with np.errstate(all="ignore"):
+        x = np.concatenate([unit * dtype(m) for m in (1, 1.25, 1.5, np.sqrt(2), np.sqrt(3))])
+        x = np.concatenate([x, np.nextafter(x, dtype(0)), np.nextafter(x, dtype(np.inf))])
+    x = np.concatenate([x, [dtype(0), dtype(np.inf), size.max, size.tiny]])
+    return np.unique(np.concatenate([x, -x, [dtype(np.nan)]]).view(f"u{size.dtype.itemsize}"))
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", LIMITS)
+def test_values_all_over_the_range(library, name, dtype):
+    x = all_over_the_range(dtype).view(dtype)
+    rng = np.random.default_rng(5)
+    y = rng.permutation(x)
+    if name in PAIRS:
+        x, y = np.tile(x, 4), np.concatenate([y, rng.permutation(x), x, -x])
+    check_values(library, name, x, y)
+
+
+def check_values(library, name, x, y):
+    dtype = x.dtype.type
+    with np.errstate(all="ignore"):
         got = run(library, name, x, y)
         want = run(library, name, x, y, exact=True).astype(dtype)
     tiny = np.finfo(dtype).smallest_subnormal
