@@ -8,10 +8,14 @@ PO06xx command line and files, PO07xx budgets, PO08xx lazy arrays, PO09xx intern
 from __future__ import annotations
 
 import linecache
+import os
 from dataclasses import dataclass
 from typing import Any
 
+from polyopt.files import is_readable
+
 LONGEST = 1000  # characters of a line of an error
+MOST_SHOWN = 1 << 26  # bytes of a file of which a line is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,16 +187,20 @@ def render_place(loc: Loc) -> list[str]:
     """Return the lines that point at `loc`: file:line:col, the source line, carets below it."""
     lines = [f"  --> {loc}"]
     linecache.checkcache(loc.file)  # a file of that name may have been another one before
+    unread = loc.file not in linecache.cache and os.path.exists(loc.file)
+    if unread and not is_readable(loc.file, MOST_SHOWN):
+        return lines
     text = linecache.getline(loc.file, loc.line).rstrip("\n")
     if not text:
         return lines
     number = str(loc.line)
     pad = " " * len(number)
     end = loc.end_col if loc.end_line == loc.line else len(text) + 1
-    width = max(1, end - loc.col)
+    col = min(loc.col, len(text) + 1)  # places of a file that was edited may be outside of it
+    width = max(1, min(end, len(text) + 2) - col)
     lines.append(f" {pad} |")
     lines.append(f" {number} | {text}")
-    lines.append(f" {pad} | {' ' * (loc.col - 1)}{'^' * width}")
+    lines.append(f" {pad} | {' ' * (col - 1)}{'^' * width}")
     return lines
 
 

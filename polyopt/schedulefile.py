@@ -7,6 +7,7 @@ isl.  Refuses: what is no item (PO0321), sizes that do not fit (PO0326), other v
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from polyopt.errors import Loc, ScheduleError, UsageError
+from polyopt.files import read_text
 
 HEADER = "polyopt-schedule 1"
 NOWHERE = "<schedule>"
@@ -250,16 +252,16 @@ def load_text(path: str | os.PathLike[str]) -> ScheduleText:
     """Return the text of a file; raises `UsageError` PO0601, `ScheduleError` PO0329."""
     place = Path(path)
     try:
-        if place.stat().st_size > 4 * MAX_CHARACTERS:
-            raise ScheduleError(
-                "PO0329", f"`{place}` is too long, {MAX_CHARACTERS} characters are allowed"
-            )
-        return ScheduleText(place.read_text(encoding="utf-8-sig"), str(place))
+        return ScheduleText(read_text(place, 4 * MAX_CHARACTERS, "utf-8-sig"), str(place))
     except UnicodeDecodeError:
         raise ScheduleError(
             "PO0329", f"`{place}` is not a text in UTF-8", hint="give a file of schedule steps"
         ) from None
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            raise ScheduleError(
+                "PO0329", f"`{place}` is too long, {MAX_CHARACTERS} characters are allowed"
+            ) from None
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(
             "PO0601",

@@ -13,11 +13,12 @@ PACKAGE = ROOT / "polyopt"
 
 _COMPILER = {"errors", "ir", "machine"}
 LAYERS: dict[str, set[str]] = {
-    "errors": set(),
+    "files": set(),
+    "errors": {"files"},
     "machine": set(),
     "ir": {"errors"},
     "frontend": {"errors", "ir"},
-    "schedulefile": {"errors"},
+    "schedulefile": {"errors", "files"},
     "schedule": {*_COMPILER, "schedulefile"},
     "transforms": {*_COMPILER, "schedule", "schedulefile"},
     "emit": {*_COMPILER, "schedule"},
@@ -28,7 +29,7 @@ LAYERS: dict[str, set[str]] = {
     "hosting": {"errors", "ir", "runtime", "emulator"},
     "emulator": {"errors", "runtime"},
     "strategy": {*_COMPILER, "model", "schedule", "transforms"},
-    "measuring": {"errors", "machine", "runtime"},
+    "measuring": {"errors", "files", "machine", "runtime"},
     "model": {"errors", "ir", "machine"},
     "targets": {"errors", "machine", "measuring", "runtime", "schedulefile"},
     "proving": {"errors", "ir", "emit", "proof"},
@@ -59,7 +60,7 @@ LAYERS: dict[str, set[str]] = {
     "cli": {
         *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline",
         "runtime", "report", "api", "artefact", "measuring", "model", "tuning",
-        "proof", "numerics", "bounding", "emit",
+        "proof", "numerics", "bounding", "emit", "files",
     },
 }  # fmt: skip
 RUNTIME_IR = {"source", "expr", "types", "library", "array", "loops", "host"}

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from polyopt.artefact import (
+    MAX_BYTES,
     SUFFIX,
     Artefact,
     digest_of,
@@ -20,6 +21,7 @@ from polyopt.artefact import (
 )
 from polyopt.emit.text import SUFFIXES
 from polyopt.errors import BudgetError, Loc, PolyoptError, UsageError
+from polyopt.files import read_regular
 from polyopt.ir.source import Source
 from polyopt.proof import Certificate
 from polyopt.report.findings import Finding, Verdict
@@ -181,10 +183,9 @@ def _failed(
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > 200_000_000:
-            raise UsageError("PO0622", f"`{path}` is too large")
-        return path.read_bytes().decode()
+        return read_regular(path, MAX_BYTES).decode()
     except FileNotFoundError:
         raise UsageError("PO0601", f"there is no file `{path}`") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError("PO0622", f"`{path}` cannot be read: {error}") from None
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError("PO0622", f"`{path}` cannot be read: {reason}") from None

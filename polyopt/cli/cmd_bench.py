@@ -130,7 +130,7 @@ def _compare(before: Path, after: Path) -> int:
     runs = import_module("bench.speed.compare")
     try:
         found = runs.compare(runs.read(before), runs.read(after))
-    except (ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise click.BadParameter(f"not a run of the suite speed: {error}") from None
     result(runs.render(found))
     return 1 if found.is_worse else 0

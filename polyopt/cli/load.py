@@ -11,6 +11,7 @@ import difflib
 import hashlib
 import importlib.util
 import inspect
+import io
 import sys
 import tokenize
 from collections.abc import Callable, Iterator
@@ -20,6 +21,9 @@ from types import ModuleType
 from typing import Any
 
 from polyopt.errors import FrontendError, Loc, UsageError
+from polyopt.files import read_regular
+
+MOST_BYTES = 1 << 26  # of a Python file
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,9 @@ def _read(path: Path) -> str:
     if not path.exists():
         raise UsageError("PO0601", f"there is no file `{path}`", hint=_near_file(path))
     try:
-        with tokenize.open(path) as stream:
-            return stream.read()
+        data = read_regular(path, MOST_BYTES)
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return io.TextIOWrapper(io.BytesIO(data), encoding).read()
     except (OSError, UnicodeDecodeError, SyntaxError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError("PO0602", f"`{path}` cannot be read as Python text: {reason}") from None

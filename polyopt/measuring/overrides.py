@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, fields, replace
-from pathlib import Path
 
 from polyopt.errors import UsageError
+from polyopt.files import read_text
 from polyopt.machine import Machine, Rates, Speeds
 from polyopt.runtime.levels import LEVELS, VARIABLE, chosen_level
 
 MOST = 1 << 50  # no machine has more of anything
-MOST_TEXT = 1 << 16  # characters of a file
+MOST_TEXT = 1 << 16  # bytes of a file
 
 
 def overridden(machine: Machine) -> Machine:
@@ -68,9 +68,7 @@ def _section(name: str, known: set[str]) -> dict[str, object]:
     if not _path() or chosen_level() is not None:
         return {}
     try:
-        with Path(_path()).open(encoding="utf-8") as file:
-            text = file.read(MOST_TEXT)
-        found = json.loads(text)
+        found = json.loads(read_text(_path(), MOST_TEXT))
     except OSError as error:
         raise _malformed(error.strerror or "it cannot be read") from None
     except (ValueError, RecursionError):
