@@ -48,6 +48,8 @@ def _opened(handle: int, name: str, most: int) -> BinaryIO:
     """Return the file of a descriptor, or close it and refuse."""
     try:
         status = os.fstat(handle)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", name)
         if status.st_size > most:

@@ -12,10 +12,8 @@ from pathlib import Path
 
 from bench.speed.records import OWN, Cell, Outcome, SpeedReport, report_of
 from bench.table import grid, three_digits
-from polyopt.files import read_text
 
 NOISE = 0.05  # less than this is never called a change
-MOST_BYTES = 1 << 26  # of a kept run
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class Comparison:
 
 def read(path: Path) -> SpeedReport:
     """Return the run in a file; raises `ValueError` where it holds none."""
-    found = json.loads(read_text(path, MOST_BYTES))
+    found = json.loads(path.read_text())
     if not isinstance(found, dict) or found.get("suite") != "speed":
         raise ValueError(f"{path} is not a run of the suite speed")
     return report_of(found)

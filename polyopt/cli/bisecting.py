@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.cli.inputs import restored
+from polyopt.cli.stored import restored
 from polyopt.cli.trial import Request
 from polyopt.numerics.compare import Comparison, Difference
 from polyopt.transforms.text import Placed

@@ -22,8 +22,10 @@ import polyopt
 from polyopt.cli.console import result, result_json, talk
 from polyopt.cli.prepare import json_option
 from polyopt.errors import UsageError
+from polyopt.files import is_readable
 
 SPEED = "speed"
+_MOST_BYTES = 1 << 26  # of a kept run
 DATASETS = ("MINI", "SMALL", "MEDIUM", "LARGE", "EXTRALARGE")
 
 
@@ -128,6 +130,9 @@ def _request(
 def _compare(before: Path, after: Path) -> int:
     """Print what changed between two kept runs; return 1 where something got slower."""
     runs = import_module("bench.speed.compare")
+    for path in (before, after):
+        if not is_readable(path, _MOST_BYTES):
+            raise click.BadParameter(f"{path} is not a file of at most {_MOST_BYTES} bytes")
     try:
         found = runs.compare(runs.read(before), runs.read(after))
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:

@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @target_argument
-@click.option("--npz", metavar="FILE", help="Take the arguments from an .npz file, by name.")
+@click.option(
+    "--npz",
+    metavar="FILE",
+    help="Take the arguments from an .npz file, by name, or the only one from an .npy file.",
+)
 @click.option("--out", metavar="FILE", help="Write results and written arrays to an .npz file.")
 @click.option("--check", is_flag=True, help="Compare with the undecorated function.")
 @click.option("--repeat", type=click.IntRange(min=1), default=3, help="Timed calls.  [3]")
@@ -62,13 +66,14 @@ def command(
 ) -> None:
     """Compile a function and run it on random or given values."""
     import polyopt
-    from polyopt.cli.inputs import choose_sizes, npz_values, random_values
+    from polyopt.cli.inputs import choose_sizes, random_values
+    from polyopt.cli.stored import stored_values
     from polyopt.numerics.results import named_results
 
     given = parse_sizes(sizes)
     if npz is not None:
         loaded = load_target(target)
-        values = npz_values(loaded.func, Path(npz))
+        values = stored_values(loaded.func, Path(npz))
     else:
         prepared = prepare(target, types, given)
         loaded = prepared.target

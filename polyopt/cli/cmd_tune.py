@@ -33,7 +33,11 @@ from polyopt.cli.typespec import parse_sizes
     default=60.0,
     help="How long to search.  [60]",
 )
-@click.option("--npz", metavar="FILE", help="Take the arguments from an .npz file, by name.")
+@click.option(
+    "--npz",
+    metavar="FILE",
+    help="Take the arguments from an .npz file, by name, or the only one from an .npy file.",
+)
 @click.option("--seed", type=int, default=0, help="Seed of the random values.  [0]")
 @types_option
 @sizes_option
@@ -53,12 +57,13 @@ def command(
 ) -> None:
     """Measure schedules on random or given values, and keep the fastest for later kernels."""
     from polyopt.api import Kernel
-    from polyopt.cli.inputs import choose_sizes, npz_values, random_values
+    from polyopt.cli.inputs import choose_sizes, random_values
+    from polyopt.cli.stored import stored_values
 
     given = parse_sizes(sizes)
     if npz is not None:
         loaded = load_target(target)
-        values = npz_values(loaded.func, Path(npz))
+        values = stored_values(loaded.func, Path(npz))
     else:
         prepared = prepare(target, types, given)
         loaded = prepared.target

@@ -1,17 +1,14 @@
-"""Argument values for a run: random ones of chosen sizes, or arrays of an .npz file.
+"""Argument values for a run: random ones of chosen sizes.
 
 In: a Program's signature, the user's annotations, sizes.  Out: values in argument order.
-Refuses: unknown or contradicting sizes (PO0609), sizes that the program does not allow (PO0619),
-an .npz file that is missing, unreadable or lacks an argument (PO0610).
+Refuses: unknown or contradicting sizes (PO0609), sizes that the program does not allow (PO0619).
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -250,46 +247,3 @@ def _random_array(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...]
             return values.astype(dtype.numpy)
         case _:
             assert_never(dtype.kind)
-
-
-def npz_values(func: Callable[..., Any], path: Path) -> Values:
-    """Return the argument values stored in an .npz file under the arguments' names."""
-    stored = _load_npz(path)
-    values: list[Any] = []
-    for parameter in inspect.signature(func).parameters.values():
-        if parameter.name in stored:
-            value = stored[parameter.name]
-            is_half = value.dtype.itemsize == 2 and value.dtype.kind not in "iu"
-            plain = value[()] if is_half else value.item() if value.ndim == 0 else value
-            values.append(plain)
-        elif parameter.default is not inspect.Parameter.empty:
-            values.append(parameter.default)
-        else:
-            raise UsageError(
-                "PO0610",
-                f"`{path}` has no array `{parameter.name}`",
-                notes=(f"it holds: {', '.join(sorted(stored)) or 'nothing'}",),
-                hint=f"store every argument by name: np.savez(path, {parameter.name}=…)",
-            )
-    return tuple(values)
-
-
-def restored(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of a file; NumPy's format has no name for bfloat16 but its two bytes."""
-    return array.view(DType.BFLOAT16.numpy) if array.dtype == np.dtype("V2") else array
-
-
-def _load_npz(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise UsageError("PO0610", f"there is no file `{path}`", hint="write one with np.savez")
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not hasattr(archive, "files"):
-                raise ValueError("it is not an .npz archive")
-            return {name: restored(archive[name]) for name in archive.files}
-    except (OSError, ValueError, zipfile.BadZipFile, KeyError, EOFError) as error:
-        raise UsageError(
-            "PO0610",
-            f"`{path}` cannot be read as an .npz file: {error}",
-            hint="write it with np.savez; arrays of Python objects are not read",
-        ) from None

@@ -37,14 +37,15 @@ class Request:
 
 def values_of(request: Request) -> tuple[Any, tuple[Any, ...]]:
     """Return the loaded target and the values it is called with."""
-    from polyopt.cli.inputs import choose_sizes, npz_values, random_values
+    from polyopt.cli.inputs import choose_sizes, random_values
     from polyopt.cli.load import load_target
     from polyopt.cli.prepare import prepare
+    from polyopt.cli.stored import stored_values
     from polyopt.cli.typespec import parse_sizes
 
     if request.npz is not None:
         target = load_target(request.target)
-        return target, npz_values(target.func, Path(request.npz))
+        return target, stored_values(target.func, Path(request.npz))
     given = parse_sizes(request.sizes)
     prepared = prepare(request.target, request.types, given)
     signature = prepared.program.signature

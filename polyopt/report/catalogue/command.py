@@ -50,7 +50,7 @@ COMMAND: dict[str, Entry] = {
         "write --sizes N=100,A=50x60 with the names the message lists",
     ),
     "PO0610": Entry(
-        "an .npz file is missing, cannot be read, or lacks an argument",
+        "a file of arrays is missing, cannot be read, or lacks an argument",
         "--npz data.npz, without the array `A`",
         "store every argument by name: np.savez(path, A=A, B=B)",
     ),

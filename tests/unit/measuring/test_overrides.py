@@ -51,7 +51,8 @@ def _rates(**changes: object) -> dict[str, object]:
     "text, reason",
     [
         ("{", "it is not JSON"),
-        ("[" * 100_000, "it is not JSON"),
+        ("[" * 60_000, "it is not JSON"),
+        ("[" * 100_000, "it has over 65536 bytes"),
         ("[1]", "`machine` is not an object"),
         ({"machine": 3}, "`machine` is not an object"),
         ({"machine": {"l4": 3}}, "there is no `l4` in `machine`"),
