@@ -230,7 +230,7 @@ def _exact(signature: Signature, values: _Values, symbols: Any) -> _Values:  # n
             case ScalarArg():
                 exact.append(symbols[argument.symbol])
             case ConstArg():
-                exact.append(argument.value)
+                exact.append(argument.known)
     return tuple(exact)
 
 

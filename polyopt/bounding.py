@@ -106,11 +106,11 @@ def _compiled(function: LoopFunction, compiler: str | None) -> Iterator[Callable
     key = builder.library_key(texts, found)
     process = process_for(source, store, found)
     with builder.library(store, found, texts, key) as path:
+        numbers = [a for a in source.signature.arguments if isinstance(a, ScalarArg)]
+        weak = (False,) * len(numbers)
         if foreign:
-            loaded = load_foreign(path, source, 1, process)
+            loaded = load_foreign(path, source, weak, 1, process)
         else:
-            numbers = [a for a in source.signature.arguments if isinstance(a, ScalarArg)]
-            weak = (False,) * len(numbers)
             loaded = load_extension(path, source.signature, weak, source.openmp, 1, process)
 
         def call(*values: object) -> Any:  # noqa: ANN401

@@ -254,7 +254,7 @@ def _load(
     process: int | None,
 ) -> Loaded:
     if foreign:
-        return load_foreign(path, source, threads, process)
+        return load_foreign(path, source, weak, threads, process)
     return load_extension(path, source.signature, weak, source.openmp, threads, process)
 
 

@@ -105,7 +105,7 @@ def type_of(name: str, value: object, constant: bool, defaults: Mapping[str, obj
         return ScalarType(_WEAK[type(value)])
     if isinstance(value, np.generic):
         dtype = dtype_known(name, value.dtype, None)
-        return ConstType(value.item()) if constant else ScalarType(dtype, weak=dtype is DType.BOOL)
+        return ConstType(value.item(), dtype) if constant else ScalarType(dtype, weak=False)
     if isinstance(value, str) or (name in defaults and _is_choice(value)):
         return ConstType(value)
     return array_type(name, value)
@@ -156,8 +156,9 @@ def with_constant(
     """Return `types` with the value of argument `name` compiled in."""
     position = parameters.names.index(name)
     value = None if values is None else values[position]
+    dtype = None
     if isinstance(value, np.generic):
-        value = value.item()
+        value, dtype = value.item(), dtype_known(name, value.dtype, None)
     if not isinstance(value, bool | int | float | str):
         found = "not given" if value is None else type_name(value)
         raise ArgumentError(
@@ -167,7 +168,7 @@ def with_constant(
             hint=f"pass an example value of `{name}`, or `po.ConstType(value)`",
         )
     renewed = list(types)
-    renewed[position] = ConstType(value)
+    renewed[position] = ConstType(value, dtype)
     return tuple(renewed)
 
 

@@ -61,7 +61,7 @@ def _parse(item: str) -> ArgType:
             hint=_EXAMPLE,
         )
     if not bracket:
-        return ScalarType(dtype, dtype in (DType.INT64, DType.FLOAT64, DType.COMPLEX128))
+        return ScalarType(dtype)
     dims = [dim.strip() for dim in rest[:-1].split(",")]
     is_dim = [dim in (":", "1") or dim.isidentifier() for dim in dims]
     if not rest.endswith("]") or not all(is_dim):

@@ -273,7 +273,7 @@ static inline int take_number(PyObject *object, char kind, Py_ssize_t size, void
         *(int64_t *)into = value;
         return !overflow;
     }
-    if (kind == 'b' && PyBool_Check(object)) {
+    if (kind == 'b' && own && PyBool_Check(object)) {
         *(_Bool *)into = object == Py_True;
         return 1;
     }
@@ -282,7 +282,7 @@ static inline int take_number(PyObject *object, char kind, Py_ssize_t size, void
         ((double *)into)[1] = PyComplex_ImagAsDouble(object);
         return 1;
     }
-    if ((choosy && weak && kind != 'b') || !PyObject_CheckBuffer(object))
+    if ((choosy && weak) || !PyObject_CheckBuffer(object))
         return 0;
     Py_buffer v;
     if (PyObject_GetBuffer(object, &v, PyBUF_RECORDS_RO) < 0) {
@@ -302,7 +302,7 @@ static inline int is_constant(PyObject *object, PyObject *constant)
     if (object == constant)
         return 1;
     if (Py_TYPE(object) != Py_TYPE(constant)
-        || !(PyLong_CheckExact(constant) || PyUnicode_CheckExact(constant)))
+        || !(PyIndex_Check(constant) || PyUnicode_CheckExact(constant)))
         return 0;
     int same = PyObject_RichCompareBool(object, constant, Py_EQ);
     if (same < 0)

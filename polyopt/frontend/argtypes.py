@@ -40,19 +40,47 @@ class PartType:
     written: bool
 
 
+_PYTHON = (DType.BOOL, DType.INT64, DType.FLOAT64, DType.COMPLEX128)
+
+
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """A number passed by value; `weak` for Python's int, float and complex (NEP 50)."""
+    """A number passed by value; `weak` for Python's bool, int, float and complex (NEP 50).
+
+    No number of another type is weak.
+    """
 
     dtype: DType
     weak: bool = True
 
+    def __post_init__(self) -> None:
+        if self.weak and self.dtype not in _PYTHON:
+            object.__setattr__(self, "weak", False)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ConstType:
-    """An argument whose value is compiled in."""
+    """An argument whose value is compiled in; `dtype` is that of a NumPy scalar.
+
+    Equal are equal values of one type: 1, 1.0, True and a NumPy scalar differ.
+    """
 
     value: object
+    dtype: DType | None = None
+
+    @property
+    def known(self) -> object:
+        """The value that the function gets."""
+        return self.value if self.dtype is None else self.dtype.numpy.type(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ConstType):
+            return NotImplemented
+        same = type(self.value) is type(other.value) and self.dtype is other.dtype
+        return same and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), repr(self.value), self.dtype))
 
 
 ArgType: TypeAlias = ArrayType | PartType | ScalarType | ConstType

@@ -102,7 +102,7 @@ def from_annotation(annotation: object, rank: int) -> ArgType | None:
 
 def _scalar(annotation: type) -> ArgType | None:
     name = np.dtype(annotation).name
-    return ScalarType(DType(name)) if name in DType._value2member_map_ else None
+    return ScalarType(DType(name), weak=False) if name in DType._value2member_map_ else None
 
 
 def _element(annotation: object) -> DType:
@@ -120,6 +120,8 @@ def _from_default(value: object) -> ArgType:
     match value:
         case bool() | None | str() | tuple():
             return ConstType(value)
+        case np.generic() if (found := _scalar(type(value))) is not None:
+            return found
         case int():
             return ScalarType(DType.INT64)
         case complex():

@@ -124,8 +124,8 @@ def _names_in(function: PyFunction) -> frozenset[str]:
 
 def _argument(b: Builder, name: str, kind: ArgType, facts: Facts) -> Value:
     match kind:
-        case ConstType(value=value):
-            return Known(value)
+        case ConstType():
+            return Known(kind.known)
         case ScalarType(dtype=DType.INT64):
             return Number(facts.resolve(Param(name)), kind.weak)
         case ScalarType(dtype=dtype) if dtype.is_integer and dtype is not DType.UINT64:
@@ -133,7 +133,7 @@ def _argument(b: Builder, name: str, kind: ArgType, facts: Facts) -> Value:
         case ScalarType(dtype=dtype):
             symbol = Symbol(b.names.unique(name), dtype)
             b.symbols[name] = symbol.name
-            return Number(symbol, kind.weak or dtype is DType.BOOL)
+            return Number(symbol, kind.weak)
         case ArrayType() | PartType():
             return as_value(b.given[name][1])
         case _:
@@ -271,17 +271,19 @@ def _dynamic(b: Builder, found: Alive) -> dict[str, str]:
 
 def _parameters(
     b: Builder, types: dict[str, ArgType], used: frozenset[str]
-) -> tuple[tuple[SizeOf | IntegerOf, ...], dict[str, str], dict[str, str]]:
+) -> tuple[tuple[SizeOf | IntegerOf, ...], dict[str, str], dict[str, Symbol]]:
     """Return where sizes come from, their names, and the integer arguments that are no sizes."""
     sizes: list[SizeOf | IntegerOf] = []
     params: dict[str, str] = {}
-    symbols: dict[str, str] = {}
+    symbols: dict[str, Symbol] = {}
     for position, (name, kind) in enumerate(types.items()):
-        if _is_size_argument(kind):
-            target = params if name in used else symbols
-            target[name] = b.names.unique(name)
-            if name in used:
-                sizes.append(IntegerOf(params[name], position))
+        if not isinstance(kind, ScalarType) or not _is_size_argument(kind):
+            continue
+        if name in used:
+            params[name] = b.names.unique(name)
+            sizes.append(IntegerOf(params[name], position))
+        else:
+            symbols[name] = Symbol(b.names.unique(name), kind.dtype)
     for position, (name, kind) in enumerate(types.items()):
         if not isinstance(kind, ArrayType | PartType):
             continue
@@ -303,12 +305,12 @@ def _signature_argument(
     written: set[str],
 ) -> Argument:
     match kind:
-        case ConstType(value=value):
-            return ConstArg(name, value)
+        case ConstType(value=value, dtype=found):
+            return ConstArg(name, value, found)
         case ScalarType(dtype=dtype) if _is_size_argument(kind):
             if name in rename.params:
                 return ScalarArg(name, rename.params[name], dtype, True)
-            return ScalarArg(name, rename.symbols[name], dtype, False)
+            return ScalarArg(name, rename.symbols[name].name, dtype, False)
         case ScalarType(dtype=dtype):
             return ScalarArg(name, b.symbols[name], dtype, False)
         case ArrayType() | PartType():

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from polyopt.frontend.builder import Draft
 from polyopt.frontend.domains import Scope
 from polyopt.frontend.marks import Binding, Mark
-from polyopt.ir.expr import Expr, Load, Param, Symbol, rewrite
+from polyopt.ir.expr import Cast, Expr, Load, Param, Symbol, rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Renaming:
     `computed`: what computed sizes without an identifier are computed from."""
 
     params: Mapping[str, str]
-    symbols: Mapping[str, str]
+    symbols: Mapping[str, Symbol]
     computed: Mapping[str, Expr] = field(default_factory=dict)
 
     def expr(self, expr: Expr) -> Expr:
@@ -28,10 +28,14 @@ class Renaming:
         return rewrite(expr, self._rule)
 
     def _rule(self, expr: Expr) -> Expr | None:
+        if isinstance(expr, Cast) and isinstance(expr.operand, Param):
+            symbol = self.symbols.get(expr.operand.name)
+            return symbol if symbol is not None and symbol.dtype is expr.dtype else None
         if not isinstance(expr, Param):
             return None
         if expr.name in self.symbols:
-            return Symbol(self.symbols[expr.name], expr.dtype)
+            symbol = self.symbols[expr.name]
+            return symbol if symbol.dtype is expr.dtype else Cast(symbol, expr.dtype)
         if expr.name not in self.params and expr.name in self.computed:
             return self.expr(self.computed[expr.name])
         return Param(self.params[expr.name])

@@ -93,10 +93,19 @@ class ScalarArg:
 
 @dataclass(frozen=True, slots=True)
 class ConstArg:
-    """An argument whose value is compiled in: an axis, a flag, None."""
+    """An argument whose value is compiled in: an axis, a flag, None.
+
+    `dtype` is that of a NumPy scalar.
+    """
 
     name: str
     value: object
+    dtype: DType | None = None
+
+    @property
+    def known(self) -> object:
+        """The value as the caller passes it."""
+        return self.value if self.dtype is None else self.dtype.numpy.type(self.value)
 
 
 Argument: TypeAlias = ArrayArg | ScalarArg | ConstArg

@@ -52,7 +52,7 @@ def run(job: Any, directory: Path) -> object:  # noqa: ANN401
     rules, library = job["rules"], Path(job["library"])
     values, memory = unpack(job["arguments"], directory, exactly=rules is None)
     kernel = (
-        ForeignKernel(library, source, _THREADS)
+        ForeignKernel(library, source, (), _THREADS)
         if rules is None
         else _Watched(library, source, rules)
     )
@@ -106,7 +106,7 @@ class _Watched(ForeignKernel):
     """A library linked with the run time that watches its accesses."""
 
     def __init__(self, path: Path, source: Source, rules: Mapping[str, int]) -> None:
-        super().__init__(path, source, 1)
+        super().__init__(path, source, (), 1)
         self._library = ctypes.CDLL(str(path))
         settings = (ctypes.c_uint32 * 2).in_dll(self._library, "po_settings")
         settings[0] = rules["obeys_if"]

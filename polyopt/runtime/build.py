@@ -30,7 +30,7 @@ from polyopt.runtime.toolchain import (
 )
 from polyopt.runtime.waiting import output_of
 
-ABI = 3
+ABI = 4
 """Raised when libraries built before must not be loaded any more."""
 
 SYMBOL_PREFIX = "po_"

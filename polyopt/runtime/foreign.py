@@ -16,7 +16,7 @@ import numpy as np
 from typing_extensions import assert_never
 
 from polyopt.errors import ArgumentError
-from polyopt.ir.source import CParam, CParamKind, Source
+from polyopt.ir.source import ArrayArg, ConstArg, CParam, CParamKind, ScalarArg, Source
 from polyopt.ir.types import DType
 from polyopt.runtime.build import SYMBOL_PREFIX
 from polyopt.runtime.check import Bound, check_call
@@ -52,6 +52,10 @@ _CTYPES: dict[DType, type[Any]] = {
     DType.COMPLEX128: _Complex128,
 }
 
+_PYTHON: Mapping[DType, type] = {
+    DType.BOOL: bool, DType.INT64: int, DType.FLOAT64: float, DType.COMPLEX128: complex,
+}  # fmt: skip
+
 _LIBRARY = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64)
 )
@@ -61,10 +65,16 @@ class ForeignKernel:
     """A library's entry with the interface of the C wrapper."""
 
     def __init__(
-        self, path: Path, source: Source, threads: int, process: int | None = None
+        self,
+        path: Path,
+        source: Source,
+        weak: tuple[bool, ...],
+        threads: int,
+        process: int | None = None,
     ) -> None:
         library = ctypes.CDLL(str(path))
         self._source = source
+        self._weak = weak
         self._entry = getattr(library, SYMBOL_PREFIX + source.entry)
         self._entry.argtypes = [_ctype(param) for param in source.params]
         self._entry.restype = ctypes.c_int
@@ -84,7 +94,24 @@ class ForeignKernel:
         return self._run(bound, values)
 
     def dispatch(self, *values: object) -> object:
-        """Do as `call` does."""
+        """Do as `call` does, for numbers of exactly the types that it was made for."""
+        arguments = self._source.signature.arguments
+        if len(values) != len(arguments):
+            return NotImplemented
+        weak = iter(self._weak)
+        for argument, value in zip(arguments, values, strict=True):
+            match argument:
+                case ScalarArg(dtype=dtype):
+                    wanted = _PYTHON.get(dtype) if next(weak) else dtype.numpy.type
+                    if type(value) is not wanted:
+                        return NotImplemented
+                case ConstArg(known=known):
+                    if type(value) is not type(known) or value != known:
+                        return NotImplemented
+                case ArrayArg():
+                    pass
+                case _:
+                    assert_never(argument)
         return self.call(*values)
 
     def is_forked(self) -> bool:

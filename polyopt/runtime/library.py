@@ -76,7 +76,7 @@ def load_extension(
         np.empty,
         SPARES.empty,
         tuple(output.dtype.numpy for output in signature.outputs),
-        tuple(a.value for a in signature.arguments if isinstance(a, ConstArg)),
+        tuple(a.known for a in signature.arguments if isinstance(a, ConstArg)),
         bytes(weak),
         _threads(openmp, threads, process),
         support.fail,
@@ -94,14 +94,20 @@ def has_no_buffers(source: Source) -> bool:
     return DType.BFLOAT16 in (*kinds, *(output.dtype for output in source.signature.outputs))
 
 
-def load_foreign(path: Path, source: Source, threads: int, process: int | None = None) -> Loaded:
-    """Load the library at `path` through ctypes, for interpreters without `Python.h`."""
+def load_foreign(
+    path: Path, source: Source, weak: tuple[bool, ...], threads: int, process: int | None = None
+) -> Loaded:
+    """Load the library at `path` through ctypes, for interpreters without `Python.h`.
+
+    `weak` says which numbers are Python's own types.
+    """
+    count = _threads(source.openmp, threads, process)
     try:
         with short_waits():
-            kernel = ForeignKernel(path, source, _threads(source.openmp, threads, process), process)
+            kernel = ForeignKernel(path, source, weak, count, process)
     except (OSError, AttributeError) as error:
         raise _not_loadable(path, error) from None
-    return Loaded(kernel.call, kernel.call, kernel.call, kernel.is_forked, kernel.set_threads)
+    return Loaded(kernel.call, kernel.dispatch, kernel.call, kernel.is_forked, kernel.set_threads)
 
 
 def _threads(openmp: bool, threads: int, process: int | None) -> int:

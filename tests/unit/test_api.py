@@ -272,7 +272,8 @@ def test_values_that_must_be_known(frontend):
     np.testing.assert_array_equal(C, A + B * 3)
     k(A, B, C, 3.0)
     assert [t[4] for t in frontend.seen] == [
-        ScalarType(DType.INT64), ConstType(1), ConstType(2), ConstType("plain"),
+        ScalarType(DType.INT64), ConstType(1), ConstType(2), ConstType(2, DType.INT32),
+        ConstType("plain"),
     ]  # fmt: skip
     with pytest.raises(ArgumentError) as caught:
         k.compile(*frontend.seen[0])

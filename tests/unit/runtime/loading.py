@@ -36,4 +36,4 @@ def load(
     with build.library(store, compiler, texts, key) as path:
         if way == "wrapper":
             return load_extension(path, source.signature, weak, source.openmp, threads, process)
-        return load_foreign(path, source, threads, process)
+        return load_foreign(path, source, weak, threads, process)

@@ -310,13 +310,15 @@ def test_python_numbers(loader):
     assert loader(sources.one_number(DType.COMPLEX128)).call(1 + 2j) == 1 + 2j
 
 
-def test_weak_and_strong_numbers_are_told_apart():
-    weak = load(sources.one_number(DType.FLOAT64), weak=(True,))
-    strong = load(sources.one_number(DType.FLOAT64), weak=(False,))
-    assert weak.dispatch(2.5) == 2.5
-    assert weak.dispatch(np.float64(2.5)) is NotImplemented
-    assert strong.dispatch(np.float64(2.5)) == 2.5
-    assert strong.dispatch(2.5) is NotImplemented
+@pytest.mark.parametrize("number", [2.5, True, 3, 1 + 2j])
+def test_weak_and_strong_numbers_are_told_apart(loader, number):
+    other = np.asarray(number)[()]
+    source = sources.one_number(DType(other.dtype.name))
+    weak, strong = loader(source, weak=(True,)), loader(source, weak=(False,))
+    assert weak.dispatch(number) == number
+    assert weak.dispatch(other) is NotImplemented
+    assert strong.dispatch(other) == number
+    assert strong.dispatch(number) is NotImplemented
 
 
 @pytest.mark.parametrize("value", ["1", None, [1], 1j, np.zeros(2), 2**64, object()])
