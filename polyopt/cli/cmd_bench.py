@@ -91,7 +91,11 @@ def _show(
 ) -> None:
     """Print a report, and keep it."""
     if output is not None:
-        Path(output).write_text(json.dumps(report.as_json(), indent=1) + "\n", encoding="utf-8")
+        text = json.dumps(report.as_json(), indent=1) + "\n"
+        try:
+            Path(output).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError("PO0614", f"`{output}` cannot be written: {error.strerror}") from None
     if as_json:
         result_json(report.as_json())
     else:

@@ -1,13 +1,16 @@
 """`polyopt compile FILE.py:FUNC -o DIR`: text, header, schedule and certificate as files.
 
-In: a target and options.  Out: the files, their names on stdout.  Needs no C compiler.
-Refuses: a directory that cannot be written (PO0614).
+In: a target and options.  Out: the files, their names on stdout; with `-o -` the text alone, on
+stdout.  Needs no C compiler.  Refuses: a place that cannot be written or is named like a file of
+another kind (PO0614).
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
+import sys
 import tempfile
 from pathlib import Path
 
@@ -28,18 +31,22 @@ from polyopt.cli.prepare import (
 from polyopt.cli.typespec import parse_sizes
 from polyopt.emit.text import SUFFIXES
 from polyopt.errors import UsageError
+from polyopt.ir.host import Emitted
 from polyopt.ir.program import Program
 from polyopt.ir.record import RecordError
 from polyopt.ir.source import Source
 from polyopt.pipeline import Compilation
 from polyopt.schedulefile import HEADER
 
+STDOUT = "-"
 _TITLE = f"{HEADER}\n# {{}}: steps on the order of the source"
 
 
 @click.command("compile")
 @target_argument
-@click.option("-o", "--output", metavar="DIR", default=".", help="Directory, or FILE.c.")
+@click.option(
+    "-o", "--output", metavar="DIR", default=".", help="Directory, or FILE.c, or - for stdout."
+)
 @types_option
 @sizes_option
 @compile_options
@@ -57,11 +64,16 @@ def command(
     """Compile a function; write its text, header, schedule and certificate."""
     from polyopt.frontend.infer import show_type
 
+    if output == STDOUT and as_json:
+        raise click.UsageError("-o - prints the text, and --json prints something else")
     prepared = prepare(target, types, parse_sizes(sizes))
     options = make_options(fp, threads, schedule, prepared.target.kernel)
     compilation = compile_prepared(prepared, options)
-    directory, name = _place(output, prepared.target.name)
     source = compilation.source
+    if output == STDOUT:
+        sys.stdout.write(source.text)
+        return
+    directory, name = _place(output, prepared.target.name, source)
     certificate = _certificate(compilation.written or prepared.program, compilation)
     written = write_files(
         directory,
@@ -97,10 +109,22 @@ def command(
         result(str(path))
 
 
-def _place(output: str, name: str) -> tuple[Path, str]:
-    """Return the directory and the name of the files: `-o out/heat.c` names them too."""
+def _place(output: str, name: str, source: Emitted) -> tuple[Path, str]:
+    """Return the directory and the name of the files: `-o out/heat.c` names them too.
+
+    A new name with a suffix is a file's: a directory of such a name ends in a slash.
+    """
     path = Path(output)
-    return (path.parent, path.stem) if path.suffix in SUFFIXES.values() else (path, name)
+    own = (SUFFIXES[source.language], *((".h",) if isinstance(source, Source) else ()))
+    if output.endswith("/") or path.is_dir() or not re.fullmatch(r"\.[A-Za-z]\w*", path.suffix):
+        return path, name
+    if path.suffix in own:
+        return path.parent, path.stem
+    raise UsageError(
+        "PO0614",
+        f"`{output}` is a name of a file that is not written: the text is a {own[0]} file",
+        hint=f"write -o {path.with_suffix(own[0])}, or -o {output}/ for a directory",
+    )
 
 
 def _certificate(program: Program, compilation: Compilation) -> str | None:
