@@ -125,7 +125,8 @@ class CompiledKernel:
     def certificate_text(self) -> str | None:
         """The text that `polyopt check` judges: program, loops, proof; None if unrecordable."""
         kept = self._built.artefact
-        return artefact_of(self.stages) if kept is None else unpacked(kept)
+        text = None if kept is None else unpacked(kept)
+        return artefact_of(self.stages) if text is None else text
 
     @property
     def stages(self) -> Compilation:

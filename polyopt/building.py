@@ -11,11 +11,12 @@ import os
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polyopt.errors import ToolchainError
 from polyopt.frontend.argtypes import ArgType, ConstType, NeedConstant
 from polyopt.ir.clock import now
 from polyopt.ir.host import DeviceProgram, Emitted
@@ -28,7 +29,7 @@ from polyopt.runtime.library import Loaded, has_no_buffers, load_extension, load
 from polyopt.runtime.notices import BudgetWarning, notice
 from polyopt.runtime.process import calls_text, is_shared, process_for
 from polyopt.runtime.records import RecordError, from_json, to_json
-from polyopt.runtime.store import Entry, Store, open_store
+from polyopt.runtime.store import WRONG_DATA, Entry, Store, open_store
 from polyopt.runtime.threads import thread_count
 from polyopt.runtime.toolchain import Compiler, find_compiler, listed_features, processor_features
 from polyopt.specialize import weak_flags
@@ -84,11 +85,10 @@ def build_kernel(
     key = _key(function, types, options, machine, made_by)
     known = _known(store, key)
     if known is not None and isinstance(known.source, Source):
-        path = builder.find_library(store, known.library)
-        if path is not None:
-            apart = foreign or has_no_buffers(known.source)
-            process = process_for(known.source, store, compiler)
-            loaded = _load(path, known.source, weak, apart, threads, process)
+        apart = foreign or has_no_buffers(known.source)
+        process = process_for(known.source, store, compiler)
+        loaded = _kept_library(store, known, weak, apart, threads, process)
+        if loaded is not None:
             _warn(known.warning)
             timings = {"cache": time.perf_counter() - begun}
             return Built(known.source, loaded, known.schedule, None, timings, known.artefact)
@@ -110,6 +110,26 @@ def build_kernel(
         stages = stages.without("the C compiler's optimization", refused)
     _finish(stages, library_key, store, key, options)
     return Built(source, loaded, stages.schedule_text, stages, stages.timings)
+
+
+def _kept_library(
+    store: Store,
+    known: _Known,
+    weak: tuple[bool, ...],
+    foreign: bool,
+    threads: int,
+    process: int | None,
+) -> Loaded | None:
+    """Return the kept library of a kernel, loaded; one that cannot be is set aside."""
+    path = builder.find_library(store, known.library)
+    if path is None:
+        return None
+    assert isinstance(known.source, Source)
+    try:
+        return _load(path, known.source, weak, foreign, threads, process)
+    except (ToolchainError, *WRONG_DATA) as error:
+        store.reject("libraries", known.library, str(error).splitlines()[0])
+        return None
 
 
 def _build_for_device(
@@ -141,8 +161,10 @@ def _build_for_device(
 
 def _known(store: Store, key: str | None) -> _Known | None:
     """Return what the cache has; raises `NeedConstant` when that is what it says."""
-    entry = None if key is None else store.read("kernels", key)
-    return None if entry is None else _recall(entry)
+    known = None if key is None else store.load("kernels", key, _recall)
+    if isinstance(known, str):
+        raise NeedConstant(known)
+    return known
 
 
 def _staged(
@@ -326,22 +348,27 @@ def artefact_of(stages: Compilation) -> str | None:
         return None
 
 
-def unpacked(artefact: bytes) -> str:
-    """Return the text of a certificate file that the cache keeps."""
-    return zlib.decompress(artefact).decode()
+def unpacked(artefact: bytes) -> str | None:
+    """Return the text of a certificate file that the cache keeps, None where it is damaged."""
+    from polyopt.artefact import MAX_BYTES
+
+    whole = zlib.decompressobj()
+    with suppress(zlib.error, ValueError):
+        text = whole.decompress(artefact, MAX_BYTES).decode()
+        return text if whole.eof else None
+    return None
 
 
-def _recall(entry: Entry) -> _Known | None:
-    """Return what `entry` remembers; raises `NeedConstant` when that is what it says."""
+def _recall(entry: Entry) -> _Known | str:
+    """Return what `entry` remembers: a kernel, or the argument that has to be a constant."""
     if "need.json" in entry.files:
-        raise NeedConstant(str(json.loads(entry.text("need.json"))))
-    try:
-        source = from_json(json.loads(entry.text("source.json")))
-        if not isinstance(source, Source | DeviceProgram):
-            return None
-        artefact = entry.files.get(ARTEFACT)
-        texts = (entry.text(name) for name in ("schedule.txt", "library.key", "warning.txt"))
-        schedule, library, warning = texts
-        return _Known(source, schedule, library, warning, artefact)
-    except (RecordError, KeyError, ValueError):
-        return None
+        argument = entry.json("need.json")
+        if not isinstance(argument, str):
+            raise RecordError("no argument is named")
+        return argument
+    source = from_json(entry.json("source.json"))
+    if not isinstance(source, Source | DeviceProgram):
+        raise RecordError(f"a {type(source).__name__} is no kernel")
+    texts = (entry.text(name) for name in ("schedule.txt", "library.key", "warning.txt"))
+    schedule, library, warning = texts
+    return _Known(source, schedule, library, warning, entry.files.get(ARTEFACT))

@@ -17,7 +17,8 @@ from pathlib import Path
 from polyopt.errors import PolyoptError, ToolchainError
 from polyopt.runtime.device.faults import compile_failure
 from polyopt.runtime.device.provider import Log, no_log
-from polyopt.runtime.store import Store, digest
+from polyopt.runtime.elf import ElfKind, check_elf
+from polyopt.runtime.store import Entry, Store, digest
 from polyopt.runtime.toolchain import (
     Compiler,
     Family,
@@ -114,11 +115,10 @@ def build(
     flags = (*_TEXT_FLAGS, *compiler.machine, *(_CHECKED if checks else _UNCHECKED))
     facts = ["emulated", 1, compiler.identity, native, digest(whole.encode())]
     key = json.dumps([*facts, flags, processor_features()])
-    entry = store.read(_KIND, key)
-    if entry is not None:
-        log(entry.text("log.txt"))
-        image, arrays = entry.files["kernel.so"], json.loads(entry.text("shared.json"))
-        return Built(image, tuple(SharedArray(*array) for array in arrays))
+    known = store.load(_KIND, key, _from_entry)
+    if known is not None:
+        log(known[1])
+        return known[0]
     try:
         with store.staging() as work:
             (work / "run_time.o").write_bytes(_run_time(compiler, store, native))
@@ -140,6 +140,24 @@ def build(
     }
     store.write(_KIND, key, files)
     return Built(image, found)
+
+
+def _from_entry(entry: Entry) -> tuple[Built, str]:
+    """Return the library of an entry, and what the compiler said."""
+    image, arrays = entry.files["kernel.so"], entry.json("shared.json")
+    check_elf(image, ElfKind.LIBRARY)
+    if not isinstance(arrays, list):
+        raise ValueError("its shared arrays are no list")
+    found = []
+    for array in arrays:
+        match array:
+            case [str(name), str(own), int(start), int(size)] if (
+                0 <= start <= start + size < 1 << 48
+            ):
+                found.append(SharedArray(name, own, start, size))
+            case _:
+                raise ValueError("a shared array is malformed")
+    return Built(image, tuple(found)), entry.text("log.txt")
 
 
 def _native() -> list[Path]:
@@ -173,9 +191,9 @@ def _compile(compiler: Compiler, work: Path, text: str, whole: str, flags: tuple
 @cache
 def _run_time(compiler: Compiler, store: Store, native: str) -> bytes:
     key = json.dumps(["emulator", 1, compiler.identity, native, _RUN_TIME_FLAGS])
-    entry = store.read(_KIND, key)
-    if entry is not None:
-        return entry.files["run_time.o"]
+    known = store.load(_KIND, key, _object_of)
+    if known is not None:
+        return known
     with store.staging() as work:
         sources = [str(path) for path in sorted(NATIVE.glob("*.c"))]
         command = (*compiler.command, *_RUN_TIME_FLAGS, "-r", "-nostdlib", *sources)
@@ -185,6 +203,11 @@ def _run_time(compiler: Compiler, store: Store, native: str) -> bytes:
         image = (work / "run_time.o").read_bytes()
     store.write(_KIND, key, {"run_time.o": image})
     return image
+
+
+def _object_of(entry: Entry) -> bytes:
+    check_elf(entry.files["run_time.o"], ElfKind.OBJECT)
+    return entry.files["run_time.o"]
 
 
 def _shared_arrays(symbols: str) -> tuple[SharedArray, ...]:

@@ -6,7 +6,7 @@ In: a `Compiler`.  Out: `Capabilities`, found by compiling small texts once and 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 
 from polyopt.errors import ToolchainError
 from polyopt.runtime.store import Store
@@ -67,23 +67,18 @@ TEXTS = {
 def capabilities(store: Store, compiler: Compiler) -> Capabilities:
     """Return what the compiler can do; asked once."""
     key = json.dumps(["capabilities", VERSION, list(compiler.command), compiler.identity])
-    entry = store.read(KIND, key)
-    if entry is not None:
-        known = _from_record(entry.text("capabilities.json"))
-        if known is not None:
-            return known
+    known = store.load(KIND, key, lambda entry: _from_record(entry.json("capabilities.json")))
+    if known is not None:
+        return known
     found = Capabilities(**{name: _compiles(store, compiler, name) for name in TEXTS})
     store.write(KIND, key, {"capabilities.json": json.dumps(asdict(found)).encode()})
     return found
 
 
-def _from_record(text: str) -> Capabilities | None:
-    try:
-        known = json.loads(text)
-        values = {field.name: known[field.name] for field in fields(Capabilities)}
-    except (KeyError, TypeError, ValueError):
-        return None
-    return Capabilities(**values) if all(type(v) is bool for v in values.values()) else None
+def _from_record(known: object) -> Capabilities:
+    if not isinstance(known, dict) or not all(type(value) is bool for value in known.values()):
+        raise ValueError("it does not hold capabilities")
+    return Capabilities(**known)
 
 
 def _compiles(store: Store, compiler: Compiler, name: str) -> bool:

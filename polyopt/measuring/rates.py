@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import asdict
+from math import inf
 from pathlib import Path
 
 from polyopt.errors import ToolchainError
@@ -39,14 +40,21 @@ def rates_of(machine: Machine, store: Store, compiler: Compiler | None) -> Rates
 
 def kept_rates(machine: Machine, store: Store, compiler: Compiler) -> Rates | None:
     """Return what was measured before on this machine with this compiler."""
-    entry = store.read(KIND, _key(machine, compiler))
-    if entry is None:
-        return None
-    try:
-        known = json.loads(entry.text("rates.json"))
-        return Rates(Speeds(**known["one"]), Speeds(**known["every"]), known["region"], True)
-    except (KeyError, TypeError, ValueError):
-        return None
+    return store.load(
+        KIND, _key(machine, compiler), lambda entry: _from_record(entry.json("rates.json"))
+    )
+
+
+def _from_record(known: object) -> Rates:
+    match known:
+        case {"one": dict(one), "every": dict(every), "region": float(region)}:
+            rates = Rates(Speeds(**one), Speeds(**every), region, True)
+        case _:
+            raise ValueError("it does not hold rates")
+    numbers = (*asdict(rates.one).values(), *asdict(rates.every).values(), region)
+    if not all(type(number) in (int, float) and 0 < number < inf for number in numbers):
+        raise ValueError("its rates are not all positive numbers")
+    return rates
 
 
 def measure_rates(

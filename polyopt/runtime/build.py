@@ -19,6 +19,7 @@ from pathlib import Path
 
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
+from polyopt.runtime.elf import ElfKind, check_elf
 from polyopt.runtime.store import Entry, Store, digest
 from polyopt.runtime.toolchain import (
     WRAPPER_FLAGS,
@@ -121,13 +122,21 @@ def python_headers() -> Path | None:
 
 def find_library(store: Store, key: str) -> Path | None:
     """Return the library kept under `key`, or None."""
-    entry = store.read("libraries", key)
-    return None if entry is None else _library_of(entry)
+    return store.load("libraries", key, _library_of)
 
 
-def _library_of(entry: Entry) -> Path | None:
-    names = [name for name in entry.files if name.endswith(".so")]
-    return entry.path(names[0]) if len(names) == 1 else None
+def _library_of(entry: Entry) -> Path:
+    """Return the library of an entry: one that may be loaded, under the name of its contents."""
+    (name,) = entry.files
+    if name != library_name(entry.files[name]):
+        raise ValueError(f"{name} is not the name of the library's contents")
+    check_elf(entry.files[name], ElfKind.LIBRARY)
+    return entry.path(name)
+
+
+def library_name(data: bytes) -> str:
+    """Return the name of a library: a loader takes two of the same path for one and the same."""
+    return f"polyopt_{digest(data)[:32]}.so"
 
 
 @contextlib.contextmanager
@@ -215,7 +224,7 @@ def build(compiler: Compiler, texts: Texts, work: Path, seconds: float | None = 
     objects = tuple(command.output for command in commands)
     link = (*compiler.command, *objects, "-o", "library.so", *link_flags(openmp=texts.links_openmp))
     _run_all([Command(link, "library.so")], work, most)
-    name = f"polyopt_{digest((work / 'library.so').read_bytes())[:32]}.so"
+    name = library_name((work / "library.so").read_bytes())
     os.rename(work / "library.so", work / name)
     return name
 

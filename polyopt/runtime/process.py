@@ -62,11 +62,23 @@ def process_for(source: Source, store: Store, compiler: Compiler) -> int | None:
     with _LOADING:
         if not _LOADED:
             texts = Texts("process", _text(*_FILES), None, openmp=False, contract=False)
-            with built_library(store, compiler, texts, library_key(texts, compiler)) as path:
-                loaded = ctypes.CDLL(str(path))
-            loaded.po_process.restype = ctypes.c_void_p
-            _LOADED.append(loaded.po_process())
+            key = library_key(texts, compiler)
+            try:
+                address = _loaded(store, compiler, texts, key)
+            except (OSError, AttributeError) as error:
+                store.reject("libraries", key, str(error))
+                address = _loaded(store, compiler, texts, key)
+            _LOADED.append(address)
     return _LOADED[0]
+
+
+def _loaded(store: Store, compiler: Compiler, texts: Texts, key: str) -> int:
+    """Return the address of the functions of a library that is loaded, and built if need be."""
+    with built_library(store, compiler, texts, key) as path:
+        loaded = ctypes.CDLL(str(path))
+    loaded.po_process.restype = ctypes.c_void_p
+    address: int = loaded.po_process()
+    return address
 
 
 def join(library: ctypes.CDLL, process: int) -> None:

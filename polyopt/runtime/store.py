@@ -15,15 +15,23 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from polyopt.runtime.notices import CacheWarning, notice
 
+T = TypeVar("T")
 FORMAT = "v1"
 MANIFEST = "manifest.json"
 _MAX_BYTES = 256 * 1024 * 1024
+_MAX_MANIFEST = 64 * 1024 * 1024
+_MAX_FILES = 64
+WRONG_DATA = (
+    LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, zlib.error,
+)  # fmt: skip
 _YOUNG = 3600.0
 _SWEEP_EVERY = 600.0
 _DEFAULT_LIMIT = 1024 * 1024 * 1024
@@ -53,6 +61,11 @@ class Entry:
         """Return file `name` as text."""
         return self.files[name].decode("utf-8")
 
+    def json(self, name: str) -> object:
+        """Return the data of the JSON file `name`."""
+        found: object = json.loads(self.text(name))
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Store:
@@ -63,19 +76,32 @@ class Store:
 
     def read(self, kind: str, key: str) -> Entry | None:
         """Return the entry of `key`, or None."""
+        return self.load(kind, key, lambda entry: entry)
+
+    def load(self, kind: str, key: str, decode: Callable[[Entry], T]) -> T | None:
+        """Return what `decode` makes of the entry of `key`, or None.
+
+        An entry that does not verify, or of which `decode` raises an error of wrong data, is set
+        aside: what is kept may be whole and still not be what was written.
+        """
         if self.root is None:
             return None
         directory = self.root / kind / digest(key.encode())
         try:
-            files = _verified(directory, key)
+            found = decode(Entry(directory, _verified(directory, key)))
         except FileNotFoundError:
             return None
-        except (_Damaged, OSError, ValueError, RecursionError) as error:
-            self._set_aside(directory, str(error))
+        except (_Damaged, OSError, *WRONG_DATA) as error:
+            self._set_aside(directory, f"{type(error).__name__}: {error}"[:200])
             return None
         with contextlib.suppress(OSError):
             os.utime(directory)
-        return Entry(directory, files)
+        return found
+
+    def reject(self, kind: str, key: str, reason: str) -> None:
+        """Set the entry of `key` aside: what it holds cannot be used."""
+        if self.root is not None:
+            self._set_aside(self.root / kind / digest(key.encode()), reason)
 
     def write(self, kind: str, key: str, files: Mapping[str, bytes]) -> Entry | None:
         """Keep `files` under `key`; None when they could not be kept (full or read-only disk)."""
@@ -157,7 +183,7 @@ class Store:
         with contextlib.suppress(OSError):
             stamp.touch(mode=0o600)
             os.utime(stamp)
-        for place in ("staging", "quarantine", "locks"):
+        for place in _PLACES:
             for leftover in _children(self.root / place):
                 if moment - _modified(leftover) > _YOUNG:
                     _remove(leftover)
@@ -171,6 +197,7 @@ class Store:
             excess -= size
 
 
+_PLACES = ("staging", "quarantine", "locks")
 KINDS = ("kernels", "libraries", "compilers", "cubins", "machines", "tunings")
 
 
@@ -185,6 +212,12 @@ def open_store() -> Store:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         for directory in (base, root):
             _private(os.stat(directory, follow_symlinks=directory is base), str(directory))
+        for name in (*KINDS, *_PLACES):
+            with contextlib.suppress(FileNotFoundError):
+                status = os.lstat(root / name)
+                if not stat.S_ISDIR(status.st_mode):
+                    raise _Damaged(f"{root / name} is not a directory")
+                _private(status, str(root / name))
     except (OSError, _Damaged) as error:
         notice(CacheWarning, f"the cache directory {base} cannot be used ({error})")
         return Store(None, limit)
@@ -227,19 +260,19 @@ def _verified(directory: Path, key: str) -> dict[str, bytes]:
     handle = _open_directory(directory)
     try:
         _private(os.fstat(handle), "it")
-        manifest = json.loads(_read(handle, MANIFEST))
+        manifest = json.loads(_read(handle, MANIFEST, _MAX_MANIFEST))
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise _Damaged("its manifest is malformed")
         if manifest.get("key") != key:
             raise _Damaged("its key is another one")
         facts = manifest.get("files")
-        if not isinstance(facts, dict):
+        if not isinstance(facts, dict) or len(facts) > _MAX_FILES:
             raise _Damaged("its manifest is malformed")
         files = {}
         for name, fact in facts.items():
             if not isinstance(fact, dict) or os.path.basename(name) != name:
                 raise _Damaged("its manifest is malformed")
-            data = _read(handle, name)
+            data = _read(handle, name, _MAX_BYTES)
             if len(data) != fact.get("size") or digest(data) != fact.get("digest"):
                 raise _Damaged(f"{name} changed")
             files[name] = data
@@ -257,15 +290,15 @@ def _open_directory(directory: Path) -> int:
         raise _Damaged("it is not a directory") from None
 
 
-def _read(directory: int, name: str) -> bytes:
+def _read(directory: int, name: str, most: int) -> bytes:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     handle = os.open(name, flags, dir_fd=directory)
     with os.fdopen(handle, "rb") as file:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
             raise _Damaged(f"{name} is not a plain file")
         _private(status, name)
-        return file.read()
+        return file.read(most)
 
 
 def _write(path: Path, data: bytes) -> None:

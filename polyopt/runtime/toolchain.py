@@ -56,11 +56,11 @@ def find_compiler(store: Store, requested: str | None = None) -> Compiler:
     command = _command(requested)
     isa = processor_features()
     key = json.dumps(["compiler", 1, *_stamps(command), digest(" ".join(isa).encode())])
-    entry = store.read("compilers", key)
-    if entry is not None:
-        known = _from_record(command, entry.text("compiler.json"))
-        if known is not None:
-            return known
+    known = store.load(
+        "compilers", key, lambda entry: _from_record(command, entry.json("compiler.json"))
+    )
+    if known is not None:
+        return known
     compiler = _probe(command, isa)
     record = {
         "family": compiler.family.value,
@@ -123,18 +123,17 @@ def _stamps(command: tuple[str, ...]) -> list[object]:
     return [list(command), path, status.st_size, status.st_mtime_ns, status.st_ino]
 
 
-def _from_record(command: tuple[str, ...], text: str) -> Compiler | None:
-    try:
-        record = json.loads(text)
-        return Compiler(
-            command,
-            Family(record["family"]),
-            str(record["version"]),
-            str(record["identity"]),
-            tuple(str(flag) for flag in record["machine"]),
-        )
-    except (KeyError, TypeError, ValueError):
-        return None
+def _from_record(command: tuple[str, ...], record: object) -> Compiler:
+    match record:
+        case {
+            "family": str(family),
+            "version": str(version),
+            "identity": str(identity),
+            "machine": list(flags),
+        } if all(type(flag) is str and flag.startswith("-m") for flag in flags):
+            return Compiler(command, Family(family), version, identity, tuple(flags))
+        case _:
+            raise ValueError("it does not describe a compiler")
 
 
 def _probe(command: tuple[str, ...], isa: tuple[str, ...]) -> Compiler:

@@ -13,11 +13,12 @@ from polyopt.errors import ToolchainError
 from polyopt.frontend.argtypes import ArgType, ConstType
 from polyopt.runtime.fingerprint import fingerprint, versions
 from polyopt.runtime.records import RecordError, to_json
-from polyopt.runtime.store import Store, open_store
+from polyopt.runtime.store import Entry, Store, open_store
 from polyopt.runtime.toolchain import find_compiler, processor_features
 from polyopt.targets import Options, Target, detect_machine
 
 KIND = "tunings"
+MOST_THREADS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +54,24 @@ def tuned(function: Callable[..., object], types: Types, options: Options) -> Tu
     if options.target is not Target.C or store.root is None or not (store.root / KIND).is_dir():
         return None
     key = _key(store, function, types, options)
-    entry = None if key is None else store.read(KIND, key)
-    if entry is None:
-        return None
-    try:
-        known = json.loads(entry.text("tuned.json"))
-        return Tuned(**{**known, "sizes": tuple(known["sizes"])})
-    except (KeyError, TypeError, ValueError):
-        return None
+    return None if key is None else store.load(KIND, key, _from_entry)
+
+
+def _from_entry(entry: Entry) -> Tuned:
+    match entry.json("tuned.json"):
+        case {
+            "text": str(text),
+            "threads": (int() | None) as threads,
+            "sizes": list(sizes),
+            "seconds": float(seconds),
+            "before": float(before),
+            "tried": int(tried),
+        } if all(type(size) is str for size in sizes):
+            if threads is not None and not 0 < threads <= MOST_THREADS:
+                raise ValueError("its number of threads is out of range")
+            return Tuned(text, threads, tuple(sizes), seconds, before, tried)
+        case _:
+            raise ValueError("it does not hold a schedule")
 
 
 def keep(function: Callable[..., object], types: Types, options: Options, found: Tuned) -> None:

@@ -132,9 +132,9 @@ def compile_cuda(
     kept = Store(None) if store is None else store
     facts = ["cubin", 1, compiler.identity, arch, list(flags), digest(text.encode())]
     key = json.dumps(facts)
-    entry = kept.read(_KIND, key)
-    if entry is not None:
-        image, said = entry.files[_BINARY], entry.text(_LOG)
+    known = kept.load(_KIND, key, lambda entry: (entry.files[_BINARY], entry.text(_LOG)))
+    if known is not None:
+        image, said = known
     else:
         image, said = compiler.run(text, arch, flags)
         kept.write(_KIND, key, {_BINARY: image, _LOG: said.encode()})
