@@ -25,7 +25,13 @@ from polyopt.machine import Machine
 from polyopt.runtime import build as builder
 from polyopt.runtime.fingerprint import fingerprint, versions
 from polyopt.runtime.levels import require_level
-from polyopt.runtime.library import Loaded, has_no_buffers, load_extension, load_foreign
+from polyopt.runtime.library import (
+    Loaded,
+    has_no_buffers,
+    load_extension,
+    load_foreign,
+    no_device,
+)
 from polyopt.runtime.notices import BudgetWarning, notice
 from polyopt.runtime.process import calls_text, is_shared, process_for
 from polyopt.runtime.records import RecordError, from_json, to_json
@@ -135,13 +141,19 @@ def _kept_library(
 def _build_for_device(
     function: Callable[..., Any], types: tuple[ArgType, ...], options: Options
 ) -> Built:
-    """Do as `build_kernel` for a target other than C; the device compiles and keeps its code."""
+    """Do as `build_kernel` for a target other than C; the device compiles and keeps its code.
+
+    Without a device there are all stages up to the text; calls raise what is missing.
+    """
     from polyopt.hosting import load_program, provider_for
 
     begun = time.perf_counter()
-    store = open_store()
-    provider = provider_for(options.target.value, options.device)
-    machine = detect_machine()
+    store, machine = open_store(), detect_machine()
+    try:
+        provider = provider_for(options.target.value, options.device)
+    except ToolchainError as error:
+        stages = compile_stages(function, types, options, machine)
+        return Built(stages.source, no_device(error), stages.schedule_text, stages, stages.timings)
     key = _key(function, types, options, machine, {"device": provider.limits.arch})
     known = _known(store, key)
     if known is not None and isinstance(known.source, DeviceProgram):

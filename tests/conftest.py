@@ -91,8 +91,10 @@ def shared_out(items: list[pytest.Item]) -> dict[pytest.Item, None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Keep the tests' builds out of the user's cache."""
-    path = tmp_path_factory.mktemp("cache")
+    """Keep the tests' builds out of the user's cache; processes that share the tests share it."""
+    base = tmp_path_factory.getbasetemp()
+    path = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    path.mkdir(mode=0o700, exist_ok=True)
     before = os.environ.get("POLYOPT_CACHE_DIR")
     os.environ["POLYOPT_CACHE_DIR"] = str(path)
     yield path
@@ -100,6 +102,17 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         os.environ.pop("POLYOPT_CACHE_DIR", None)
     else:
         os.environ["POLYOPT_CACHE_DIR"] = before
+
+
+@pytest.fixture
+def wide_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile for 32 registers of 64 bytes, whatever the processor: for tests that read the text.
+
+    The C compiler makes such vectors of what the processor has, so that the code runs as well.
+    """
+    numbers = {"VECTOR_BYTES": 64, "VECTOR_REGISTERS": 32, "L1": 48 << 10, "L2": 1 << 20, "FMA": 1}
+    for name, value in numbers.items():
+        monkeypatch.setenv(f"POLYOPT_{name}", str(value))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -45,6 +45,16 @@ class Loaded:
     call_apart: Callable[..., Any]
     is_forked: Callable[[], bool]
     set_threads: Callable[[int], None]
+
+
+def no_device(missing: ToolchainError) -> Loaded:
+    """Return a kernel that has nothing to run on: each call raises `missing`."""
+
+    def refuse(*args: object) -> NoReturn:
+        del args
+        raise missing
+
+    return Loaded(refuse, refuse, refuse, lambda: False, lambda count: None)
 
 
 def load_extension(

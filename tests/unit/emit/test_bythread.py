@@ -118,7 +118,7 @@ def test_results(function, shape):
     np.testing.assert_allclose(got[-1], want[-1], rtol=1e-14)
 
 
-def test_tiles_of_rows():
+def test_tiles_of_rows(wide_machine):
     """Sixteen rows go together; also where conditions alone tell that there are no more."""
     compiled = po.kernel(lines, threads=2).compile(np.zeros((50, 60)))
     assert compiled.source.count("po_alloc(po_bytes(po_bytes(sizeof(double), 16), M))") == 2

@@ -182,7 +182,7 @@ def test_blocks_of_panels_at_their_edges(function, dtype, rng):
 
 
 @pytest.mark.toolchain
-def test_a_block_is_packed_once_for_all_rows_and_read_by_those_left_over():
+def test_a_block_is_packed_once_for_all_rows_and_read_by_those_left_over(wide_machine):
     """Rows left over run in pairs and one by one; columns left over are in no panel."""
     types = (po.f64["n,m"], po.f64["n,k"], po.f64["k,m"])
     source = po.kernel(plain).compile(*types).source
