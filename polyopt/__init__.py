@@ -15,7 +15,8 @@ _HOMES = {
     "polyopt.targets": ("FpMode", "Machine", "Options", "Target", "detect_machine"),
     "polyopt.errors": (
         "ArgumentError", "BudgetError", "EmitError", "FrontendError", "IllegalSchedule",
-        "InternalError", "PolyoptError", "ScheduleError", "ToolchainError", "UsageError",
+        "InternalError", "MisreadError", "PolyoptError", "ScheduleError", "ToolchainError",
+        "UsageError",
     ),
     "polyopt.runtime.device.streams": ("on_stream",),
     "polyopt.runtime.notices": ("BudgetWarning", "CacheWarning", "ForkWarning", "PolyoptWarning"),
@@ -36,6 +37,7 @@ _HOMES = {
         "Parallelize", "Peel", "Reorder", "Reverse", "Separate", "Shift", "Sink", "Skew", "Split",
         "Strip", "Threads", "Tile", "Unroll", "Vectorize", "amount",
     ),
+    "polyopt.verifying": ("Verification",),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
         FrontendError,
         IllegalSchedule,
         InternalError,
+        MisreadError,
         PolyoptError,
         ScheduleError,
         ToolchainError,
@@ -113,6 +116,7 @@ if TYPE_CHECKING:
         Vectorize,
         amount,
     )
+    from polyopt.verifying import Verification
 
 __all__ = [
     "Affine",
@@ -141,6 +145,7 @@ __all__ = [
     "Kernel",
     "LazyArray",
     "Machine",
+    "MisreadError",
     "Options",
     "Parallelize",
     "Peel",
@@ -164,6 +169,7 @@ __all__ = [
     "Unroll",
     "UsageError",
     "Vectorize",
+    "Verification",
     "Witness",
     "__version__",
     "amount",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import operator
 import os
 import pickle
 import threading
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
     from polyopt.pipeline import Compilation
     from polyopt.runtime.device.arrays import DeviceArray
     from polyopt.schedule import Schedule
+    from polyopt.verifying import Verification
+
+VERIFYING = 0.02
+"""Seconds that POLYOPT_VERIFY=1 adds to the compilation of a kernel; one sample may take longer."""
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Types = tuple[ArgType, ...]
@@ -312,6 +317,39 @@ class Kernel(Generic[_F]):
         program = settle_regions(with_mode(programs[types], options))
         return only_schedule(program, choose_schedules(program, options, machine))
 
+    def verify(self, *args: Any, samples: int = 20, seed: int = 0) -> Verification:  # noqa: ANN401
+        """Compare the program as polyopt read it with the Python function, on small random calls.
+
+        For example arguments or types as `compile` takes them; without any, for all types that were
+        compiled, or what is inferred.  Compiles no C.  Arguments stay untouched.
+        """
+        from polyopt.ir.budget import Budget
+
+        known: list[_Types] = [] if args else list(self._compiled)
+        with Budget(seconds_to_compile(self.options)).running():
+            wanted: list[tuple[_Types, _Values | None]] = [(types, None) for types in known]
+            wanted = wanted or [self._example(args, {})]
+            found = [self._verified(types, values, samples, seed) for types, values in wanted]
+        return functools.reduce(operator.add, found)
+
+    def _verified(
+        self, types: _Types, values: _Values | None, samples: int, seed: int
+    ) -> Verification:
+        from polyopt.frontend import build
+        from polyopt.verifying import verify_program
+
+        programs: dict[_Types, Program] = {}
+
+        def signature_of(types: _Types) -> Signature:
+            if types not in programs:
+                programs[types] = build(self.py_func, types)
+            return programs[types].signature
+
+        types = self._settle_types(types, values, signature_of)
+        if types not in programs:
+            signature_of(types)
+        return verify_program(self.py_func, programs[types], types, samples, seed)
+
     def with_options(self, **options: object) -> Kernel[_F]:
         """Return the same function with other options, as fields of `Options` are called."""
         return Kernel(self.py_func, self.options.changed(options))
@@ -433,6 +471,8 @@ class Kernel(Generic[_F]):
             options = with_tuned(options, better)
         built = build_kernel(self.py_func, types, options)
         compiled = CompiledKernel(self.py_func, types, options, built)
+        if os.environ.get("POLYOPT_VERIFY") == "1":
+            _verify_first(compiled)
         self._compiled[types] = compiled
         self._fast = _chain(self._compiled)
         return compiled
@@ -448,6 +488,18 @@ class Kernel(Generic[_F]):
     def __repr__(self) -> str:
         count = len(self._compiled)
         return f"<Kernel {self._parameters.name}{self._parameters.signature}, {count} compiled>"
+
+
+def _verify_first(compiled: CompiledKernel) -> None:
+    """Compare what was read with the Python function, briefly; raises `MisreadError` PO0920."""
+    from polyopt.frontend import build
+    from polyopt.verifying import verify_program
+
+    stages = compiled._built.stages
+    function, types = compiled.py_func, compiled.types
+    program = stages.written if stages is not None else None
+    program = program or build(function, types)
+    verify_program(function, program, types, seconds=VERIFYING).raise_mismatch()
 
 
 def _unpickled(module: str, name: str, options: Options) -> Kernel[Any]:

@@ -166,6 +166,10 @@ class InternalError(PolyoptError):
     """polyopt itself is wrong; the message says what was found."""
 
 
+class MisreadError(InternalError):
+    """A program as polyopt read it is not the Python function: results differ for some call."""
+
+
 def render(error: PolyoptError) -> str:
     """Return the error as text: headline, place, source line with a caret line, notes, hint."""
     lines = [f"error[{error.code}]: {error.message}"]

@@ -50,17 +50,18 @@ LAYERS: dict[str, set[str]] = {
     "bounding": {
         *_COMPILER, "emit", "schedule", "runtime", "targets", "pipeline", "numerics",
     },
+    "verifying": {"errors", "ir", "frontend", "numerics", "bounding"},
     "api": {
         *_COMPILER, "numerics", "bounding", "schedulefile", "transforms", "frontend", "runtime",
         "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "hosting",
-        "tuning",
+        "tuning", "verifying",
     },
     "tracing": {"errors", "ir", "frontend", "runtime", "specialize", "api", ""},
     "report": {*_COMPILER, "model", "schedule", "transforms", "strategy"},
     "cli": {
         *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline",
         "runtime", "report", "api", "artefact", "measuring", "model", "tuning",
-        "proof", "numerics", "bounding", "emit", "files",
+        "proof", "numerics", "bounding", "emit", "files", "verifying",
     },
 }  # fmt: skip
 RUNTIME_IR = {"source", "expr", "types", "library", "array", "loops", "host"}

@@ -21,6 +21,7 @@ _COMMANDS = {
     "run": "compile a function and run it",
     "bisect": "name the step of a schedule that makes a result wrong",
     "check": "prove or refuse parallel loops and schedules, without a compiler",
+    "verify": "compare a function as it was read with Python, on small random calls",
     "explain": "tell what was fused, tiled and parallelized, and why not",
     "tune": "search for a faster schedule by measuring, and keep it",
     "bench": "compare with NumPy over the workloads",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polyopt.cli.console import result, result_json
+from polyopt.cli.console import result, result_json, talk
 from polyopt.cli.load import load_target
 from polyopt.cli.prepare import (
     compile_options,
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 )
 @click.option("--out", metavar="FILE", help="Write results and written arrays to an .npz file.")
 @click.option("--check", is_flag=True, help="Compare with the undecorated function.")
+@click.option(
+    "--verify", is_flag=True, help="Compare the program as it was read with Python, on small calls."
+)
 @click.option("--repeat", type=click.IntRange(min=1), default=3, help="Timed calls.  [3]")
 @click.option("--seed", type=int, default=0, help="Seed of the random values.  [0]")
 @types_option
@@ -55,6 +58,7 @@ def command(
     npz: str | None,
     out: str | None,
     check: bool,
+    verify: bool,
     repeat: int,
     seed: int,
     types: str | None,
@@ -95,6 +99,10 @@ def command(
     comparisons = None
     if check:
         comparisons = _check(run, timed, loaded.func, compiled.program)
+    if verify:
+        verification = kernel.verify(seed=seed)
+        talk(str(verification))
+        verification.raise_mismatch()
     if out is not None:
         _save(Path(out), named_results(compiled.program, timed.arguments, timed.returned))
     _print(run, timed, comparisons, as_json)

@@ -10,6 +10,7 @@ from enum import IntEnum, unique
 from polyopt.errors import (
     BudgetError,
     InternalError,
+    MisreadError,
     PolyoptError,
     ToolchainError,
     UsageError,
@@ -41,7 +42,7 @@ def exit_code(error: PolyoptError) -> Exit:
             return Exit.USAGE
         case ToolchainError():
             return Exit.TOOLCHAIN
-        case MismatchError():
+        case MismatchError() | MisreadError():
             return Exit.MISMATCH
         case BudgetError():
             return Exit.BUDGET

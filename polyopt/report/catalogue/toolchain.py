@@ -200,4 +200,12 @@ TOOLCHAIN: dict[str, Entry] = {
     "PO0918": Entry(
         "a device's kernel or memory is given what it does not take", "internal", _REPORT
     ),
+    "PO0920": Entry(
+        "the program that polyopt read from a function gives other results than the function, for "
+        "the small random call that the message names: `kernel.verify()`, `polyopt run --verify` "
+        "and POLYOPT_VERIFY=1 look for one",
+        "POLYOPT_VERIFY=1, and a function that polyopt reads wrong",
+        "please report the function with the call; until then POLYOPT_DISABLE=1 runs the Python "
+        "function",
+    ),
 }

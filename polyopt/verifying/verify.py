@@ -1,0 +1,389 @@
+"""Compare a Program with the function it was read from, call by call.
+
+In: the function, its Program, types, how many samples or how many seconds.  Out: `Verification`.
+Results must be the same bits of the same type where the numerics contract says exact, and within
+the bound of that call elsewhere; where Python raises, the Program has to.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from typing import Any
+
+import numpy as np
+
+from polyopt.bounding import analysis_of
+from polyopt.errors import ArgumentError, BudgetError, KernelFault, Loc, PolyoptError
+from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, PartType, ScalarType
+from polyopt.ir.interp import run_program, run_scop
+from polyopt.ir.program import Program, Repeat, all_parts
+from polyopt.ir.run_parts import run_parts
+from polyopt.ir.scop import Scop
+from polyopt.ir.source import ArrayArg
+from polyopt.numerics.bounds import Analysis, error_bounds
+from polyopt.numerics.compare import compare, plain, same_bits
+from polyopt.numerics.flow import open_statements, written_statements
+from polyopt.numerics.results import result_arrays
+from polyopt.verifying.limits import TooLong, limited
+from polyopt.verifying.record import Mismatch, Skip, Verification
+from polyopt.verifying.sampling import Scale, Values, sample
+from polyopt.verifying.shrinking import shrunk
+from polyopt.verifying.writers import writer_of
+
+LONGEST = 2.0  # seconds of one call of the function or of the interpreter
+SIZES = (3, 2, 4, 1, 5, 0)
+CLOSE = 2.0**-20  # of the largest number around: what a first look takes for rounding (float32)
+
+
+@unique
+class Outcome(Enum):
+    """What became of one sample."""
+
+    SAME = "same"
+    CLOSE = "close"  # other bits, as roundings that are allowed make
+    RAISED = "raised"  # on both sides
+    REFUSED = "refused"  # by a check of the call; Python takes it
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One element, or the result as a whole, that differs; `array` and `index` where it lies."""
+
+    element: str
+    got: str
+    want: str
+    array: str = ""
+    index: tuple[int, ...] = ()
+
+
+class NotCompared(Exception):
+    """A sample cannot be compared; the text says why."""
+
+
+def verify_program(
+    function: Callable[..., Any],
+    program: Program,
+    types: Sequence[ArgType],
+    samples: int = 20,
+    seed: int = 0,
+    seconds: float | None = None,
+) -> Verification:
+    """Return how `samples` calls of `function` and `program` compare.
+
+    With `seconds`, as many as fit are compared, at least one.  Arguments stay untouched: both
+    sides work on copies.
+    """
+    found = _Counts()
+    bench = Bench(function, program, tuple(types), quick=seconds is not None)
+    shown = (_show(types),)
+    reason = bench.reason
+    if reason is not None:
+        return Verification(function.__name__, shown, skipped=(Skip(reason, samples),))
+    end = None if seconds is None else time.perf_counter() + seconds
+    mismatch = None
+    ranks = [len(a.shape) for a in program.signature.arguments if isinstance(a, ArrayArg)]
+    largest = {4: 3, 5: 2}.get(max(ranks, default=0), 5 if max(ranks, default=0) < 4 else 2)
+    for number in range(samples):
+        if end is not None and number and time.perf_counter() > end:
+            break
+        scale = Scale(min(largest, SIZES[number % len(SIZES)]), odd=number % 3 == 2)
+        values = sample(program.signature, types, np.random.default_rng((seed, number)), scale)
+        if values is None:
+            found.skip("no arguments found that the checks of the call accept")
+            continue
+        try:
+            result = bench.compared(values)
+        except NotCompared as why:
+            found.skip(str(why))
+            continue
+        if isinstance(result, Difference):
+            mismatch = _mismatch(bench, values, result, scale, seed)
+            break
+        found.add(result)
+    return found.verification(function.__name__, shown, mismatch)
+
+
+@dataclass(slots=True)
+class _Counts:
+    outcomes: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
+    skipped: dict[str, int] = field(default_factory=dict)
+
+    def add(self, outcome: Outcome) -> None:
+        self.outcomes[outcome] += 1
+
+    def skip(self, reason: str) -> None:
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+    def verification(
+        self, name: str, types: tuple[str, ...], mismatch: Mismatch | None
+    ) -> Verification:
+        counts = self.outcomes
+        return Verification(
+            name,
+            types,
+            samples=sum(n for kind, n in counts.items() if kind is not Outcome.REFUSED),
+            raised=counts[Outcome.RAISED],
+            refused=counts[Outcome.REFUSED],
+            close=counts[Outcome.CLOSE],
+            skipped=tuple(Skip(reason, count) for reason, count in self.skipped.items()),
+            mismatch=mismatch,
+        )
+
+
+def _mismatch(bench: Bench, values: Values, first: Difference, scale: Scale, seed: int) -> Mismatch:
+    """Return the smallest call found that differs, as it is reported."""
+
+    def differs(candidate: Values) -> Difference | None:
+        try:
+            result = bench.compared(candidate)
+        except NotCompared:
+            return None
+        return result if isinstance(result, Difference) else None
+
+    signature = bench.program.signature
+    smaller = (
+        sample(signature, bench.types, np.random.default_rng((seed, size, n)), Scale(size, odd))
+        for size in range(scale.size + 1)
+        for odd in (False, True)
+        for n in range(6)
+    )
+    values, difference = shrunk(values, first, smaller, differs)
+    names = [argument.name for argument in signature.arguments]
+    shown = tuple(
+        (name, repr(plain(v)) if isinstance(v, np.ndarray) else repr(v))
+        for name, v in zip(names, values, strict=True)
+    )
+    loc: Loc | None = None
+    if difference.array:
+        loc = writer_of(bench.program, values, difference.array, difference.index)
+    return Mismatch(shown, difference.element, difference.got, difference.want, loc)
+
+
+# -- one call -----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class Bench:
+    """A function and its Program side by side.  `quick`: bounds are computed only in need."""
+
+    function: Callable[..., Any]
+    program: Program
+    types: tuple[ArgType, ...]
+    quick: bool = False
+    kept: list[Analysis] = field(default_factory=list)
+
+    @property
+    def reason(self) -> str | None:
+        """Why nothing can be compared, or None."""
+        signature = self.program.signature
+        shares = [a for a in signature.arguments if isinstance(a, ArrayArg)]
+        if signature.starts or any(a.part is not None or a.before for a in shares):
+            return "arguments share memory, which the interpreter does not know"
+        return None
+
+    def compared(self, values: Values) -> Outcome | Difference:
+        """Return what became of a call; raises `NotCompared`."""
+        theirs, mine = copy.deepcopy(values), copy.deepcopy(values)
+        want, error = self._python(theirs)
+        got, fault = self._interpreted(mine)
+        if error is not None and fault is not None:
+            return Outcome.RAISED
+        if isinstance(fault, ArgumentError):
+            return Outcome.REFUSED
+        if fault is not None:
+            return Difference("the call", f"an error, {_told(fault)}", _short(want))
+        if error is None:
+            return self._results(values, mine, theirs, got, want)
+        if is_of_floats(error):
+            raise NotCompared(f"Python raises for floats of its own: {error}")
+        return Difference("the call", _short(got), f"raises {_told(error)}")
+
+    def _interpreted(self, values: Values) -> tuple[object, Exception | None]:
+        """Return what the Program returns, or what it raises; library calls raise as in Python."""
+        end = time.perf_counter() + LONGEST
+
+        def timed(scop: Scop, arrays: Any, params: dict[str, int], symbols: Any) -> None:  # noqa: ANN401
+            if time.perf_counter() > end:
+                raise TooLong
+            run_scop(scop, arrays, params, symbols)
+
+        def execute(arrays: Any, params: dict[str, int], symbols: Any) -> None:  # noqa: ANN401
+            run_parts(self.program, arrays, params, symbols, timed)
+
+        try:
+            with np.errstate(all="ignore"):
+                return run_program(self.program, values, execute), None
+        except TooLong:
+            if self._may_hang():
+                return None, TimeoutError("the loops do not end")
+            raise NotCompared("the interpreter takes too long") from None
+        except BudgetError:
+            raise
+        except (PolyoptError, ValueError, ZeroDivisionError, IndexError) as error:
+            return None, error
+
+    def _may_hang(self) -> bool:
+        """Tell whether only data ends one of the Program's loops."""
+        parts = all_parts(self.program.parts)
+        return any(isinstance(part, Repeat) and part.upper is None for part in parts)
+
+    def _python(self, values: Values) -> tuple[Any, Exception | None]:
+        """Return what the function returns, or what it raises."""
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return limited(lambda: self.function(*values), LONGEST), None
+        except TooLong:
+            raise NotCompared("the Python function takes too long") from None
+        except RecursionError:
+            raise NotCompared("the Python function calls itself too often") from None
+        except Exception as error:  # whatever a program raises
+            return None, error
+
+    def _results(
+        self, values: Values, mine: Values, theirs: Values, got: object, want: object
+    ) -> Outcome | Difference:
+        pairs = [*self._arguments(mine, theirs)]
+        ours, other = _listed(got), _listed(want)
+        if isinstance(got, tuple) is not isinstance(want, tuple) or len(ours) != len(other):
+            return Difference("the result", _short(got), _short(want))
+        one = len(ours) == 1
+        pairs += [
+            ("result" if one else f"result{n}", g, w)
+            for n, (g, w) in enumerate(zip(ours, other, strict=True))
+        ]
+        arrays = result_arrays(self.program)
+        outcome = Outcome.SAME
+        for name, g, w in pairs:
+            found = self._output(name, arrays.get(name, name), values, g, w)
+            if isinstance(found, Difference):
+                return found
+            outcome = Outcome.CLOSE if found is Outcome.CLOSE else outcome
+        return outcome
+
+    def _arguments(self, mine: Values, theirs: Values) -> Iterator[tuple[str, Any, Any]]:
+        """Yield every array argument: those that the Program does not write must not change."""
+        for argument, g, w in zip(self.program.signature.arguments, mine, theirs, strict=True):
+            if isinstance(argument, ArrayArg):
+                yield argument.name, g, w
+
+    def _output(
+        self,
+        name: str,
+        array: str,
+        values: Values,
+        got: object,
+        want: object,
+    ) -> Outcome | Difference:
+        right = np.asarray(want)
+        left = np.asarray(got)
+        if right.dtype == object:
+            raise NotCompared("an integer of Python's does not fit 64 bits")
+        if left.shape != right.shape or left.dtype != right.dtype:
+            one, two = (f"{a.dtype}{list(a.shape)}" for a in (left, right))
+            return Difference(f"the type of {name}", one, two, array, (0,) * left.ndim)
+        same = same_bits(plain(left), plain(right))
+        if same.all():
+            return Outcome.SAME
+        if self._may_round() and not self._is_far(values, plain(left), plain(right)):
+            return Outcome.CLOSE
+        bound = self._bound(array, values)
+        result = compare(name, left, right, bound)
+        if result.holds:
+            return Outcome.CLOSE
+        if result.worst is None or result.worst.index is None:
+            return Difference(name, _short(left), _short(right), array)
+        worst = result.worst
+        assert worst.index is not None
+        return Difference(worst.place(name), worst.got, worst.want, array, worst.index)
+
+    def _may_round(self) -> bool:
+        """Tell whether a quick comparison leaves small differences alone."""
+        program = self.program
+        return self.quick and bool(
+            open_statements(program) or written_statements(program) or program.signature.library
+        )
+
+    def _is_far(self, values: Values, left: Any, right: Any) -> bool:  # noqa: ANN401
+        """Tell whether results lie farther apart than roundings usually bring them."""
+        if left.dtype.kind not in "fc":
+            return True
+        largest = max((_largest(v) for v in (*values, left, right)), default=0.0)
+        with np.errstate(all="ignore"):
+            distance = np.abs(left - right)
+            both = np.isnan(left) & np.isnan(right)
+            near = (left == right) | both | (distance <= CLOSE * largest)
+        return not bool(np.all(near))
+
+    def _bound(self, array: str, values: Values) -> Any:  # noqa: ANN401
+        """Return the bound on an output's error for such a call; None where it must be exact."""
+        if not self.kept:
+            self.kept.append(analysis_of(self.program))
+        (analysis,) = self.kept
+        if array not in analysis.inexact:
+            return None
+        try:
+            return error_bounds(analysis, values).errors.get(array)
+        except (ArgumentError, BudgetError, KernelFault):
+            return np.inf
+
+
+_FLOAT_ERRORS = ("division by zero", "domain error", "range error", "out of range", "modulo",
+                 "negative power", "expected a positive input", "expected a nonnegative input",
+                 "must be in the range", "cannot convert float")  # fmt: skip
+
+
+def is_of_floats(error: Exception) -> bool:
+    """Tell whether Python's floats raise where NumPy's, and kernels, give inf or NaN."""
+    if isinstance(error, ZeroDivisionError) and "integer" in str(error):
+        return False
+    known = isinstance(error, ZeroDivisionError | OverflowError | ValueError)
+    return known and any(part in str(error) for part in _FLOAT_ERRORS)
+
+
+def _largest(value: object) -> float:
+    array = plain(value) if isinstance(value, np.ndarray | np.generic) else np.asarray(value)
+    if array.dtype.kind not in "fciu" or not array.size:
+        return 0.0
+    with np.errstate(all="ignore"):
+        sizes = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
+    return float(sizes[np.isfinite(sizes)].max(initial=0.0))
+
+
+def _listed(result: object) -> tuple[Any, ...]:
+    if result is None:
+        return ()
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, PolyoptError):
+        return f"{error.code}: {error.message}"
+    return f"{type(error).__name__}: {error}"
+
+
+def _short(value: object) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else text[:80] + "…"
+
+
+def _show(types: Sequence[ArgType]) -> str:
+    return ", ".join(map(_show_one, types))
+
+
+def _show_one(kind: ArgType) -> str:
+    match kind:
+        case ArrayType():
+            dims = ",".join("1" if one else ":" for one in kind.ones)
+            return f"{kind.dtype.short_name}[{dims}]"
+        case ScalarType():
+            return kind.dtype.short_name if not kind.weak else f"{kind.dtype.short_name}*"
+        case ConstType():
+            return f"={kind.value!r}"
+        case PartType():
+            return "part"
