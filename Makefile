@@ -11,7 +11,7 @@ GPU_PYTHON ?=
 
 help:
 	@echo "make demo    compile gemm and jacobi-2d at LARGE, check against NumPy, print times"
-	@echo "make test    run the tests; of those over every workload in every form, a seventh"
+	@echo "make test    run the tests; of tests with very many cases, a seventh of these"
 	@echo "make test-all  run all of them"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   the comparison harness over workloads/"

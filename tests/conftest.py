@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "slow: takes more than ten seconds",
         "toolchain: needs a C compiler",
         "gpu: needs a CUDA device",
-        "matrix: every workload in every form; with --share some of them",
+        "matrix: one of very many cases of the same kind; with --share some of them run",
     ):
         config.addinivalue_line("markers", marker)
 

@@ -58,6 +58,7 @@ def test_right_kernels_are_silent(devices, kernel: Planted, rules: Rules) -> Non
     assert np.array_equal(c[: wanted_c.size], wanted_c)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("rules", ORDERS, ids=lambda rules: rules.order.name)
 @pytest.mark.parametrize("kernel, fault", CASES, ids=lambda value: value.name)
 def test_planted_faults_are_found(

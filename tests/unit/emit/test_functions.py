@@ -135,6 +135,7 @@ def test_compilers_have_nothing_to_say_of_their_text():
     assert said == []
 
 
+@pytest.mark.matrix
 @pytest.mark.toolchain
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", LIMITS)
@@ -144,6 +145,7 @@ def test_errors(library, name, dtype):
     assert error(run(library, name, x, y), run(library, name, x, y, exact=True)) < limit
 
 
+@pytest.mark.matrix
 @pytest.mark.toolchain
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", LIMITS)

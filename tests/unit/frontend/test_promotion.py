@@ -69,6 +69,7 @@ def is_undefined(text: str, left: np.dtype[Any], right: np.dtype[Any]) -> bool:
     return "**" in text and "c" in (left.kind, right.kind)
 
 
+@pytest.mark.matrix
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("left", "right"), list(itertools.product(KINDS, KINDS)))
 def test_pairs_of_types(left: str, right: str) -> None:
