@@ -25,6 +25,7 @@ def test_a_level_decides_vectors_and_flags(monkeypatch, name, vector_bytes, regi
 
 
 def test_levels_are_told_apart_from_each_other_and_from_the_processor(monkeypatch):
+    monkeypatch.delenv("POLYOPT_MACHINE", raising=False)
     found = {processor_features()}
     for name in LEVELS:
         monkeypatch.setenv("POLYOPT_MACHINE", name)

@@ -58,7 +58,8 @@ def test_no_compiler_is_one_line_with_a_package(store, monkeypatch, tmp_path):
     assert "clang-15" in caught.value.message
 
 
-def test_known_compilers_are_not_run_again(store, tmp_path):
+def test_known_compilers_are_not_run_again(store, tmp_path, monkeypatch):
+    monkeypatch.delenv("POLYOPT_MACHINE", raising=False)
     log = tmp_path / "log"
     path = fake(tmp_path / "bin" / "mycc", log)
     first = find_compiler(store, str(path))
