@@ -91,7 +91,7 @@ def verify_program(
     for number in range(samples):
         if end is not None and number and time.perf_counter() > end:
             break
-        scale = Scale(min(largest, SIZES[number % len(SIZES)]), odd=number % 3 == 2)
+        scale = Scale(min(largest, SIZES[number % len(SIZES)]), odd=number % 5 in (2, 4))
         values = sample(program.signature, types, np.random.default_rng((seed, number)), scale)
         if values is None:
             found.skip("no arguments found that the checks of the call accept")

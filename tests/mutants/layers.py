@@ -39,6 +39,8 @@ class Layer(Enum):
     RACES = "races"  # the compiled code, a thread for each iteration
     SANITIZERS = "sanitizers"  # the compiled code under gcc's sanitizers
     CALL = "call"  # the wrapper against the argument checks
+    VERIFY = "verify"  # the program as read, run against Python
+    READER = "reader"  # the program as read, against a second reading
 
 
 def in_order(made: Made) -> str | None:
