@@ -31,6 +31,7 @@ from polyopt.frontend.operators import BINARY, describe, operand, operate
 from polyopt.frontend.pins import fixed_items, refuse_write
 from polyopt.frontend.products import matmul
 from polyopt.frontend.promote import cast, is_castable
+from polyopt.frontend.reshaped_names import assign_shape
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.subscripts import At, Mask, Part, select_parts
 from polyopt.frontend.ufuncs import UFUNCS
@@ -99,6 +100,8 @@ def assign_to(b: Builder, frame: Frame, target: ast.expr, value: Value, node: as
                     write_masked(b, view, mask, value, loc)
                     return
                 write(b, view, value, loc)
+        case ast.Attribute(attr="shape"):
+            assign_shape(b, frame, target, value, node)
         case _:
             refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
 

@@ -172,7 +172,8 @@ def _inlined(
     bound = bind_arguments(function.signature, args, args.loc, code)
     place = (node.lineno, node.col_offset)
     callers = (*frame.callers, plain)
-    inner = Frame(function, frame.reader, (*frame.calls, place), callers, said=said or frame.said)
+    calls, told = (*frame.calls, place), said or frame.said
+    inner = Frame(function, frame.reader, calls, callers, said=told, caller=frame)
     for name, value in bound.items():
         lazy = inner.said is not None and stays_lazy(value)
         inner.env[name] = value if lazy else kept(b, name, value)

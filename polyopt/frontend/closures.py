@@ -107,7 +107,8 @@ def call_closure(
         locals=own,
     )
     env = {name: value for name, value in outer.env.items() if name not in own}
-    inner = Frame(function, outer.reader, calls, callers, {**env, **values}, said=outer.said)
+    env |= values
+    inner = Frame(function, outer.reader, calls, callers, env, said=outer.said, caller=frame)
     titles, loc, text = dict(b.titles), b.loc, b.text
     result = frame.reader.function(b, inner)
     b.titles, b.loc, b.text = titles, loc, text

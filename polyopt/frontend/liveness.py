@@ -55,12 +55,14 @@ def _functions(body: Iterable[ast.AST]) -> Iterable[ast.AST]:
 
 
 def assigned(body: Iterable[ast.AST]) -> frozenset[str]:
-    """Return the names that the statements bind."""
+    """Return the names that the statements bind, or whose array gets another shape."""
     found: set[str] = set()
     for statement in body:
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 found.add(node.id)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                found |= {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
     return frozenset(found)
 
 
