@@ -17,15 +17,21 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.integers import ONE, floordiv, minimum, plus, times
 from polyopt.frontend.values import Index
 from polyopt.ir.expr import Expr, integer
+from polyopt.ir.source import Operand
 from polyopt.ir.types import DType
 
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """What a rule sees of a call: dtypes and shapes of the arrays, the other arguments' values."""
+    """What a rule sees of a call: dtypes and shapes of the arrays, the other arguments' values.
+
+    `named` are the shapes of arrays by parameter, `operands` those of arrays among the options.
+    """
 
     name: str
     arrays: tuple[tuple[DType, Index], ...]
+    named: Mapping[str, Index]
+    operands: tuple[Index, ...]
     options: Mapping[str, Any]
     loc: Loc | None
     equal: Callable[[Expr, Expr], Expr]
@@ -49,7 +55,8 @@ ShapeRule: TypeAlias = Callable[[Operands], Shapes]
 class LibraryRule:
     """`arrays` and `options` are the function's parameters that are taken, in its order.
 
-    An array parameter ending in `*` is a tuple or list of arrays, one ending in `?` may be None.
+    An array parameter ending in `*` is a tuple or list of arrays, one ending in `?` may be None or,
+    if it is an option as well, something else than an array.
     `shapes` gives the results' shapes.  Dtypes are found with arrays of extent `example`.
     """
 
@@ -253,27 +260,44 @@ def _interpolated(call: Operands) -> Shapes:
 
 
 def _histogram(call: Operands) -> Shapes:
-    if len(call.arrays) > 1:
-        edges = call.shape(1)[0]
-        return (plus(edges, -1),), (edges,)
-    bins = call.options.get("bins", 10)
-    hint = "give the number of bins, or an array of edges"
-    call.refuse_unless(isinstance(bins, int), f"with bins={bins!r}", hint)
-    return (integer(bins),), (integer(bins + 1),)
+    (edges,) = _bin_edges(call)
+    return (plus(edges[0], -1),), edges
+
+
+def _bin_edges(call: Operands) -> Shapes:
+    shape, weights = call.shape(), call.named.get("weights")
+    if weights is not None:
+        call.refuse_unless(len(weights) == len(shape), "with weights of another rank", _WEIGHTS)
+        for one, other in zip(shape, weights, strict=True):
+            call.equal(one, other)
+    edges = call.named.get("bins")
+    return ((_edges(call, call.options.get("bins", 10)),) if edges is None else edges,)
 
 
 def _histogram2d(call: Operands) -> Shapes:
-    call.equal(call.shape(0)[0], call.shape(1)[0])
+    length = call.equal(call.shape(0)[0], call.shape(1)[0])
+    weights = call.named.get("weights")
+    if weights is not None:
+        call.refuse_unless(len(weights) == 1, "with weights of another rank", _WEIGHTS)
+        call.equal(length, weights[0])
     bins = call.options.get("bins", 10)
-    both = (bins, bins) if isinstance(bins, int) else tuple(bins)
-    whole = len(both) == 2 and all(isinstance(n, int) for n in both)
-    call.refuse_unless(whole, f"with bins={bins!r}", "give the number of bins")
-    rows, columns = both
-    return (
-        (integer(rows), integer(columns)),
-        (integer(rows + 1),),
-        (integer(columns + 1),),
-    )
+    both = bins if isinstance(bins, tuple) else (bins, bins)
+    call.refuse_unless(len(both) == 2, f"with bins={bins!r}", "give the number of bins")
+    rows, columns = (_edges(call, part) for part in both)
+    return (plus(rows, -1), plus(columns, -1)), (rows,), (columns,)
+
+
+_WEIGHTS = "give a weight for each number"
+
+
+def _edges(call: Operands, bins: object) -> Expr:
+    """Return how many edges so many bins have, or how many are given."""
+    if isinstance(bins, Operand) and len(call.operands[bins.number]) == 1:
+        return call.operands[bins.number][0]
+    hint = "give the number of bins, or an array of edges"
+    call.refuse_unless(isinstance(bins, int), f"with bins={bins!r}", hint)
+    assert isinstance(bins, int)
+    return integer(bins + 1)
 
 
 def _fitted(call: Operands) -> Shapes:
@@ -351,8 +375,9 @@ LIBRARY: dict[str, LibraryRule] = {
     "numpy.searchsorted": LibraryRule("a v", "side", _second),
     "numpy.digitize": LibraryRule("x bins", "right", like),
     "numpy.interp": LibraryRule("x xp fp", "left right period", _interpolated),
-    "numpy.histogram": LibraryRule("a bins?", "bins range density", _histogram),
-    "numpy.histogram2d": LibraryRule("x y", "bins range density", _histogram2d),
+    "numpy.histogram": LibraryRule("a bins? weights?", "bins range density", _histogram),
+    "numpy.histogram_bin_edges": LibraryRule("a bins? weights?", "bins range", _bin_edges),
+    "numpy.histogram2d": LibraryRule("x y weights?", "bins range density", _histogram2d),
     "numpy.polyfit": LibraryRule("x y", "deg rcond full w cov", _fitted, 4),
     "numpy.unwrap": LibraryRule("p", "discont axis period", like),
     "numpy.i0": LibraryRule("x", "", like),

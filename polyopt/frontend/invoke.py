@@ -56,6 +56,7 @@ class _Call:
 
     buffers: list[Buffer] = field(default_factory=list)
     arrays: list[tuple[DType, Index]] = field(default_factory=list)
+    named: dict[str, Index] = field(default_factory=dict)
     positional: list[object] = field(default_factory=list)
     keywords: list[tuple[str, object]] = field(default_factory=list)
 
@@ -88,7 +89,11 @@ def _rule(full: str, function: object, entry: LibraryRule) -> Rule:
         def count(shape: Index) -> Expr:
             return total(b, shape)
 
-        operands = Operands(args.name, tuple(call.arrays), options, args.loc, equal, count)
+        shapes_of = tuple(buffer.shape for buffer in call.buffers)
+        arrays = tuple(call.arrays)
+        operands = Operands(
+            args.name, arrays, call.named, shapes_of, options, args.loc, equal, count
+        )
         shapes = entry.shapes(operands)
         dtypes = _dtypes(full, function, call, options, entry, args)
         if len(dtypes) != len(shapes):
@@ -102,7 +107,7 @@ def _prepared(
     b: Builder, function: object, entry: LibraryRule, args: Arguments
 ) -> tuple[_Call, dict[str, Any]]:
     """Return the call with arrays in memory, and the other arguments' values by name."""
-    given = _bound(function, entry, args)
+    names, given = _bound(function, entry, args)
     call = _Call()
     options: dict[str, Any] = {}
     for name in entry.arrays.split():
@@ -112,12 +117,16 @@ def _prepared(
             if name[-1] != "?":
                 refuse("PO0151", f"`{args.name}` needs the argument `{plain}`", args.loc)
             continue
-        if name[-1] == "*":
-            call.positional.append(_several(b, call, value, args.loc))
-        elif name[-1] == "?" and _is_number(value):
+        if name[-1] == "?" and _is_option(value):
             given[plain] = value
+            continue
+        several = name[-1] == "*"
+        found = (_several if several else _array)(b, call, value, args.loc)
+        call.named[plain] = call.arrays[-1][1]
+        if names[len(call.positional)] == plain:
+            call.positional.append(found)
         else:
-            call.positional.append(_array(b, call, value, args.loc))
+            call.keywords.append((plain, found))
     for name, value in given.items():
         if name not in entry.options.split():
             hint = f"supported arguments: {entry.arrays} {entry.options}".replace("?", "")
@@ -127,7 +136,10 @@ def _prepared(
     return call, options
 
 
-def _bound(function: object, entry: LibraryRule, args: Arguments) -> dict[str, Value]:
+def _bound(
+    function: object, entry: LibraryRule, args: Arguments
+) -> tuple[list[str], dict[str, Value]]:
+    """Return the function's parameters, and the arguments by their names."""
     names = [*(name.rstrip("*?") for name in entry.arrays.split()), *entry.options.split()]
     try:
         signature = inspect.signature(function)  # type: ignore[arg-type]
@@ -136,12 +148,12 @@ def _bound(function: object, entry: LibraryRule, args: Arguments) -> dict[str, V
         pass  # a function written in C that does not tell
     if len(args.values) > len(names):
         refuse("PO0151", f"`{args.name}` with {len(args.values)} arguments", args.loc)
-    return {**dict(zip(names, args.values, strict=False)), **args.keywords}
+    return names, {**dict(zip(names, args.values, strict=False)), **args.keywords}
 
 
-def _is_number(value: Value) -> bool:
-    found = as_sequence(value)
-    return isinstance(found, Number | Known)
+def _is_option(value: Value) -> bool:
+    """Whether an argument that may be an array is a number or a name."""
+    return isinstance(as_sequence(value), Number | Known)
 
 
 def _array(b: Builder, call: _Call, value: Value, loc: Loc | None) -> object:
@@ -181,6 +193,8 @@ def _option(b: Builder, call: _Call, name: str, value: Value, loc: Loc | None) -
             return scalar.item()
         case Sequence(items=items):
             return tuple(_option(b, call, name, item, loc) for item in items)
+        case Tensor() if name == "bins":
+            return call.operand(b, forced(b, value))
         case Number() if name in _WHOLE:
             return known_int(b, value, f"`{name}`", loc)
         case Number():
