@@ -13,6 +13,7 @@ from polyopt.frontend import regrouping
 from polyopt.frontend.arguments import (
     Arguments,
     dtype,
+    extents,
     is_none,
     known_axes,
     known_int,
@@ -21,6 +22,7 @@ from polyopt.frontend.arguments import (
 )
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.computed import as_affine
 from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.elementwise import apply, operand_kinds
 from polyopt.frontend.folds import normal_axes, with_unit_axes
@@ -31,6 +33,7 @@ from polyopt.frontend.integers import (
     at_least,
     constant,
     floordiv,
+    is_affine,
     less,
     minus,
     plus,
@@ -38,10 +41,11 @@ from polyopt.frontend.integers import (
     times,
 )
 from polyopt.frontend.memory import forced, store
+from polyopt.frontend.merging import merge
 from polyopt.frontend.promote import common_dtype
 from polyopt.frontend.reductions import with_out
 from polyopt.frontend.reshaping import permuted
-from polyopt.frontend.shapes import equate, stretched
+from polyopt.frontend.shapes import equate, is_single, stretched
 from polyopt.frontend.subscripts import Cut, select_parts
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
@@ -296,24 +300,47 @@ def _cut(b: Builder, value: Tensor, axis: int, cut: Cut, loc: Loc | None) -> Ten
 
 
 def repeat(b: Builder, args: Arguments) -> Value:
-    """np.repeat by a constant"""
+    """The library's `repeated`: np.repeat by a number, or by a known one for each layer"""
     array, repeats, axis = args.take("a repeats", "axis")
     value = forced(b, tensor(b, array, args.loc))
     if value.rank == 0:
         value = with_unit_axes(value, (0,))
-    count = known_int(b, repeats, "repeats", args.loc)
-    if count < 0:
-        refuse("PO0151", f"np.repeat of {count} times", args.loc, "repeat at least zero times")
+    counts = extents(b, as_sequence(repeats), args.loc)
     if is_none(axis):
         value = _flat(b, value, args)
     along = 0 if is_none(axis) else known_int(b, axis, "an axis", args.loc)
     (along,) = normal_axes((along,), value.rank, args.loc)
-    shape = tuple(times(b.extent(e), count) if d == along else e for d, e in enumerate(value.shape))
+    if len(counts) > 1:
+        equate(b, value.shape[along], integer(len(counts)), args.name, args.loc)
+        starts = (_cut(b, value, along, Cut(integer(n), integer(n + 1), 1), args.loc)
+                  for n in range(len(counts)))  # fmt: skip
+        layers = [_repeated(b, one, along, c) for one, c in zip(starts, counts, strict=True)]
+        return joined(b, layers, along, args)
+    (count,) = counts
+    repeated = _repeated(b, value, along, count)
+    return Tensor(repeated.shape, value.dtype, repeated.at, cost=value.cost, merged=repeated.merged)
 
-    def at(index: Index) -> Expr:
-        parts = (
-            floordiv(p, integer(max(count, 1))) if d == along else p for d, p in enumerate(index)
+
+def _repeated(b: Builder, value: Tensor, along: int, count: Expr) -> Tensor:
+    """Return `value` with each layer along a dimension `count` times."""
+    shape = list(value.shape)
+    if is_single(b, shape[along], "np.repeat", b.loc):
+        shape[along] = count
+        return remapped(
+            value, tuple(shape), lambda i: tuple(ZERO if d == along else p for d, p in enumerate(i))
         )
-        return value.at(tuple(parts))
-
-    return Tensor(shape, value.dtype, at, cost=value.cost)
+    whole = times(b.extent(shape[along]), count)
+    affine = as_affine(b.facts, whole)
+    shape[along] = affine if is_affine(affine) else b.dynamic(whole, "size")
+    if constant(count) is not None:
+        by = integer(max(constant(count) or 0, 1))
+        return remapped(
+            value,
+            tuple(shape),
+            lambda i: tuple(floordiv(p, by) if d == along else p for d, p in enumerate(i)),
+        )
+    apart = list(value.shape)
+    apart.insert(along + 1, count)
+    layers = remapped(value, tuple(apart), lambda i: (*i[: along + 1], *i[along + 2 :]))
+    counts = [2 if d == along else 1 for d in range(value.rank)]
+    return merge(layers, counts, tuple(shape))

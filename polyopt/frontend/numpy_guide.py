@@ -151,7 +151,8 @@ _OURS: tuple[Group, ...] = (
         _C,
         """concatenate stack vstack hstack dstack column_stack row_stack block append insert delete
         tile repeat pad split array_split hsplit vsplit dsplit unstack""",
-        "known counts of parts and repeats; `pad` with constants, edge, wrap, reflect, symmetric",
+        "known counts of parts; `repeat` by numbers and by arrays of them; `pad` with constants, "
+        "edge, wrap, reflect, symmetric",
     ),
     _group(
         "moved and turned",

@@ -131,7 +131,6 @@ _ALL: dict[str, Rule | Written] = {
     "argmin": scans.arg_extreme("np.argmin", CompareOp.LT),
     "diff": joining.diff,
     "roll": joining.roll,
-    "repeat": joining.repeat,
     # put together
     "concatenate": joining.concatenate,
     "stack": joining.stack,
@@ -226,6 +225,7 @@ FUNCTIONS = {name: rule for name, rule in _ALL.items() if function_named(name) i
 HOOKS: dict[object, Rule] = {
     library.require_extent: axes.require_extent,
     library.refused: axes.refused,
+    library.repeated: joining.repeat,
     library.grids: grids.grids,
 }
 """What the functions written in Python ask of the compiler."""

@@ -15,12 +15,12 @@ from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments, extents, is_none, tensor
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.computed import as_affine, divided, factored, product, reduced
+from polyopt.frontend.computed import as_affine, divided, factored, product, reduced, safe
 from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.creation import copied
 from polyopt.frontend.facts import Facts
 from polyopt.frontend.folds import with_unit_axes
-from polyopt.frontend.integers import ONE, ZERO, compare, constant, floordiv
+from polyopt.frontend.integers import ONE, ZERO, compare, constant, floordiv, is_affine, negated
 from polyopt.frontend.memory import forced
 from polyopt.frontend.merging import join, merge, split
 from polyopt.frontend.reshaping import transposed, without_axes
@@ -82,11 +82,16 @@ def _target(b: Builder, value: Tensor, sizes: Sequence[Value], loc: Loc | None) 
         known, total = product_of(b.facts, shape), product_of(b.facts, value.shape)
         if constant(known) is None or constant(known) == 0:
             message = f"an extent of -1 is open where the others make `{show(known)}`, if that is 0"
-            nonzero = compare(CompareOp.NE, as_affine(b.facts, known), ZERO)
-            b.demand(nonzero, "PO0173", message, loc, "write the extent itself")
+            _require(
+                b, CompareOp.NE, known, ZERO, "PO0173", message, loc, "write the extent itself"
+            )
         rest = divided(total, known)
         rest = floordiv(total, known) if rest is None else rest
-        shape.insert(open_places[0], as_affine(b.facts, rest))
+        found = as_affine(b.facts, rest)
+        if not is_affine(found):
+            found = b.dynamic(safe(rest), "size")
+            b.bounds[found] = total
+        shape.insert(open_places[0], found)
     return tuple(shape)
 
 
@@ -187,12 +192,29 @@ def _require_equal(b: Builder, old: Sequence[Expr], new: Sequence[Expr], loc: Lo
     one, other = product_of(b.facts, old), product_of(b.facts, new)
     if one == other:
         return
-    equal = compare(CompareOp.EQ, as_affine(b.facts, one), as_affine(b.facts, other))
-    if b.always(equal):
-        return
     message = f"np.reshape of {_shown(old)} to {_shown(new)} needs as many elements"
     code = "PO0140" if constant(one) is not None and constant(other) is not None else "PO0173"
-    b.demand(equal, code, message, loc, "give a shape whose product is the array's size")
+    hint = "give a shape whose product is the array's size"
+    _require(b, CompareOp.EQ, one, other, code, message, loc, hint)
+
+
+def _require(
+    b: Builder,
+    op: CompareOp,
+    left: Expr,
+    right: Expr,
+    code: str,
+    message: str,
+    loc: Loc | None,
+    hint: str,
+) -> None:
+    """Require a relation of two products: of the call, or here if sizes are found on the way."""
+    condition = compare(op, as_affine(b.facts, left), as_affine(b.facts, right))
+    if is_affine(condition):
+        if not b.always(condition):
+            b.demand(condition, code, message, loc, hint)
+        return
+    b.fail_where(negated(compare(op, left, right)), b.fault(code, message, loc, hint))
 
 
 def _shown(shape: Sequence[Expr]) -> str:

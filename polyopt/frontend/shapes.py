@@ -168,11 +168,20 @@ def _is_minimum(extent: Expr) -> TypeGuard[Binary]:
 def _stretch(b: Builder, single: Expr, other: Expr, what: str, loc: Loc | None) -> Expr:
     """Return `other`; `single` must be 1 unless both are empty together."""
     arms = (single.left, single.right) if _is_minimum(single) else ()
-    one = compare(CompareOp.EQ, single, ONE)
-    if other not in arms and not b.always(one):
-        message = f"{what}: extent {show(single)} must be 1"
-        b.demand(one, "PO0173", message, loc, "give an array that is not empty")
+    if other not in arms:
+        is_single(b, single, what, loc)
     return other
+
+
+def is_single(b: Builder, extent: Expr, what: str, loc: Loc | None) -> bool:
+    """Tell whether an extent is 1; one that may be 0 as well is required to be 1."""
+    if not _is_single(extent):
+        return False
+    one = compare(CompareOp.EQ, extent, ONE)
+    if not b.always(one):
+        message = f"{what}: extent {show(extent)} must be 1"
+        b.demand(one, "PO0173", message, loc, "give an array that is not empty")
+    return True
 
 
 def is_repeated(source: Index, target: Index) -> bool:

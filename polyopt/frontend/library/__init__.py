@@ -21,10 +21,10 @@ from polyopt.frontend.library import (
     solving,
     spectra,
 )
-from polyopt.frontend.library.asking import grids, refused, require_extent
+from polyopt.frontend.library.asking import grids, refused, repeated, require_extent
 
 vectorized = calls.vectorized
-__all__ = ["FUNCTIONS", "Written", "grids", "refused", "require_extent", "vectorized"]
+__all__ = ["FUNCTIONS", "Written", "grids", "refused", "repeated", "require_extent", "vectorized"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "geomspace": signals.geomspace,
     "rot90": movement.rot90,
     "append": movement.append,
+    "repeat": movement.repeat,
     "matrix_transpose": movement.matrix_transpose,
     "linalg.matrix_transpose": movement.matrix_transpose,
     "putmask": movement.putmask,

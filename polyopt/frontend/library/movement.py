@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.frontend.library.asking import refused
+from polyopt.frontend.library.asking import refused, repeated
 
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
@@ -33,6 +33,28 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
         if axis is None
         else np.concatenate((arr, values), axis=axis)
     )
+
+
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    """Every layer along the axis as often as `repeats`, one number for all or one for each."""
+    return (
+        repeated(a, repeats, axis)
+        if isinstance(repeats, (list, tuple)) or np.ndim(repeats) == 0
+        else _by_counts(np.ravel(a), repeats, 0)
+        if axis is None
+        else _by_counts(a, repeats, axis)
+    )
+
+
+def _by_counts(a: Any, repeats: Any, axis: int) -> Any:
+    counts = np.broadcast_to(np.asarray(repeats), (a.shape[axis],))
+    assert np.all(counts >= 0), "np.repeat of a negative number of times"
+    layers = np.empty(np.sum(counts), dtype=np.int64)
+    place = 0
+    for i in range(a.shape[axis]):
+        layers[place : place + counts[i]] = i
+        place += counts[i]
+    return np.take(a, layers, axis)
 
 
 def matrix_transpose(x: Any, /) -> Any:
