@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from polyopt.aliasing import with_sharing
 from polyopt.building import Built, artefact_of, build_kernel, compile_stages, unpacked
-from polyopt.errors import InternalError, PolyoptError, UsageError
+from polyopt.errors import FrontendError, InternalError, PolyoptError, UsageError
 from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
 from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature, Source
 from polyopt.runtime.check import OverlapError, ShapeError, check_call
@@ -33,6 +33,7 @@ from polyopt.specialize import (
     type_of,
     types_of,
     with_constant,
+    with_decisions,
     with_ones,
 )
 from polyopt.targets import Options, Target, seconds_to_compile
@@ -431,8 +432,42 @@ class Kernel(Generic[_F]):
     ) -> _Types:
         """Return `types` refined until they fit `values`.
 
-        Values are compiled in, dimensions of 1 told, arrays seen as parts of one memory.
+        Values are compiled in, dimensions of 1 told, arrays seen as parts of one memory.  What
+        does not fit nor compile for all calls may do so for those that take the same branches.
         """
+        while True:
+            try:
+                return self._fitting_types(types, values, signature_of)
+            except (ShapeError, FrontendError) as error:
+                renewed = self._decided(types, values, error)
+                if renewed == types:
+                    raise
+                types = renewed
+
+    def _decided(self, types: _Types, values: _Values | None, error: PolyoptError) -> _Types:
+        """Return `types` with the branches decided that this call takes; raises `error`."""
+        if values is None:
+            raise error
+        renewed = with_decisions(self.py_func, self._parameters, types, values)
+        if renewed == types or not isinstance(error, ShapeError):
+            return renewed
+        try:  # is there hope, before anything is compiled?
+            self._fitting_types(renewed, values, self._read_signature)
+        except (ShapeError, FrontendError):
+            raise error from None
+        return renewed
+
+    def _read_signature(self, types: _Types) -> Signature:
+        from polyopt.frontend import build
+        from polyopt.ir.budget import Budget
+
+        with Budget(seconds_to_compile(self.options)).running():
+            return build(self.py_func, types).signature
+
+    def _fitting_types(
+        self, types: _Types, values: _Values | None, signature_of: Callable[[_Types], Signature]
+    ) -> _Types:
+        """Return `types` refined by what the errors of readings and calls tell."""
         first: PolyoptError | None = None
         while True:
             try:

@@ -13,7 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polyopt.errors import ArgumentError
-from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, PartType, ScalarType
+from polyopt.frontend.argtypes import (
+    ArgType,
+    ArrayType,
+    ConstType,
+    PartType,
+    ScalarType,
+    SizeCondition,
+)
+from polyopt.ir.expr import show
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.runtime.check import integer_range, layouts_of
@@ -172,6 +180,26 @@ def with_constant(
     return tuple(renewed)
 
 
+def with_decisions(
+    function: Callable[..., object],
+    parameters: Parameters,
+    types: tuple[ArgType, ...],
+    values: tuple[object, ...],
+) -> tuple[ArgType, ...]:
+    """Return `types` with what the function branches on decided as `values` decide it.
+
+    These are conditions on sizes, and arguments that are truth values.
+    """
+    from polyopt.frontend.decisions import with_conditions
+    from polyopt.frontend.pyfunc import undecided
+
+    found = undecided(function, types)
+    renewed = types
+    for name in found.flags:
+        renewed = with_constant(parameters, renewed, values, name)
+    return with_conditions(parameters.names, renewed, values, found)
+
+
 def generality(types: tuple[ArgType, ...]) -> tuple[int, ...]:
     """Return a key that sorts code for more regular layouts first."""
     order = (Layout.C, Layout.ROWS, Layout.STRIDED)
@@ -185,7 +213,8 @@ def weak_flags(types: tuple[ArgType, ...]) -> tuple[bool, ...]:
 
 def show_types(names: tuple[str, ...], types: tuple[ArgType, ...]) -> str:
     """Return the types on one line, for people."""
-    return ", ".join(f"{name}: {_show(kind)}" for name, kind in zip(names, types, strict=True))
+    shown = [f"{name}: {_show(kind)}" for name, kind in zip(names, types, strict=False)]
+    return ", ".join([*shown, *map(_show, types[len(names) :])])
 
 
 def _show(kind: ArgType) -> str:
@@ -199,5 +228,7 @@ def _show(kind: ArgType) -> str:
         case PartType():
             dims = ",".join("1" if one else ":" for one in kind.ones)
             return f"[{dims}] in the memory of argument {kind.part.owner}"
+        case SizeCondition(condition=condition, holds=holds):
+            return show(condition) if holds else f"not ({show(condition)})"
         case ConstType():
             return f"={kind.value!r}"

@@ -1,6 +1,7 @@
 """Types of a kernel's arguments, as far as code depends on them; sizes stay symbolic.
 
-In: nothing.  Out: `ArrayType`, `PartType`, `ScalarType`, `ConstType`, hashable; `NeedConstant`.
+In: nothing.  Out: `ArrayType`, `PartType`, `ScalarType`, `ConstType`, hashable; `SizeCondition`,
+`NeedConstant`.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from polyopt.ir.expr import Expr
 from polyopt.ir.source import Layout, Part
 from polyopt.ir.types import DType
 
@@ -83,7 +85,18 @@ class ConstType:
         return hash((type(self.value), repr(self.value), self.dtype))
 
 
-ArgType: TypeAlias = ArrayType | PartType | ScalarType | ConstType
+@dataclass(frozen=True, slots=True)
+class SizeCondition:
+    """What holds, or not, in the calls that code is for; stands after the types of all arguments.
+
+    `condition` is BOOL over integer arguments and dimensions of arrays, by their working names.
+    """
+
+    condition: Expr
+    holds: bool
+
+
+ArgType: TypeAlias = ArrayType | PartType | ScalarType | ConstType | SizeCondition
 
 
 class NeedConstant(Exception):

@@ -10,7 +10,14 @@ from collections.abc import Mapping
 
 from typing_extensions import assert_never
 
-from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, PartType, ScalarType
+from polyopt.frontend.argtypes import (
+    ArgType,
+    ArrayType,
+    ConstType,
+    PartType,
+    ScalarType,
+    SizeCondition,
+)
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.integers import ZERO, at_least, less, maximum, minus, plus, times
 from polyopt.frontend.renaming import Renaming
@@ -38,7 +45,7 @@ def known_dims(kind: ArgType) -> tuple[bool, ...]:
             return ones
         case PartType(ones=ones, whole=whole):
             return tuple(one or same for one, same in zip(ones, whole, strict=True))
-        case ScalarType() | ConstType():
+        case ScalarType() | ConstType() | SizeCondition():
             return ()
         case _:
             assert_never(kind)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
+from polyopt.frontend.decisions import decided
 from polyopt.frontend.expressions import evaluate, truth
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import TRUE, ZERO, both, is_affine, negated, select
@@ -92,6 +93,11 @@ def _condition(b: Builder, frame: Frame, test: ast.expr) -> tuple[Split, bool | 
         if isinstance(value, Known):
             if not value.value:
                 return Split((), TRUE), False
+            continue
+        truth_value = decided(b, value.expr)
+        if truth_value is False:
+            return Split((), TRUE), False
+        if truth_value:
             continue
         if is_affine(value.expr):
             affine.append(value.expr)

@@ -115,6 +115,7 @@ class Builder:
     size_order: dict[str, int] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
     constants: dict[int, Buffer] = field(default_factory=dict)
+    assumed: list[Expr] = field(default_factory=list)  # of the sizes, in every call
     copies: dict[str, str] = field(default_factory=dict)
     totals: list[Total] = field(default_factory=list)
     symbols: dict[str, str] = field(default_factory=dict)
@@ -332,7 +333,7 @@ class Builder:
             return not condition.value
         if (self.scout and not scouting) or not is_affine(condition):
             return False
-        scope = self.scope.under(*assumed)
+        scope = self.scope.under(*self.assumed, *assumed)
         sizes = (*self.sizes, *self.required)
         key = (scope.loops, scope.conditions, condition, sizes)
         known = self.facts.answers.get(key)

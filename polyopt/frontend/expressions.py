@@ -25,6 +25,7 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.compaction import compacted
 from polyopt.frontend.computed import as_affine
 from polyopt.frontend.constants import as_sequence, beside_arrays, global_array, table_of
+from polyopt.frontend.decisions import decided
 from polyopt.frontend.elementwise import combine
 from polyopt.frontend.fancy import gathered, is_fancy, is_mask_of
 from polyopt.frontend.frames import Frame
@@ -554,8 +555,10 @@ def _is_same(left: Value, right: Value, loc: Loc | None) -> bool:
 def _conditional(b: Builder, frame: Frame, node: ast.IfExp) -> Value:
     loc = frame.loc(node)
     condition = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
-    if isinstance(condition, Known):
-        return evaluate(b, frame, node.body if condition.value else node.orelse)
+    known = condition.value if isinstance(condition, Known) else decided(b, condition.expr)
+    if known is not None:
+        return evaluate(b, frame, node.body if known else node.orelse)
+    assert isinstance(condition, Number)
     expr = condition.expr
     if is_affine(expr):
         with b.under((expr,)):

@@ -47,6 +47,8 @@ class Facts:
     rotations: dict[Place, tuple[tuple[str, ...], int]] = field(default_factory=dict)
     shapes: dict[Place, tuple[Expr, ...]] = field(default_factory=dict)
     grown: dict[Place, dict[Place, Expr]] = field(default_factory=dict)
+    conditions: dict[Expr, None] = field(default_factory=dict)  # branched on, known by a call
+    flags: dict[str, None] = field(default_factory=dict)  # arguments that are truth values, too
     written: frozenset[str] | None = None  # arguments, once somebody asked
     depth: int = 0  # which equations may be solved: 0 size = size, 1 sums, 2 any expression
     deferred: bool = False  # an equation waits for a greater depth

@@ -16,8 +16,17 @@ import numpy as np
 
 from polyopt.errors import Loc, UsageError
 from polyopt.frontend.annotations import Annotation
-from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, PartType, ScalarType
+from polyopt.frontend.argtypes import (
+    ArgType,
+    ArrayType,
+    ConstType,
+    PartType,
+    ScalarType,
+    SizeCondition,
+)
+from polyopt.frontend.integers import negated
 from polyopt.frontend.usage import Usage, function_ast, is_capital, read_usage
+from polyopt.ir.expr import show
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 
@@ -197,6 +206,8 @@ def show_type(kind: ArgType) -> str:
             return dtype.short_name
         case ConstType(value=value):
             return f"={value!r}"
+        case SizeCondition(condition=condition, holds=holds):
+            return show(condition if holds else negated(condition))
 
 
 def argument_loc(func: Callable[..., object], name: str) -> Loc | None:

@@ -8,14 +8,22 @@ with isl to place temporaries, wrap subscripts and derive the checks.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from typing_extensions import assert_never
 
 from polyopt.errors import FrontendError, Loc
 from polyopt.frontend.annotations import Annotation
-from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, PartType, ScalarType
+from polyopt.frontend.argtypes import (
+    ArgType,
+    ArrayType,
+    ConstType,
+    PartType,
+    ScalarType,
+    SizeCondition,
+)
 from polyopt.frontend.array_arguments import (
     array_arguments,
     array_record,
@@ -26,6 +34,7 @@ from polyopt.frontend.array_arguments import (
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.computed import safe
+from polyopt.frontend.decisions import Undecided, assume
 from polyopt.frontend.domains import params_of
 from polyopt.frontend.facts import Facts
 from polyopt.frontend.finish import Alive, alive, finish, isl_params, written_by
@@ -57,24 +66,49 @@ MAX_READINGS = 60
 
 def build(func: Callable[..., object], types: tuple[ArgType, ...]) -> Program:
     """Return the Program of `func` for arguments of these types."""
+    function, typed = _typed(func, types)
+    facts = Facts()
+    b, returned = _settled(function, typed, types, facts)
+    return _program(b, function, typed, returned)
+
+
+def undecided(func: Callable[..., object], types: tuple[ArgType, ...]) -> Undecided:
+    """Return what `func` branches on that a call could decide, as far as it can be read."""
+    facts = Facts()
+    with suppress(FrontendError):
+        function, typed = _typed(func, types)
+        _settled(function, typed, types, facts)
+    return Undecided(tuple(facts.conditions), tuple(facts.flags))
+
+
+def _typed(
+    func: Callable[..., object], types: tuple[ArgType, ...]
+) -> tuple[PyFunction, dict[str, ArgType]]:
+    """Return the function and the types of its parameters."""
     function = read_function(func)
     names = list(function.signature.parameters)
     loc = _definition(function)
+    types = tuple(kind for kind in types if not isinstance(kind, SizeCondition))
     if len(types) != len(names):
         refuse("PO0103", f"`{function.name}` takes {len(names)} arguments, got {len(types)}", loc)
     for parameter in function.signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             hint = "name each argument"
             refuse("PO0103", f"`*{parameter.name}` takes any number of arguments", loc, hint)
-    typed = dict(zip(names, types, strict=True))
-    facts = Facts()
+    return function, dict(zip(names, types, strict=True))
+
+
+def _settled(
+    function: PyFunction, typed: dict[str, ArgType], types: Sequence[ArgType], facts: Facts
+) -> tuple[Builder, Returned]:
+    """Read the function until nothing new is learned; return the last reading."""
     for _ in range(MAX_READINGS):
         before = facts.version
         facts.deferred = False
         try:
-            b, returned = _read(function, typed, facts, scout=True)
+            b, returned = _read(function, typed, types, facts, scout=True)
             if facts.version == before and not facts.deferred:
-                b, returned = _read(function, typed, facts, scout=False)
+                b, returned = _read(function, typed, types, facts, scout=False)
         except FrontendError:
             if facts.version == before:
                 raise
@@ -82,9 +116,10 @@ def build(func: Callable[..., object], types: tuple[ArgType, ...]) -> Program:
         if facts.version != before:
             continue
         if not facts.deferred:
-            return _program(b, function, typed, returned)
+            return b, returned
         facts.depth += 1
-    refuse("PO0180", f"`{function.name}` needs more than {MAX_READINGS} readings", loc)
+    message = f"`{function.name}` needs more than {MAX_READINGS} readings"
+    refuse("PO0180", message, _definition(function))
 
 
 def _definition(function: PyFunction) -> Loc:
@@ -97,7 +132,12 @@ def _definition(function: PyFunction) -> Loc:
 
 
 def _read(
-    function: PyFunction, types: dict[str, ArgType], facts: Facts, *, scout: bool
+    function: PyFunction,
+    types: dict[str, ArgType],
+    given: Sequence[ArgType],
+    facts: Facts,
+    *,
+    scout: bool,
 ) -> tuple[Builder, Returned]:
     """Read the function once."""
     b = Builder(facts, scout, _names_in(function))
@@ -105,6 +145,7 @@ def _read(
     frame = Frame(function, StatementReader(), callers=(function.origin,))
     b.sizes += [Param(name) for name in facts.computed if is_size(name)]
     _learn_annotations(function, types, facts)
+    assume(b, given)
     array_arguments(b, types)
     for name, kind in types.items():
         frame.env[name] = _argument(b, name, kind, facts)
@@ -136,6 +177,8 @@ def _argument(b: Builder, name: str, kind: ArgType, facts: Facts) -> Value:
             return Number(symbol, kind.weak)
         case ArrayType() | PartType():
             return as_value(b.given[name][1])
+        case SizeCondition():
+            raise AssertionError("a condition is no argument")
         case _:
             assert_never(kind)
 
@@ -316,5 +359,7 @@ def _signature_argument(
         case ArrayType() | PartType():
             record = array_record(b, name, kind, rename, b.given[name][0] in written)
             return replace(record, loc=function.argument_loc(name))
+        case SizeCondition():
+            raise AssertionError("a condition is no argument")
         case _:
             assert_never(kind)

@@ -255,44 +255,44 @@ def returns_none_or_array(A):
     return A
 
 
-def returns_array_or_number(A, n):
-    if n > 0:
+def returns_array_or_number(A):
+    if A[0] > 0:
         return A
     return 0.0
 
 
-def returns_two_or_one(A, n):
-    if n > 0:
+def returns_two_or_one(A):
+    if A[0] > 0:
         return A, 1
     return A
 
 
-def array_or_matrix(A, n):
-    if n > 0:
+def array_or_matrix(A):
+    if A[0] > 0:
         x = A
     else:
         x = np.zeros((2, 2))
     return x
 
 
-def two_element_types(A, n):
-    if n > 0:
+def two_element_types(A):
+    if A[0] > 0:
         x = A * 2
     else:
         x = np.zeros(len(A), np.int32)
     return x
 
 
-def two_element_types__instead(A, n):
-    if n > 0:
+def two_element_types__instead(A):
+    if A[0] > 0:
         x = A * 2
     else:
         x = np.zeros(len(A), np.float64)
     return x
 
 
-def array_or_part(A, n):
-    return A if n > 0 else A[1:]
+def array_or_part(A):
+    return A if A[0] > 0 else A[1:]
 
 
 def assigns_the_shape(A):
