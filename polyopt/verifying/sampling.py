@@ -40,7 +40,7 @@ def sample(
         return None
     integers = {s.argument: sizes[s.param] for s in signature.sizes if isinstance(s, IntegerOf)}
     values: list[Any] = []
-    for number, (argument, kind) in enumerate(zip(signature.arguments, types, strict=True)):
+    for number, (argument, kind) in enumerate(zip(signature.arguments, types, strict=False)):
         match argument:
             case ArrayArg(dtype=dtype, shape=shape):
                 values.append(_array(rng, dtype, [evaluate(e, sizes) for e in shape], scale))

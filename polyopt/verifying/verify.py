@@ -19,7 +19,15 @@ import numpy as np
 
 from polyopt.bounding import analysis_of
 from polyopt.errors import ArgumentError, BudgetError, KernelFault, Loc, PolyoptError
-from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, PartType, ScalarType
+from polyopt.frontend.argtypes import (
+    ArgType,
+    ArrayType,
+    ConstType,
+    PartType,
+    ScalarType,
+    SizeCondition,
+)
+from polyopt.ir.expr import show
 from polyopt.ir.interp import run_program, run_scop
 from polyopt.ir.program import Program, Repeat, all_parts
 from polyopt.ir.run_parts import run_parts
@@ -387,3 +395,5 @@ def _show_one(kind: ArgType) -> str:
             return f"={kind.value!r}"
         case PartType():
             return "part"
+        case SizeCondition(condition=condition, holds=holds):
+            return show(condition) if holds else f"not ({show(condition)})"
