@@ -300,7 +300,10 @@ def _key(
     made_by: Mapping[str, object],
 ) -> str | None:
     """Return the text of all that decides what `build_kernel` makes, or None: do not cache."""
-    text = fingerprint(function)
+    try:
+        text = fingerprint(function)
+    except ValueError:  # an integer of thousands of digits, which Python has no text for
+        return None
     if text is None:
         return None
     try:

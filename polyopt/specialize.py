@@ -21,6 +21,7 @@ from polyopt.frontend.argtypes import (
     ScalarType,
     SizeCondition,
 )
+from polyopt.frontend.folding import integer_text
 from polyopt.ir.expr import show
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
@@ -129,7 +130,7 @@ def _check_integer(name: str, value: object) -> None:
     if isinstance(value, int) and not low <= value <= high:
         raise ArgumentError(
             "PO0210",
-            f"`{name}` is {value}, which does not fit 64 bits",
+            f"`{name}` is {integer_text(value)}, which does not fit 64 bits",
             hint="pass a smaller integer, or a float",
         )
 

@@ -16,6 +16,7 @@ from polyopt.frontend.argtypes import NeedConstant
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import array_or_number
+from polyopt.frontend.folding import integer_text
 from polyopt.frontend.integers import (
     ZERO,
     at_least,
@@ -100,7 +101,12 @@ def known_int(b: Builder, value: Value, what: str, loc: Loc | None) -> int:
             pass
         case Known(value=int(found)):
             if abs(found) >= HUGE:
-                refuse("PO0145", f"{what} of {found} does not fit int64", loc, "use a smaller one")
+                refuse(
+                    "PO0145",
+                    f"{what} of {integer_text(found)} does not fit int64",
+                    loc,
+                    "use a smaller one",
+                )
             return found
         case Known(value=np.integer() as numpy_int):
             return int(numpy_int)

@@ -63,7 +63,7 @@ CODES: dict[str, str] = {
     "PO0175": "at call: a loop must run because its variables are used afterwards",
     "PO0176": "at call: an integer does not fit the element type",
     "PO0177": "at call: an assertion of the function does not hold",
-    "PO0180": "the function is too large",
+    "PO0180": "the function, or a constant in it, is too large",
 }
 
 

@@ -15,6 +15,7 @@ from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import array_or_number, as_sequence
+from polyopt.frontend.folding import check_items
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import ZERO, constant
 from polyopt.frontend.iterating import iterated
@@ -137,6 +138,7 @@ def unrolled(b: Builder, value: Value, loc: Loc | None) -> tuple[Value, ...] | N
     if isinstance(found, Sequence):
         return found.items
     if isinstance(found, Known) and isinstance(found.value, range):
+        check_items(len(found.value), loc)
         return tuple(Known(number) for number in found.value)
     if isinstance(found, Generated) or not isinstance(found, Range | Iterated):
         return None

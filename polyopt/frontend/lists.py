@@ -15,6 +15,7 @@ from polyopt.frontend.arguments import Arguments, number, tensor
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import array_or_number, nested
+from polyopt.frontend.folding import check_items
 from polyopt.frontend.integers import clipped, strip_casts
 from polyopt.frontend.joining import joined
 from polyopt.frontend.memory import forced, settled, store, stored
@@ -130,6 +131,7 @@ def operated(b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None) 
             (Tensor() as items, Known(value=int(times)))
             | (Known(value=int(times)), Tensor() as items),
         ) if times > 0:
+            check_items(times, loc)
             return as_list(joined(b, [items] * times, 0, args))
         case _:
             refuse("PO0124", "this operator on a list whose items live in memory", loc, HINT)

@@ -14,6 +14,7 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.elementwise import apply, combine
+from polyopt.frontend.folding import check_function
 from polyopt.frontend.folds import reduced
 from polyopt.frontend.library import Written, mathematics
 from polyopt.frontend.operators import operand, operate
@@ -59,8 +60,10 @@ def _float_function(name: str, func: MathFunc, kind: DType = DType.FLOAT64) -> R
         if args.keywords:
             refuse("PO0151", f"`{name}` with keyword arguments", args.loc)
         if original is not None and all(isinstance(v, Known) for v in args.values):
+            values = tuple(v.value for v in args.values if isinstance(v, Known))
+            check_function(original.__name__, values, args.loc)
             try:
-                return Known(original(*[v.value for v in args.values if isinstance(v, Known)]))
+                return Known(original(*values))
             except (ValueError, TypeError, OverflowError) as error:
                 refuse("PO0147", f"`{name}`: {error}", args.loc)
         for value in args.values:
@@ -229,8 +232,10 @@ def _computed(original: Callable[..., object], rule: Rule) -> Rule:
 
     def known(b: Builder, args: Arguments) -> Value:
         if all(isinstance(value, Known) for value in args.values) and not args.keywords:
+            values = tuple(v.value for v in args.values if isinstance(v, Known))
+            check_function(original.__name__, values, args.loc)
             try:
-                return Known(original(*[v.value for v in args.values if isinstance(v, Known)]))
+                return Known(original(*values))
             except (ValueError, TypeError, OverflowError) as error:
                 refuse("PO0147", f"`{args.name}`: {error}", args.loc)
         return rule(b, args)

@@ -6,14 +6,13 @@ In: an operator's NumPy name and two values.  Out: a value.
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable
 
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.computed import as_affine, quotient
 from polyopt.frontend.elementwise import apply
+from polyopt.frontend.folding import check_items, fold
 from polyopt.frontend.integers import ZERO, at_least, both, is_affine, negated
 from polyopt.frontend.memory import settled
 from polyopt.frontend.periodic import by_size
@@ -51,15 +50,6 @@ COMPARE: dict[type[ast.cmpop], str] = {
 UNARY: dict[type[ast.unaryop], str] = {
     ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert",
 }  # fmt: skip
-_FOLD: dict[str, Callable[..., object]] = {
-    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul,
-    "divide": operator.truediv, "floor_divide": operator.floordiv, "remainder": operator.mod,
-    "power": operator.pow, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor, "left_shift": operator.lshift, "right_shift": operator.rshift,
-    "less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
-    "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
-    "negative": operator.neg, "positive": operator.pos, "invert": operator.invert,
-}  # fmt: skip
 _DIVISIONS = frozenset(["divide", "floor_divide", "remainder"])
 _ZEROS = (Const(0, DType.INT64), Const(0.0, DType.FLOAT64))
 _COMPARISONS = frozenset(COMPARE.values())
@@ -92,10 +82,12 @@ def _of_sequences(
     parts = [_items(value) for value in values]
     match name, parts:
         case "add", [tuple(left), tuple(right)]:
+            check_items(len(left) + len(right), loc)
             return Sequence((*left, *right), _is_list(values[0]))
         case "multiply", [tuple(items), None] | [None, tuple(items)]:
             count = values[1] if parts[1] is None else values[0]
             if isinstance(count, Known) and isinstance(count.value, int):
+                check_items(len(items) * count.value, loc)
                 return Sequence(items * count.value, any(_is_list(v) for v in values))
             return None
         case (("equal" | "not_equal"), [tuple(left), tuple(right)]):
@@ -146,14 +138,7 @@ def _is_two(exponent: Operandish) -> bool:
 
 
 def _fold(name: str, values: tuple[Value, ...], loc: Loc | None) -> Value:
-    objects = [value.value for value in values if isinstance(value, Known)]
-    try:
-        return Known(_FOLD[name](*objects))
-    except ZeroDivisionError:
-        refuse("PO0147", "division by zero", loc)
-    except TypeError:
-        kinds = " and ".join(type(o).__name__ for o in objects)
-        refuse("PO0147", f"`{name}` of {kinds} has no numeric meaning", loc)
+    return Known(fold(name, [value.value for value in values if isinstance(value, Known)], loc))
 
 
 def _python(b: Builder, name: str, operands: tuple[Number, ...], loc: Loc | None) -> Number:

@@ -13,6 +13,7 @@ import numpy as np
 
 from polyopt.errors import Loc
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.folding import integer_text
 from polyopt.frontend.integers import strip_casts
 from polyopt.frontend.values import Number
 from polyopt.ir.expr import (
@@ -185,7 +186,7 @@ def number_of(value: object, loc: Loc | None) -> Number | None:
             return Number(Const(bool(value), DType.BOOL), False)
         case int():
             if not -(2**63) <= value < 2**63:
-                refuse("PO0145", f"{value} does not fit int64", loc)
+                refuse("PO0145", f"{integer_text(value)} does not fit int64", loc)
             return Number(Const(value, DType.INT64), True)
         case np.generic():
             return _numpy_number(value, loc)

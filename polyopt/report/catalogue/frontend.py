@@ -261,7 +261,7 @@ FRONTEND: dict[str, Entry] = {
         "pass values for which it holds",
     ),
     "PO0180": Entry(
-        "the function is too large",
+        "the function, or a constant in it, is too large",
         "a function that unrolls to thousands of statements",
         "split it into several kernels",
     ),
