@@ -13,6 +13,7 @@ import numpy as np
 
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
+from polyopt.frontend.exponents import demand_exponent
 from polyopt.frontend.memory import cheap, cheap_number, forced, settled
 from polyopt.frontend.merging import common_groups, expanded, groups_of, restored
 from polyopt.frontend.narrowing import COMPARISONS, compared_in, demand_fit
@@ -30,11 +31,13 @@ class Elementwise:
     """A ufunc: NumPy's object decides the dtypes, `rule` makes the expression of one element.
 
     `repeats`: the rule uses an operand more than once, so expensive operands are stored first.
+    `of_numbers`: the rule where NumPy treats numbers otherwise than arrays.
     """
 
     ufunc: np.ufunc
     rule: Rule
     repeats: bool = False
+    of_numbers: Rule | None = None
 
     @property
     def name(self) -> str:
@@ -54,7 +57,12 @@ def apply(b: Builder, op: Elementwise, values: Sequence[Operandish], loc: Loc | 
     inputs = tuple(given)
     if op.name in COMPARISONS:
         inputs = compared_in(values, inputs)
-    return combine(b, op.name, values, inputs, output, op.rule, loc, repeats=op.repeats)
+    if op.name == "power":
+        values = (values[0], demand_exponent(b, values[1], output, loc))
+    rule = op.rule
+    if op.of_numbers is not None and all(isinstance(value, Number) for value in values):
+        rule = op.of_numbers
+    return combine(b, op.name, values, inputs, output, rule, loc, repeats=op.repeats)
 
 
 def combine(

@@ -53,7 +53,8 @@ UNARY: dict[type[ast.unaryop], str] = {
 _DIVISIONS = frozenset(["divide", "floor_divide", "remainder"])
 _ZEROS = (Const(0, DType.INT64), Const(0.0, DType.FLOAT64))
 _COMPARISONS = frozenset(COMPARE.values())
-_BITWISE = frozenset(["bitwise_and", "bitwise_or", "bitwise_xor", "invert"])
+_ORDER = _COMPARISONS - {"equal", "not_equal"}
+_BITWISE = frozenset(["bitwise_and", "bitwise_or", "bitwise_xor"])
 
 
 def operate(b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None) -> Value:
@@ -68,7 +69,6 @@ def operate(b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None) -
     if all(isinstance(v, Number) and v.weak for v in operands):
         return _python(b, name, tuple(v for v in operands if isinstance(v, Number)), loc)
     if name == "power":
-        _refuse_negative_exponent(operands, loc)
         base = operands[0]
         if isinstance(base, Tensor) and base.dtype is DType.BOOL and _is_two(operands[1]):
             return apply(b, UFUNCS["square"], operands[:1], loc)
@@ -143,10 +143,12 @@ def _fold(name: str, values: tuple[Value, ...], loc: Loc | None) -> Value:
 
 def _python(b: Builder, name: str, operands: tuple[Number, ...], loc: Loc | None) -> Number:
     """Operators on Python's own numbers: bool counts as int, the result stays weak."""
+    if name in _ORDER and any(number.dtype.is_complex for number in operands):
+        refuse("PO0146", "Python does not order complex numbers", loc, "compare `.real`, or abs()")
     if name in _COMPARISONS or (name in _BITWISE and operands[0].dtype is DType.BOOL):
         result = apply(b, UFUNCS[name], operands, loc)
     else:
-        wide = tuple(_as_int(number) for number in operands)
+        wide = tuple(as_int(number) for number in operands)
         if name in ("remainder", "floor_divide") and wide[0].dtype is wide[1].dtype is DType.INT64:
             found = by_size(b, name, wide[0].expr, wide[1].expr)
             if found is None:
@@ -164,7 +166,8 @@ def _python(b: Builder, name: str, operands: tuple[Number, ...], loc: Loc | None
     return Number(result.expr, True)
 
 
-def _as_int(number: Number) -> Number:
+def as_int(number: Number) -> Number:
+    """Return a bool as the integer that Python computes with; other numbers as they are."""
     if number.dtype is not DType.BOOL:
         return number
     return Number(cast(number.expr, DType.INT64), True)
@@ -181,17 +184,6 @@ def _refuse_unknown_exponent(b: Builder, operands: tuple[Number, ...], loc: Loc 
     if not is_affine(exponent.expr):
         refuse("PO0147", message, loc, hint)
     b.demand(at_least(exponent.expr, ZERO), "PO0147", message, loc, hint)
-
-
-def _refuse_negative_exponent(operands: tuple[Operandish, ...], loc: Loc | None) -> None:
-    base, exponent = operands
-    if not base.dtype.is_integer or not isinstance(exponent, Number):
-        return
-    if isinstance(exponent.expr, Const) and exponent.dtype.is_integer:
-        value = exponent.expr.value
-        if isinstance(value, int) and value < 0:
-            hint = "convert the base to float first"
-            refuse("PO0147", "integers to negative powers are not allowed in NumPy", loc, hint)
 
 
 def operand(value: Value, loc: Loc | None) -> Operandish:

@@ -33,7 +33,7 @@ from polyopt.frontend.library import Written
 from polyopt.frontend.markers import is_prange, parallel
 from polyopt.frontend.masks import count
 from polyopt.frontend.memory import cheap_number, forced, settled
-from polyopt.frontend.operators import describe, operand, operate
+from polyopt.frontend.operators import as_int, describe, operand, operate
 from polyopt.frontend.promote import cast, common_dtype
 from polyopt.frontend.strides import step_of, stepped_range
 from polyopt.frontend.ufuncs import UFUNCS
@@ -164,6 +164,8 @@ def _extreme(name: str) -> Rule:
 def _extreme_pair(b: Builder, op: BinaryOp, left: Number, right: Number, args: Arguments) -> Number:
     kind = common_dtype(((left.dtype, left.weak), (right.dtype, right.weak)), args.loc)
     weak = left.weak and right.weak
+    if weak and kind.is_complex:
+        refuse("PO0146", "Python does not order complex numbers", args.loc, "compare abs()")
     if kind is DType.INT64 and not (has_loads(left.expr) or has_loads(right.expr)):
         pick = minimum if op is BinaryOp.MIN else maximum
         return Number(pick(cast(left.expr, kind), cast(right.expr, kind)), weak)
@@ -184,6 +186,8 @@ def _abs(b: Builder, args: Arguments) -> Value:
     if isinstance(value, Known):
         return _known(abs, (value.value,), args)
     found = settled(b, operand(value, args.loc))
+    if isinstance(found, Number) and found.weak:
+        found = as_int(found)
     result = apply(b, UFUNCS["absolute"], (found,), args.loc)
     if isinstance(found, Number) and isinstance(result, Number):
         return Number(result.expr, found.weak)
@@ -300,6 +304,8 @@ def _round(b: Builder, args: Arguments) -> Value:
         return _known(round, (value.value, *places), args)
     found = settled(b, operand(value, args.loc))
     if is_none(digits):
+        if isinstance(found, Number) and found.dtype.is_integer:
+            return Number(cast(found.expr, DType.INT64, args.loc), True)
         rounded = apply(b, UFUNCS["rint"], (found,), args.loc)
         if not isinstance(rounded, Number):
             return rounded

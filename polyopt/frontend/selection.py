@@ -20,7 +20,7 @@ from polyopt.frontend.complexes import real as re_of
 from polyopt.frontend.constants import array_or_number, as_sequence
 from polyopt.frontend.elementwise import apply, combine, operand_kinds
 from polyopt.frontend.gather import require_below
-from polyopt.frontend.integers import select
+from polyopt.frontend.integers import either, select
 from polyopt.frontend.memory import forced, store
 from polyopt.frontend.narrowing import is_beyond
 from polyopt.frontend.operators import operand
@@ -36,7 +36,7 @@ from polyopt.frontend.values import (
     Value,
     as_tensor,
 )
-from polyopt.ir.expr import Compare, CompareOp, Const, Expr, MathFunc
+from polyopt.ir.expr import Compare, CompareOp, Const, Expr, MathFunc, Select
 from polyopt.ir.types import DType
 
 
@@ -57,6 +57,15 @@ def clip(b: Builder, args: Arguments) -> Value:
     value = array_or_number(b, array, args.loc)
     sides = [any(not is_none(bound) for bound in pair) for pair in ((low, least), (high, most))]
     is_single = value.dtype is DType.BFLOAT16 and all(sides)
+    limits = [
+        array_or_number(b, bound, args.loc)
+        for bound in (low, least, high, most)
+        if not is_none(bound)
+    ]
+    if len(limits) == 2 and all(sides) and all(as_tensor(limit).rank == 0 for limit in limits):
+        found = _between(b, value, limits, args)
+        if found is not None:
+            return with_out(b, found, out, args)
     for name, bounds in (("maximum", (low, least)), ("minimum", (high, most))):
         for bound in bounds:
             if is_none(bound):
@@ -70,6 +79,36 @@ def clip(b: Builder, args: Arguments) -> Value:
             b, "clip", (value,), (value.dtype,), single, lambda p, k: cast(p[0], k), args.loc
         )
     return with_out(b, value, out, args)
+
+
+def _between(
+    b: Builder, value: Operandish, limits: list[Operandish], args: Arguments
+) -> Operandish | None:
+    """Return floats clipped to two numbers: a zero that equals one of them keeps its sign.
+
+    None: other types, for which minimum and maximum do.
+    """
+    low, high = limits
+    kind = common_dtype(operand_kinds((value, low, high)), args.loc)
+    if not kind.is_float or kind.is_half:
+        return None
+
+    def rule(parts: tuple[Expr, ...], out: DType) -> Expr:
+        number, least, most = parts
+        below = either(Compare(CompareOp.LT, number, least), _is_nan(least))
+        raised = Select(below, least, number, out)
+        above = either(Compare(CompareOp.GT, raised, most), _is_nan(most))
+        return Select(above, most, raised, out)
+
+    return combine(
+        b, "np.clip", (value, low, high), (kind,) * 3, kind, rule, args.loc, repeats=True
+    )
+
+
+def _is_nan(bound: Expr) -> Expr:
+    if isinstance(bound, Const):
+        return Const(bound.value != bound.value, DType.BOOL)
+    return call(MathFunc.ISNAN, bound, dtype=DType.BOOL)
 
 
 def real(b: Builder, args: Arguments) -> Value:

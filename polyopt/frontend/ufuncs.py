@@ -20,6 +20,7 @@ from polyopt.frontend.integers import (
     compare,
     either,
     floordiv,
+    is_affine,
     minus,
     modulo,
     negated,
@@ -40,7 +41,7 @@ from polyopt.ir.expr import (
     Unary,
     UnaryOp,
 )
-from polyopt.ir.types import DType
+from polyopt.ir.types import DType, Kind
 
 Parts: TypeAlias = tuple[Expr, ...]
 
@@ -120,6 +121,8 @@ def _fmod(args: Parts, out: DType) -> Expr:
 def _power(args: Parts, out: DType) -> Expr:
     base, exponent = args
     if not isinstance(exponent, Const):
+        if out.kind is Kind.SIGNED and not is_affine(exponent):  # where negative, there is a fault
+            exponent = Binary(BinaryOp.MAX, exponent, Const(0, out), out)
         return Binary(BinaryOp.POW, base, exponent, out)
     value = exponent.value
     if value == 0:
@@ -189,7 +192,7 @@ def _maximum(args: Parts, out: DType) -> Expr:
 
 
 def _number_first(op: CompareOp, args: Parts, out: DType) -> Expr:
-    """The operand that is no NaN, the one `op` prefers where both are none."""
+    """The operand that is no NaN, the first one where `op` holds of both."""
     left, right = args
     no_number = call(MathFunc.ISNAN, right, dtype=DType.BOOL)
     keep = Binary(BinaryOp.OR, Compare(op, left, right), no_number, DType.BOOL)
@@ -197,11 +200,23 @@ def _number_first(op: CompareOp, args: Parts, out: DType) -> Expr:
 
 
 def _fmax(args: Parts, out: DType) -> Expr:
-    return _number_first(CompareOp.GE, args, out) if out.is_float else _maximum(args, out)
+    """Of two zeros NumPy takes the second one, but for float16 and the last elements."""
+    op = CompareOp.GE if out is DType.FLOAT16 else CompareOp.GT
+    return _number_first(op, args, out) if out.is_float else _maximum(args, out)
 
 
 def _fmin(args: Parts, out: DType) -> Expr:
-    return _number_first(CompareOp.LE, args, out) if out.is_float else _minimum(args, out)
+    op = CompareOp.LE if out is DType.FLOAT16 else CompareOp.LT
+    return _number_first(op, args, out) if out.is_float else _minimum(args, out)
+
+
+def _fmax_of_numbers(args: Parts, out: DType) -> Expr:
+    """Of two zeros NumPy takes the first one, but for float32."""
+    return _number_first(CompareOp.GE, args, out) if out is DType.FLOAT64 else _fmax(args, out)
+
+
+def _fmin_of_numbers(args: Parts, out: DType) -> Expr:
+    return _number_first(CompareOp.LE, args, out) if out is DType.FLOAT64 else _fmin(args, out)
 
 
 def _absolute(args: Parts, out: DType) -> Expr:
@@ -229,8 +244,15 @@ def _square(args: Parts, out: DType) -> Expr:
 
 def _reciprocal(args: Parts, out: DType) -> Expr:
     one = cast(Const(1, DType.INT64), out)
-    if out.is_integer:
-        return _divided(BinaryOp.FLOORDIV, (one, args[0]), out)
+    if out.is_integer:  # 1 and -1 are kept, zero is what this machine's NumPy makes of it
+        zero, value = cast(Const(0, DType.INT64), out), args[0]
+        is_one: Expr = Compare(CompareOp.EQ, value, one)
+        if out.kind is Kind.SIGNED:
+            is_one = either(is_one, Compare(CompareOp.EQ, value, Const(-1, out)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_zero = Const(int(np.reciprocal(np.zeros(1, out.numpy))[0]), out)
+        of_others = Select(is_one, value, zero, out)
+        return Select(Compare(CompareOp.EQ, value, zero), of_zero, of_others, out)
     return Binary(BinaryOp.DIV, one, args[0], out)
 
 
@@ -363,11 +385,21 @@ UFUNCS: dict[str, Elementwise] = {
     "fabs": Elementwise(np.fabs, _unary(UnaryOp.ABS)),
     "sign": Elementwise(np.sign, either_kind(_sign, complexes.sign), repeats=True),
     "square": Elementwise(np.square, _square, repeats=True),
-    "reciprocal": Elementwise(np.reciprocal, _reciprocal),
+    "reciprocal": Elementwise(np.reciprocal, _reciprocal, repeats=True),
     "minimum": Elementwise(np.minimum, either_kind(_minimum, _LEAST)),
     "maximum": Elementwise(np.maximum, either_kind(_maximum, _LARGEST)),
-    "fmin": Elementwise(np.fmin, either_kind(_fmin, _LEAST_NUMBER), repeats=True),
-    "fmax": Elementwise(np.fmax, either_kind(_fmax, _LARGEST_NUMBER), repeats=True),
+    "fmin": Elementwise(
+        np.fmin,
+        either_kind(_fmin, _LEAST_NUMBER),
+        repeats=True,
+        of_numbers=either_kind(_fmin_of_numbers, _LEAST_NUMBER),
+    ),
+    "fmax": Elementwise(
+        np.fmax,
+        either_kind(_fmax, _LARGEST_NUMBER),
+        repeats=True,
+        of_numbers=either_kind(_fmax_of_numbers, _LARGEST_NUMBER),
+    ),
     "floor": Elementwise(np.floor, _rounding(MathFunc.FLOOR)),
     "ceil": Elementwise(np.ceil, _rounding(MathFunc.CEIL)),
     "trunc": Elementwise(np.trunc, _rounding(MathFunc.TRUNC)),
