@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from polyopt.errors import Loc
+from polyopt.frontend.alternatives import choose
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.decisions import decided
 from polyopt.frontend.expressions import evaluate, truth
@@ -192,10 +193,9 @@ def _merged(
     one, other = _number(left, loc), _number(right, loc)
     if one is None or other is None:
         return _merged_arrays(b, frame, node, name, left, right)
+    if is_stable(one) and is_stable(other) and is_stable(Number(condition, True)):
+        return choose(b, condition, one, other, loc)
     dtype, weak = joined((one.dtype, one.weak), (other.dtype, other.weak), loc)
-    stable = is_stable(one) and is_stable(other) and is_stable(Number(condition, True))
-    if stable:
-        return Number(select(condition, cast(one.expr, dtype), cast(other.expr, dtype)), weak)
     place = frame.place(node, name)
     b.facts.set_width(place, dtype, weak, loc)
     b.facts.add(b.facts.merged, place)

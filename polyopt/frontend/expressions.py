@@ -17,6 +17,7 @@ import numpy as np
 from polyopt.errors import Loc
 from polyopt.frontend import arguments, lists, regrouping, selection
 from polyopt.frontend.advice import builtin_names, did_you_mean, instead_of_attribute
+from polyopt.frontend.alternatives import choose
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.calls import call_value
@@ -469,10 +470,8 @@ def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
     if one is None or two is None:
         hint = "write a conditional expression: `x if x else y`"
         refuse("PO0161", "operands of `and` or `or` of different kinds", frame.loc(node), hint)
-    kind = common_dtype(((one.dtype, one.weak), (two.dtype, two.weak)), frame.loc(node))
-    kept, read = cast(one.expr, kind), cast(two.expr, kind)
-    chosen = select(left.expr, read, kept) if is_and else select(left.expr, kept, read)
-    return Number(chosen, one.weak and two.weak)
+    sides = (two, one) if is_and else (one, two)
+    return choose(b, left.expr, *sides, frame.loc(node))
 
 
 def _number_of(b: Builder, value: Value, node: ast.expr, frame: Frame) -> Number | None:
@@ -572,6 +571,8 @@ def _conditional(b: Builder, frame: Frame, node: ast.IfExp) -> Value:
             otherwise = settled(b, operand(evaluate(b, frame, node.orelse), loc))
     weak = then.weak and otherwise.weak
     kind = _kind_of_both(b, then, otherwise, loc)
+    if isinstance(then, Number) and isinstance(otherwise, Number):
+        return choose(b, expr, then, otherwise, loc)
     inputs = (DType.BOOL, kind, kind)
     values = (condition, then, otherwise)
     result = combine(b, "conditional", values, inputs, kind, lambda p, _: select(*p), loc)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from polyopt.errors import Loc
+from polyopt.frontend.alternatives import either_way
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.computed import as_affine, quotient
@@ -66,6 +67,12 @@ def operate(b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None) -
         if found is not None:
             return found
     operands = tuple(settled(b, operand(value, loc)) for value in values)
+    if any(isinstance(value, Number) and value.sides is not None for value in operands):
+        found = either_way(
+            b, UFUNCS[name], values, operands, lambda v: operate(b, name, v, loc), loc
+        )
+        if found is not None:
+            return found
     if all(isinstance(v, Number) and v.weak for v in operands):
         return _python(b, name, tuple(v for v in operands if isinstance(v, Number)), loc)
     if name == "power":

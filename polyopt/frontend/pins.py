@@ -13,6 +13,7 @@ from collections.abc import Sequence as Items
 from dataclasses import replace
 
 from polyopt.errors import Loc
+from polyopt.frontend.alternatives import exactly
 from polyopt.frontend.builder import Builder, Draft
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import Scope
@@ -142,7 +143,7 @@ def _pin(b: Builder, frame: Frame, name: str, value: Value, node: ast.stmt) -> P
     if number is not None and place not in b.facts.shapes:
         dtype, weak = _wide(b, place, (number.dtype, number.weak), loc)
         buffer = b.new_buffer(name, dtype, ())
-        store_element(b, Load(buffer.name, (), dtype), cast(number.expr, dtype, loc))
+        store_element(b, Load(buffer.name, (), dtype), exactly(b, number, dtype, loc))
         return Pin(buffer, weak, place, ())
     if isinstance(value, Tensor) and place in b.facts.shapes:
         return _pin_array(b, frame, name, value, place, loc)
@@ -173,6 +174,9 @@ def _pin_array(
 ) -> Pin:
     """An array nobody else knows is taken over; others are copied."""
     dtype, _ = _wide(b, place, (value.dtype, False), loc)
+    if value.dtype is not dtype and value.dtype.is_integer and dtype.is_integer:
+        message = f"`{name}` is an array of {value.dtype} first and one of {dtype} later"
+        refuse("PO0161", message, loc, f"start with `.astype({dtype.spelled})`")
     sized = replace(value, shape=tuple(clipped(extent) for extent in value.shape))
     own = is_whole(sized)
     is_ours = own is not None and own.argument is None and own.dtype is dtype
@@ -232,7 +236,7 @@ def store_pinned(b: Builder, frame: Frame, name: str, value: Value, loc: Loc | N
     if not pin.shape:
         number = settled(b, found)
         assert isinstance(number, Number)
-        store_element(b, Load(pin.buffer.name, (), dtype), cast(number.expr, dtype, loc))
+        store_element(b, Load(pin.buffer.name, (), dtype), exactly(b, number, dtype, loc))
         if pin.flag is not None:
             b.emit((), pin.flag, TRUE)
         return

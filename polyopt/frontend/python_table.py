@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from polyopt.frontend import lists, math_table, selection
+from polyopt.frontend.alternatives import choose
 from polyopt.frontend.arguments import Arguments, is_none, number
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.closures import Closure
@@ -34,7 +35,7 @@ from polyopt.frontend.markers import is_prange, parallel
 from polyopt.frontend.masks import count
 from polyopt.frontend.memory import cheap_number, forced, settled
 from polyopt.frontend.operators import as_int, describe, operand, operate
-from polyopt.frontend.promote import cast, common_dtype
+from polyopt.frontend.promote import cast
 from polyopt.frontend.strides import step_of, stepped_range
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
@@ -162,22 +163,28 @@ def _extreme(name: str) -> Rule:
 
 
 def _extreme_pair(b: Builder, op: BinaryOp, left: Number, right: Number, args: Arguments) -> Number:
-    kind = common_dtype(((left.dtype, left.weak), (right.dtype, right.weak)), args.loc)
     weak = left.weak and right.weak
+    if left.dtype is not right.dtype:
+        left, right = cheap_number(b, left), cheap_number(b, right)
+        name = "less" if op is BinaryOp.MIN else "greater"
+        found = operand(operate(b, name, (right, left), args.loc), args.loc)
+        assert isinstance(found, Number)
+        return choose(b, found.expr, right, left, args.loc)
+    kind = left.dtype
     if weak and kind.is_complex:
         refuse("PO0146", "Python does not order complex numbers", args.loc, "compare abs()")
     if kind is DType.INT64 and not (has_loads(left.expr) or has_loads(right.expr)):
         pick = minimum if op is BinaryOp.MIN else maximum
-        return Number(pick(cast(left.expr, kind), cast(right.expr, kind)), weak)
+        return Number(pick(left.expr, right.expr), weak)
     if kind.is_integer:
         name = "minimum" if op is BinaryOp.MIN else "maximum"
         result = apply(b, UFUNCS[name], (left, right), args.loc)
         assert isinstance(result, Number)
         return Number(result.expr, weak)
     left, right = cheap_number(b, left), cheap_number(b, right)
-    a, c = cast(left.expr, kind, args.loc), cast(right.expr, kind, args.loc)
     order = CompareOp.LT if op is BinaryOp.MIN else CompareOp.GT
-    return Number(select(Compare(order, c, a), c, a), weak)
+    chosen = select(Compare(order, right.expr, left.expr), right.expr, left.expr)
+    return Number(chosen, weak)
 
 
 def _abs(b: Builder, args: Arguments) -> Value:

@@ -56,15 +56,28 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number; `weak` for Python's own, which do not decide the dtype of a mixed operation."""
+    """A number; `weak` for Python's own, which do not decide the dtype of a mixed operation.
+
+    `sides`: what it is one of, where these are of different types.
+    """
 
     expr: Expr
     weak: bool
+    sides: Sides | None = None
 
     @property
     def dtype(self) -> DType:
         """The element type it is computed in."""
         return self.expr.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """`then` where the BOOL `condition` holds, `otherwise` elsewhere."""
+
+    condition: Expr
+    then: Number
+    otherwise: Number
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence as Items
 
+from polyopt.frontend.alternatives import kept_apart
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.compaction import compacted
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.generating import Generated, collected
 from polyopt.frontend.lists import made
 from polyopt.frontend.marks import Binding, Mark
-from polyopt.frontend.memory import EXPENSIVE, is_stable, settled, stored, stored_number
+from polyopt.frontend.memory import EXPENSIVE, settled, stored, stored_number
 from polyopt.frontend.pins import learn_result, store_pinned
 from polyopt.frontend.values import (
     Gone,
@@ -64,7 +65,7 @@ def kept(b: Builder, name: str, value: Value) -> Value:  # noqa: C901  one case 
         case Number():
             if isinstance(value.expr, Param):
                 b.titles.setdefault(value.expr.name, name)
-            return value if is_stable(value) else stored_number(b, value, name)
+            return kept_apart(b, value, name)
         case Tensor():
             if value.view is not None:
                 return value

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.unit.frontend.harness import agree
+from polyopt.errors import PolyoptError
+from tests.unit.frontend.harness import agree, compiled, run_program
 
 X = np.array([1.5, 2.0, 3.0, 3.0])
 
@@ -132,3 +133,94 @@ def test_branches_keep_the_sign_of_zero() -> None:
 
     agree(program, X)
     agree(program, -X)
+
+
+# -- numbers of one type on some paths and of another on others --------------------------------
+
+
+def extremes(x, n: int):
+    a = min(x[0], -1)
+    b = max(x[0], 0)
+    return a * 0, b * -2, -b, a // 2, b * n, max(0, x[1]) * -0.5
+
+
+def conditionals(x, n: int):
+    a = x[0] if x[1] > 0 else 0
+    b = (x[0] > 2 and 0) * -1
+    return a * -1, a // 3, b, -a * n
+
+
+def branches(c: float, n: int):
+    k = 0 if c > 0 else 2.5
+    if c > 1:  # noqa: SIM108
+        m = n
+    else:
+        m = 1.5
+    return k * -1, m // 2, m * n, k - m
+
+
+@pytest.mark.parametrize("first", [3, -7, 0])
+@pytest.mark.parametrize("kind", ["float64", "float32", "int64", "int8"])
+@pytest.mark.parametrize("program", [extremes, conditionals])
+def test_operators_see_which_number_it_is(
+    program: Callable[..., Any], kind: str, first: int
+) -> None:
+    x = np.array([first, 2], kind)
+    alike(program, x, 5)
+    alike(program, -x, 5)
+
+
+@pytest.mark.parametrize("value", [2.0, 1.0, -1.0])
+def test_operators_see_which_branch_was_taken(value: float) -> None:
+    alike(branches, value, 7)
+
+
+def alike(program: Callable[..., Any], *args: Any) -> None:
+    """Compare values and signs of zero: one type stands for the two that Python has."""
+    found, wanted = run_program(compiled(program, *args), args), program(*args)
+    for mine, other in zip(found, wanted, strict=True):
+        assert mine == other
+        assert np.signbit(mine) == np.signbit(other)
+
+
+def picked(x, n: int):
+    return n if x[0] > 0 else x[1]
+
+
+def carried(x, n: int):
+    s = x.size * n
+    for i in range(2):
+        if x[i] < 0:
+            s = x[i]
+    return s
+
+
+def counted(x, n: int):
+    k = 0
+    while k < n:
+        k += 1
+    return max(k, x[1])
+
+
+@pytest.mark.parametrize("program", [picked, carried, counted])
+def test_an_integer_that_does_not_fit_the_type_of_other_paths_is_refused(
+    program: Callable[..., Any],
+) -> None:
+    x = np.array([1, -2], np.int8)
+    assert run_program(compiled(program, x, 5), (x, 5)) == program(x, 5)
+    with pytest.raises(PolyoptError) as caught:
+        run_program(compiled(program, x, 300), (x, 300))
+    assert caught.value.code in ("PO0176", "PO0234")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_integers_of_several_widths_are_refused() -> None:
+    def program(x, y):
+        s = x[0]
+        for i in range(2):
+            s = s * s + y[i]
+        return s
+
+    with pytest.raises(PolyoptError) as caught:
+        compiled(program, np.array([100], np.int8), np.array([1, 2], np.int16))
+    assert caught.value.code == "PO0161"
