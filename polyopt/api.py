@@ -13,10 +13,13 @@ import os
 import pickle
 import threading
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from polyopt.aliasing import with_sharing
 from polyopt.building import Built, artefact_of, build_kernel, compile_stages, unpacked
+from polyopt.capture.reads import Read
+from polyopt.capture.text import keep_lines
 from polyopt.errors import FrontendError, InternalError, PolyoptError, UsageError
 from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
 from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature, Source
@@ -112,6 +115,11 @@ class CompiledKernel:
         """The C declaration of the entry; none for other targets, which Python drives."""
         source = self._built.source
         return source.header if isinstance(source, Source) else ""
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """What was read outside of the function's text, and what it was."""
+        return self._built.reads
 
     @property
     def timings(self) -> dict[str, float]:
@@ -261,6 +269,8 @@ class Kernel(Generic[_F]):
         self.py_func = function
         self.options = options
         self._parameters = Parameters.of(function)
+        if isinstance(function, FunctionType):
+            keep_lines(function)
         self._compiled: dict[_Types, CompiledKernel] = {}
         self._tuned: dict[_Types, Tuned | None] = {}
         self._constants: frozenset[str] = frozenset()
@@ -404,7 +414,7 @@ class Kernel(Generic[_F]):
         found = tune(self.py_func, types, self.options, values, seconds)
         self._tuned[types] = found
         if found.tried > 1:
-            keep(self.py_func, types, self.options, found)
+            keep(self.py_func, types, self.options, found, self._compiled[types].reads)
         del self._compiled[types]
         self._compile(types)
         return found

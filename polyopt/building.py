@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polyopt.capture.reads import Read, Recording
 from polyopt.errors import ToolchainError
 from polyopt.frontend.argtypes import ArgType, ConstType, NeedConstant
 from polyopt.ir.clock import now
@@ -23,7 +24,7 @@ from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.source import Source
 from polyopt.machine import Machine
 from polyopt.runtime import build as builder
-from polyopt.runtime.fingerprint import fingerprint, versions
+from polyopt.runtime.fingerprint import versions
 from polyopt.runtime.levels import require_level
 from polyopt.runtime.library import (
     Loaded,
@@ -32,6 +33,7 @@ from polyopt.runtime.library import (
     load_foreign,
     no_device,
 )
+from polyopt.runtime.lookup import Found, find, keep, key_of
 from polyopt.runtime.notices import BudgetWarning, notice
 from polyopt.runtime.process import calls_text, is_shared, process_for
 from polyopt.runtime.records import RecordError, from_json, to_json
@@ -44,6 +46,7 @@ from polyopt.targets import Options, Target, detect_machine, seconds_to_compile
 if TYPE_CHECKING:
     from polyopt.pipeline import Compilation
 
+KIND = "kernels"
 ARTEFACT = "certificate.json.z"
 """The file of a cache entry with the certificate; it is unpacked when somebody asks for it."""
 
@@ -57,7 +60,8 @@ SHORTEST = 0.8  # seconds: less is not enough for any kernel
 class Built:
     """A kernel ready to be called; `stages` is None when it came from the cache.
 
-    `artefact` is then what the cache keeps of its certificate, packed.
+    `artefact` is then what the cache keeps of its certificate, packed.  `reads` are the values
+    outside of the function that it was made for.
     """
 
     source: Emitted
@@ -65,6 +69,7 @@ class Built:
     schedule_text: str
     stages: Compilation | None
     timings: dict[str, float]
+    reads: tuple[Read, ...]
     artefact: bytes | None = None
 
 
@@ -89,16 +94,21 @@ def build_kernel(
         "shared": is_shared(compiler),
     }
     key = _key(function, types, options, machine, made_by)
-    known = _known(store, key)
-    if known is not None and isinstance(known.source, Source):
+    found = _known(store, key, function)
+    if found is not None and isinstance(found.value.source, Source):
+        known = found.value
+        assert isinstance(known.source, Source)
         apart = foreign or has_no_buffers(known.source)
         process = process_for(known.source, store, compiler)
         loaded = _kept_library(store, known, weak, apart, threads, process)
         if loaded is not None:
             _warn(known.warning)
             timings = {"cache": time.perf_counter() - begun}
-            return Built(known.source, loaded, known.schedule, None, timings, known.artefact)
-    stages = _staged(function, types, options, machine, store, key)
+            return Built(
+                known.source, loaded, known.schedule, None, timings, found.reads, known.artefact
+            )
+    recording = Recording(function)
+    stages = _staged(function, types, options, machine, store, key, recording)
     source = stages.source
     assert isinstance(source, Source)
     foreign = foreign or has_no_buffers(source)
@@ -114,8 +124,8 @@ def build_kernel(
     library_key = builder.library_key(texts, compiler)
     if refused is not None:
         stages = stages.without("the C compiler's optimization", refused)
-    _finish(stages, library_key, store, key, options)
-    return Built(source, loaded, stages.schedule_text, stages, stages.timings)
+    _finish(stages, library_key, store, key, recording, options)
+    return Built(source, loaded, stages.schedule_text, stages, stages.timings, recording.reads)
 
 
 def _kept_library(
@@ -152,31 +162,42 @@ def _build_for_device(
     try:
         provider = provider_for(options.target.value, options.device)
     except ToolchainError as error:
-        stages = compile_stages(function, types, options, machine)
-        return Built(stages.source, no_device(error), stages.schedule_text, stages, stages.timings)
+        recording = Recording(function)
+        stages = compile_stages(function, types, options, machine, recording)
+        return Built(
+            stages.source, no_device(error), stages.schedule_text, stages, stages.timings,
+            recording.reads,
+        )  # fmt: skip
     key = _key(function, types, options, machine, {"device": provider.limits.arch})
-    known = _known(store, key)
-    if known is not None and isinstance(known.source, DeviceProgram):
+    found = _known(store, key, function)
+    if found is not None and isinstance(found.value.source, DeviceProgram):
+        known = found.value
+        assert isinstance(known.source, DeviceProgram)
         loaded = load_program(known.source, provider)
         _warn(known.warning)
         timings = {"cache": time.perf_counter() - begun}
-        return Built(known.source, loaded, known.schedule, None, timings, known.artefact)
-    stages = _staged(function, types, options, machine, store, key)
+        return Built(
+            known.source, loaded, known.schedule, None, timings, found.reads, known.artefact
+        )
+    recording = Recording(function)
+    stages = _staged(function, types, options, machine, store, key, recording)
     program = stages.source
     assert isinstance(program, DeviceProgram)
     begun = time.perf_counter()
     loaded = load_program(program, provider)
     stages.timings["build"] = time.perf_counter() - begun
-    _finish(stages, "", store, key, options)
-    return Built(program, loaded, stages.schedule_text, stages, stages.timings)
+    _finish(stages, "", store, key, recording, options)
+    return Built(program, loaded, stages.schedule_text, stages, stages.timings, recording.reads)
 
 
-def _known(store: Store, key: str | None) -> _Known | None:
+def _known(store: Store, key: str | None, function: Callable[..., object]) -> Found[_Known] | None:
     """Return what the cache has; raises `NeedConstant` when that is what it says."""
-    known = None if key is None else store.load("kernels", key, _recall)
-    if isinstance(known, str):
-        raise NeedConstant(known)
-    return known
+    found = find(store, KIND, key, function, _recall)
+    if found is None:
+        return None
+    if isinstance(found.value, str):
+        raise NeedConstant(found.value)
+    return Found(found.value, found.reads)
 
 
 def _staged(
@@ -186,13 +207,14 @@ def _staged(
     machine: Machine,
     store: Store,
     key: str | None,
+    recording: Recording,
 ) -> Compilation:
     """Return all stages; that an argument has to be a constant is remembered."""
     try:
-        return compile_stages(function, types, options, machine)
+        return compile_stages(function, types, options, machine, recording)
     except NeedConstant as need:
-        if key is not None:
-            store.write("kernels", key, {"need.json": json.dumps(need.argument).encode()})
+        files = {"need.json": json.dumps(need.argument).encode()}
+        keep(store, KIND, key, recording.reads, files)
         raise
 
 
@@ -218,13 +240,17 @@ def _library(
 
 
 def _finish(
-    stages: Compilation, library: str, store: Store, key: str | None, options: Options
+    stages: Compilation,
+    library: str,
+    store: Store,
+    key: str | None,
+    recording: Recording,
+    options: Options,
 ) -> None:
     """Keep what was made, and warn of what was left out for want of time."""
     warning = _warning(stages, seconds_to_compile(options))
     _warn(warning)
-    if key is not None:
-        store.write("kernels", key, _remember(stages, library, warning))
+    keep(store, KIND, key, recording.reads, _remember(stages, library, warning))
 
 
 def _warning(stages: Compilation, seconds: float) -> str:
@@ -248,8 +274,12 @@ def compile_stages(
     types: tuple[ArgType, ...],
     options: Options,
     machine: Machine | None = None,
+    recording: Recording | None = None,
 ) -> Compilation:
-    """Run the front end and the pipeline; no compiler and no cache are involved."""
+    """Run the front end and the pipeline; no compiler and no cache are involved.
+
+    What the front end reads outside of the function is noted in `recording`.
+    """
     from polyopt.frontend import build
     from polyopt.ir.budget import Budget
     from polyopt.pipeline import compile_program
@@ -258,7 +288,7 @@ def compile_stages(
     start = time.perf_counter()
     with budget.running():
         with budget.share("frontend"):
-            program = build(function, types)
+            program = build(function, types, recording)
         seconds = time.perf_counter() - start
         stages = compile_program(program, options, machine or detect_machine(), budget=budget)
     stages.timings["frontend"] = seconds
@@ -299,13 +329,10 @@ def _key(
     machine: Machine,
     made_by: Mapping[str, object],
 ) -> str | None:
-    """Return the text of all that decides what `build_kernel` makes, or None: do not cache."""
-    try:
-        text = fingerprint(function)
-    except ValueError:  # an integer of thousands of digits, which Python has no text for
-        return None
-    if text is None:
-        return None
+    """Return the text of all that decides what `build_kernel` makes but for values that it reads.
+
+    None: do not cache.
+    """
     try:
         for kind in types:
             if isinstance(kind, ConstType):
@@ -314,7 +341,6 @@ def _key(
         return None
     facts = {
         "abi": builder.ABI,
-        "function": text,
         "types": [repr(kind) for kind in types],
         "options": repr(options),
         "seconds": seconds_to_compile(options),
@@ -324,7 +350,7 @@ def _key(
         "libc": builder.libc(),
         "versions": versions(),
     }
-    return json.dumps(facts, sort_keys=True)
+    return key_of(function, facts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class Parameters:
     @staticmethod
     def of(function: Callable[..., object]) -> Parameters:
         """Return the parameters of `function`."""
-        signature = inspect.signature(function)
+        signature = inspect.signature(function, follow_wrapped=False)
         listed = signature.parameters.values()
         defaults = {p.name: p.default for p in listed if p.default is not p.empty}
         name = getattr(function, "__name__", "kernel")

@@ -17,14 +17,15 @@ LAYERS: dict[str, set[str]] = {
     "errors": {"files"},
     "machine": set(),
     "ir": {"errors"},
-    "frontend": {"errors", "ir"},
+    "capture": set(),
+    "frontend": {"capture", "errors", "ir"},
     "schedulefile": {"errors", "files"},
     "schedule": {*_COMPILER, "schedulefile"},
     "transforms": {*_COMPILER, "schedule", "schedulefile"},
     "emit": {*_COMPILER, "schedule"},
     "proof": {"errors", "ir"},
     "numerics": {"errors", "ir"},
-    "runtime": {"errors", "ir", ""},  # the package itself: its version and place
+    "runtime": {"capture", "errors", "ir", ""},  # the package itself: its version and place
     "racecheck": {"errors", "ir", "runtime", ""},
     "hosting": {"errors", "ir", "runtime", "emulator"},
     "emulator": {"errors", "runtime"},
@@ -40,19 +41,20 @@ LAYERS: dict[str, set[str]] = {
     "specialize": {"errors", "ir", "frontend", "runtime"},
     "aliasing": {"ir", "frontend", "runtime", "specialize"},
     "building": {
-        *_COMPILER, "frontend", "runtime", "targets", "pipeline", "specialize", "emit", "artefact",
-        "hosting",
+        *_COMPILER, "capture", "frontend", "runtime", "targets", "pipeline", "specialize", "emit",
+        "artefact", "hosting",
     },
     "tuning": {
-        *_COMPILER, "frontend", "runtime", "targets", "schedule", "transforms", "strategy",
-        "pipeline", "building",
+        *_COMPILER, "capture", "frontend", "runtime", "targets", "schedule", "transforms",
+        "strategy", "pipeline", "building",
     },
     "bounding": {
         *_COMPILER, "emit", "schedule", "runtime", "targets", "pipeline", "numerics",
     },
     "verifying": {"errors", "ir", "frontend", "numerics", "bounding"},
     "api": {
-        *_COMPILER, "numerics", "bounding", "schedulefile", "transforms", "frontend", "runtime",
+        *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "transforms", "frontend",
+        "runtime",
         "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "hosting",
         "tuning", "verifying",
     },

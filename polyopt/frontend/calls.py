@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from polyopt.capture.reads import plain_function
 from polyopt.errors import FrontendError, Loc
 from polyopt.frontend import creation, library, numpy_table, python_table
 from polyopt.frontend.advice import instead_of_function, instead_of_numpy
@@ -25,12 +26,7 @@ from polyopt.frontend.frames import Frame
 from polyopt.frontend.library import Written
 from polyopt.frontend.masks import plain
 from polyopt.frontend.operators import describe
-from polyopt.frontend.pysource import (
-    is_inlinable,
-    is_installed,
-    plain_function,
-    read_function,
-)
+from polyopt.frontend.pysource import is_inlinable, is_installed, read_function
 from polyopt.frontend.settings import SILENT_CALLS
 from polyopt.frontend.values import Known, Method, Number, Sequence, Tensor, Value, as_value
 from polyopt.frontend.variables import kept, stays_lazy
@@ -167,7 +163,7 @@ def _inlined(
         refuse("PO0123", f"`{args.name}` calls itself", args.loc, "write it as a loop")
     function = b.facts.functions.get(plain)
     if function is None:
-        function = b.facts.functions[plain] = read_function(callable_)
+        function = b.facts.functions[plain] = read_function(callable_, b.facts.recording)
     code = "PO0103" if said is None else "PO0151"
     bound = bind_arguments(function.signature, args, args.loc, code)
     place = (node.lineno, node.col_offset)

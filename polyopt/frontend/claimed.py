@@ -98,7 +98,7 @@ def _said(
     read: PyFunction, loops: _Loops, line: int, column: int, text: str, alone: bool
 ) -> Iterator[LoopClaim | Unclear]:
     at = read.first_line - 1 + line
-    first = column + read.indent + 1
+    first = column + 1
     place = Loc(read.file, at, first, at, first + len(text))
     target = _below(read, line) if alone else line
     if target not in loops:

@@ -2,7 +2,7 @@
 
 In: a NumPy array of the function's globals, or nested sequences of numbers.  Out: arrays of the
 kernel whose elements are set one by one.
-Refuses: arrays of more than `LARGEST` elements (PO0124).
+Refuses: arrays of more than `LARGEST` elements (PO0124), and assignments to them (PO0165).
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from polyopt.ir.expr import Const, Load, integer
 from polyopt.ir.types import DType
 
 LARGEST = 256
+_FIRST = integer(-1)  # what comes before everything else
 
 
 def global_array(b: Builder, name: str, array: np.ndarray, loc: Loc | None) -> Tensor:
@@ -52,10 +53,20 @@ def global_array(b: Builder, name: str, array: np.ndarray, loc: Loc | None) -> T
     b.constants[id(array)] = buffer
     for place in itertools.product(*(range(n) for n in array.shape)):
         target = Load(buffer.name, tuple(integer(i) for i in place), dtype)
-        order = (integer(-1), integer(len(b.drafts)))
+        order = (_FIRST, integer(len(b.drafts)))
         value = Const(array[place].item(), dtype)
         b.drafts.append(Draft(Scope(order=order), target, value, None, loc, b.text))
     return view_of(buffer)
+
+
+def refuse_written(b: Builder) -> None:
+    """Refuse a function that writes to one of its module-level arrays."""
+    names = {buffer.name for buffer in b.constants.values()}
+    for draft in b.drafts:
+        if draft.target.array in names and draft.scope.order[:1] != (_FIRST,):
+            name = draft.target.array
+            hint = "pass the array as an argument"
+            refuse("PO0165", f"the captured array `{name}` is assigned to", draft.loc, hint)
 
 
 def table_of(b: Builder, items: tuple[Value, ...], loc: Loc | None) -> Tensor | None:

@@ -223,7 +223,7 @@ def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
             if not hasattr(module, node.attr):
                 hint = did_you_mean(node.attr, dir(module), f"{ast.unparse(node.value)}.")
                 refuse("PO0124", f"module `{module.__name__}` has no `{node.attr}`", loc, hint)
-            return Known(getattr(module, node.attr))
+            return Known(b.facts.recording.attribute(module, node.attr))
         case Known(value=np.dtype() as element) if node.attr in ("type", "itemsize", "kind"):
             return Known(getattr(element, node.attr))
         case Known(value=np.ufunc() as ufunc) if hasattr(ufunc, node.attr):

@@ -9,6 +9,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from polyopt.capture.reads import Recording
 from polyopt.errors import Loc
 from polyopt.frontend.promote import joined
 from polyopt.frontend.pysource import PyFunction
@@ -20,7 +21,8 @@ Place: TypeAlias = tuple[object, ...]  # call sites, line, column, name
 
 @dataclass
 class Facts:
-    """`equal`: size parameters that are expressions over others.  `widths`: dtype and weakness of
+    """`recording`: gives what names stand for.
+    `equal`: size parameters that are expressions over others.  `widths`: dtype and weakness of
     variables kept in memory across iterations or branches.  `merged`: names that need memory where
     branches meet; `partial`: those that a branch may leave unset.
     `stored_conditions`: branches whose condition must be computed once.
@@ -30,6 +32,7 @@ class Facts:
     `computed`: size parameters that a call computes from others (`computed.as_affine`).
     `asked`: where the program says that a size parameter is what `equal` holds."""
 
+    recording: Recording
     equal: dict[str, Expr] = field(default_factory=dict)
     asked: dict[str, Loc] = field(default_factory=dict)
     widths: dict[Place, tuple[DType, bool]] = field(default_factory=dict)

@@ -25,6 +25,7 @@ from polyopt.frontend.argtypes import (
     SizeCondition,
 )
 from polyopt.frontend.integers import negated
+from polyopt.frontend.pysource import refuse_changed
 from polyopt.frontend.usage import Usage, function_ast, is_capital, read_usage
 from polyopt.ir.expr import show
 from polyopt.ir.source import Layout
@@ -40,6 +41,7 @@ def infer_types(func: Callable[..., object]) -> tuple[ArgType, ...]:
     """
     definition = function_ast(func)
     if definition is None:
+        refuse_changed(func)
         name = getattr(func, "__name__", repr(func))
         raise UsageError(
             "PO0613",
@@ -216,16 +218,11 @@ def argument_loc(func: Callable[..., object], name: str) -> Loc | None:
     definition = function_ast(func)
     if code is None or definition is None:
         return None
-    try:
-        lines, first = inspect.getsourcelines(func)
-    except (OSError, TypeError):
-        return None
-    indent = len(lines[0]) - len(lines[0].lstrip())
     spec = definition.args
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
     for argument in every:
         if isinstance(argument, ast.arg) and argument.arg == name:
-            line = first + argument.lineno - 1
-            col = argument.col_offset + indent + 1
+            line = code.co_firstlineno + argument.lineno - 1
+            col = argument.col_offset + 1
             return Loc(code.co_filename, line, col, line, col + len(name))
     return None

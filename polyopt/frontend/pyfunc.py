@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
+from polyopt.capture.reads import Recording
 from polyopt.errors import FrontendError, Loc
 from polyopt.frontend.annotations import Annotation
 from polyopt.frontend.argtypes import (
@@ -34,6 +35,7 @@ from polyopt.frontend.array_arguments import (
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.computed import safe
+from polyopt.frontend.constants import refuse_written
 from polyopt.frontend.decisions import Undecided, assume
 from polyopt.frontend.domains import params_of
 from polyopt.frontend.facts import Facts
@@ -64,28 +66,33 @@ from polyopt.ir.types import DType
 MAX_READINGS = 60
 
 
-def build(func: Callable[..., object], types: tuple[ArgType, ...]) -> Program:
-    """Return the Program of `func` for arguments of these types."""
-    function, typed = _typed(func, types)
-    facts = Facts()
+def build(
+    func: Callable[..., object], types: tuple[ArgType, ...], recording: Recording | None = None
+) -> Program:
+    """Return the Program of `func` for arguments of these types.
+
+    What is read outside of its text is noted in `recording`.
+    """
+    facts = Facts(recording or Recording(func))
+    function, typed = _typed(func, types, facts)
     b, returned = _settled(function, typed, types, facts)
     return _program(b, function, typed, returned)
 
 
 def undecided(func: Callable[..., object], types: tuple[ArgType, ...]) -> Undecided:
     """Return what `func` branches on that a call could decide, as far as it can be read."""
-    facts = Facts()
+    facts = Facts(Recording(func))
     with suppress(FrontendError):
-        function, typed = _typed(func, types)
+        function, typed = _typed(func, types, facts)
         _settled(function, typed, types, facts)
     return Undecided(tuple(facts.conditions), tuple(facts.flags))
 
 
 def _typed(
-    func: Callable[..., object], types: tuple[ArgType, ...]
+    func: Callable[..., object], types: tuple[ArgType, ...], facts: Facts
 ) -> tuple[PyFunction, dict[str, ArgType]]:
     """Return the function and the types of its parameters."""
-    function = read_function(func)
+    function = read_function(func, facts.recording)
     names = list(function.signature.parameters)
     loc = _definition(function)
     types = tuple(kind for kind in types if not isinstance(kind, SizeCondition))
@@ -151,6 +158,7 @@ def _read(
         frame.env[name] = _argument(b, name, kind, facts)
     value = frame.reader.function(b, frame)
     returned = mark_results(b, value, b.loc)
+    refuse_written(b)
     if b.asks_written:
         names = written_by(b)
         found = (x.argument for x in b.buffers if x.argument and x.name in names)

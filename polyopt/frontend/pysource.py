@@ -1,20 +1,22 @@
 """A Python function's syntax tree with places in its file.
 
 In: a function object.  Out: `PyFunction`.
-Refuses: functions without source text (PO0101), lambdas, generators, coroutines (PO0102, PO0113).
+Refuses: functions without source text (PO0101) or with another one than they were compiled from
+(PO0104), lambdas, generators, coroutines (PO0102, PO0113).
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
-import linecache
 import sysconfig
-import textwrap
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
+from polyopt.capture.reads import Recording, Scope, annotations_of, plain_function
+from polyopt.capture.text import Changed, FunctionText, NoText, verified_text
 from polyopt.errors import Loc
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.liveness import Liveness, analyse, assigned
@@ -24,15 +26,14 @@ from polyopt.frontend.structure import Rewriter
 
 @dataclass(frozen=True, eq=False)
 class PyFunction:
-    """A function's tree; `first_line` and `indent` turn its places into the file's."""
+    """A function's tree; `first_line` turns its lines into the file's."""
 
     name: str
     tree: ast.FunctionDef
     file: str
     first_line: int
-    indent: int
     lines: tuple[str, ...]
-    globals: Mapping[str, object]
+    globals: Scope
     signature: inspect.Signature
     annotations: Mapping[str, object]
     origin: object
@@ -58,9 +59,9 @@ class PyFunction:
         return Loc(self.file, line + shift, col, end_line + shift, end_col)
 
     def _column(self, line: int, offset: int) -> int:
-        """ast counts bytes of UTF-8 in the dedented text; people count characters in the file."""
+        """ast counts bytes of UTF-8; people count characters."""
         text = self.lines[line - 1] if line <= len(self.lines) else ""
-        return len(text.encode()[:offset].decode(errors="ignore")) + self.indent + 1
+        return len(text.encode()[:offset].decode(errors="ignore")) + 1
 
     def text(self, node: ast.AST) -> str:
         """Return the first source line of `node`, stripped."""
@@ -79,14 +80,8 @@ def is_installed(file: str) -> bool:
     return any(file.startswith(f"{folder}/") for folder in folders)
 
 
-def plain_function(value: object) -> object:
-    """Return the Python function inside a kernel object, or `value`."""
-    inner = getattr(value, "py_func", None)
-    return value if inner is None else inner
-
-
-def read_function(func: Callable[..., object]) -> PyFunction:
-    """Return the syntax tree of `func`."""
+def read_function(func: Callable[..., object], recording: Recording | None = None) -> PyFunction:
+    """Return the syntax tree of `func`; what its names mean is read through `recording`."""
     plain = plain_function(func)
     if not isinstance(plain, types.FunctionType):
         refuse(
@@ -105,61 +100,65 @@ def read_function(func: Callable[..., object]) -> PyFunction:
             loc,
             "write the results into an array and return it",
         )
-    found = _parse(plain)
+    found = _parse(plain, recording or Recording(plain))
     tree = Rewriter(found.loc).function(without_settings(found.tree, found.globals))
     return replace(found, tree=tree, live=analyse(tree.body), locals=assigned(tree.body))
 
 
-def _parse(func: types.FunctionType) -> PyFunction:
+def _parse(func: types.FunctionType, recording: Recording) -> PyFunction:
+    name = func.__name__
+    text = _text(func, recording)
+    tree = text.tree()
+    if not isinstance(tree, ast.FunctionDef):
+        refuse("PO0102", f"`{name}` is not defined by a plain `def`", None, "define it with `def`")
+    lines = tuple(line.rstrip("\r\n") for line in text.lines)
+    file = inspect.getsourcefile(func.__code__) or text.file
+    signature = inspect.signature(func, follow_wrapped=False)
+    return PyFunction(
+        name, tree, file, text.first, lines, recording.scope(func), signature,
+        annotations_of(func), func, Liveness(), frozenset(),
+    )  # fmt: skip
+
+
+def _text(func: types.FunctionType, recording: Recording) -> FunctionText:
     name = func.__name__
     try:
-        linecache.checkcache(func.__code__.co_filename)
-        lines, first = inspect.getsourcelines(func)
-    except (OSError, TypeError):
+        return recording.text(func)
+    except NoText as error:
+        if error.is_there:
+            refuse(
+                "PO0101",
+                f"the source text of `{name}` cannot be parsed on its own",
+                None,
+                "do not continue its lines with backslashes or strings that break indentation",
+            )
         refuse(
             "PO0101",
             f"the source text of `{name}` is not available",
             None,
             "define it in a file, not with exec or at an interactive prompt",
         )
-    whole = "".join(lines)
-    dedented = textwrap.dedent(whole)
-    indent = len(lines[0]) - len(lines[0].lstrip())
-    try:
-        module = ast.parse(dedented)
-    except SyntaxError:
-        refuse(
-            "PO0101",
-            f"the source text of `{name}` cannot be parsed on its own",
-            None,
-            "do not continue its lines with backslashes or strings that break indentation",
-        )
-    tree = module.body[0]
-    if not isinstance(tree, ast.FunctionDef):
-        refuse("PO0102", f"`{name}` is not defined by a plain `def`", None, "define it with `def`")
-    file = inspect.getsourcefile(func) or func.__code__.co_filename
-    scope = {**func.__globals__, **_closure(func)}
-    lines_dedented = tuple(dedented.splitlines())
-    return PyFunction(
-        name, tree, file, first, indent, lines_dedented, scope, inspect.signature(func),
-        _annotations(func), func, Liveness(), frozenset(),
-    )  # fmt: skip
+    except Changed:
+        _changed(func)
 
 
-def _annotations(func: types.FunctionType) -> dict[str, object]:
-    """Return the annotations that can be evaluated; the others say nothing."""
-    try:
-        return inspect.get_annotations(func, eval_str=True)
-    except Exception:
-        return {}
-
-
-def _closure(func: types.FunctionType) -> dict[str, object]:
-    """Return the free variables of `func` that have values."""
-    result: dict[str, object] = {}
-    for name, cell in zip(func.__code__.co_freevars, func.__closure__ or (), strict=True):
+def refuse_changed(func: Callable[..., object]) -> None:
+    """Refuse a function whose file holds another text than it was made from."""
+    plain = plain_function(func)
+    if isinstance(plain, types.FunctionType):
         try:
-            result[name] = cell.cell_contents
-        except ValueError:
-            continue
-    return result
+            verified_text(plain)
+        except NoText:
+            return
+        except Changed:
+            _changed(plain)
+
+
+def _changed(func: types.FunctionType) -> NoReturn:
+    code = func.__code__
+    refuse(
+        "PO0104",
+        f"the file does not hold the text that `{func.__name__}` was made from",
+        Loc(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 1),
+        "the file changed since it was imported: reload the module, or start Python again",
+    )

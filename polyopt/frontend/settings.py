@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Mapping
+from types import ModuleType
 
 import numpy as np
+
+from polyopt.capture.reads import Scope
 
 _QUIET = (np.errstate, np.printoptions, warnings.catch_warnings)
 SILENT_CALLS = (np.seterr, np.set_printoptions, warnings.simplefilter, warnings.filterwarnings)
 """Functions whose calls change nothing that a kernel computes."""
 
 
-def without_settings(tree: ast.FunctionDef, scope: Mapping[str, object]) -> ast.FunctionDef:
+def without_settings(tree: ast.FunctionDef, scope: Scope) -> ast.FunctionDef:
     """Return the tree with the bodies of such blocks in their places."""
     result = _Splice(scope).visit(tree)
     assert isinstance(result, ast.FunctionDef)
@@ -24,7 +26,7 @@ def without_settings(tree: ast.FunctionDef, scope: Mapping[str, object]) -> ast.
 
 
 class _Splice(ast.NodeTransformer):
-    def __init__(self, scope: Mapping[str, object]) -> None:
+    def __init__(self, scope: Scope) -> None:
         self.scope = scope
 
     def visit_With(self, node: ast.With) -> ast.AST | list[ast.stmt]:
@@ -42,6 +44,9 @@ class _Splice(ast.NodeTransformer):
             case ast.Name(id=name):
                 return self.scope.get(name)
             case ast.Attribute(value=value, attr=attr):
-                return getattr(self._object(value), attr, None)
+                owner = self._object(value)
+                if not isinstance(owner, ModuleType) or not hasattr(owner, attr):
+                    return None
+                return self.scope.attribute(owner, attr)
             case _:
                 return None

@@ -9,14 +9,15 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TypeGuard
 
 import numpy as np
 
+from polyopt.capture.reads import plain_function
+from polyopt.capture.text import Changed, NoText, verified_text
 from polyopt.frontend.called import called_name
 from polyopt.frontend.markers import marked_bounds, parallel
 
@@ -63,11 +64,14 @@ class Usage:
 
 def function_ast(func: Callable[..., object]) -> ast.FunctionDef | None:
     """Return the definition of a plain Python function, or None when its source is not at hand."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(func)))
-    except (OSError, TypeError, SyntaxError):
+    plain = plain_function(func)
+    if not isinstance(plain, FunctionType):
         return None
-    return next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
+    try:
+        tree = verified_text(plain).tree()
+    except (NoText, Changed):
+        return None
+    return tree if isinstance(tree, ast.FunctionDef) else None
 
 
 def read_usage(

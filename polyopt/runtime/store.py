@@ -198,7 +198,7 @@ class Store:
 
 
 _PLACES = ("staging", "quarantine", "locks")
-KINDS = ("kernels", "libraries", "compilers", "cubins", "machines", "tunings")
+KINDS = ("kernels", "reads", "libraries", "compilers", "cubins", "machines", "tunings")
 
 
 def open_store() -> Store:

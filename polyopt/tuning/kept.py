@@ -9,9 +9,11 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
+from polyopt.capture.reads import Read
 from polyopt.errors import ToolchainError
 from polyopt.frontend.argtypes import ArgType, ConstType
-from polyopt.runtime.fingerprint import fingerprint, versions
+from polyopt.runtime import lookup
+from polyopt.runtime.fingerprint import versions
 from polyopt.runtime.records import RecordError, to_json
 from polyopt.runtime.store import Entry, Store, open_store
 from polyopt.runtime.toolchain import find_compiler, processor_features
@@ -54,7 +56,8 @@ def tuned(function: Callable[..., object], types: Types, options: Options) -> Tu
     if options.target is not Target.C or store.root is None or not (store.root / KIND).is_dir():
         return None
     key = _key(store, function, types, options)
-    return None if key is None else store.load(KIND, key, _from_entry)
+    found = lookup.find(store, KIND, key, function, _from_entry)
+    return None if found is None else found.value
 
 
 def _from_entry(entry: Entry) -> Tuned:
@@ -74,13 +77,18 @@ def _from_entry(entry: Entry) -> Tuned:
             raise ValueError("it does not hold a schedule")
 
 
-def keep(function: Callable[..., object], types: Types, options: Options, found: Tuned) -> None:
-    """Keep what was found, in place of an earlier one."""
+def keep(
+    function: Callable[..., object],
+    types: Types,
+    options: Options,
+    found: Tuned,
+    reads: tuple[Read, ...],
+) -> None:
+    """Keep what was found for a function with these values, in place of an earlier one."""
     store = open_store()
     key = None if store.root is None else _key(store, function, types, options)
-    if key is not None:
-        store.forget(KIND, key)
-        store.write(KIND, key, {"tuned.json": json.dumps(asdict(found)).encode()})
+    files = {"tuned.json": json.dumps(asdict(found)).encode()}
+    lookup.keep(store, KIND, key, reads, files, anew=True)
 
 
 def with_tuned(options: Options, found: Tuned | None) -> Options:
@@ -95,16 +103,12 @@ def _key(
     store: Store, function: Callable[..., object], types: Types, options: Options
 ) -> str | None:
     """Return the text of all that decides which schedule is best, but for sizes."""
-    text = fingerprint(function)
     try:
         constants = [to_json(kind.value) for kind in types if isinstance(kind, ConstType)]
         compiler = find_compiler(store, options.compiler).identity
     except (RecordError, ToolchainError):
         return None
-    if text is None:
-        return None
     facts = {
-        "function": text,
         "types": [repr(kind) for kind in types],
         "constants": constants,
         "options": repr(replace(options, budget=None, tune=None)),
@@ -113,4 +117,4 @@ def _key(
         "processor": list(processor_features()),
         "versions": versions(),
     }
-    return json.dumps(facts, sort_keys=True, default=repr)
+    return lookup.key_of(function, facts)

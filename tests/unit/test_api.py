@@ -44,7 +44,9 @@ class FakeFrontend:
     def __init__(self) -> None:
         self.seen: list[tuple[object, ...]] = []
 
-    def __call__(self, function: Any, types: Any, options: Any, machine: Any = None) -> Any:
+    def __call__(
+        self, function: Any, types: Any, options: Any, machine: Any = None, recording: Any = None
+    ) -> Any:
         self.seen.append(types)
         if len(types) > 4 and not isinstance(types[4], ConstType):
             raise NeedConstant("mode")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -16,6 +17,8 @@ import pytest
 
 import polyopt as po
 from polyopt import building
+from polyopt.errors import FrontendError
+from polyopt.frontend import build
 from polyopt.frontend.argtypes import ConstType, NeedConstant
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
@@ -43,8 +46,12 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Replace front end and pipeline; return the list of what they were asked for."""
     asked: list[Any] = []
 
-    def stages(function: Any, types: Any, options: Any, machine: Any = None) -> Any:
+    def stages(
+        function: Any, types: Any, options: Any, machine: Any = None, recording: Any = None
+    ) -> Any:
         asked.append(types)
+        with contextlib.suppress(FrontendError):
+            build(function, types, recording)
         schedule = "tile(L0, 32)"
         return SimpleNamespace(
             source=sources.add_arrays(),
@@ -123,8 +130,12 @@ def test_everything_that_matters_makes_a_miss(tmp_path, compiled, monkeypatch):
 
 
 def _stages(asked: list[Any]) -> Any:
-    def stages(function: Any, types: Any, options: Any, machine: Any = None) -> Any:
+    def stages(
+        function: Any, types: Any, options: Any, machine: Any = None, recording: Any = None
+    ) -> Any:
         asked.append(types)
+        with contextlib.suppress(FrontendError):
+            build(function, types, recording)
         schedule = ""
         return SimpleNamespace(
             source=sources.add_arrays(),
@@ -188,8 +199,12 @@ def test_lost_library_is_built_again(tmp_path, compiled, cache):
 def test_needed_values_are_remembered(tmp_path, monkeypatch):
     asked: list[Any] = []
 
-    def stages(function: Any, types: Any, options: Any, machine: Any = None) -> Any:
+    def stages(
+        function: Any, types: Any, options: Any, machine: Any = None, recording: Any = None
+    ) -> Any:
         asked.append(types)
+        with contextlib.suppress(FrontendError):
+            build(function, types, recording)
         if not isinstance(types[1], ConstType):
             raise NeedConstant("axis")
         schedule = ""

@@ -20,6 +20,12 @@ FRONTEND: dict[str, Entry] = {
         "def f(a, *rest): ...",
         "give every parameter a name and pass one value for each",
     ),
+    "PO0104": Entry(
+        "the file does not hold the text that the function was made from: it changed since it was "
+        "imported",
+        "import model\n# ... model.py is edited ...\npo.kernel(model.f)(a)",
+        "reload the module with `importlib.reload`, or start Python again",
+    ),
     "PO0110": Entry(
         "`while` is not supported: how often it runs is not known before it ran",
         "while error > tolerance: ...",
@@ -219,6 +225,11 @@ FRONTEND: dict[str, Entry] = {
         "a returned value is neither an array, a number nor a tuple of them",
         "return a, (b, c)",
         "return the parts one beside the other",
+    ),
+    "PO0165": Entry(
+        "an array that the function captures is assigned to",
+        "COUNTS = np.zeros(3)\ndef f(a): COUNTS[1] = a[0]",
+        "pass the array as an argument",
     ),
     "PO0170": Entry(
         "at a call: a subscript would leave its array",
