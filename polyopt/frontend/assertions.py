@@ -1,4 +1,4 @@
-"""`assert`: a check of the call where it is about sizes, a fault of the kernel otherwise.
+"""`assert` and `raise`: checks of the call where sizes decide, faults of the kernel otherwise.
 
 In: the statement's tree.  Out: a demand, or a statement that notes where it does not hold.
 """
@@ -11,7 +11,7 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.expressions import evaluate, truth
 from polyopt.frontend.frames import Frame
-from polyopt.frontend.integers import is_affine, negated
+from polyopt.frontend.integers import FALSE, TRUE, is_affine, negated
 from polyopt.frontend.values import Known
 
 HINT = "pass values for which the assertion holds"
@@ -33,3 +33,25 @@ def read_assert(b: Builder, frame: Frame, node: ast.Assert) -> None:
         return
     number = b.fault("PO0177", message, loc, HINT)
     b.fail_where(negated(condition.expr), number)
+
+
+def read_raise(b: Builder, frame: Frame, node: ast.Raise) -> None:
+    """Read a `raise`: nothing may lead there."""
+    loc = frame.loc(node)
+    message = f"`{ast.unparse(node)}` is reached"
+    hint = "pass values for which it is not"
+    if b.scope.guard == TRUE:
+        b.demand(FALSE, "PO0177", message, loc, hint)
+        return
+    b.fail_where(TRUE, b.fault("PO0177", message, loc, hint))
+
+
+def always_raises(body: list[ast.stmt]) -> bool:
+    """Whether a block that Python ends, ends by raising."""
+    match body:
+        case [*_, ast.Raise()]:
+            return True
+        case [*_, ast.If(body=then, orelse=otherwise)]:
+            return always_raises(then) and always_raises(otherwise)
+        case _:
+            return False

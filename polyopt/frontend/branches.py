@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from polyopt.errors import Loc
 from polyopt.frontend.alternatives import choose
+from polyopt.frontend.assertions import always_raises
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.decisions import decided
 from polyopt.frontend.expressions import evaluate, truth
@@ -26,7 +27,17 @@ from polyopt.frontend.perhaps import unset
 from polyopt.frontend.pins import pin_names, unpin
 from polyopt.frontend.promote import cast, is_same, joined, number_of
 from polyopt.frontend.rotation import settle_watches
-from polyopt.frontend.values import Gone, Known, Number, Perhaps, Tensor, Value, iterators
+from polyopt.frontend.structure import is_result
+from polyopt.frontend.values import (
+    Gone,
+    Known,
+    Number,
+    Perhaps,
+    Tensor,
+    Value,
+    has_loads,
+    iterators,
+)
 from polyopt.ir.choice import chosen
 from polyopt.ir.expr import Expr, Select, loads
 
@@ -173,7 +184,26 @@ def _merge(
         if name not in frame.live.after[node]:
             frame.env.pop(name, None)
             continue
-        frame.env[name] = _merged(b, frame, node, name, condition, left, right)
+        found = _of_the_other(name, node, left, right)
+        if found is None:
+            found = _merged(b, frame, node, name, condition, left, right)
+        frame.env[name] = found
+
+
+def _of_the_other(name: str, node: ast.If, left: Value | None, right: Value | None) -> Value | None:
+    """Return what `name` stands for where the other branch raises an error.
+
+    A number must not be read where it was not computed: it may be a bound.
+    """
+    if always_raises(node.body):
+        found = right
+    elif always_raises(node.orelse):
+        found = left
+    else:
+        return None
+    if isinstance(found, Number) and has_loads(found.expr) and not is_result(name):
+        return None
+    return None if isinstance(found, Gone | Perhaps) else found
 
 
 def _merged(

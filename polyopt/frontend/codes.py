@@ -16,7 +16,7 @@ CODES: dict[str, str] = {
     "PO0104": "the source of the function changed since it was imported",
     "PO0110": "`while` loop",
     "PO0111": "`break` or `continue`",
-    "PO0112": "`try`, `raise`, `with` or `assert`",
+    "PO0112": "`try` or `with`",
     "PO0113": "generator, coroutine or `yield`",
     "PO0114": "lambda or comprehension",
     "PO0115": "dict or set",
@@ -64,7 +64,7 @@ CODES: dict[str, str] = {
     "PO0174": "at call: a size is negative",
     "PO0175": "at call: a loop must run because its variables are used afterwards",
     "PO0176": "at call: an integer does not fit the element type",
-    "PO0177": "at call: an assertion of the function does not hold",
+    "PO0177": "at call: an assertion does not hold, or a `raise` is reached",
     "PO0180": "the function, or a constant in it, is too large",
 }
 

@@ -10,7 +10,7 @@ import ast
 from typing import cast
 
 from polyopt.frontend.appending import append, appended_name, note_list
-from polyopt.frontend.assertions import read_assert
+from polyopt.frontend.assertions import read_assert, read_raise
 from polyopt.frontend.assignments import assign, augment
 from polyopt.frontend.branches import read_if
 from polyopt.frontend.builder import Builder
@@ -23,7 +23,6 @@ from polyopt.frontend.values import Known, Value
 
 _REFUSED: dict[type[ast.stmt], tuple[str, str, str]] = {
     ast.Try: ("PO0112", "`try`", "check the inputs before the kernel is called"),
-    ast.Raise: ("PO0112", "`raise`", "check the inputs before the kernel is called"),
     ast.With: ("PO0112", "`with`", "do this outside the kernel"),
     ast.AsyncFor: ("PO0113", "`async for`", "use a plain `for` loop"),
     ast.AsyncWith: ("PO0113", "`async with`", "do this outside the kernel"),
@@ -85,6 +84,8 @@ def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:  # noqa: C
             read_while(b, frame, node)
         case ast.Assert():
             read_assert(b, frame, node)
+        case ast.Raise():
+            read_raise(b, frame, node)
         case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign():
             return
         case ast.Expr(value=value):

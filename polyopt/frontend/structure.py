@@ -117,6 +117,8 @@ class Rewriter:
         for number, node in enumerate(body):
             if isinstance(node, ast.Return):
                 return [*result, *self._stored(node)] or [_placed(ast.Pass(), node)]
+            if isinstance(node, ast.Raise):
+                return [*result, node]
             if isinstance(node, ast.If) and _has(node, ast.Return):
                 rest = body[number + 1 :]
                 then = self._returns([*node.body, *rest])

@@ -37,8 +37,8 @@ FRONTEND: dict[str, Entry] = {
         "put the rest of the body under the opposite `if`",
     ),
     "PO0112": Entry(
-        "`try`, `raise`, `with` and `assert` are not supported",
-        "assert n > 0",
+        "`try` and `with` are not supported",
+        "with open(path) as file: ...",
         "check before the call",
     ),
     "PO0113": Entry(
@@ -267,7 +267,7 @@ FRONTEND: dict[str, Entry] = {
         "pass a smaller integer, or an array of a wider type",
     ),
     "PO0177": Entry(
-        "at a call: an `assert` of the function does not hold",
+        "at a call: an `assert` of the function does not hold, or a `raise` is reached",
         "assert n > 2, called with n = 1",
         "pass values for which it holds",
     ),

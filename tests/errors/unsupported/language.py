@@ -58,12 +58,6 @@ def tries_to_divide__instead(A):
         A[0] = 0
 
 
-def raises(A):
-    for i in range(len(A)):
-        if A[i] < 0:
-            raise ValueError(f"negative {i}")
-
-
 def generates_rows(A):
     for i in range(len(A)):
         yield A[i]

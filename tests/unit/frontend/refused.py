@@ -17,7 +17,7 @@ def try_it(A):
 
 
 def raise_it(A):
-    """PO0112: raise"""
+    """PO0177: raise"""
     raise ValueError("x")
 
 

@@ -138,10 +138,11 @@ def test_what_fits_no_branch_is_refused_as_before():
 def test_what_is_refused_in_a_branch_not_taken_is_no_matter():
     def guarded(a):
         if a.shape[0] == 0:
-            raise ValueError("empty")
+            with open("x"):
+                pass
         return a[0]
 
     kernel = po.kernel(guarded)
     assert kernel(of(3)) == 1.0
-    with pytest.raises(po.PolyoptError, match="`raise`"):
+    with pytest.raises(po.PolyoptError, match="`with`"):
         kernel(of(0))
