@@ -17,6 +17,7 @@ from polyopt.frontend.argtypes import (
     ArgType,
     ArrayType,
     ConstType,
+    NeedConstant,
     PartType,
     ScalarType,
     SizeCondition,
@@ -194,8 +195,13 @@ def with_decisions(
     from polyopt.frontend.decisions import with_conditions
     from polyopt.frontend.pyfunc import undecided
 
-    found = undecided(function, types)
     renewed = types
+    while True:
+        try:
+            found = undecided(function, renewed)
+            break
+        except NeedConstant as need:
+            renewed = with_constant(parameters, renewed, values, need.argument)
     for name in found.flags:
         renewed = with_constant(parameters, renewed, values, name)
     return with_conditions(parameters.names, renewed, values, found)

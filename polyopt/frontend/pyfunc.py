@@ -80,7 +80,10 @@ def build(
 
 
 def undecided(func: Callable[..., object], types: tuple[ArgType, ...]) -> Undecided:
-    """Return what `func` branches on that a call could decide, as far as it can be read."""
+    """Return what `func` branches on that a call could decide, as far as it can be read.
+
+    Raises `NeedConstant`.
+    """
     facts = Facts(Recording(func))
     with suppress(FrontendError):
         function, typed = _typed(func, types, facts)

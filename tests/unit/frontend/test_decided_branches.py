@@ -88,6 +88,12 @@ def nested(a, b):
     return a
 
 
+def with_a_constant(a, b, axis):
+    if a.shape[0] != b.shape[0]:
+        return a
+    return (a + b).cumsum(axis=axis)
+
+
 def of(*shape):
     return np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
 
@@ -103,6 +109,7 @@ CALLS = [
     (by_flag, [(of(3, 4), True), (of(3, 4), False)]),
     (in_a_loop, [(of(2, 2), of(2, 3)), (of(3, 3), of(3, 3))]),
     (conditional, [(of(5), of(5)), (of(5), of(4))]),
+    (with_a_constant, [(of(3, 3), of(2, 3), 0), (of(3, 3), of(3, 3), 1)]),
     (nested, [(of(5), of(5)), (of(5), of(4)), (of(2), of(7))]),
 ]
 
