@@ -11,7 +11,19 @@ from collections.abc import Callable
 from polyopt.frontend.elementwise import Rule
 from polyopt.frontend.integers import both, either, negated, select
 from polyopt.frontend.promote import call, real_dtype
-from polyopt.ir.expr import Binary, BinaryOp, Call, Compare, CompareOp, Const, Expr, MathFunc
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Call,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    MathFunc,
+    Select,
+    Unary,
+    UnaryOp,
+)
 from polyopt.ir.types import DType
 
 
@@ -33,6 +45,20 @@ def imag(value: Expr) -> Expr:
 def of_parts(re: Expr, im: Expr, dtype: DType) -> Expr:
     """Return the complex number with these parts."""
     return Call(MathFunc.COMPLEX, (re, im), dtype)
+
+
+def reciprocal(args: tuple[Expr, ...], out: DType) -> Expr:
+    """Return 1 / z, scaled by its larger part, as NumPy does (Smith, "Algorithm 116", 1962)."""
+    re, im = real(args[0]), imag(args[0])
+    kind = re.dtype
+    one = Const(1.0, kind)
+    by_real = Compare(CompareOp.LE, Unary(UnaryOp.ABS, im, kind), Unary(UnaryOp.ABS, re, kind))
+    large, small = Select(by_real, re, im, kind), Select(by_real, im, re, kind)
+    ratio = Binary(BinaryOp.DIV, small, large, kind)
+    divisor = Binary(BinaryOp.ADD, large, Binary(BinaryOp.MUL, small, ratio, kind), kind)
+    first = Binary(BinaryOp.DIV, Select(by_real, one, ratio, kind), divisor, kind)
+    other = Unary(UnaryOp.NEG, Select(by_real, ratio, one, kind), kind)
+    return of_parts(first, Binary(BinaryOp.DIV, other, divisor, kind), out)
 
 
 def is_nan(value: Expr) -> Expr:

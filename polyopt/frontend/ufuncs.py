@@ -385,7 +385,9 @@ UFUNCS: dict[str, Elementwise] = {
     "fabs": Elementwise(np.fabs, _unary(UnaryOp.ABS)),
     "sign": Elementwise(np.sign, either_kind(_sign, complexes.sign), repeats=True),
     "square": Elementwise(np.square, _square, repeats=True),
-    "reciprocal": Elementwise(np.reciprocal, _reciprocal, repeats=True),
+    "reciprocal": Elementwise(
+        np.reciprocal, either_kind(_reciprocal, complexes.reciprocal), repeats=True
+    ),
     "minimum": Elementwise(np.minimum, either_kind(_minimum, _LEAST)),
     "maximum": Elementwise(np.maximum, either_kind(_maximum, _LARGEST)),
     "fmin": Elementwise(
