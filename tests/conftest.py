@@ -24,6 +24,8 @@ SHARE = 7
 """Of a matrix of tests `--share` runs one in so many."""
 MINUTES = 45
 """When so many are over, `--share` begins no further test of a matrix."""
+VERIFIED = ("regress", "semantics")
+"""Folders whose kernels are compared with Python when they are compiled."""
 _START = time.monotonic()
 # threads that wait for others must not keep the cores of a busy machine from them
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -113,6 +115,13 @@ def wide_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = {"VECTOR_BYTES": 64, "VECTOR_REGISTERS": 32, "L1": 48 << 10, "L2": 1 << 20, "FMA": 1}
     for name, value in numbers.items():
         monkeypatch.setenv(f"POLYOPT_{name}", str(value))
+
+
+@pytest.fixture(autouse=True)
+def verified(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare kernels with Python as they are compiled, in the folders of whole programs."""
+    if request.path.parent.name in VERIFIED:
+        monkeypatch.setenv("POLYOPT_VERIFY", "1")
 
 
 @pytest.fixture

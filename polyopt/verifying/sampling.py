@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from typing_extensions import assert_never
 
-from polyopt.frontend.argtypes import ArgType, ScalarType
+from polyopt.frontend.argtypes import ArgType, ConstType, ScalarType
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Param, evaluate, walk
 from polyopt.ir.source import ArrayArg, ConstArg, IntegerOf, ScalarArg, Signature
 from polyopt.ir.types import DType, Kind
@@ -49,7 +49,7 @@ def sample(
                 given = integers.get(number)
                 values.append(_number(rng, dtype, given, weak, scale))
             case ConstArg(value=value):
-                values.append(value)
+                values.append(kind.known if isinstance(kind, ConstType) else value)
             case _:
                 assert_never(argument)
     return tuple(values)
@@ -124,12 +124,13 @@ def _repaired(condition: Expr, sizes: dict[str, int], rng: np.random.Generator, 
 def _number(
     rng: np.random.Generator, dtype: DType, given: int | None, weak: bool, scale: Scale
 ) -> Any:  # noqa: ANN401
-    """Return a scalar argument: a number of Python's where `weak`."""
+    """Return a scalar argument: a number of Python's where `weak`; integers are small."""
     if given is not None:
         return given if weak else dtype.numpy.type(given)
     if weak and dtype.is_integer:
         return int(rng.integers(-3, 6))
-    number = _array(rng, dtype, [], scale)[()]
+    plain = Scale(scale.size, odd=scale.odd and not dtype.is_integer)
+    number = _array(rng, dtype, [], plain)[()]
     return number.item() if weak and not dtype.is_half else number
 
 
@@ -146,7 +147,8 @@ def _array(
             low = 0 if dtype.kind is Kind.UNSIGNED or mood == 0 else -3
             high = max(1, min([scale.size, *shape])) if mood == 0 else scale.size + 2
             made = np.asarray(rng.integers(low, high, shape)).astype(dtype.numpy)
-            return _with_odd(rng, made, (limits.min, limits.max, 0), scale)
+            top = min(int(limits.max), 2**62 + 1)  # one more or less is still an int64
+            return _with_odd(rng, made, (max(int(limits.min), -top), top, 0), scale)
         case Kind.FLOAT | Kind.COMPLEX:
             made = _reals(rng, mood, shape)
             if dtype.kind is Kind.COMPLEX:

@@ -5,9 +5,9 @@ Rewrites that a fingerprint does not see:
 
 - floats and complex numbers are a field of integers modulo a prime: sums and products commute,
   associate and distribute, a quotient is a product with the reciprocal, a power to a small whole
-  number is a product, a fused multiply-add is a product and a sum;
+  number is a product, to a half a square root, a fused multiply-add is a product and a sum;
 - integers of `n` bits are a ring modulo `2**n`;
-- bitwise `& | ^` commute;
+- bitwise `& | ^` join sets;
 - operations on constants are constants, rounded in their type; a widened float narrowed again is
   the float;
 - truth values, and what they choose, are taken for the numbers at hand; so are minima, maxima and
@@ -71,9 +71,10 @@ def _real(value: Number) -> int:
 
 @dataclass(slots=True)
 class Algebra:
-    """Fingerprints of one comparison: which floats were widened."""
+    """Fingerprints of one comparison: which floats were widened, what sets of bits are made of."""
 
     widened: dict[int, tuple[Kind, int]] = field(default_factory=dict)
+    joined: dict[tuple[str, int], frozenset[int]] = field(default_factory=dict)
 
     def leaf(self, name: str, kind: Kind) -> int:
         """Return the fingerprint of something given."""
@@ -125,6 +126,8 @@ class Algebra:
         """Return `name` of operands; `number` is the result for the numbers at hand."""
         if result.kind == "b" or all(self.is_constant(*operand) for operand in operands):
             return self.constant(number, result)
+        if name in ("**", "pow") and self._is_half(operands[1]):
+            name, operands = "sqrt", operands[:1]
         codes = [code for code, _, _ in operands]
         if any(kind.kind == "c" for _, kind, _ in operands) or result.kind == "c":
             found = self._complex(name, result, operands)
@@ -139,6 +142,9 @@ class Algebra:
         else:
             found = None
         return self._opaque(name, result, operands) if found is None else found
+
+    def _is_half(self, operand: Operand) -> bool:
+        return bool(operand[2] == 0.5) and self.is_constant(*operand)
 
     def _power(self, operand: Operand) -> int | None:
         value = complex(operand[2])
@@ -200,16 +206,35 @@ class Algebra:
                 return None
         return found[0] % PRIME | (found[1] % PRIME) << HALF
 
+    def _bits(self, name: str, result: Kind, operands: Sequence[Operand]) -> int:
+        """Return a bitwise operation: a set of what is joined, twice is never for `^`."""
+        neutral = 2 ** bits(result) - 1 if name == "&" else 0
+        members: frozenset[int] = frozenset()
+        for code, _, _ in operands:
+            if code != neutral:
+                more = self.joined.get((name, code), frozenset((code,)))
+                members = members ^ more if name == "^" else members | more
+        if not members:
+            return neutral
+        if len(members) == 1:
+            return next(iter(members))
+        found = scattered(name, result.name, sorted(members))
+        self.joined[name, found] = members
+        return found
+
     def _opaque(self, name: str, result: Kind, operands: Sequence[Operand]) -> int:
         shown = [kind.name for _, kind, _ in operands]
         codes = [code for code, _, _ in operands]
-        ordered = sorted(codes) if name in ("&", "|", "^", "hypot", "gcd") else list(codes)
+        if name in _BITWISE:
+            return self._bits(name, result, operands)
+        ordered = sorted(codes) if name in ("hypot", "gcd") else list(codes)
         if result.kind == "c":
             real, imag = (scattered(name, shown, ordered, part) for part in ("real", "imag"))
             return real | imag << HALF
         return scattered(name, shown, result.name, ordered)
 
 
+_BITWISE = ("&", "|", "^")
 _RING: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,

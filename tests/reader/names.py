@@ -126,9 +126,7 @@ class Numpy:
         if name in MOVES:
             return functools.partial(moved, name)
         if name in CONSTANT:
-            return lambda *a, **k: as_consts(
-                real(*map(numbers, a), **{n: numbers(v) for n, v in k.items()})
-            )
+            return functools.partial(_constants, real)
         if name in ("ogrid", "mgrid"):
             return Grid(real)
         if name in ASKED:
@@ -144,6 +142,14 @@ class Numpy:
         ):
             return real
         raise Unread(f"np.{name}")
+
+
+def _constants(real: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return arrays made of sizes alone."""
+    given = (*args, *kwargs.values())
+    if any(isinstance(v, Arr) or (isinstance(v, Sym) and v.dtype.kind in "fc") for v in given):
+        raise Unread(f"np.{real.__name__} of data")
+    return as_consts(real(*map(numbers, args), **{n: numbers(v) for n, v in kwargs.items()}))
 
 
 class Grid:

@@ -18,6 +18,8 @@ from polyopt.ir.program import Program
 from polyopt.ir.scop import Role
 from polyopt.ir.source import ArrayArg, ResultKind, ScalarArg
 from polyopt.ir.types import DType
+from polyopt.verifying.limits import TooLong as Ended
+from polyopt.verifying.limits import limited
 from polyopt.verifying.verify import is_of_floats
 from tests.oracle.enumerate import _world
 from tests.oracle.run_source import SourceRun, TooLong
@@ -27,6 +29,8 @@ from tests.reader.algebra import Algebra
 from tests.reader.names import reading
 from tests.reader.terms import FieldTerms
 from tests.reader.values import WORLD, Arr, Sym, Unread, as_arr
+
+LONGEST = 5.0  # seconds of one reading
 
 
 @unique
@@ -56,14 +60,14 @@ def compare_readings(
     algebra = WORLD.algebra = Algebra()
     try:
         source, fault = _program(program, values, algebra)
-    except (TooLong, ArithmeticError) as error:
+    except (TooLong, ArithmeticError, np.linalg.LinAlgError) as error:
         return Reading(Verdict.UNREAD, f"the program's run: {error!r}")
     mine = _arguments(program, types, values, algebra)
     try:
         with np.errstate(all="ignore"):
-            returned = reading(function)(*mine)
-    except Unread as error:
-        return Reading(Verdict.UNREAD, str(error))
+            returned = limited(lambda: reading(function)(*mine), LONGEST)
+    except (Unread, Ended) as error:
+        return Reading(Verdict.UNREAD, str(error) or "too long")
     except (IndexError, ValueError, ZeroDivisionError, AssertionError, OverflowError) as error:
         if is_of_floats(error):
             return Reading(Verdict.UNREAD, f"Python raises for floats of its own: {error}")

@@ -385,6 +385,9 @@ def operate(name: str, *operands: Any) -> Value:
         isinstance(kind_of(o), type) for o in operands
     ):
         return of_python(name, [as_sym(o) for o in operands])
+    base, exponent = operands[0], operands[-1]
+    if name == "power" and isinstance(base, Arr) and type(exponent) is int and exponent == 2:
+        return apply("square", base)  # as NumPy's operator does, with the type of a square
     return apply(name, *operands)
 
 
@@ -436,6 +439,7 @@ def _one(ufunc: np.ufunc, parts: list[Sym], loop: tuple[Kind, ...]) -> Sym:
     return _made(ufunc.__name__, parts, loop[-1], number)
 
 
+_EXPANDED = frozenset(["sign", "rint", "exp2", "expm1", "log2", "log10", "log1p", "reciprocal"])
 _SPELLED: dict[str, Callable[..., Any]] = {
     "square": lambda x: apply("multiply", x, x),
     "reciprocal": lambda x: apply("divide", literal(1, x.dtype), x),
@@ -450,6 +454,12 @@ def _made(name: str, parts: list[Sym], result: Kind, number: Any, weak: bool = F
         return next((p for p in parts if same_number(p.number, number)), parts[0])
     if name in ("absolute", "fabs") and parts[0].dtype.kind != "c":
         return apply("negative", parts[0]) if number != parts[0].number else parts[0]  # type: ignore[no-any-return]
+    if parts[0].dtype.kind == "c" and name in _EXPANDED:
+        raise Unread(f"np.{name} of complex numbers")
+    if parts[0].dtype.kind in "iu" and name in ("reciprocal", "fmod", "ldexp"):
+        raise Unread(f"np.{name} of integers")
+    if name == "ldexp":
+        raise Unread("np.ldexp")
     if result.kind == "b" or name in ("sign", "heaviside"):
         return Sym(WORLD.algebra.constant(number, result), result, number, weak)
     if name in _SPELLED:
