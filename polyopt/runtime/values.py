@@ -66,7 +66,9 @@ def array_of(value: object) -> AnyArray | None:
         return None
 
 
-def native_array(name: str, value: object, loc: Loc | None) -> AnyArray:
+def native_array(  # noqa: C901 - one hint for each kind of value
+    name: str, value: object, loc: Loc | None
+) -> AnyArray:
     """Return `value` as an array; raises `ArgumentError` PO0206 with what to pass instead."""
     array = array_of(value)
     if array is not None:
@@ -74,23 +76,37 @@ def native_array(name: str, value: object, loc: Loc | None) -> AnyArray:
     match value:
         case None:
             hint = "pass a NumPy array"
-        case np.matrix() | np.ma.MaskedArray():
+        case np.ma.MaskedArray():
+            hint = f"give masked elements a value: `{name}.filled(0)`, and pass the mask beside it"
+        case np.matrix():
             hint = f"pass a plain array: `np.asarray({name})`"
+        case list() | tuple() if _is_ragged(value):
+            hint = "its items are no rows of one array: pass each as an argument of its own"
         case list() | tuple():
             hint = f"convert it once: `{name} = np.array({name})`"
         case bool() | int() | float() | complex() | np.generic():
-            hint = f"pass an array: `np.array({value!r})` is one of rank 0"
+            hint = f"pass an array: `np.array({name})` is one of rank 0"
         case _ if _is_on_device(value):
             hint = f"pass `{name}.numpy()`, or compile for its device with `target=`"
         case _ if hasattr(value, "__cuda_array_interface__"):
             hint = 'copy it to host memory first, or compile for its device: `target="cuda"`'
-        case _ if hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
+        case _ if hasattr(value, "__array__"):
             hint = f"convert it: `np.asarray({name})`"
+        case _ if hasattr(value, "__dlpack__"):
+            hint = f"convert it: `np.from_dlpack({name})`"
         case _:
             hint = "pass a NumPy array or an object with the buffer protocol"
     raise ArgumentError(
         "PO0206", f"`{name}` is {type_name(value)}, not an array", loc=loc, hint=hint
     )
+
+
+def _is_ragged(items: list[object] | tuple[object, ...]) -> bool:
+    """Tell whether NumPy makes no array of numbers of `items`."""
+    try:
+        return np.array(items).dtype.hasobject
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        return True
 
 
 def _is_on_device(value: object) -> bool:

@@ -35,7 +35,8 @@ CALL: dict[str, Entry] = {
     "PO0206": Entry(
         "something that is not an array where an array is needed",
         "kernel([1.0, 2.0])",
-        "convert it with `np.asarray`",
+        "convert it with `np.array`; pass the items of a tuple of arrays one by one; give masked "
+        "elements a value with `.filled`",
     ),
     "PO0207": Entry(
         "another element type than the kernel was compiled for",

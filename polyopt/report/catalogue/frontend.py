@@ -27,19 +27,19 @@ FRONTEND: dict[str, Entry] = {
         "reload the module with `importlib.reload`, or start Python again",
     ),
     "PO0110": Entry(
-        "`while` is not supported: how often it runs is not known before it ran",
-        "while error > tolerance: ...",
-        "use `for` over a range, or keep the `while` outside the kernel",
+        "a `while` loop that nothing ends",
+        "while True: a[0] *= 0.5",
+        "leave it with `break`, or give it a condition",
     ),
     "PO0111": Entry(
-        "`break` and `continue` are not supported",
-        "for i in range(n):\n    if a[i] < 0: break",
-        "put the rest of the body under the opposite `if`",
+        "`break` on computed values, in a loop over a tuple, which is written out",
+        "for w in (1.0, 2.0):\n    if a[0] < w: break",
+        "loop over a range and index an array of the values",
     ),
     "PO0112": Entry(
         "`try` and `with` are not supported",
         "with open(path) as file: ...",
-        "check before the call",
+        "check before the call, or with `assert`",
     ),
     "PO0113": Entry(
         "generators, coroutines and `yield` are not supported",
