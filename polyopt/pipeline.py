@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar
 
 from polyopt.emit import optimize_loops
 from polyopt.emit.lanes import is_contiguous, row_arrays
-from polyopt.emit.lower import lower
+from polyopt.emit.lower import lower, outgrowing
 from polyopt.emit.text import emit
 from polyopt.errors import BudgetError, EmitError, PolyoptError, ScheduleError
 from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, optional, query
@@ -167,8 +167,13 @@ def _compile(
 
 def _lowered(schedules: Sequence[Schedule], program: Program, options: Options) -> LoopFunction:
     """Return the loops; those of a processor keep what an iteration needs by thread."""
-    by_thread, at_call = options.target is Target.C, options.threads == 1
+    by_thread, at_call = _threads_own(options)
     return bounded_lower(schedules, program, by_thread=by_thread, at_call=at_call)
+
+
+def _threads_own(options: Options) -> tuple[bool, bool]:
+    """Return whether threads may have temporaries of their own, and of extents of the call only."""
+    return options.target is Target.C, options.threads == 1
 
 
 def _forms(lowered: LoopFunction, options: Options, machine: Machine) -> list[Form]:
@@ -216,13 +221,21 @@ class Simple:
 
     def __init__(self, program: Program, options: Options) -> None:
         self.program = program
+        self.options = options
         self.target = options.target
         self.is_wanted = options.schedule is None and options.target is not Target.C
 
     @cached_property
     def schedules(self) -> tuple[Schedule, ...]:
         """A schedule for each static control part."""
-        return tuple(auto_schedule_gpu(scop, GpuModel(shared=0)) for scop in self.program.scops)
+        return tuple(
+            auto_schedule_gpu(
+                scop,
+                GpuModel(shared=0),
+                partial(_outgrowing, program=self.program, scop=scop, options=self.options),
+            )
+            for scop in self.program.scops
+        )
 
     def make(self) -> LoopFunction:
         """Return the loops."""
@@ -302,11 +315,8 @@ def choose_schedules(program: Program, options: Options, machine: Machine) -> tu
     match options.schedule:
         case None:
             shares = [MOST / min(number, MANY) for number in range(len(program.scops), 0, -1)]
-            inner = _inner_scops(program)
-            return tuple(
-                _automatic(scop, machine, options.target, share, is_inner=id(scop) in inner)
-                for scop, share in zip(program.scops, shares, strict=True)
-            )
+            pairs = zip(program.scops, shares, strict=True)
+            return tuple(_automatic(program, scop, machine, options, part) for scop, part in pairs)
         case "source":
             return tuple(map(_source, program.scops))
         case text:
@@ -321,9 +331,9 @@ def _inner_scops(program: Program) -> frozenset[int]:
 
 
 def _automatic(
-    scop: Scop, machine: Machine, target: Target, part: float = 1.0, *, is_inner: bool = False
+    program: Program, scop: Scop, machine: Machine, options: Options, part: float = 1.0
 ) -> Schedule:
-    """Return the automatic schedule, made in a part of the time that is left.
+    """Return the automatic schedule of a part of `program`, made in a part of the time left.
 
     Statements without loops have nothing to choose; what cannot be analysed in time runs as
     written.
@@ -331,11 +341,22 @@ def _automatic(
     with optional("the automatic schedule", part=part):
         if not any(statement.iters for statement in scop.statements):
             return source_schedule(scop)
-        if target is Target.C:
-            return auto_schedule(scop, machine, is_inner=is_inner)
-        is_cuda = target is Target.CUDA
-        return auto_schedule_gpu(scop, GpuModel(matrices=is_cuda, atomics=is_cuda))
+        large = partial(_outgrowing, program=program, scop=scop, options=options)
+        if options.target is Target.C:
+            is_inner = id(scop) in _inner_scops(program)
+            return auto_schedule(scop, machine, is_inner=is_inner, outgrowing=large)
+        is_cuda = options.target is Target.CUDA
+        return auto_schedule_gpu(scop, GpuModel(matrices=is_cuda, atomics=is_cuda), large)
     return written_order(scop)
+
+
+def _outgrowing(
+    schedule: Schedule, program: Program, scop: Scop, options: Options
+) -> frozenset[str]:
+    """Return the temporaries of a schedule that take more memory than the program's own arrays."""
+    by_thread, at_call = _threads_own(options)
+    with query("making loops", LOWER_BUDGET):
+        return outgrowing(schedule, program, scop, by_thread=by_thread, at_call=at_call)
 
 
 def _source(scop: Scop) -> Schedule:

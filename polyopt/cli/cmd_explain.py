@@ -7,7 +7,7 @@ or the rule behind a code.  Needs no C compiler.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,6 +27,7 @@ from polyopt.cli.typespec import parse_sizes
 from polyopt.errors import UsageError
 
 if TYPE_CHECKING:
+    from polyopt.ir.program import Program
     from polyopt.pipeline import Compilation
     from polyopt.report.explain import Section
     from polyopt.schedule import Schedule
@@ -69,7 +70,7 @@ def command(
     from polyopt.numerics import numerics_contract
     from polyopt.numerics.contract import show_contract
     from polyopt.proof import certify
-    from polyopt.report.explain import Section, explain, show_sections
+    from polyopt.report.explain import Section, explain, show_sections, with_memory
     from polyopt.report.padding import paddings
     from polyopt.report.timing import timing_section
 
@@ -82,7 +83,8 @@ def command(
     contract = numerics_contract(compilation.loops, compilation.program)
     program = prepared.program
     numerics = Section("numerics", show_contract(contract))
-    sections = (*explain(program, compilation.schedules, formulas), numerics)
+    memory = tuple(_memory(program, compilation, parse_sizes(sizes)))
+    sections = (*with_memory(explain(program, compilation.schedules, formulas), memory), numerics)
     sections = (*sections, *_notes(prepared, compilation, options))
     kernels = Kernels(compilation) if isinstance(compilation.source, DeviceProgram) else None
     if kernels is not None:
@@ -113,6 +115,15 @@ def command(
         result_json({"function": prepared.target.name, **facts})
         return
     result(show_sections(f"{program.name} ({prepared.target.path}:{program.line})", sections))
+
+
+def _memory(program: Program, compilation: Compilation, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield what the kernel's temporaries take."""
+    from polyopt.emit.allocations import allocations
+    from polyopt.report.memory import explain_memory
+
+    found = [(one.array, one.place.value) for one in allocations(compilation.loops)]
+    yield from explain_memory(found, program, compilation.schedules, sizes)
 
 
 def _notes(prepared: Prepared, compilation: Compilation, options: Options) -> Iterator[Section]:

@@ -26,7 +26,7 @@ from polyopt.emit.regions import (
 )
 from polyopt.emit.views import View, has_rows
 from polyopt.ir.expr import Expr
-from polyopt.ir.loops import AllocateArray, Declare, DeclareArray, For, LoopFunction
+from polyopt.ir.loops import AllocateArray, Body, Declare, DeclareArray, For, LoopFunction
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import CParam, CParamKind, Layout, ScalarArg, SizeOf
 from polyopt.ir.types import DType
@@ -161,7 +161,7 @@ def make_frame(fn: LoopFunction) -> Frame:
         made = array_view(array, name, True, [], printer) if is_given else _stack_view(array, name)
         views[array.name] = made
     entry = c_identifier(fn.name, {*taken, *LIBRARY_FUNCTIONS})
-    used = set(written) | set(free_names(fn.body).arrays)
+    used = used_arrays(fn.body)
     temporaries = [a for a in fn.arrays if a.role is Role.TEMP and a.name in used]
     gets = {n.array.name for n in nodes(fn.body) if isinstance(n, AllocateArray)}
     return Frame(
@@ -180,6 +180,11 @@ def make_frame(fn: LoopFunction) -> Frame:
         taken=frozenset(taken | {entry}),
         rows=row_arrays(fn),
     )
+
+
+def used_arrays(body: Body) -> frozenset[str]:
+    """Return the arrays that a body reads or writes."""
+    return written_arrays(body).union(free_names(body).arrays)
 
 
 def library_type(name: str) -> str:

@@ -6,14 +6,16 @@ every instance once, in order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from typing_extensions import assert_never
 
 from polyopt.emit.lower_scop import Lowered, lower_scop
 from polyopt.emit.nodes import map_node
+from polyopt.emit.regions import nodes
 from polyopt.ir.expr import Expr, Iter, Param, Symbol, Unary, UnaryOp, rewrite, walk
+from polyopt.ir.growth import outgrown
 from polyopt.ir.loops import (
     AllocateArray,
     Body,
@@ -27,6 +29,7 @@ from polyopt.ir.loops import (
     LoopFunction,
     LoopKind,
     Node,
+    Space,
     While,
 )
 from polyopt.ir.program import (
@@ -62,13 +65,10 @@ def lower(
     """
     if isinstance(schedules, Schedule):
         schedules = (schedules,)
-    waiting = iter(schedules)
-    params = frozenset(_params(program))
-    known = _known_sizes(program, program.parts, params, is_shared=at_call)
-    sizes = dict(known) if by_thread else {}
+    sizes = _sizes(program, by_thread=by_thread, at_call=at_call)
     made = [
-        lower_scop(next(waiting), _names(program), moves=moves, sizes=sizes.get(id(scop)))
-        for scop in program.scops
+        lower_scop(schedule, _names(program), moves=moves, sizes=sizes.get(id(scop)))
+        for scop, schedule in zip(program.scops, schedules, strict=True)
     ]
     bound = _bound_names(program.parts)
     local = {name for scop in made for name in scop.local} | _private(program.parts)
@@ -87,6 +87,46 @@ def lower(
         reassociable=frozenset(name for scop in made for name in scop.reassociable),
         fusible=frozenset(name for scop in made for name in scop.fusible),
     )
+
+
+def outgrowing(
+    schedule: Schedule,
+    program: Program,
+    scop: Scop,
+    *,
+    by_thread: bool = False,
+    at_call: bool = False,
+) -> frozenset[str]:
+    """Return the temporaries of a schedule that take more memory than the program's own arrays.
+
+    `schedule` is one of `scop`, a part of `program`; it is lowered where its arrays alone do not
+    tell.
+    """
+    own = {array.name: array for array in program.arrays}
+    temporaries = [array for array in schedule.scop.arrays if array.role is Role.TEMP]
+    if not outgrown(_new(temporaries, own), own.values()):
+        return frozenset()
+    sizes = _sizes(program, by_thread=by_thread, at_call=at_call)
+    made = lower_scop(schedule, _names(program), sizes=sizes.get(id(scop)))
+    declared = (node for node in nodes(made.body) if isinstance(node, DeclareArray))
+    by_threads = (node.array for node in declared if node.space is Space.THREAD)
+    large = outgrown(_new(made.expanded, own), own.values())
+    return large.union(*(outgrown((array,), own.values()) for array in by_threads))
+
+
+def _new(arrays: Iterable[Array], own: Mapping[str, Array]) -> Iterator[Array]:
+    """Yield the arrays that are not as the program has them."""
+    for array in arrays:
+        known = own.get(array.name)
+        if known is None or known.shape != array.shape:
+            yield array
+
+
+def _sizes(program: Program, *, by_thread: bool, at_call: bool) -> dict[int, frozenset[str]]:
+    """Return for each static control part, by `id`, the sizes that threads know."""
+    params = frozenset(_params(program))
+    known = _known_sizes(program, program.parts, params, is_shared=at_call)
+    return dict(known) if by_thread else {}
 
 
 def _has_own(program: Program, made: Lowered) -> bool:

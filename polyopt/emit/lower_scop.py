@@ -35,7 +35,7 @@ from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.isl_bridge import Marked, to_isl, unseparated
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import depth
+from polyopt.schedule.tree import Tree, depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,26 @@ def lower_scop(
 
     Without `moves` all values stay where the source has them, and isl takes no loops apart.
     `sizes`, which are known where threads begin, let these have temporaries of their own.
+    The loops made last are kept: who asks what a schedule needs goes on to use it.
     """
+    key = (lower_scop, names, moves, None if sizes is None else frozenset(sizes))
+    kept = schedule.scop.known.get(key)
+    if isinstance(kept, _Kept) and kept.tree is schedule.tree:
+        return kept.lowered
+    lowered = _lowered(schedule, names, moves, sizes)
+    schedule.scop.known[key] = _Kept(schedule.tree, lowered)
+    return lowered
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    tree: Tree
+    lowered: Lowered
+
+
+def _lowered(
+    schedule: Schedule, names: frozenset[str], moves: bool, sizes: Collection[str] | None
+) -> Lowered:
     scop = schedule.scop
     marked = to_isl(schedule.tree, scop)
     build = with_iterators(isl.AstBuild.from_context(scop.context), depth(schedule.tree))
@@ -76,30 +95,38 @@ def lower_scop(
     loops = ast_body(ast, frozenset(scop.params))
     taken = names | {array.name for array in scop.arrays} | set(scop.params)
     body = _Lowering(scop, marked, taken).body(loops, {})
-    homes = _homes(body, contraction_nests(scop, schedule.tree)) if moves else {}
-    body, local = localize(reindex(body), scop.arrays, homes)
-    left = tuple(a for a in scop.arrays if a.name not in local)
-    if sizes is not None:
-        body, left = give_to_threads(body, left, homes, sizes)
-        local = {a.name for a in scop.arrays} - {a.name for a in left}
-    body, arrays = shrink(body, left, homes)
+    nests = contraction_nests(scop, schedule.tree) if moves else {}
+    body, arrays = _stored(reindex(body), scop.arrays, nests, sizes)
+    local = {a.name for a in scop.arrays} - {a.name for a in arrays}
     reassociable = frozenset(source_name(s) for s in scop.statements if s.is_reassociable)
     fusible = frozenset(source_name(s) for s in scop.statements if s.fuses)
     expanded = tuple(a for a in arrays if a.role is Role.TEMP)
     return Lowered(body, frozenset(local), reassociable, fusible, expanded, arrays)
 
 
-def _homes(body: Body, nests: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """Return for each array the innermost of its loops that is one: isl leaves out those of a
-    single iteration.
+def _stored(
+    body: Body,
+    arrays: tuple[Array, ...],
+    nests: Mapping[str, tuple[str, ...]],
+    sizes: Collection[str] | None,
+) -> tuple[Body, tuple[Array, ...]]:
+    """Return the body with temporaries as small as the loops in `nests` allow, and arrays left.
+
+    The innermost loop of a nest comes first; where it does not hold all uses any more, as where isl
+    runs an edge of it before it, one around it may.
     """
     labels = {node.label for node in nodes(body) if isinstance(node, For)}
-    found = {}
-    for array, nest in nests.items():
-        inside = [label for label in nest if label in labels]
-        if inside:
-            found[array] = inside[-1]
-    return found
+    around = {name: [label for label in nest if label in labels] for name, nest in nests.items()}
+    while homes := {name: nest.pop() for name, nest in around.items() if nest}:
+        body, local = localize(body, arrays, homes)
+        left = tuple(a for a in arrays if a.name not in local)
+        if sizes is not None:
+            body, left = give_to_threads(body, left, homes, sizes)
+        body, after = shrink(body, left, homes)
+        same = {array.name for array in after if array in arrays}
+        around = {name: nest for name, nest in around.items() if name in same}
+        arrays = after
+    return body, arrays
 
 
 UNKNOWN = "unknown divs"

@@ -63,6 +63,19 @@ def explain(
     return tuple(section for section in sections if section.lines)
 
 
+def with_memory(sections: tuple[Section, ...], lines: tuple[str, ...]) -> tuple[Section, ...]:
+    """Return the sections with what temporaries take under "storage"; a section of its own where
+    several parts have one each.
+    """
+    titles = [section.title for section in sections]
+    if "storage" not in titles:
+        return (*sections, Section("storage", lines))
+    return tuple(
+        Section(one.title, (*one.lines, *lines)) if one.title == "storage" else one
+        for one in sections
+    )
+
+
 def _regions(parts: Parts) -> Iterator[str]:
     """Yield the control around the static control parts, which are numbered."""
     number = 0

@@ -39,7 +39,7 @@ from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.totals import join_totals, waiting_totals
 from polyopt.strategy.turned import fuse_turned
 from polyopt.strategy.vector import vectorize_innermost
-from polyopt.transforms import Affine, Fusion, Separate
+from polyopt.transforms import Affine, Contract, Fusion, Separate
 
 BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
 MOST = 0.4  # of the time that is left, for one stage of decisions
@@ -47,21 +47,54 @@ MAX_EXPANSION = 2  # dimensions; as much memory as a matrix
 ARGUMENTS = frozenset({Role.INPUT, Role.INOUT, Role.OUTPUT})
 
 
-def auto_schedule(scop: Scop, machine: Machine, *, is_inner: bool = False) -> Schedule:
+def auto_schedule(
+    scop: Scop,
+    machine: Machine,
+    *,
+    is_inner: bool = False,
+    outgrowing: Callable[[Schedule], Collection[str]] = lambda _: (),
+) -> Schedule:
     """Return a legal schedule of `scop` chosen for `machine`.
 
     `is_inner`: a loop goes around it whose iterations only data tells, as around a sparse row; its
-    sums are short.
+    sums are short.  `outgrowing` names the temporaries that take more memory in a schedule than the
+    program's own arrays: one that has any is passed over.
     A stage of decisions that takes more than `BUDGET` isl operations, or most of the time that is
     left, is left out.
     """
     source = source_schedule(scop)
     scalars = {array.name for array in scop.arrays if not array.shape}
     with optional("the automatic schedule"):
-        for found in _candidates(source, machine, split=not is_inner):
-            if keeps_scalars_small(found, scalars):
-                return found
+        start: Schedule | None = source
+        cells = Counter[str]()
+        while start is not None:
+            large: Collection[str] = ()
+            for found in _candidates(start, machine, split=not is_inner):
+                if keeps_scalars_small(found, scalars):
+                    large = outgrowing(found)
+                    if not large:
+                        return found
+            start = with_fewer_cells(source, cells, large)
     return source
+
+
+def with_fewer_cells(
+    source: Schedule, cells: Counter[str], names: Collection[str]
+) -> Schedule | None:
+    """Return the source's order in which each temporary called `names` has fewer cells.
+
+    `cells` counts the loops around a temporary, outermost first, for all iterations of which it has
+    one cell; it gets one more.  None where no temporary can do with fewer.
+    """
+    shapes = {a.name: a.shape for a in source.scop.arrays if a.role is Role.TEMP}
+    fewer = [name for name in names if cells[name] < len(shapes.get(name, ()))]
+    cells.update(fewer)
+    found = source
+    for name in sorted(cells):
+        one = (1,) * cells[name]
+        step = Contract(name, one + (0,) * (len(shapes[name]) - len(one)))
+        found = found.attempt(step) or found
+    return found if fewer and found is not source else None
 
 
 def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> Iterator[Schedule]:

@@ -20,7 +20,8 @@ import polyopt as po
 from bench.check import relative_error
 from polyopt.ir.interp import run_loops, run_program
 from polyopt.pipeline import Compilation, compile_program
-from polyopt.targets import detect_machine
+from polyopt.targets import FpMode, Options, detect_machine
+from tests.memory import assert_bounded
 from workloads import registry
 from workloads.workload import Workload
 
@@ -130,6 +131,28 @@ def test_the_fastest_form_is_proven(workload: Workload, form: str) -> None:
     assert made.certificate is not None
     assert made.certificate.is_proven, made.certificate
     assert not made.dropped
+
+
+COPIES = {
+    "seidel-2d": 3.0,  # the array as a wavefront walks over it
+    "floyd-warshall": 2.0,  # a row and a column for each step, so that blocks of steps can wait
+    "ludcmp": 2.0,  # sums of each row, so that factors are made in blocks
+    "syr2k": 2.0,  # rows that whole products are made of
+}
+"""How many times their own arrays the temporaries of workloads may take, and what for."""
+
+
+@named(CASES)
+@pytest.mark.parametrize("fp", ["strict", "reassociate"])
+def test_memory(workload: Workload, form: str, fp: str) -> None:
+    """No temporary grows with a loop that its values do not live across."""
+    program = _program(workload.name, form)
+    if fp == "strict":
+        made = stages(workload.name, form)
+    else:
+        options = Options(fp=FpMode(fp), budget=900.0)
+        made = compile_program(program, options, detect_machine())
+    assert_bounded(program, made.loops, COPIES.get(workload.name, 1.0))
 
 
 @pytest.mark.toolchain

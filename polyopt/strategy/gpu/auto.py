@@ -6,14 +6,15 @@ Loops that carry dependences stay around kernels, or inside threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection
 from functools import partial
 
 from polyopt.ir.budget import optional
 from polyopt.ir.scop import Scop
 from polyopt.schedule.schedule import Schedule, Transform, source_schedule
 from polyopt.schedule.tree import leaves, path_to, statements_of
-from polyopt.strategy.auto import keeps_scalars_small
+from polyopt.strategy.auto import keeps_scalars_small, with_fewer_cells
 from polyopt.strategy.gpu.contraction import map_contractions
 from polyopt.strategy.gpu.fusion import fuse_whole
 from polyopt.strategy.gpu.mapped import MAPPED
@@ -33,20 +34,41 @@ BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
 MOST = 0.4  # of the time that is left, for one stage of decisions
 
 
-def auto_schedule_gpu(scop: Scop, device: GpuModel) -> Schedule:
+def auto_schedule_gpu(
+    scop: Scop,
+    device: GpuModel,
+    outgrowing: Callable[[Schedule], Collection[str]] = lambda _: (),
+) -> Schedule:
     """Return a legal schedule of `scop` mapped to `device`.
 
+    `outgrowing` names the temporaries that take more memory in a schedule than the program's own
+    arrays: one that has any is passed over.
     A stage of decisions that takes more than `BUDGET` isl operations, or most of the time that is
     left, is left out.
     """
     source = source_schedule(scop)
     scalars = frozenset(array.name for array in scop.arrays if not array.shape)
     with optional("the automatic mapping"):
-        return _best(source, device, scalars)
+        start: Schedule | None = source
+        cells = Counter[str]()
+        while start is not None:
+            large: set[str] = set()
+
+            def is_small(schedule: Schedule, large: set[str] = large) -> bool:
+                if not keeps_scalars_small(schedule, scalars):
+                    return False
+                found = outgrowing(schedule)
+                large.update(found)
+                return not found
+
+            found = _best(start, device, is_small)
+            if found is not start or not outgrowing(found):
+                return found
+            start = with_fewer_cells(source, cells, large)
     return source
 
 
-def _best(source: Schedule, device: GpuModel, scalars: frozenset[str]) -> Schedule:
+def _best(source: Schedule, device: GpuModel, is_small: Callable[[Schedule], bool]) -> Schedule:
     """Return the source's order or that of isl's scheduler, mapped: what has more on grids.
 
     Or isl's order for some nests, and the source's for the others.
@@ -54,27 +76,28 @@ def _best(source: Schedule, device: GpuModel, scalars: frozenset[str]) -> Schedu
     Tiles of products and sums take time: they are made for the better one alone.
     """
     timed = _timed(source, device)
-    if timed is not source and (not scalars or keeps_scalars_small(timed, scalars)):
+    if timed is not source and is_small(timed):
         return timed
     affine = Affine(Fusion.MIN)
     start = _within_budget(str(affine), source, partial(_attempted, step=affine))
     parallel = parallel_statements(source)
-    found = _candidate(start, device, scalars)
+    found = _candidate(start, device, is_small)
     if found is not None and is_best(found, score(found, parallel)):
-        return _mapped(start, found, device)
-    plain = _candidate(source, device, scalars)
+        mapped = _mapped(start, found, device)
+        return mapped if is_small(mapped) else found
+    plain = _candidate(source, device, is_small)
     mixed = None if plain is None else _mixed(source, plain)
-    both = None if mixed is None else _candidate(mixed, device, scalars)
+    both = None if mixed is None else _candidate(mixed, device, is_small)
     tried = [(start, found), (source, plain), (mixed or source, both)]
     ranked = [(begun, done, score(done, parallel)) for begun, done in tried if done is not None]
     if not ranked:  # tiles may keep scalars small
         mapped = _mapped(source, _nests(source, device), device)
-        return mapped if keeps_scalars_small(mapped, scalars) else source
+        return mapped if is_small(mapped) else source
     start, found, best = max(ranked, key=lambda one: one[2])  # the first one of equals
     if not any(best[1:]):
         start, found = source, plain or source  # nothing is won
     mapped = _mapped(start, found, device)
-    return mapped if keeps_scalars_small(mapped, scalars) else found
+    return mapped if is_small(mapped) else found
 
 
 def _mixed(source: Schedule, plain: Schedule) -> Schedule | None:
@@ -118,10 +141,12 @@ def _timed(source: Schedule, device: GpuModel) -> Schedule:
     return source if timed is source else _nests(timed, device)
 
 
-def _candidate(start: Schedule, device: GpuModel, scalars: frozenset[str]) -> Schedule | None:
+def _candidate(
+    start: Schedule, device: GpuModel, is_small: Callable[[Schedule], bool]
+) -> Schedule | None:
     """Return `start` with its nests mapped, or None where scalars would become large arrays."""
     found = _nests(start, device)
-    return found if keeps_scalars_small(found, scalars) else None
+    return found if is_small(found) else None
 
 
 def _mapped(start: Schedule, found: Schedule, device: GpuModel) -> Schedule:

@@ -1,0 +1,63 @@
+"""Which memory a kernel takes besides its arguments and results.
+
+In: a `LoopFunction`, as it is printed.  Out: its temporaries with where each lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, unique
+
+from polyopt.emit.frame import used_arrays
+from polyopt.emit.regions import nodes
+from polyopt.ir.array import Array, Role
+from polyopt.ir.loops import AllocateArray, DeclareArray, Kernel, LoopFunction, Space
+
+
+@unique
+class Place(Enum):
+    """Where a temporary lives, and how many there are of it."""
+
+    HEAP = "heap"
+    THREAD = "heap of each thread"
+    STACK = "stack"
+    DEVICE = "memory of the device"
+    SHARED = "shared memory of each block"
+    REGISTER = "registers of each thread"
+
+
+_DECLARED = {
+    Space.LOCAL: Place.STACK,
+    Space.SHARED: Place.SHARED,
+    Space.REGISTER: Place.REGISTER,
+    Space.THREAD: Place.THREAD,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A temporary array and where it lives; one without extents is a scalar."""
+
+    array: Array
+    place: Place
+
+
+def allocations(function: LoopFunction) -> tuple[Allocation, ...]:
+    """Return the temporaries that a kernel has memory for, those of the whole call first."""
+    return tuple(dict.fromkeys(_allocations(function)))
+
+
+def _allocations(function: LoopFunction) -> Iterator[Allocation]:
+    every = list(nodes(function.body))
+    on_device = any(isinstance(node, Kernel) for node in every)
+    memory = Place.DEVICE if on_device else Place.HEAP
+    used = used_arrays(function.body)
+    late = {node.array.name: node.array for node in every if isinstance(node, AllocateArray)}
+    for array in function.arrays:
+        if array.role is Role.TEMP and array.name in used and array.name not in late:
+            yield Allocation(array, memory if array.shape or on_device else Place.STACK)
+    yield from (Allocation(array, memory) for array in late.values())
+    for node in every:
+        if isinstance(node, DeclareArray):
+            yield Allocation(node.array, _DECLARED[node.space])
