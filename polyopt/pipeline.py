@@ -359,6 +359,17 @@ def _outgrowing(
         return outgrowing(schedule, program, scop, by_thread=by_thread, at_call=at_call)
 
 
+def fits(schedule: Schedule, program: Program, scop: Scop, options: Options) -> bool:
+    """Tell whether no temporary of a part's schedule outgrows the program's own arrays.
+
+    A schedule whose loops take too long to make does not fit.
+    """
+    try:
+        return not _outgrowing(schedule, program, scop, options)
+    except BudgetError:
+        return False
+
+
 def _source(scop: Scop) -> Schedule:
     """Return the order of the source, with dependences if there is time for them."""
     with optional("private scalars", part=MOST):

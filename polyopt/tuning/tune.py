@@ -18,10 +18,12 @@ from polyopt.building import Built, build_kernel, compile_stages
 from polyopt.errors import PolyoptError, UsageError
 from polyopt.frontend.argtypes import ArgType
 from polyopt.ir.budget import Budget
+from polyopt.ir.scop import Scop
 from polyopt.ir.source import ArrayArg
 from polyopt.machine import Machine
-from polyopt.pipeline import Compilation, machine_for
+from polyopt.pipeline import Compilation, fits, machine_for
 from polyopt.runtime.notices import PolyoptWarning
+from polyopt.schedule import Schedule
 from polyopt.strategy.auto import alternatives
 from polyopt.targets import Options, Target, detect_machine, seconds_to_compile
 from polyopt.transforms import show_schedules
@@ -108,12 +110,21 @@ def _others(stages: Compilation, options: Options, machine: Machine) -> list[str
     if options.schedule is not None:
         return []
     with Budget(seconds_to_compile(options)).running():
-        found = [tuple(alternatives(scop, machine)) for scop in stages.program.scops]
+        pairs = zip(stages.program.scops, stages.schedules, strict=True)
+        found = [_alternatives(stages, scop, options, machine) or (own,) for scop, own in pairs]
     longest = max((len(choices) for choices in found), default=0)
     rows = (
         tuple(choices[min(row, len(choices) - 1)] for choices in found) for row in range(longest)
     )
     return list(dict.fromkeys(show_schedules(row) or "source" for row in rows))
+
+
+def _alternatives(
+    stages: Compilation, scop: Scop, options: Options, machine: Machine
+) -> tuple[Schedule, ...]:
+    """Return schedules of a part whose temporaries take no more than the program's own arrays."""
+    program = stages.program
+    return tuple(s for s in alternatives(scop, machine) if fits(s, program, scop, options))
 
 
 def _threads(options: Options, machine: Machine) -> tuple[int, ...]:

@@ -332,6 +332,29 @@ def test_explain_tells_why_loops_are_not_parallel(polyopt, demo):
     assert {"dependences", "order", "certificate"} <= set(measured)
 
 
+MEMORY = """\
+import polyopt as po
+
+
+def sweep(x: po.f64["n"], steps: int):
+    y = x * 2.0
+    for t in range(steps):
+        for i in range(1, x.shape[0]):
+            y[i] += y[i - 1]
+        for i in range(x.shape[0]):
+            x[i] = y[x.shape[0] - 1 - i]
+"""
+
+
+@pytest.mark.parametrize(("target", "place"), [("c", "heap"), ("cuda", "memory of the device")])
+def test_explain_tells_what_temporaries_take(polyopt, tmp_path, target, place):
+    (tmp_path / "memory.py").write_text(MEMORY)
+    outcome = polyopt("explain", str(tmp_path / "memory.py"), "--sizes", "n=10", "--target", target)
+    storage = outcome.out.partition("\nstorage\n")[2].partition("\n\n")[0].splitlines()
+    assert f"  y: n * 8 bytes = 80, {place}: a temporary of the source" in storage
+    assert f"  at most at once, {place}: n * 8 bytes = 80" in storage
+
+
 def test_explain_tells_what_is_parallel(polyopt, demo):
     steps = "parallelize(i); interchange(j, k); vectorize(j)"
     outcome = polyopt("explain", "demo.py:matmul", "--schedule", steps, "--json")

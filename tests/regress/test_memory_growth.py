@@ -18,6 +18,7 @@ from polyopt.frontend import build
 from polyopt.frontend.infer import infer_types
 from polyopt.pipeline import compile_program
 from polyopt.targets import FpMode, Options, Target, detect_machine
+from polyopt.tuning import tune
 from tests.memory import assert_bounded
 
 # ruff: noqa: F821, UP037, B007, SIM108 - programs as users write them
@@ -314,3 +315,12 @@ def test_results(function: Callable[..., Any]) -> None:
         np.testing.assert_allclose(result, expected, rtol=1e-12)
     for one, two in zip(got, want, strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-9)
+
+
+def test_memory_of_schedules_to_tune() -> None:
+    """No candidate of a search keeps sums of all time steps."""
+    program = build(normalized, infer_types(normalized))
+    machine = detect_machine()
+    made = compile_program(program, Options(), machine)
+    for text in tune._others(made, Options(), machine):
+        assert_bounded(program, compile_program(program, Options(schedule=text), machine).loops)
