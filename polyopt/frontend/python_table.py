@@ -21,6 +21,7 @@ from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.elementwise import apply
 from polyopt.frontend.folds import reduced
 from polyopt.frontend.generating import collected, unrolled
+from polyopt.frontend.grids import arange
 from polyopt.frontend.integers import (
     both,
     either,
@@ -270,12 +271,15 @@ def _pow(b: Builder, args: Arguments) -> Value:
 
 
 def _sequence(b: Builder, args: Arguments) -> Value:
-    """tuple and list: of a tuple, of a range known while compiling, of nothing"""
+    """tuple and list: of a tuple, of a known range, of nothing; lists of any range"""
     (value,) = args.take("", "iterable")
     is_list = args.name.endswith("list")
     if is_none(value):
         return Sequence((), is_list)
     items = unrolled(b, value, args.loc)
+    if items is None and is_list and isinstance(value, Range):
+        ends = (Number(value.start, True), Number(value.stop, True), Known(value.step))
+        value = arange(b, Arguments(args.name, ends, {}, args.loc))
     if items is None and is_list and isinstance(value, Tensor) and value.rank == 1:
         return lists.of_items(b, forced(b, value))
     if items is None:
