@@ -1,16 +1,17 @@
 """Calls that are ended after a time: a function of data may run for ever.
 
-In: a call, seconds.  Out: its result, or `TooLong`.
+In: a call, seconds of the processor.  Out: its result, or `TooLong`.
 Lines that Python runs are counted, on this thread only; nothing is interrupted inside of NumPy.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, TypeVar
+
+from polyopt.ir.clock import now
 
 _T = TypeVar("_T")
 
@@ -21,7 +22,7 @@ class TooLong(BaseException):
 
 def limited(call: Callable[[], _T], seconds: float) -> _T:
     """Return what `call` returns; raises `TooLong`."""
-    end = time.perf_counter() + seconds
+    end = now() + seconds
     before = sys.gettrace()
     count = 0
 
@@ -29,7 +30,7 @@ def limited(call: Callable[[], _T], seconds: float) -> _T:
         nonlocal count
         del frame, argument
         count += 1
-        if count % 64 == 0 and event in ("line", "call") and time.perf_counter() > end:
+        if count % 64 == 0 and event in ("line", "call") and now() > end:
             raise TooLong
         return trace
 

@@ -7,11 +7,12 @@ its difference, after a bounded number of trials.
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+
+from polyopt.ir.clock import now
 
 _D = TypeVar("_D")
 Values: TypeAlias = tuple[Any, ...]
@@ -26,16 +27,16 @@ def shrunk(
     differs: Callable[[Values], _D | None],
 ) -> tuple[Values, _D]:
     """Return the first of `smaller` that differs, else `values`, with plain numbers put in."""
-    end = time.perf_counter() + SECONDS
+    end = now() + SECONDS
     for candidate in smaller:
-        if time.perf_counter() > end:
+        if now() > end:
             break
         found = None if candidate is None else differs(candidate)
         if candidate is not None and found is not None:
             values, difference = candidate, found
             break
     for trial, (number, place, value) in enumerate(_simpler(values)):
-        if trial > TRIALS or time.perf_counter() > end:
+        if trial > TRIALS or now() > end:
             break
         candidate = _with(values, number, place, value)
         found = differs(candidate)

@@ -8,7 +8,6 @@ the bound of that call elsewhere; where Python raises, the Program has to.
 from __future__ import annotations
 
 import copy
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from polyopt.frontend.argtypes import (
     ScalarType,
     SizeCondition,
 )
+from polyopt.ir.clock import now
 from polyopt.ir.expr import show
 from polyopt.ir.interp import run_program, run_scop
 from polyopt.ir.program import Program, Repeat, all_parts
@@ -83,8 +83,8 @@ def verify_program(
 ) -> Verification:
     """Return how `samples` calls of `function` and `program` compare.
 
-    With `seconds`, as many as fit are compared, at least one.  Arguments stay untouched: both
-    sides work on copies.
+    With `seconds` of the processor, as many as fit are compared, at least one.  Both sides work on
+    copies of the arguments.
     """
     found = _Counts()
     bench = Bench(function, program, tuple(types), quick=seconds is not None)
@@ -92,12 +92,12 @@ def verify_program(
     reason = bench.reason
     if reason is not None:
         return Verification(function.__name__, shown, skipped=(Skip(reason, samples),))
-    end = None if seconds is None else time.perf_counter() + seconds
+    end = None if seconds is None else now() + seconds
     mismatch = None
     ranks = [len(a.shape) for a in program.signature.arguments if isinstance(a, ArrayArg)]
     largest = {4: 3, 5: 2}.get(max(ranks, default=0), 5 if max(ranks, default=0) < 4 else 2)
     for number in range(samples):
-        if end is not None and number and time.perf_counter() > end:
+        if end is not None and number and now() > end:
             break
         scale = Scale(min(largest, SIZES[number % len(SIZES)]), odd=number % 5 in (2, 4))
         values = sample(program.signature, types, np.random.default_rng((seed, number)), scale)
@@ -213,10 +213,10 @@ class Bench:
 
     def _interpreted(self, values: Values) -> tuple[object, Exception | None]:
         """Return what the Program returns, or what it raises; library calls raise as in Python."""
-        end = time.perf_counter() + LONGEST
+        end = now() + LONGEST
 
         def timed(scop: Scop, arrays: Any, params: dict[str, int], symbols: Any) -> None:  # noqa: ANN401
-            if time.perf_counter() > end:
+            if now() > end:
                 raise TooLong
             run_scop(scop, arrays, params, symbols)
 
