@@ -163,7 +163,7 @@ def _needed_headers(words: set[str]) -> list[str]:
 
 
 def _header(fn: LoopFunction, frame: Frame) -> str:
-    guard = f"POLYOPT_{frame.entry.upper()}_H"
+    guard = f"{frame.entry.upper()}_H"
     has_bool = any(p.dtype.ctype == "bool" for p in frame.params)
     lines = [
         f"#ifndef {guard}",

@@ -25,7 +25,7 @@ from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import is_contiguous, vectorized
 from polyopt.emit.literals import literal
 from polyopt.emit.localize import zero
-from polyopt.emit.names import c_identifier
+from polyopt.emit.names import ENTRY_PREFIX, c_identifier
 from polyopt.emit.openmp import (
     begins_last,
     enough,
@@ -567,7 +567,7 @@ class BodyEmitter:
         label = loop.label or "region"
         taken = self.frame.taken | self.names
         part = label.replace(".", "_").replace("[", "_").removesuffix("]")
-        name = c_identifier(f"{self.frame.entry}_{part}", taken)
+        name = c_identifier(f"{self.frame.entry.removeprefix(ENTRY_PREFIX)}_{part}", taken)
         self.names.add(name)
         arrays = [n for n in self.frame.views if n in free.arrays]
         written = written_arrays(loop.body)

@@ -35,16 +35,6 @@ _TYPES = {
 }
 _BARRIERS = {Scope.BLOCK: "__syncthreads();", Scope.WARP: "__syncwarp();"}
 
-_RESERVED = """
-threadIdx blockIdx blockDim gridDim warpSize dim3 min max half half2 float1 float2 float3 float4
-double1 double2 double3 double4 int1 int2 int3 int4 uint1 uint2 uint3 uint4 char4 uchar4 short2
-longlong2 ulonglong2 uint ulong ushort uchar atomicAdd printf assert clock M_E M_PI M_PI_2 M_PI_4
-M_1_PI M_2_PI M_LN2 M_LN10 M_LOG2E M_LOG10E M_SQRT2 M_SQRT1_2 CHAR_BIT INT_MAX INT_MIN UINT_MAX
-LONG_MAX LLONG_MAX SHRT_MAX FLT_MAX FLT_EPSILON DBL_MAX DBL_EPSILON MAXFLOAT HUGE OVERFLOW
-UNDERFLOW DOMAIN SING PLOSS TLOSS errno stdin stdout stderr alloca offsetof va_list index rindex
-signbit make_float2 make_double2
-"""
-
 CUDA = DeviceDialect(
     language="cuda",
     words={f"{t.value}_t": name for t, name in _TYPES.items() if t.is_integer},
@@ -93,7 +83,6 @@ CUDA = DeviceDialect(
     prelude=(),
     rounding=("", ""),
     flags=(("--fmad=false",), ("--fmad=true",)),
-    reserved=frozenset(_RESERVED.split()),
     limits=True,
     gathers=True,
     asynchronous=True,

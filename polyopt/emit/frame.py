@@ -15,7 +15,7 @@ from polyopt.emit.blocks import words
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import row_arrays
-from polyopt.emit.names import LIBRARY_FUNCTIONS, c_identifier
+from polyopt.emit.names import c_identifier, entry_identifier
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import (
     free_names,
@@ -160,7 +160,7 @@ def make_frame(fn: LoopFunction) -> Frame:
         is_given = array.name in given
         made = array_view(array, name, True, [], printer) if is_given else _stack_view(array, name)
         views[array.name] = made
-    entry = c_identifier(fn.name, {*taken, *LIBRARY_FUNCTIONS})
+    entry = entry_identifier(fn.name)
     used = used_arrays(fn.body)
     temporaries = [a for a in fn.arrays if a.role is Role.TEMP and a.name in used]
     gets = {n.array.name for n in nodes(fn.body) if isinstance(n, AllocateArray)}
@@ -177,7 +177,7 @@ def make_frame(fn: LoopFunction) -> Frame:
         plain=tuple(a.name for a in temporaries if not a.shape),
         faults=tuple(a.name for a in fn.arrays if a.role is Role.FAULT and a.name in used),
         ranges=ranges,
-        taken=frozenset(taken | {entry}),
+        taken=frozenset(taken),
         rows=row_arrays(fn),
     )
 

@@ -38,19 +38,6 @@ _EXTENSION = "#pragma OPENCL EXTENSION cl_khr_int64_{}_atomics : enable"
 _EXTENDED = ("min", "max", "and", "or", "xor")
 _DOUBLE = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable"
 
-_SCALARS = "char uchar short ushort int uint long ulong float double"
-_RESERVED = """
-kernel global local constant private generic read_only write_only read_write uniform pipe half
-half2 half4 half8 half16 uchar ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t event_t
-sampler_t image1d_t image2d_t image3d_t image2d_array_t quad complex imaginary barrier min max mad
-mix step sign dot cross length distance normalize clamp select rotate shuffle shuffle2 prefetch
-vload4 vstore4 printf popcount mul24 mad24 clz hadd degrees radians smoothstep get_global_id
-get_local_id get_group_id get_num_groups get_local_size M_E M_PI M_PI_2 M_PI_4 M_1_PI M_2_PI M_LN2
-M_LN10 M_LOG2E M_LOG10E M_SQRT2 M_SQRT1_2 M_E_F M_PI_F CHAR_BIT INT_MAX INT_MIN UINT_MAX LONG_MAX
-LONG_MIN SHRT_MAX FLT_MAX FLT_EPSILON FLT_MIN DBL_MAX DBL_MIN DBL_EPSILON MAXFLOAT HUGE_VAL
-HUGE_VALF CLK_LOCAL_MEM_FENCE CLK_GLOBAL_MEM_FENCE
-"""
-
 OPENCL = DeviceDialect(
     language="opencl",
     words={
@@ -94,8 +81,6 @@ OPENCL = DeviceDialect(
     rounding=("#pragma OPENCL FP_CONTRACT OFF", "#pragma OPENCL FP_CONTRACT ON"),
     flags=(("-cl-std=CL1.2",), ("-cl-std=CL1.2",)),
     shortcuts=OPENCL_SHORTCUTS,
-    reserved=frozenset(_RESERVED.split())
-    | frozenset(f"{base}{lanes}" for base in _SCALARS.split() for lanes in (2, 3, 4, 8, 16)),
 )
 
 

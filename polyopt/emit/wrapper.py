@@ -43,9 +43,6 @@ from polyopt.ir.source import (
 )
 from polyopt.ir.types import DType, Kind
 
-SYMBOL_PREFIX = "po_"
-"""What the build puts before the entry's name, which may be one of Python's or of the wrapper's."""
-
 _LAYOUT = {Layout.C: "LAYOUT_C", Layout.ROWS: "LAYOUT_ROWS", Layout.STRIDED: "LAYOUT_STRIDED"}
 HALF = Helper(HelperKind.WIDEN, DType.FLOAT16)
 """Numbers of 16 bits are passed as `float`."""
@@ -127,7 +124,7 @@ def alignment(dtype: DType) -> int:
 
 def _prototype(source: Source) -> str:
     declared = [_declare(param) for param in source.params]
-    return f"extern int {SYMBOL_PREFIX}{source.entry}({', '.join(declared) or 'void'});"
+    return f"extern int {source.entry}({', '.join(declared) or 'void'});"
 
 
 def _declare(param: CParam) -> str:
@@ -348,7 +345,7 @@ def _invoke(source: Source, plan: _Plan) -> Iterator[str]:
         yield "    const int before = omp_get_max_threads();"
         yield "    if (before != state->threads)"
         yield "        omp_set_num_threads(state->threads);"
-    yield f"    status = {SYMBOL_PREFIX}{source.entry}({values});"
+    yield f"    status = {source.entry}({values});"
     if source.openmp:
         yield "    if (before != state->threads)"
         yield "        omp_set_num_threads(before);"

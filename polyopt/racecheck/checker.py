@@ -116,12 +116,12 @@ class Checker:
         work = self._directory / f"job{self._number}"
         work.mkdir()
         text = checked_text(source.text, level)
-        library = build_checked(self._gcc, text, source.entry, self._run_time, work)
+        library = build_checked(self._gcc, text, self._run_time, work)
         settings = {"obeys_if": int(chosen.obeys_if), "team": chosen.team}
         write_job(work, library, source, arguments, settings)
         self._do(work, chosen.seconds)
         result = read_result(work)
-        found = _races(result.conflicts, library, text, source.entry, level)
+        found = _races(result.conflicts, library, text, level)
         return Checked(
             found, **result.totals, arguments=result.arguments, returned=result.returned,
             error=result.error,
@@ -148,9 +148,7 @@ def _no_verdict(reason: str, hint: str) -> ToolchainError:
     return ToolchainError("PO0509", f"the kernel cannot be checked for races: {reason}", hint=hint)
 
 
-def _races(
-    conflicts: list[Any], library: Path, text: str, entry: str, level: Level
-) -> tuple[Race, ...]:
+def _races(conflicts: list[Any], library: Path, text: str, level: Level) -> tuple[Race, ...]:
     """Return the conflicts that a run noted with their lines."""
     if not conflicts:
         return ()
@@ -164,7 +162,7 @@ def _races(
             (c["block_place"], c["block_call"]),
         )
     ]
-    found = places(library, text, entry, wanted)
+    found = places(library, text, wanted)
     return tuple(_race(c, found, level) for c in conflicts)
 
 
@@ -196,5 +194,5 @@ def _cell(conflict: Any, found: dict[tuple[int, int], Place]) -> Cell | None:  #
     line = found[conflict["block_place"], conflict["block_call"]].text
     name = _ASKED.search(line)
     position = (conflict["address"] - conflict["block"]) // max(1, conflict["size"])
-    shown = "memory" if name is None else name.group(1).removeprefix("po_")
+    shown = "memory" if name is None else name.group(1).removeprefix("po_").removesuffix("_")
     return Cell(shown, (position,))

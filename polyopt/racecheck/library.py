@@ -15,7 +15,6 @@ from pathlib import Path
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
 from polyopt.racecheck.races import Place
-from polyopt.runtime.build import SYMBOL_PREFIX
 from polyopt.runtime.toolchain import Compiler, Family, environment
 
 NATIVE = Path(__file__).with_name("native")
@@ -56,15 +55,12 @@ def build_run_time(compiler: Compiler, directory: Path) -> Path:
     return target
 
 
-def build_checked(
-    compiler: Compiler, text: str, entry: str, run_time: Path, directory: Path
-) -> Path:
+def build_checked(compiler: Compiler, text: str, run_time: Path, directory: Path) -> Path:
     """Build the library of `text` in `directory`."""
     (directory / "kernel.c").write_text(text, encoding="utf-8")
     objects = (str(directory / "kernel.o"), str(run_time))
-    renamed = f"-D{entry}={SYMBOL_PREFIX}{entry}"
     files = ("-c", str(directory / "kernel.c"), "-o", objects[0])
-    _run([*compiler.command, *_KERNEL_FLAGS, renamed, *files])
+    _run([*compiler.command, *_KERNEL_FLAGS, *files])
     library = directory / "kernel.so"
     wraps = [f"-Wl,--wrap={name}" for name in _WRAPPED]
     link = ("-shared", "-Wl,-Bsymbolic", *wraps, *objects, "-o", str(library), "-lm")
@@ -76,10 +72,9 @@ def build_sanitized(compiler: Compiler, source: Source, directory: Path) -> Path
     """Build the library of `source` with the sanitizers in `directory`."""
     (directory / "kernel.c").write_text(source.text, encoding="utf-8")
     library = directory / "kernel.so"
-    renamed = f"-D{source.entry}={SYMBOL_PREFIX}{source.entry}"
     openmp = "-fopenmp" if source.openmp else "-fopenmp-simd"
     files = (str(directory / "kernel.c"), "-o", str(library))
-    _run([*compiler.command, *_SANITIZED_FLAGS, openmp, renamed, "-shared", *files, "-lm"])
+    _run([*compiler.command, *_SANITIZED_FLAGS, openmp, "-shared", *files, "-lm"])
     return library
 
 
@@ -99,7 +94,7 @@ def sanitizer_libraries(compiler: Compiler) -> tuple[str, str]:
 
 
 def places(
-    library: Path, text: str, entry: str, offsets: Sequence[tuple[int, int]]
+    library: Path, text: str, offsets: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], Place]:
     """Return the lines at (place, call) offsets: inside a helper function, the line of its call."""
     numbers = sorted({number for pair in offsets for number in pair if number})
@@ -110,7 +105,7 @@ def places(
     result: dict[tuple[int, int], Place] = {}
     for place, call in offsets:
         function, line = found.get(place, ("", 0))
-        if _HELPER.match(function) and function != f"{SYMBOL_PREFIX}{entry}" and call in found:
+        if _HELPER.match(function) and call in found:
             _, line = found[call]
         shown = lines[line - 1].strip() if 0 < line <= len(lines) else ""
         result[place, call] = Place(line, shown)

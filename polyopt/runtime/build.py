@@ -34,8 +34,6 @@ from polyopt.runtime.waiting import output_of
 ABI = 4
 """Raised when libraries built before must not be loaded any more."""
 
-SYMBOL_PREFIX = "po_"
-
 OWN_MEMORY = {"aligned_alloc": "po_take", "free": "po_give"}
 """What kernels that are linked with `Texts.calls` call in place of the C library."""
 
@@ -50,7 +48,6 @@ _LOCK_SECONDS = 30.0
 class Texts:
     """What is compiled; `wrapper` is None where the library is called through ctypes.
 
-    The symbol of function `entry` gets `SYMBOL_PREFIX`: its name may be one of libc's or Python's.
     `quick` asks for less of the compiler.  `calls` is what the kernel calls in place of OpenMP's
     library; None: it has no parallel region, or OpenMP's runs them.
     """
@@ -235,9 +232,7 @@ def _flags(compiler: Compiler, texts: Texts) -> tuple[str, ...]:
 
 def _compile_kernel(compiler: Compiler, texts: Texts) -> Command:
     flags = _flags(compiler, texts)
-    renamed = [f"-D{texts.entry}={SYMBOL_PREFIX}{texts.entry}"]
-    if texts.calls is not None:
-        renamed += [f"-D{name}={own}" for name, own in OWN_MEMORY.items()]
+    renamed = [f"-D{name}={own}" for name, own in OWN_MEMORY.items() if texts.calls is not None]
     files = ("-c", "kernel.c", "-o", "kernel.o")
     return Command((*compiler.command, *flags, *renamed, *files), "kernel.o")
 

@@ -18,7 +18,6 @@ from typing_extensions import assert_never
 from polyopt.errors import ArgumentError
 from polyopt.ir.source import ArrayArg, ConstArg, CParam, CParamKind, ScalarArg, Source
 from polyopt.ir.types import DType
-from polyopt.runtime.build import SYMBOL_PREFIX
 from polyopt.runtime.check import Bound, check_call
 from polyopt.runtime.process import join
 from polyopt.runtime.results import results_of, trimmed
@@ -75,7 +74,7 @@ class ForeignKernel:
         library = ctypes.CDLL(str(path))
         self._source = source
         self._weak = weak
-        self._entry = getattr(library, SYMBOL_PREFIX + source.entry)
+        self._entry = getattr(library, source.entry)
         self._entry.argtypes = [_ctype(param) for param in source.params]
         self._entry.restype = ctypes.c_int
         self._numbers = _thread_numbers(library, source, process)

@@ -41,13 +41,13 @@ def test_memory_of_threads(is_shared: bool, checker: Checker) -> None:
     """A row that each thread has for itself is no race; one row for all of them is."""
     _, loops = given(shares, f"{FUSED}; parallelize(L0[0])")
     source = emit_c(loops)
-    own = "double *restrict powers = po_alloc(po_bytes(sizeof(double), M));"
+    own = "double *restrict powers_ = po_alloc(po_bytes(sizeof(double), M));"
     assert source.text.count(own) == 2
     if is_shared:
         head, _, rest = source.text.partition(own)
         region = head.rindex("#pragma omp parallel")
-        text = f"{head[:region]}double *powers = po_alloc(64 * M);\n{head[region:]}{rest}"
-        source = replace(source, text=text.replace("free(powers);", "", 1))
+        text = f"{head[:region]}double *powers_ = po_alloc(64 * M);\n{head[region:]}{rest}"
+        source = replace(source, text=text.replace("free(powers_);", "", 1))
     rng = np.random.default_rng(0)
     found = checker.check(source, (rng.uniform(size=(9, 5)), np.zeros((9, 5))), Level.THREADS)
     assert bool(found.races) == is_shared

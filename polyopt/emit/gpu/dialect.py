@@ -71,7 +71,6 @@ class DeviceDialect:
     prelude: tuple[tuple[str, str], ...]
     rounding: tuple[str, str]
     flags: tuple[tuple[str, ...], tuple[str, ...]]
-    reserved: frozenset[str]
     own_functions: bool = False
     asynchronous: bool = False
     pool: str = ""

@@ -22,7 +22,7 @@ from polyopt.ir.types import DType
 
 @dataclass(frozen=True, slots=True)
 class KernelFrame:
-    """Identifiers of one kernel; `taken` are all, and those the language has.
+    """Identifiers of one kernel; `taken` are all.
 
     `names` gives those of iterators, sizes and locals.  An array that is declared in several places
     has one place for each.
@@ -55,7 +55,7 @@ def make_frame(
     kernel: Kernel, arrays: Mapping[str, Array], late: Collection[str], dialect: DeviceDialect
 ) -> KernelFrame:
     """Choose the identifiers of `kernel`; the shapes of the arrays `late` are known to the host."""
-    taken = set(dialect.reserved)
+    taken: set[str] = set()
     names: dict[str, str] = {}
 
     def named(name: str) -> str:

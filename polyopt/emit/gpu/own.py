@@ -47,7 +47,7 @@ class Own:
     passed: dict[tuple[str, DType], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.thread = self.fresh("t" if "t" not in self.taken else "thread")
+        self.thread = self.fresh("t")
 
     def fresh(self, wish: str) -> str:
         """Return a new identifier."""
@@ -70,8 +70,7 @@ class Own:
         if text == self.thread:
             return text
         if text not in self.coordinates:
-            wish = f"t{_LETTERS[min(dim, 3)]}"
-            self.coordinates[text] = self.fresh(wish if wish not in self.taken else f"{wish}{size}")
+            self.coordinates[text] = self.fresh(f"t{_LETTERS[min(dim, 3)]}")
             self.groups[-1].append(text)
         return self.coordinates[text]
 

@@ -22,7 +22,7 @@ static void in_child(void)
 }
 
 /* Return the functions; called once. */
-const Process *process(void)
+const Process *po_process(void)
 {
     static const Process functions = { &po_team, &po_memory };
     po_set_up_team();

@@ -35,7 +35,7 @@ typedef struct {
     const Memory *memory;
 } Process;
 
-const Process *process(void);
+const Process *po_process(void);
 
 /* Between the files that make a process. */
 extern const Team po_team;

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-int everything(int64_t N, double *restrict x, double *restrict total)
+int polyopt_everything(int64_t N, double *restrict x, double *restrict total_)
 {
     /* sum of the odd elements */
     double s = 0.0;
@@ -15,10 +15,10 @@ int everything(int64_t N, double *restrict x, double *restrict total)
             x[i] = s;
         }
     }
-    double row[4] __attribute__((aligned(64)));
+    double row_[4] __attribute__((aligned(64)));
     for (int64_t i = 0; i < 4; i++) {
-        row[i] = s * 0.5;
+        row_[i] = s * 0.5;
     }
-    total[0] = row[1] + row[3];
+    total_[0] = row_[1] + row_[3];
     return 0;
 }

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-int everything(int64_t N, double *restrict x, double *restrict total)
+int polyopt_everything(int64_t N, double *restrict x, double *restrict total_)
 {
     /* sum of the odd elements */
     double s = 0.0;
@@ -15,11 +15,11 @@ int everything(int64_t N, double *restrict x, double *restrict total)
             x[i] = s;
         }
     }
-    double row[4] __attribute__((aligned(64)));
-    row[0] = s * 0.5;
-    row[1] = s * 0.5;
-    row[2] = s * 0.5;
-    row[3] = s * 0.5;
-    total[0] = row[1] + row[3];
+    double row_[4] __attribute__((aligned(64)));
+    row_[0] = s * 0.5;
+    row_[1] = s * 0.5;
+    row_[2] = s * 0.5;
+    row_[3] = s * 0.5;
+    total_[0] = row_[1] + row_[3];
     return 0;
 }

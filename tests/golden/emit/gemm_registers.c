@@ -9,8 +9,8 @@ static inline int64_t po_extent(int64_t n)
     return n > 0 ? n : 1;
 }
 
-int gemm(int64_t N, int64_t M, int64_t K, double *restrict po_C, const double *restrict po_A,
-    const double *restrict po_B)
+int polyopt_gemm(int64_t N, int64_t M, int64_t K, double *restrict po_C,
+    const double *restrict po_A, const double *restrict po_B)
 {
     double (*C)[po_extent(16 * M)] = (double (*)[po_extent(16 * M)])po_C;
     const double (*A)[po_extent(K)] = (const double (*)[po_extent(K)])po_A;

@@ -32,8 +32,8 @@ static inline void po_store_f64x8(double *p, po_f64x8 value)
     *(po_f64x8_mem *)p = value;
 }
 
-int gemm(int64_t N, int64_t M, int64_t K, double *restrict po_C, const double *restrict po_A,
-    const double *restrict po_B)
+int polyopt_gemm(int64_t N, int64_t M, int64_t K, double *restrict po_C,
+    const double *restrict po_A, const double *restrict po_B)
 {
     double (*C)[po_extent(16 * M)] = (double (*)[po_extent(16 * M)])po_C;
     const double (*A)[po_extent(K)] = (const double (*)[po_extent(K)])po_A;
@@ -41,38 +41,38 @@ int gemm(int64_t N, int64_t M, int64_t K, double *restrict po_C, const double *r
     for (int64_t i = 0; i < 4 * N; i += 4) {
         for (int64_t j = 0; j < 16 * M; j += 16) {
             if (K > 0) {
-                po_f64x8 C_acc = po_load_f64x8(C[i] + j);
-                po_f64x8 C_acc1 = po_load_f64x8(C[i] + j + 8);
-                po_f64x8 C_acc2 = po_load_f64x8(C[i + 1] + j);
-                po_f64x8 C_acc3 = po_load_f64x8(C[i + 1] + j + 8);
-                po_f64x8 C_acc4 = po_load_f64x8(C[i + 2] + j);
-                po_f64x8 C_acc5 = po_load_f64x8(C[i + 2] + j + 8);
-                po_f64x8 C_acc6 = po_load_f64x8(C[i + 3] + j);
-                po_f64x8 C_acc7 = po_load_f64x8(C[i + 3] + j + 8);
+                po_f64x8 C_acc_ = po_load_f64x8(C[i] + j);
+                po_f64x8 C_acc1_ = po_load_f64x8(C[i] + j + 8);
+                po_f64x8 C_acc2_ = po_load_f64x8(C[i + 1] + j);
+                po_f64x8 C_acc3_ = po_load_f64x8(C[i + 1] + j + 8);
+                po_f64x8 C_acc4_ = po_load_f64x8(C[i + 2] + j);
+                po_f64x8 C_acc5_ = po_load_f64x8(C[i + 2] + j + 8);
+                po_f64x8 C_acc6_ = po_load_f64x8(C[i + 3] + j);
+                po_f64x8 C_acc7_ = po_load_f64x8(C[i + 3] + j + 8);
                 for (int64_t k = 0; k < K; k++) {
-                    po_f64x8 A_v = po_splat_f64x8(A[i][k]);
-                    po_f64x8 B_v = po_load_f64x8(B[k] + j);
-                    C_acc += A_v * B_v;
-                    po_f64x8 B_v1 = po_load_f64x8(B[k] + j + 8);
-                    C_acc1 += A_v * B_v1;
-                    po_f64x8 A_v1 = po_splat_f64x8(A[i + 1][k]);
-                    C_acc2 += A_v1 * B_v;
-                    C_acc3 += A_v1 * B_v1;
-                    po_f64x8 A_v2 = po_splat_f64x8(A[i + 2][k]);
-                    C_acc4 += A_v2 * B_v;
-                    C_acc5 += A_v2 * B_v1;
-                    po_f64x8 A_v3 = po_splat_f64x8(A[i + 3][k]);
-                    C_acc6 += A_v3 * B_v;
-                    C_acc7 += A_v3 * B_v1;
+                    po_f64x8 A_v_ = po_splat_f64x8(A[i][k]);
+                    po_f64x8 B_v_ = po_load_f64x8(B[k] + j);
+                    C_acc_ += A_v_ * B_v_;
+                    po_f64x8 B_v1_ = po_load_f64x8(B[k] + j + 8);
+                    C_acc1_ += A_v_ * B_v1_;
+                    po_f64x8 A_v1_ = po_splat_f64x8(A[i + 1][k]);
+                    C_acc2_ += A_v1_ * B_v_;
+                    C_acc3_ += A_v1_ * B_v1_;
+                    po_f64x8 A_v2_ = po_splat_f64x8(A[i + 2][k]);
+                    C_acc4_ += A_v2_ * B_v_;
+                    C_acc5_ += A_v2_ * B_v1_;
+                    po_f64x8 A_v3_ = po_splat_f64x8(A[i + 3][k]);
+                    C_acc6_ += A_v3_ * B_v_;
+                    C_acc7_ += A_v3_ * B_v1_;
                 }
-                po_store_f64x8(C[i] + j, C_acc);
-                po_store_f64x8(C[i] + j + 8, C_acc1);
-                po_store_f64x8(C[i + 1] + j, C_acc2);
-                po_store_f64x8(C[i + 1] + j + 8, C_acc3);
-                po_store_f64x8(C[i + 2] + j, C_acc4);
-                po_store_f64x8(C[i + 2] + j + 8, C_acc5);
-                po_store_f64x8(C[i + 3] + j, C_acc6);
-                po_store_f64x8(C[i + 3] + j + 8, C_acc7);
+                po_store_f64x8(C[i] + j, C_acc_);
+                po_store_f64x8(C[i] + j + 8, C_acc1_);
+                po_store_f64x8(C[i + 1] + j, C_acc2_);
+                po_store_f64x8(C[i + 1] + j + 8, C_acc3_);
+                po_store_f64x8(C[i + 2] + j, C_acc4_);
+                po_store_f64x8(C[i + 2] + j + 8, C_acc5_);
+                po_store_f64x8(C[i + 3] + j, C_acc6_);
+                po_store_f64x8(C[i + 3] + j + 8, C_acc7_);
             }
         }
     }

@@ -30,34 +30,34 @@ static inline bool po_many(int64_t work)
 #endif
 }
 
-__attribute__((noinline)) static void gemm_L0_tile_0(int64_t N, int64_t M, int64_t K,
-    double alpha, int64_t it, double *restrict po_C, const double *restrict po_A,
+__attribute__((noinline)) static void gemm_L0_tile_0_(int64_t N, int64_t M, int64_t K,
+    double alpha_, int64_t it_, double *restrict po_C, const double *restrict po_A,
     const double *restrict po_B)
 {
     double (*C)[po_extent(M)] = (double (*)[po_extent(M)])po_C;
     const double (*A)[po_extent(K)] = (const double (*)[po_extent(K)])po_A;
     const double (*B)[po_extent(M)] = (const double (*)[po_extent(M)])po_B;
-    for (int64_t i = 32 * it; i < po_min(N, 32 * it + 32); i++) {
+    for (int64_t i = 32 * it_; i < po_min(N, 32 * it_ + 32); i++) {
         for (int64_t k = 0; k < K; k++) {
             #pragma omp simd
             for (int64_t j = 0; j < M; j++) {
-                C[i][j] += alpha * A[i][k] * B[k][j];
+                C[i][j] += alpha_ * A[i][k] * B[k][j];
             }
         }
     }
 }
 
-int gemm(int64_t N, int64_t M, int64_t K, double alpha, double *restrict po_C,
+int polyopt_gemm(int64_t N, int64_t M, int64_t K, double alpha_, double *restrict po_C,
     const double *restrict po_A, const double *restrict po_B)
 {
     if (po_many(N * K * M)) {
         #pragma omp parallel for schedule(static)
-        for (int64_t it = 0; it < (N + 31) / 32; it++) {
-            gemm_L0_tile_0(N, M, K, alpha, it, po_C, po_A, po_B);
+        for (int64_t it_ = 0; it_ < (N + 31) / 32; it_++) {
+            gemm_L0_tile_0_(N, M, K, alpha_, it_, po_C, po_A, po_B);
         }
     } else {
-        for (int64_t it = 0; it < (N + 31) / 32; it++) {
-            gemm_L0_tile_0(N, M, K, alpha, it, po_C, po_A, po_B);
+        for (int64_t it_ = 0; it_ < (N + 31) / 32; it_++) {
+            gemm_L0_tile_0_(N, M, K, alpha_, it_, po_C, po_A, po_B);
         }
     }
     return 0;

@@ -8,7 +8,7 @@ extern "C" {
 #endif
 
 /* Returns 0, or 1 when there is no memory for temporaries. */
-int gemm(int64_t N, int64_t M, int64_t K, double alpha, double *C, const double *A,
+int polyopt_gemm(int64_t N, int64_t M, int64_t K, double alpha_, double *C, const double *A,
     const double *B);
 
 #ifdef __cplusplus

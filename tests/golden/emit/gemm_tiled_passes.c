@@ -85,45 +85,45 @@ static inline void po_store_part_f64x8(double *p, int64_t from, int64_t to, po_f
 #endif
 }
 
-__attribute__((noinline)) static void gemm_L0_tile_0(int64_t N, int64_t M, int64_t K,
-    double alpha, int64_t it, double *restrict po_C, const double *restrict po_A,
+__attribute__((noinline)) static void gemm_L0_tile_0_(int64_t N, int64_t M, int64_t K,
+    double alpha_, int64_t it_, double *restrict po_C, const double *restrict po_A,
     const double *restrict po_B)
 {
     double (*C)[po_extent(M)] = (double (*)[po_extent(M)])po_C;
     const double (*A)[po_extent(K)] = (const double (*)[po_extent(K)])po_A;
     const double (*B)[po_extent(M)] = (const double (*)[po_extent(M)])po_B;
-    for (int64_t i = 32 * it; i < po_min(N, 32 * it + 32); i++) {
+    for (int64_t i = 32 * it_; i < po_min(N, 32 * it_ + 32); i++) {
         for (int64_t k = 0; k < K; k++) {
             for (int64_t j = -po_phase_f64x8(C[i]); j < M; j += 8) {
                 if (j >= 0 && j + 8 <= M) {
                     for (; j + 8 <= M; j += 8) {
-                        po_store_f64x8(C[i] + j, po_load_f64x8(C[i] + j) + alpha * A[i][k]
+                        po_store_f64x8(C[i] + j, po_load_f64x8(C[i] + j) + alpha_ * A[i][k]
                                 * po_load_f64x8(B[k] + j));
                     }
                     j -= 8;
                 } else {
-                    int64_t j_from = po_max(-j, 0);
-                    int64_t j_to = po_min(M - j, 8);
-                    po_store_part_f64x8(C[i] + j, j_from, j_to,
-                            po_load_part_f64x8(C[i] + j, j_from, j_to) + alpha * A[i][k]
-                            * po_load_part_f64x8(B[k] + j, j_from, j_to));
+                    int64_t j_from_ = po_max(-j, 0);
+                    int64_t j_to_ = po_min(M - j, 8);
+                    po_store_part_f64x8(C[i] + j, j_from_, j_to_,
+                            po_load_part_f64x8(C[i] + j, j_from_, j_to_) + alpha_ * A[i][k]
+                            * po_load_part_f64x8(B[k] + j, j_from_, j_to_));
                 }
             }
         }
     }
 }
 
-int gemm(int64_t N, int64_t M, int64_t K, double alpha, double *restrict po_C,
+int polyopt_gemm(int64_t N, int64_t M, int64_t K, double alpha_, double *restrict po_C,
     const double *restrict po_A, const double *restrict po_B)
 {
     if (po_many(N * K * M)) {
         #pragma omp parallel for schedule(static)
-        for (int64_t it = 0; it < (N + 31) / 32; it++) {
-            gemm_L0_tile_0(N, M, K, alpha, it, po_C, po_A, po_B);
+        for (int64_t it_ = 0; it_ < (N + 31) / 32; it_++) {
+            gemm_L0_tile_0_(N, M, K, alpha_, it_, po_C, po_A, po_B);
         }
     } else {
-        for (int64_t it = 0; it < (N + 31) / 32; it++) {
-            gemm_L0_tile_0(N, M, K, alpha, it, po_C, po_A, po_B);
+        for (int64_t it_ = 0; it_ < (N + 31) / 32; it_++) {
+            gemm_L0_tile_0_(N, M, K, alpha_, it_, po_C, po_A, po_B);
         }
     }
     return 0;

@@ -32,7 +32,7 @@ static inline void *po_alloc(size_t bytes)
     return aligned_alloc(64, (bytes / 64 + 1) * 64);
 }
 
-int chain(int64_t N, double *restrict x)
+int polyopt_chain(int64_t N, double *restrict x)
 {
     double *restrict t = po_alloc(po_bytes(sizeof(double), N));
     double *restrict u = po_alloc(po_bytes(sizeof(double), N));

@@ -108,7 +108,7 @@ static inline void po_streamed(void)
 #endif
 }
 
-int chain(int64_t N, double *restrict x)
+int polyopt_chain(int64_t N, double *restrict x)
 {
     double *restrict t = po_alloc(po_bytes(sizeof(double), N));
     double *restrict u = po_alloc(po_bytes(sizeof(double), N));
@@ -117,42 +117,44 @@ int chain(int64_t N, double *restrict x)
         free(u);
         return 1;
     }
-    bool is_large = 8 * N >= 16777216;
+    bool is_large_ = 8 * N >= 16777216;
     for (int64_t i = -po_phase_f64x8(t); i < N; i += 8) {
         if (i >= 0 && i + 8 <= N) {
             for (; i + 8 <= N; i += 8) {
-                po_stream_f64x8(t + i, po_load_f64x8(x + i) * 2.0, is_large);
+                po_stream_f64x8(t + i, po_load_f64x8(x + i) * 2.0, is_large_);
             }
             i -= 8;
         } else {
-            int64_t i_from = po_max(-i, 0);
-            int64_t i_to = po_min(N - i, 8);
-            po_store_part_f64x8(t + i, i_from, i_to, po_load_part_f64x8(x + i, i_from, i_to) * 2.0);
+            int64_t i_from_ = po_max(-i, 0);
+            int64_t i_to_ = po_min(N - i, 8);
+            po_store_part_f64x8(t + i, i_from_, i_to_, po_load_part_f64x8(x + i, i_from_, i_to_)
+                    * 2.0);
         }
     }
     for (int64_t i = -po_phase_f64x8(u); i < N; i += 8) {
         if (i >= 0 && i + 8 <= N) {
             for (; i + 8 <= N; i += 8) {
-                po_stream_f64x8(u + i, po_load_f64x8(t + i) + 1.0, is_large);
+                po_stream_f64x8(u + i, po_load_f64x8(t + i) + 1.0, is_large_);
             }
             i -= 8;
         } else {
-            int64_t i_from = po_max(-i, 0);
-            int64_t i_to = po_min(N - i, 8);
-            po_store_part_f64x8(u + i, i_from, i_to, po_load_part_f64x8(t + i, i_from, i_to) + 1.0);
+            int64_t i_from_ = po_max(-i, 0);
+            int64_t i_to_ = po_min(N - i, 8);
+            po_store_part_f64x8(u + i, i_from_, i_to_, po_load_part_f64x8(t + i, i_from_, i_to_)
+                    + 1.0);
         }
     }
     for (int64_t i = -po_phase_f64x8(x); i < N; i += 8) {
         if (i >= 0 && i + 8 <= N) {
             for (; i + 8 <= N; i += 8) {
-                po_stream_f64x8(x + i, po_load_f64x8(u + i) - po_load_f64x8(t + i), is_large);
+                po_stream_f64x8(x + i, po_load_f64x8(u + i) - po_load_f64x8(t + i), is_large_);
             }
             i -= 8;
         } else {
-            int64_t i_from = po_max(-i, 0);
-            int64_t i_to = po_min(N - i, 8);
-            po_store_part_f64x8(x + i, i_from, i_to, po_load_part_f64x8(u + i, i_from, i_to)
-                    - po_load_part_f64x8(t + i, i_from, i_to));
+            int64_t i_from_ = po_max(-i, 0);
+            int64_t i_to_ = po_min(N - i, 8);
+            po_store_part_f64x8(x + i, i_from_, i_to_, po_load_part_f64x8(u + i, i_from_, i_to_)
+                    - po_load_part_f64x8(t + i, i_from_, i_to_));
         }
     }
     po_streamed();

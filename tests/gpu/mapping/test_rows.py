@@ -25,6 +25,7 @@ from polyopt.schedule.tree import bands
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.transforms import Combine, Grid, Recompute, Tile, parse_steps
 from tests.checks import assert_computes, assert_round_trip
+from tests.texts import bare
 
 SMALL = GpuModel(block=8, warp=4)
 
@@ -93,7 +94,7 @@ def parameters(program: Callable[..., Any]) -> list[str]:
     """Return the names of the arrays that the kernels of a program are passed."""
     kernel = po.kernel(target="cuda", device="emulated")(program)
     text = kernel.compile().source
-    return re.findall(r"\*__restrict__ (\w+)", text)
+    return re.findall(r"\*__restrict__ (\w+)", bare(text))
 
 
 def test_columns_are_no_rows() -> None:

@@ -13,6 +13,7 @@ from polyopt.schedule import source_schedule
 from polyopt.transforms import Grid, Swizzle, Tile, parse_steps
 from tests import scops
 from tests.checks import assert_computes, assert_round_trip
+from tests.texts import bare
 
 GRID = "tile(L0, 4, 4); threads(L0.point[0], L0.point[1]); grid(L0.tile[0], L0.tile[1])"
 STEPS = f"{GRID}; swizzle(L0.tile[0], L0.tile[1], 8)"
@@ -53,7 +54,7 @@ def test_refusals(text: str, code: str, words: str):
 
 def tiles_read(source: str, rows: int, columns: int, running: int) -> int:
     """Return how many rows and columns the first blocks have, numbered as the text does."""
-    lines = re.findall(r"const long long (first|rows|number|by|bx) = (.*?);", source, re.S)
+    lines = re.findall(r"const long long (first|rows|number|by|bx) = (.*?);", bare(source), re.S)
     seen: tuple[set[int], set[int]] = (set(), set())
     for block in range(running):
         sizes = {"gridDim.x": columns, "gridDim.y": rows}

@@ -127,7 +127,7 @@ def test_it_is_proven_and_runs(function: Callable[..., object]) -> None:
 def test_copies_ahead_fill_with_zeros_too() -> None:
     fn = kernels(halves, "pipeline(L1.tile[0], 3)")
     assert certify(program(halves), fn).is_proven
-    assert "po_cp_async16(&A_pack[" in emit_cuda(fn).text
+    assert "po_cp_async16(&A_pack_[" in emit_cuda(fn).text
     for sizes in SIZES:
         assert wrong(fn, sizes) == "", sizes
 

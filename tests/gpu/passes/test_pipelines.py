@@ -34,6 +34,7 @@ from polyopt.runtime.device.resources import resources_of
 from tests.gpu.passes.programs import kernels_of, program_of
 from tests.gpu.printing.launch import launch
 from tests.gpu.runtime.needs import needs_nvcc
+from tests.texts import bare
 
 
 def product(A: po.f32["N,K"], B: po.f32["K,M"], C: po.f32["N,M"]):
@@ -93,7 +94,7 @@ def test_it_is_proven_and_runs(stages: int, plain: str) -> None:
 
 
 def test_the_text_says_how_copies_run() -> None:
-    text = emit_cuda(pipelined(4)).text
+    text = bare(emit_cuda(pipelined(4)).text)
     assert "po_cp_async4(&A_pack[(k_tile + 3) % 4]" in text
     assert text.count("po_cp_async_commit();") == 2
     assert "po_cp_async_wait<2>();" in text
@@ -104,7 +105,7 @@ def test_the_text_says_how_copies_run() -> None:
 def test_neighbours_are_copied_at_once() -> None:
     steps = PLAIN.replace("threads(A_in)", "tile(A_in, 1, 4); threads(A_in.tile)")
     fn = kernels_of(product, f"{steps}; pipeline({LOOP}, 2)")
-    text = emit_cuda(fn).text
+    text = bare(emit_cuda(fn).text)
     assert "po_cp_async16(&A_pack[(k_tile + 1) % 2]" in text
     assert "po_cp_async4(&A_pack[(k_tile + 1) % 2]" in text
     for sizes in [(9, 12, 10), (9, 13, 10), (9, 3, 8)]:
@@ -314,11 +315,11 @@ def test_stages_without_room_are_refused() -> None:
 def test_more_than_a_text_may_declare_is_asked_for() -> None:
     fn = kernels_of(product, f"{tiled(32, 32)}; pipeline({LOOP}, 8)")
     source = emit_cuda(fn)
-    assert "extern __shared__ __align__(16) unsigned char pool[];" in source.text
+    assert "extern __shared__ __align__(16) unsigned char pool[];" in bare(source.text)
     assert [(entry.shared, entry.asked) for entry in source.entries] == [(0, 65536)]
     assert certify(program_of(product), fn).is_proven
     assert wrong(fn, (33, 70, 9)) == ""
-    text = emit_opencl(fn).text
+    text = bare(emit_opencl(fn).text)
     assert "B_pack[8][32][32];" in text
     assert "pool" not in text
 

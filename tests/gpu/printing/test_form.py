@@ -122,7 +122,7 @@ def test_names_of_the_language_and_of_the_printer_are_left_to_them() -> None:
     text = emit_cuda(fn).text
     assert "float4_[" in text
     assert "threadIdx_[" in text
-    assert "const int thread = (int)threadIdx.x;" in text
+    assert "const int t_2_ = (int)threadIdx.x;" in text
 
 
 def test_products_are_fused_only_if_allowed() -> None:

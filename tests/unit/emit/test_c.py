@@ -235,7 +235,7 @@ def test_header_compiles(compiler, tmp_path):
     text = tmp_path / f"use.{suffix}"
     text.write_text('#include "gemm.h"\n#include "gemm.h"\nint (*entry)(int64_t, int64_t, int64_t,')
     text.write_text(
-        text.read_text() + " double, double *, const double *, const double *) = gemm;\n"
+        text.read_text() + " double, double *, const double *, const double *) = polyopt_gemm;\n"
     )
     done = subprocess.run(
         [compiler, "-x", language, *_PEDANTIC, str(text), "-o", str(tmp_path / "use.o")],
@@ -287,7 +287,7 @@ def test_functions_are_not_called_as_those_of_the_library(name):
     value = Call(MathFunc.TGAMMA, (at(name, Iter("i")),), F64)
     nest = loop("i", 0, Param("N"), Assign(at(name, Iter("i")), value))
     fn = function(name, [Array(name, F64, (Param("N"),), Role.INOUT)], ["N"], nest)
-    assert emit_c(fn).entry == f"{name}_"
+    assert emit_c(fn).entry == f"polyopt_{name}"
     got = call(fn, {name: np.arange(1.0, 4.0)}, {"N": 3})
     np.testing.assert_allclose(got[name], [1.0, 1.0, 2.0])
 

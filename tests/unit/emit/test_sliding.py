@@ -115,7 +115,7 @@ def difference(text, params):
 def test_same_values(size):
     fn = vectorize(STENCIL, WIDE)
     text = emit_c(fn).text
-    assert text.count("_0b, A_0c") == 2
+    assert text.count("_0b_, A_0c_") == 2
     assert not difference(text, {"N": size})
     assert_same(fn, {"N": size}, other=STENCIL)
 
@@ -123,10 +123,10 @@ def test_same_values(size):
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        ("A_0b, A_0c, 2", "A_0b, A_0c, 1"),
-        ("A_0a, A_0b, 7", "A_0a, A_0b, 6"),
-        ("A_0a = A_0b;", ""),
-        ("A_0b = A_0c;", ""),
+        ("A_0b_, A_0c_, 2", "A_0b_, A_0c_, 1"),
+        ("A_0a_, A_0b_, 7", "A_0a_, A_0b_, 6"),
+        ("A_0a_ = A_0b_;", ""),
+        ("A_0b_ = A_0c_;", ""),
         ("j -= 8;", ""),
     ],
 )

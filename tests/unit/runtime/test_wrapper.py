@@ -60,6 +60,7 @@ def test_adds(loader):
 )
 def test_entries_may_have_any_name(loader, name):
     source = sources.add_arrays()
+    name = f"polyopt_{name}"
     renamed = replace(source, entry=name, text=source.text.replace("int entry(", f"int {name}("))
     C = np.zeros(1)
     assert loader(renamed).call(np.ones(1), np.ones(1), C) is None

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from tests.texts import bare
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
 
@@ -56,7 +57,7 @@ def of_first(x: po.f64["N"]):
 def c_text(function, fp: str) -> str:
     """Return the text behind the helpers."""
     source = po.kernel(function, fp=fp, threads=1).compile().source
-    return source[source.index("int " + function.__name__) :]
+    return bare(source[source.index("int polyopt_" + function.__name__) :])
 
 
 def values(dtype: type) -> np.ndarray:

@@ -10,18 +10,18 @@ static inline long po_add(long a, long b)
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void demo_0(__global float *restrict y, __global const float *restrict x, long N, float a)
+void demo_0_(__global float *restrict y, __global const float *restrict x, long N, float a)
 {
     const int t = (int)get_local_id(0);
-    const long i0 = 64 * (long)get_group_id(0);
-    const long i = i0 + t;
+    const long i0_ = 64 * (long)get_group_id(0);
+    const long i = i0_ + t;
     if (i < N) {
         y[i] = a * x[i] + y[i];
     }
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void demo_1(__global float *restrict y, long N)
+void demo_1_(__global float *restrict y, long N)
 {
     long i = 0;
     while (i < N) {

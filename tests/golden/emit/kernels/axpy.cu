@@ -8,18 +8,18 @@ static __device__ inline long long po_add(long long a, long long b)
 }
 
 extern "C" __global__ void __launch_bounds__(64)
-demo_0(float *__restrict__ y, const float *__restrict__ x, long long N, float a)
+demo_0_(float *__restrict__ y, const float *__restrict__ x, long long N, float a)
 {
     const int t = (int)threadIdx.x;
-    const long long i0 = 64 * (long long)blockIdx.x;
-    const long long i = i0 + t;
+    const long long i0_ = 64 * (long long)blockIdx.x;
+    const long long i = i0_ + t;
     if (i < N) {
         y[i] = a * x[i] + y[i];
     }
 }
 
 extern "C" __global__ void __launch_bounds__(1)
-demo_1(float *__restrict__ y, long long N)
+demo_1_(float *__restrict__ y, long long N)
 {
     long long i = 0;
     while (i < N) {

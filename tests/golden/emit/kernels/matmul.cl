@@ -5,51 +5,51 @@
 #pragma OPENCL FP_CONTRACT OFF
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void demo_0(__global const float *restrict A, __global const float *restrict B,
+void demo_0_(__global const float *restrict A, __global const float *restrict B,
     __global float *restrict C, long N, long M, long K)
 {
-    __local float As[16][9];
-    __local __attribute__((aligned(16))) float Bs[8][16];
+    __local float As_[16][9];
+    __local __attribute__((aligned(16))) float Bs_[8][16];
     const int t = (int)get_local_id(0);
-    const int ty = t / 8, tx = t % 8;
-    const int ty16 = t / 16, tx16 = t % 16;
-    const long i0 = 16 * (long)get_group_id(1);
-    const long j0 = 16 * (long)get_group_id(0);
-    float acc[2][2];
+    const int ty_ = t / 8, tx_ = t % 8;
+    const int ty_2_ = t / 16, tx_2_ = t % 16;
+    const long i0_ = 16 * (long)get_group_id(1);
+    const long j0_ = 16 * (long)get_group_id(0);
+    float acc_[2][2];
     #pragma unroll
-    for (int ii = 0; ii < 2; ii++) {
+    for (int ii_ = 0; ii_ < 2; ii_++) {
         #pragma unroll
-        for (int jj = 0; jj < 2; jj++) {
-            acc[ii][jj] = 0.0f;
+        for (int jj_ = 0; jj_ < 2; jj_++) {
+            acc_[ii_][jj_] = 0.0f;
         }
     }
-    for (long k0 = 0; k0 < K; k0 += 8) {
+    for (long k0_ = 0; k0_ < K; k0_ += 8) {
         #pragma unroll
         for (int r = 0; r < 16; r += 8) {
-            const long i = i0 + ty + r, k = k0 + tx;
+            const long i = i0_ + ty_ + r, k = k0_ + tx_;
             if (i < N && k < K) {
-                As[ty + r][tx] = A[i * K + k];
+                As_[ty_ + r][tx_] = A[i * K + k];
             }
         }
         #pragma unroll
         for (int r = 0; r < 8; r += 4) {
-            const long k = k0 + ty16 + r, j = j0 + tx16;
+            const long k = k0_ + ty_2_ + r, j = j0_ + tx_2_;
             if (k < K && j < M) {
-                Bs[ty16 + r][tx16] = B[k * M + j];
+                Bs_[ty_2_ + r][tx_2_] = B[k * M + j];
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);  /* As, Bs: written above, read below */
-        const long ti = i0 + 2 * ty, tj = j0 + 2 * tx;
-        for (int kk = 0; kk < 8 && kk < K - k0; kk++) {
+        const long ti_ = i0_ + 2 * ty_, tj_ = j0_ + 2 * tx_;
+        for (int kk_ = 0; kk_ < 8 && kk_ < K - k0_; kk_++) {
             #pragma unroll
-            for (int ii = 0; ii < 2; ii++) {
-                const long i = ti + ii;
+            for (int ii_ = 0; ii_ < 2; ii_++) {
+                const long i = ti_ + ii_;
                 if (i < N) {
                     #pragma unroll
-                    for (int jj = 0; jj < 2; jj++) {
-                        const long j = tj + jj;
+                    for (int jj_ = 0; jj_ < 2; jj_++) {
+                        const long j = tj_ + jj_;
                         if (j < M) {
-                            acc[ii][jj] += As[2 * ty + ii][kk] * Bs[kk][2 * tx + jj];
+                            acc_[ii_][jj_] += As_[2 * ty_ + ii_][kk_] * Bs_[kk_][2 * tx_ + jj_];
                         }
                     }
                 }
@@ -57,19 +57,19 @@ void demo_0(__global const float *restrict A, __global const float *restrict B,
         }
         barrier(CLK_LOCAL_MEM_FENCE);  /* As, Bs: read above, written below */
     }
-    const long ti = i0 + 2 * ty, tj = j0 + 2 * tx;
+    const long ti_ = i0_ + 2 * ty_, tj_ = j0_ + 2 * tx_;
     #pragma unroll
-    for (int ii = 0; ii < 2; ii++) {
-        const long i = ti + ii;
+    for (int ii_ = 0; ii_ < 2; ii_++) {
+        const long i = ti_ + ii_;
         if (i < N) {
-            if (tj + 1 < M) {
-                vstore2((float2)(acc[ii][0], acc[ii][1]), 0, &C[i * M + tj]);
+            if (tj_ + 1 < M) {
+                vstore2((float2)(acc_[ii_][0], acc_[ii_][1]), 0, &C[i * M + tj_]);
             } else {
                 #pragma unroll
-                for (int jj = 0; jj < 2; jj++) {
-                    const long j = tj + jj;
+                for (int jj_ = 0; jj_ < 2; jj_++) {
+                    const long j = tj_ + jj_;
                     if (j < M) {
-                        C[i * M + j] = acc[ii][jj];
+                        C[i * M + j] = acc_[ii_][jj_];
                     }
                 }
             }

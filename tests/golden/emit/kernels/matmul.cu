@@ -13,56 +13,56 @@ static __device__ inline bool po_aligned(const void *place, int bytes)
 }
 
 extern "C" __global__ void __launch_bounds__(64)
-demo_0(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C,
+demo_0_(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ C,
     long long N, long long M, long long K)
 {
-    __shared__ float As[16][9];
-    __shared__ __align__(16) float Bs[8][16];
+    __shared__ float As_[16][9];
+    __shared__ __align__(16) float Bs_[8][16];
     const int t = (int)threadIdx.x;
-    const int ty = t / 8, tx = t % 8;
-    const int ty16 = t / 16, tx16 = t % 16;
-    const int block = (int)blockIdx.x;
-    const int columns = (int)((M + 15) / 16);
-    const int bx = block % columns;
-    const int by = block / columns;
-    const long long i0 = 16 * (long long)by;
-    const long long j0 = 16 * (long long)bx;
-    const int N_left = (int)po_min(N - i0, 2147483647);
-    const int M_left = (int)po_min(M - j0, 2147483647);
-    float acc[2][2];
+    const int ty_ = t / 8, tx_ = t % 8;
+    const int ty_2_ = t / 16, tx_2_ = t % 16;
+    const int block_ = (int)blockIdx.x;
+    const int columns_ = (int)((M + 15) / 16);
+    const int bx_ = block_ % columns_;
+    const int by_ = block_ / columns_;
+    const long long i0_ = 16 * (long long)by_;
+    const long long j0_ = 16 * (long long)bx_;
+    const int N_left_ = (int)po_min(N - i0_, 2147483647);
+    const int M_left_ = (int)po_min(M - j0_, 2147483647);
+    float acc_[2][2];
     #pragma unroll
-    for (int ii = 0; ii < 2; ii++) {
+    for (int ii_ = 0; ii_ < 2; ii_++) {
         #pragma unroll
-        for (int jj = 0; jj < 2; jj++) {
-            acc[ii][jj] = 0.0f;
+        for (int jj_ = 0; jj_ < 2; jj_++) {
+            acc_[ii_][jj_] = 0.0f;
         }
     }
-    for (long long k0 = 0; k0 < K; k0 += 8) {
-        const int K_left = (int)po_min(K - k0, 2147483647);
+    for (long long k0_ = 0; k0_ < K; k0_ += 8) {
+        const int K_left_ = (int)po_min(K - k0_, 2147483647);
         #pragma unroll
         for (int r = 0; r < 16; r += 8) {
-            const long long i = i0 + ty + r, k = k0 + tx;
-            if (ty + r < N_left && tx < K_left) {
-                As[ty + r][tx] = A[i * K + k];
+            const long long i = i0_ + ty_ + r, k = k0_ + tx_;
+            if (ty_ + r < N_left_ && tx_ < K_left_) {
+                As_[ty_ + r][tx_] = A[i * K + k];
             }
         }
         #pragma unroll
         for (int r = 0; r < 8; r += 4) {
-            const long long k = k0 + ty16 + r, j = j0 + tx16;
-            if (ty16 + r < K_left && tx16 < M_left) {
-                Bs[ty16 + r][tx16] = B[k * M + j];
+            const long long k = k0_ + ty_2_ + r, j = j0_ + tx_2_;
+            if (ty_2_ + r < K_left_ && tx_2_ < M_left_) {
+                Bs_[ty_2_ + r][tx_2_] = B[k * M + j];
             }
         }
         __syncthreads();  /* As, Bs: written above, read below */
-        const int kk_end = (int)po_min(8, K - k0);
-        for (int kk = 0; kk < kk_end; kk++) {
+        const int kk_end_ = (int)po_min(8, K - k0_);
+        for (int kk_ = 0; kk_ < kk_end_; kk_++) {
             #pragma unroll
-            for (int ii = 0; ii < 2; ii++) {
-                if (2 * ty + ii < N_left) {
+            for (int ii_ = 0; ii_ < 2; ii_++) {
+                if (2 * ty_ + ii_ < N_left_) {
                     #pragma unroll
-                    for (int jj = 0; jj < 2; jj++) {
-                        if (2 * tx + jj < M_left) {
-                            acc[ii][jj] += As[2 * ty + ii][kk] * Bs[kk][2 * tx + jj];
+                    for (int jj_ = 0; jj_ < 2; jj_++) {
+                        if (2 * tx_ + jj_ < M_left_) {
+                            acc_[ii_][jj_] += As_[2 * ty_ + ii_][kk_] * Bs_[kk_][2 * tx_ + jj_];
                         }
                     }
                 }
@@ -70,19 +70,19 @@ demo_0(const float *__restrict__ A, const float *__restrict__ B, float *__restri
         }
         __syncthreads();  /* As, Bs: read above, written below */
     }
-    const long long ti = i0 + 2 * ty, tj = j0 + 2 * tx;
+    const long long ti_ = i0_ + 2 * ty_, tj_ = j0_ + 2 * tx_;
     #pragma unroll
-    for (int ii = 0; ii < 2; ii++) {
-        const long long i = ti + ii;
-        if (2 * ty + ii < N_left) {
-            if (2 * tx + 1 < M_left && po_aligned(&C[i * M + tj], 8)) {
-                *(float2 *)&C[i * M + tj] = make_float2(acc[ii][0], acc[ii][1]);
+    for (int ii_ = 0; ii_ < 2; ii_++) {
+        const long long i = ti_ + ii_;
+        if (2 * ty_ + ii_ < N_left_) {
+            if (2 * tx_ + 1 < M_left_ && po_aligned(&C[i * M + tj_], 8)) {
+                *(float2 *)&C[i * M + tj_] = make_float2(acc_[ii_][0], acc_[ii_][1]);
             } else {
                 #pragma unroll
-                for (int jj = 0; jj < 2; jj++) {
-                    const long long j = tj + jj;
-                    if (2 * tx + jj < M_left) {
-                        C[i * M + j] = acc[ii][jj];
+                for (int jj_ = 0; jj_ < 2; jj_++) {
+                    const long long j = tj_ + jj_;
+                    if (2 * tx_ + jj_ < M_left_) {
+                        C[i * M + j] = acc_[ii_][jj_];
                     }
                 }
             }

@@ -6,36 +6,36 @@
 #pragma OPENCL FP_CONTRACT OFF
 
 __kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void demo_0(__global const double *restrict u, __global double *restrict v, long N, long M)
+void demo_0_(__global const double *restrict u, __global double *restrict v, long N, long M)
 {
     __local __attribute__((aligned(16))) double s[10][18];
     const int t = (int)get_local_id(0);
-    const int ty = t / 16, tx = t % 16;
-    const long i0 = 1 + 8 * (long)get_group_id(1);
-    const long j0 = 1 + 16 * (long)get_group_id(0);
+    const int ty_ = t / 16, tx_ = t % 16;
+    const long i0_ = 1 + 8 * (long)get_group_id(1);
+    const long j0_ = 1 + 16 * (long)get_group_id(0);
     for (int e = t; e < 180; e += 128) {
-        const int ey = e / 18, ex = e % 18;
-        const long i = i0 + ey - 1, j = j0 + ex - 1;
+        const int ey_ = e / 18, ex_ = e % 18;
+        const long i = i0_ + ey_ - 1, j = j0_ + ex_ - 1;
         if (i < N && j < M) {
-            s[ey][ex] = u[i * M + j];
+            s[ey_][ex_] = u[i * M + j];
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);  /* s: written above, read below */
-    const long i = i0 + ty, j = j0 + tx;
+    const long i = i0_ + ty_, j = j0_ + tx_;
     if (i < N - 1 && j < M - 1) {
-        v[i * M + j] = 0.25 * (s[ty][tx + 1] + s[ty + 2][tx + 1] + s[ty + 1][tx]
-                + s[ty + 1][tx + 2]);
+        v[i * M + j] = 0.25 * (s[ty_][tx_ + 1] + s[ty_ + 2][tx_ + 1] + s[ty_ + 1][tx_]
+                + s[ty_ + 1][tx_ + 2]);
     }
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void demo_1(__global double *restrict u, __global const double *restrict v, long N, long M,
+void demo_1_(__global double *restrict u, __global const double *restrict v, long N, long M,
     long step_)
 {
     const int t = (int)get_local_id(0);
     const long i = (long)get_group_id(1);
-    const long j0 = 64 * (long)get_group_id(0);
-    const long j = j0 + t;
+    const long j0_ = 64 * (long)get_group_id(0);
+    const long j = j0_ + t;
     if (j < M) {
         if (0 < i && i < N - 1) {
             if (0 < j && j < M - 1) {

@@ -8,46 +8,46 @@ static __device__ inline long long po_min(long long a, long long b)
 }
 
 extern "C" __global__ void __launch_bounds__(128)
-demo_0(const double *__restrict__ u, double *__restrict__ v, long long N, long long M)
+demo_0_(const double *__restrict__ u, double *__restrict__ v, long long N, long long M)
 {
     __shared__ __align__(16) double s[10][18];
     const int t = (int)threadIdx.x;
-    const int ty = t / 16, tx = t % 16;
-    const int block = (int)blockIdx.x;
-    const int columns = (int)((M + 13) / 16);
-    const int bx = block % columns;
-    const int by = block / columns;
-    const long long i0 = 1 + 8 * (long long)by;
-    const long long j0 = 1 + 16 * (long long)bx;
-    const int N_left = (int)po_min(N - i0, 2147483647);
-    const int M_left = (int)po_min(M - j0, 2147483647);
+    const int ty_ = t / 16, tx_ = t % 16;
+    const int block_ = (int)blockIdx.x;
+    const int columns_ = (int)((M + 13) / 16);
+    const int bx_ = block_ % columns_;
+    const int by_ = block_ / columns_;
+    const long long i0_ = 1 + 8 * (long long)by_;
+    const long long j0_ = 1 + 16 * (long long)bx_;
+    const int N_left_ = (int)po_min(N - i0_, 2147483647);
+    const int M_left_ = (int)po_min(M - j0_, 2147483647);
     for (int e = t; e < 180; e += 128) {
-        const int ey = e / 18, ex = e % 18;
-        const long long i = i0 + ey - 1, j = j0 + ex - 1;
-        if (ey - 1 < N_left && ex - 1 < M_left) {
-            s[ey][ex] = u[i * M + j];
+        const int ey_ = e / 18, ex_ = e % 18;
+        const long long i = i0_ + ey_ - 1, j = j0_ + ex_ - 1;
+        if (ey_ - 1 < N_left_ && ex_ - 1 < M_left_) {
+            s[ey_][ex_] = u[i * M + j];
         }
     }
     __syncthreads();  /* s: written above, read below */
-    const long long i = i0 + ty, j = j0 + tx;
-    if (ty + 1 < N_left && tx + 1 < M_left) {
-        v[i * M + j] = 0.25 * (s[ty][tx + 1] + s[ty + 2][tx + 1] + s[ty + 1][tx]
-                + s[ty + 1][tx + 2]);
+    const long long i = i0_ + ty_, j = j0_ + tx_;
+    if (ty_ + 1 < N_left_ && tx_ + 1 < M_left_) {
+        v[i * M + j] = 0.25 * (s[ty_][tx_ + 1] + s[ty_ + 2][tx_ + 1] + s[ty_ + 1][tx_]
+                + s[ty_ + 1][tx_ + 2]);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(64)
-demo_1(double *__restrict__ u, const double *__restrict__ v, long long N, long long M,
-    long long step)
+demo_1_(double *__restrict__ u, const double *__restrict__ v, long long N, long long M,
+    long long step_)
 {
     const int t = (int)threadIdx.x;
-    const long long j0 = 64 * (long long)blockIdx.x;
+    const long long j0_ = 64 * (long long)blockIdx.x;
     for (long long i = (long long)blockIdx.y; i < N; i += (long long)gridDim.y) {
-        const long long j = j0 + t;
+        const long long j = j0_ + t;
         if (j < M) {
             if (0 < i && i < N - 1) {
                 if (0 < j && j < M - 1) {
-                    u[i * M + j] = v[i * M + j] + (double)step;
+                    u[i * M + j] = v[i * M + j] + (double)step_;
                 }
             }
         }

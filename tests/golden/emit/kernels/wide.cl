@@ -6,60 +6,60 @@
 #pragma OPENCL FP_CONTRACT OFF
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void demo_0(__global const float *restrict x, __global float *restrict y,
+void demo_0_(__global const float *restrict x, __global float *restrict y,
     __global double *restrict q, __global const double *restrict p, long N, long M)
 {
     __local __attribute__((aligned(16))) float s[8][32];
     const int t = (int)get_local_id(0);
-    const int ty = t / 8, tx = t % 8;
-    const long i0 = 8 * (long)get_group_id(1);
-    const long j0 = 32 * (long)get_group_id(0);
-    float turned[4];
-    const long i = i0 + ty, jt = j0 + 4 * tx;
-    if (i < N && jt < M) {
-        if (jt + 3 < M) {
-            vstore4(vload4(0, &x[i * M + jt]), 0, &s[ty][4 * tx]);
+    const int ty_ = t / 8, tx_ = t % 8;
+    const long i0_ = 8 * (long)get_group_id(1);
+    const long j0_ = 32 * (long)get_group_id(0);
+    float turned_[4];
+    const long i = i0_ + ty_, jt_ = j0_ + 4 * tx_;
+    if (i < N && jt_ < M) {
+        if (jt_ + 3 < M) {
+            vstore4(vload4(0, &x[i * M + jt_]), 0, &s[ty_][4 * tx_]);
         } else {
             #pragma unroll
-            for (int jj = 0; jj < 4; jj++) {
-                const long j = jt + jj;
+            for (int jj_ = 0; jj_ < 4; jj_++) {
+                const long j = jt_ + jj_;
                 if (j < M) {
-                    s[ty][4 * tx + jj] = x[i * M + j];
+                    s[ty_][4 * tx_ + jj_] = x[i * M + j];
                 }
             }
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);  /* s: written above, read below */
-    if (i < N && jt < M) {
+    if (i < N && jt_ < M) {
         #pragma unroll
-        for (int jj = 0; jj < 4; jj++) {
-            const long j = jt + jj;
+        for (int jj_ = 0; jj_ < 4; jj_++) {
+            const long j = jt_ + jj_;
             if (j < M) {
-                turned[jj] = s[ty][4 * tx + jj];
+                turned_[jj_] = s[ty_][4 * tx_ + jj_];
             }
         }
     }
-    if (i < N && jt < M) {
-        if (jt + 3 < M) {
-            vstore4((float4)(turned[0], turned[1], turned[2], turned[3]), 0, &y[i * M + jt]);
+    if (i < N && jt_ < M) {
+        if (jt_ + 3 < M) {
+            vstore4((float4)(turned_[0], turned_[1], turned_[2], turned_[3]), 0, &y[i * M + jt_]);
         } else {
             #pragma unroll
-            for (int jj = 0; jj < 4; jj++) {
-                const long j = jt + jj;
+            for (int jj_ = 0; jj_ < 4; jj_++) {
+                const long j = jt_ + jj_;
                 if (j < M) {
-                    y[i * M + j] = turned[jj];
+                    y[i * M + j] = turned_[jj_];
                 }
             }
         }
     }
-    if (i < N && jt < M) {
-        if (jt + 3 < M) {
-            vstore2(vload2(0, &p[i * M + jt]), 0, &q[i * M + jt]);
-            vstore2(vload2(0, &p[i * M + jt + 2]), 0, &q[i * M + jt + 2]);
+    if (i < N && jt_ < M) {
+        if (jt_ + 3 < M) {
+            vstore2(vload2(0, &p[i * M + jt_]), 0, &q[i * M + jt_]);
+            vstore2(vload2(0, &p[i * M + jt_ + 2]), 0, &q[i * M + jt_ + 2]);
         } else {
             #pragma unroll
-            for (int jj = 0; jj < 4; jj++) {
-                const long j = jt + jj;
+            for (int jj_ = 0; jj_ < 4; jj_++) {
+                const long j = jt_ + jj_;
                 if (j < M) {
                     q[i * M + j] = p[i * M + j];
                 }

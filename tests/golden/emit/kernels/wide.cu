@@ -13,67 +13,68 @@ static __device__ inline bool po_aligned(const void *place, int bytes)
 }
 
 extern "C" __global__ void __launch_bounds__(64)
-demo_0(const float *__restrict__ x, float *__restrict__ y, double *__restrict__ q,
+demo_0_(const float *__restrict__ x, float *__restrict__ y, double *__restrict__ q,
     const double *__restrict__ p, long long N, long long M)
 {
     __shared__ __align__(16) float s[8][32];
     const int t = (int)threadIdx.x;
-    const int ty = t / 8, tx = t % 8;
-    const int block = (int)blockIdx.x;
-    const int columns = (int)((M + 31) / 32);
-    const int bx = block % columns;
-    const int by = block / columns;
-    const long long i0 = 8 * (long long)by;
-    const long long j0 = 32 * (long long)bx;
-    const int M_left = (int)po_min(M - j0, 2147483647);
-    const int N_left = (int)po_min(N - i0, 2147483647);
-    float turned[4];
-    const long long i = i0 + ty, jt = j0 + 4 * tx;
-    if (ty < N_left && 4 * tx < M_left) {
-        if (4 * tx + 3 < M_left && po_aligned(&x[i * M + jt], 16)) {
-            *(float4 *)&s[ty][4 * tx] = *(const float4 *)&x[i * M + jt];
+    const int ty_ = t / 8, tx_ = t % 8;
+    const int block_ = (int)blockIdx.x;
+    const int columns_ = (int)((M + 31) / 32);
+    const int bx_ = block_ % columns_;
+    const int by_ = block_ / columns_;
+    const long long i0_ = 8 * (long long)by_;
+    const long long j0_ = 32 * (long long)bx_;
+    const int M_left_ = (int)po_min(M - j0_, 2147483647);
+    const int N_left_ = (int)po_min(N - i0_, 2147483647);
+    float turned_[4];
+    const long long i = i0_ + ty_, jt_ = j0_ + 4 * tx_;
+    if (ty_ < N_left_ && 4 * tx_ < M_left_) {
+        if (4 * tx_ + 3 < M_left_ && po_aligned(&x[i * M + jt_], 16)) {
+            *(float4 *)&s[ty_][4 * tx_] = *(const float4 *)&x[i * M + jt_];
         } else {
             #pragma unroll
-            for (int jj = 0; jj < 4; jj++) {
-                const long long j = jt + jj;
-                if (4 * tx + jj < M_left) {
-                    s[ty][4 * tx + jj] = x[i * M + j];
+            for (int jj_ = 0; jj_ < 4; jj_++) {
+                const long long j = jt_ + jj_;
+                if (4 * tx_ + jj_ < M_left_) {
+                    s[ty_][4 * tx_ + jj_] = x[i * M + j];
                 }
             }
         }
     }
     __syncthreads();  /* s: written above, read below */
-    if (ty < N_left && 4 * tx < M_left) {
+    if (ty_ < N_left_ && 4 * tx_ < M_left_) {
         #pragma unroll
-        for (int jj = 0; jj < 4; jj++) {
-            if (4 * tx + jj < M_left) {
-                turned[jj] = s[ty][4 * tx + jj];
+        for (int jj_ = 0; jj_ < 4; jj_++) {
+            if (4 * tx_ + jj_ < M_left_) {
+                turned_[jj_] = s[ty_][4 * tx_ + jj_];
             }
         }
     }
-    if (ty < N_left && 4 * tx < M_left) {
-        if (4 * tx + 3 < M_left && po_aligned(&y[i * M + jt], 16)) {
-            *(float4 *)&y[i * M + jt] = make_float4(turned[0], turned[1], turned[2], turned[3]);
+    if (ty_ < N_left_ && 4 * tx_ < M_left_) {
+        if (4 * tx_ + 3 < M_left_ && po_aligned(&y[i * M + jt_], 16)) {
+            *(float4 *)&y[i * M + jt_] = make_float4(turned_[0], turned_[1], turned_[2],
+                    turned_[3]);
         } else {
             #pragma unroll
-            for (int jj = 0; jj < 4; jj++) {
-                const long long j = jt + jj;
-                if (4 * tx + jj < M_left) {
-                    y[i * M + j] = turned[jj];
+            for (int jj_ = 0; jj_ < 4; jj_++) {
+                const long long j = jt_ + jj_;
+                if (4 * tx_ + jj_ < M_left_) {
+                    y[i * M + j] = turned_[jj_];
                 }
             }
         }
     }
-    if (ty < N_left && 4 * tx < M_left) {
-        if (4 * tx + 3 < M_left && po_aligned(&q[i * M + jt], 16)
-                && po_aligned(&p[i * M + jt], 16)) {
-            *(double2 *)&q[i * M + jt] = *(const double2 *)&p[i * M + jt];
-            *(double2 *)&q[i * M + jt + 2] = *(const double2 *)&p[i * M + jt + 2];
+    if (ty_ < N_left_ && 4 * tx_ < M_left_) {
+        if (4 * tx_ + 3 < M_left_ && po_aligned(&q[i * M + jt_], 16)
+                && po_aligned(&p[i * M + jt_], 16)) {
+            *(double2 *)&q[i * M + jt_] = *(const double2 *)&p[i * M + jt_];
+            *(double2 *)&q[i * M + jt_ + 2] = *(const double2 *)&p[i * M + jt_ + 2];
         } else {
             #pragma unroll
-            for (int jj = 0; jj < 4; jj++) {
-                const long long j = jt + jj;
-                if (4 * tx + jj < M_left) {
+            for (int jj_ = 0; jj_ < 4; jj_++) {
+                const long long j = jt_ + jj_;
+                if (4 * tx_ + jj_ < M_left_) {
                     q[i * M + j] = p[i * M + j];
                 }
             }

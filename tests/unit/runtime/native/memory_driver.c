@@ -117,7 +117,7 @@ static void all_at_once(void)
 
 int main(int count, char **arguments)
 {
-    memory = process()->memory;
+    memory = po_process()->memory;
     if (count < 2 || strcmp(arguments[1], "together") != 0) {
         one_after_another();
         many_at_once();

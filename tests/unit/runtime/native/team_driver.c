@@ -157,7 +157,7 @@ int main(int count, char **arguments)
 {
     if (count > 1)
         rounds = atoi(arguments[1]);
-    po_join(process());
+    po_join(po_process());
     long wrong = without_helper() + call_from(1) + call_from(CALLERS);
     pid_t child = count > 2 && strcmp(arguments[2], "fork") == 0 ? fork() : -1;
     if (child == 0)
