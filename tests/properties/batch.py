@@ -15,7 +15,10 @@ from polyopt.ir.source import Source
 from tests.conftest import build
 
 FLAGS = ("-std=c11", "-O1", "-fopenmp", "-ffp-contract=off", "-w")
-_STATIC = re.compile(r"^static\b[^;{(=]*?\b(\w+)\s*\(", re.MULTILINE)
+_ATTRIBUTE = r"__attribute__\s*\(\(\w+\)\)"
+_STATIC = re.compile(
+    rf"^static\b(?:\s+inline\b)?(?:\s*{_ATTRIBUTE})?[^;{{(=]*?\b(\w+)\s*\(", re.MULTILINE
+)
 _TYPEDEF = re.compile(
     r"^typedef\b[^;]*?\b(\w+)\s*(?:__attribute__\s*\(\(.*?\)\))?\s*;", re.MULTILINE
 )
@@ -26,10 +29,10 @@ _THRESHOLD = re.compile(r"^(\s*#pragma omp parallel for.*?) if \(.*\)$", re.MULT
 
 def build_batch(sources: Sequence[Source], directory: Path) -> ctypes.CDLL:
     """Return all entries in one library."""
-    return build("\n".join(_apart(s.text, n) for n, s in enumerate(sources)), directory, FLAGS)
+    return build("\n".join(apart(s.text, n) for n, s in enumerate(sources)), directory, FLAGS)
 
 
-def _apart(text: str, number: int) -> str:
+def apart(text: str, number: int) -> str:
     """Return `text` with its own names marked by `number`."""
     text = _THRESHOLD.sub(r"\1", text)
     own = {*_STATIC.findall(text), *_TYPEDEF.findall(text), *_REDUCTION.findall(text)}

@@ -1,0 +1,128 @@
+"""Compare calls of a compiled function with the Python function's.
+
+In: the function, a way to call it compiled, the text of a call.  Out: a `Verdict`.
+Where Python raises, a coded error, or one of Python's, has to come; nothing may be returned.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyopt.errors import ArgumentError, InternalError, PolyoptError
+from tests.hostile.compare import Allowed, Difference, compare_calls
+from tests.hostile.program import arguments
+from tests.hostile.reference import Ended, Raised, Returned, TooLong, run_bounded
+from tests.hostile.verdicts import Outcome, Verdict
+
+RELATIVE = 1e-11
+"""Of the largest magnitude: thousands of roundings, far less than any error of meaning."""
+_INEXACT = re.compile(r"\b(sum|mean|prod|dot|cumsum)\(|@|\*\*")
+"""Functions whose order of operations, or last bits, the numerics contract leaves open."""
+Call = Callable[..., Any]
+
+
+def text_of(function: Call) -> str:
+    """Return the text of the module that a function is in."""
+    return Path(function.__code__.co_filename).read_text(encoding="utf-8")
+
+
+def judge(function: Call, call: Call, text: str, number: int, *, exact: bool) -> Verdict:
+    """Run one call both ways and compare."""
+    theirs = arguments(text)
+    want = run_bounded(function, theirs)
+    if isinstance(want, TooLong):
+        return Verdict(Outcome.OK, call=number)
+    mine = arguments(text)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            got = call(*mine)
+    except Exception as error:
+        return _of_error(error, want, text, mine, number)
+    if isinstance(want, Raised):
+        kind = type(want.error).__name__
+        what = f"{want.error!r}, got {got!r}"
+        return Verdict(Outcome.WRONG, f"returned for {kind}", what, number)
+    exact = exact and not _INEXACT.search(text_of(function))
+    allowed = Allowed() if exact else Allowed(RELATIVE, want.largest)
+    found = compare_calls(want.value, theirs, got, mine, allowed)
+    if found is None:
+        return Verdict(Outcome.OK, call=number)
+    if not exact and _is_sensitive(function, text, want, found, got, mine):
+        return Verdict(Outcome.UNSTABLE, call=number)
+    code = "big integer" if want.big else found.kind
+    return Verdict(Outcome.WRONG, code, found.text, number)
+
+
+def _of_error(
+    error: Exception, want: Ended, text: str, mine: tuple[Any, ...], number: int
+) -> Verdict:
+    """Return the verdict on a call that ended with an error of ours."""
+    if isinstance(error, InternalError):
+        return Verdict(Outcome.CRASH, error.code, str(error), number)
+    if not isinstance(error, PolyoptError):
+        if isinstance(want, Returned) or _is_ours(error):
+            return _uncoded(error, number)
+        return Verdict(Outcome.RAISES, type(error).__name__, "", number)
+    if isinstance(error, ArgumentError) and not _untouched(text, mine):
+        return Verdict(Outcome.WRONG, "changed by a refused call", str(error), number)
+    if isinstance(want, Raised):
+        return Verdict(Outcome.RAISES, error.code, "", number)
+    return Verdict(Outcome.REFUSED, error.code, str(error), number)
+
+
+def _uncoded(error: Exception, number: int) -> Verdict:
+    frames = traceback.extract_tb(error.__traceback__)
+    place = next((f for f in reversed(frames) if "/polyopt/" in f.filename), None)
+    where = f"{place.filename.rsplit('/', 1)[-1]}:{place.name}" if place else ""
+    name = f"{type(error).__name__} in {where}"
+    return Verdict(Outcome.CRASH, name, "".join(traceback.format_exception(error)[-4:]), number)
+
+
+def _is_ours(error: Exception) -> bool:
+    """Tell whether an error of Python's comes out of the compiler itself."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = ("/polyopt/frontend/", "/polyopt/schedule/", "/polyopt/emit/", "/polyopt/proof/")
+    return any(part in frame.filename for frame in frames for part in ours)
+
+
+def _untouched(text: str, mine: tuple[Any, ...]) -> bool:
+    return all(
+        not isinstance(one, np.ndarray) or one.tobytes() == two.tobytes()
+        for one, two in zip(arguments(text), mine, strict=True)
+    )
+
+
+def _is_sensitive(
+    function: Call, text: str, want: Returned, found: Difference, got: Any, mine: tuple[Any, ...]
+) -> bool:
+    """Tell whether Python's own results differ as much when its inputs move by some roundings."""
+    if found.kind not in ("value", "effect"):
+        return False
+    rng = np.random.default_rng(7)
+    for _ in range(8):
+        moved = tuple(_nudged(copy.copy(value), rng) for value in arguments(text))
+        other = run_bounded(function, moved)
+        if not isinstance(other, Returned):
+            return True
+        if compare_calls(other.value, moved, got, mine, Allowed(RELATIVE, want.largest)) is None:
+            return True
+    return False
+
+
+def _nudged(value: Any, rng: np.random.Generator) -> Any:
+    if isinstance(value, float):
+        return value * (1 + 2.0**-52 * int(rng.integers(-4, 5)))
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
+        eps = np.finfo(value.dtype).eps
+        with np.errstate(all="ignore"):
+            value[...] = value * (1 + eps * rng.integers(-4, 5, value.shape)).astype(value.dtype)
+    return value

@@ -1,0 +1,111 @@
+"""Run Python within limits.
+
+In: a function, arguments.  Out: what it returned, raised, or that it went on for too long.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+LINES = 6000
+BITS = 4096
+"""Lines that a program may run, bits that an integer of its may have."""
+
+
+@dataclass(slots=True)
+class Returned:
+    """A result; `largest`: the largest finite magnitude of a float seen on the way.
+
+    `big`: an integer left 64 bits.
+    """
+
+    value: Any
+    largest: float = 0.0
+    big: bool = False
+    lines: int = 0
+
+
+@dataclass(slots=True)
+class Raised:
+    """An exception."""
+
+    error: BaseException
+
+
+@dataclass(slots=True)
+class TooLong:
+    """Neither in time."""
+
+
+Ended: TypeAlias = Returned | Raised | TooLong
+
+
+class _Stop(BaseException):
+    pass
+
+
+@dataclass(slots=True)
+class _Watch:
+    files: str
+    lines: int = 0
+    largest: float = 0.0
+    big: bool = False
+    seen: dict[int, Any] = field(default_factory=dict)
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> Any:
+        if not frame.f_code.co_filename.startswith(self.files):
+            return None
+        self.lines += event == "line"
+        if self.lines > LINES:
+            raise _Stop
+        for value in frame.f_locals.values():
+            self.look(value)
+        if event == "return":
+            self.look(argument)
+        return self
+
+    def look(self, value: object) -> None:
+        """Note a magnitude."""
+        if type(value) is int:
+            bits = value.bit_length()
+            self.big = self.big or bits > 63
+            if bits > BITS:
+                raise _Stop
+        elif isinstance(value, float | complex | np.floating | np.complexfloating):
+            size = abs(complex(value))
+            if size != float("inf") and size == size:
+                self.largest = max(self.largest, size)
+        elif isinstance(value, np.ndarray) and value.size and value.dtype.kind in "fciu":
+            with np.errstate(all="ignore"):
+                sizes = np.abs(value.astype(np.complex128))
+            finite = sizes[np.isfinite(sizes)]
+            if finite.size:
+                self.largest = max(self.largest, float(finite.max()))
+
+
+def run_bounded(function: Callable[..., Any], args: tuple[Any, ...]) -> Ended:
+    """Call `function`; the arguments are changed as it changes them."""
+    watch = _Watch(function.__code__.co_filename.rsplit("/", 1)[0])
+    before = sys.gettrace()
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            sys.settrace(watch)
+            try:
+                value = function(*args)
+            finally:
+                sys.settrace(before)
+    except _Stop:
+        return TooLong()
+    except RecursionError:
+        return TooLong()
+    except Exception as error:
+        return Raised(error)
+    return Returned(value, watch.largest, watch.big, watch.lines)

@@ -1,0 +1,162 @@
+"""The generator, the comparison and the shrinker tested; some hundred programs run."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polyopt.frontend import build
+from tests.hostile.compare import Allowed, compare_calls
+from tests.hostile.generator import generate
+from tests.hostile.grammar import PRODUCTIONS
+from tests.hostile.pool import Result, run_tasks, tasks_of
+from tests.hostile.program import HostileProgram, parse
+from tests.hostile.shrink import shrunk
+from tests.hostile.stages import interpreted, one, settings
+from tests.hostile.verdicts import Outcome
+
+CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.py"))
+FIRST, COUNT, IN_C = 1_000_000, 300, 20
+OPEN = {"big integer", "type", "returned for OverflowError", "returned for ValueError", "PO0910"}
+"""Kinds of findings that are known: integers that leave 64 bits, types that depend on a path,
+`int` of what is not finite, subscripts that a condition keeps from being used."""
+
+
+@pytest.fixture(scope="module")
+def programs() -> Iterator[list[HostileProgram]]:
+    with tempfile.TemporaryDirectory() as directory:
+        yield [generate(seed, Path(directory)) for seed in range(FIRST, FIRST + COUNT)]
+
+
+def _bad(results: list[Result]) -> list[str]:
+    return [
+        f"seed {r.seed}: {r.verdict.outcome.value}, {r.verdict.code}: {r.verdict.text}"
+        for r in results
+        if r.verdict.outcome.is_finding and r.verdict.code not in OPEN
+    ]
+
+
+def test_programs_interpreted() -> None:
+    seeds = range(FIRST, FIRST + COUNT)
+    results = list(run_tasks(tasks_of(seeds, "interp", (), 30), 2))
+    assert sorted(r.seed for r in results) == list(seeds)
+    assert not _bad(results)
+    assert sum(r.verdict.outcome is Outcome.OK for r in results) > COUNT // 2
+
+
+@pytest.mark.toolchain
+def test_programs_in_c() -> None:
+    chosen = settings("both", (1, 2))
+    results = list(run_tasks(tasks_of(range(FIRST, FIRST + IN_C), "c", chosen, IN_C // 2), 2))
+    assert len(results) == IN_C
+    assert not _bad(results)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("target", ["interp", "c"])
+def test_corpus(path: Path, target: str, tmp_path: Path) -> None:
+    verdict = one(parse(path.read_text()), target, tmp_path, settings("strict", (1,)))
+    assert not verdict.outcome.is_finding, verdict
+
+
+def test_same_seed_same_program(tmp_path: Path) -> None:
+    for seed in (0, 7, 41):
+        assert generate(seed, tmp_path) == generate(seed, tmp_path)
+    assert generate(1, tmp_path) != generate(2, tmp_path)
+
+
+def test_every_production_appears(programs: list[HostileProgram], tmp_path: Path) -> None:
+    names = {p.name for listed in PRODUCTIONS.values() for p in listed}
+    missing = names - {name for program in programs for name in program.productions}
+    for seed in range(FIRST + COUNT, FIRST + 2 * COUNT):
+        if not missing:
+            break
+        missing -= generate(seed, tmp_path).productions
+    assert not missing
+
+
+def test_programs_are_short(programs: list[HostileProgram]) -> None:
+    lines = [program.main.partition("def f(")[2].count("\n") for program in programs]
+    assert 3 <= sorted(lines)[len(lines) // 2] <= 25
+
+
+def test_text_and_back(programs: list[HostileProgram]) -> None:
+    for program in programs[:20]:
+        again = parse(program.show("a note"))
+        assert {k: v.strip() for k, v in again.modules.items()} == {
+            k: v.strip() for k, v in program.modules.items()
+        }
+        assert again.calls == program.calls
+
+
+def test_planted_defect_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A front end that takes `-` for `+` is caught by few programs, and shrunk to one line."""
+    from polyopt.frontend import build as real
+    from tests.hostile import stages
+
+    def swapped(function, types):
+        text = Path(function.__code__.co_filename).read_text().replace(" - ", " + ")
+        space = dict(function.__globals__)
+        path = tmp_path / "swapped.py"
+        path.write_text(text)
+        import linecache
+
+        linecache.checkcache(str(path))
+        exec(
+            compile(text.replace("from .", "from tests.hostile.corpus."), str(path), "exec"), space
+        )
+        return real(space["f"], types)
+
+    monkeypatch.setattr(stages, "build", swapped)
+    bad = []
+    for seed in range(FIRST, FIRST + 40):
+        program = generate(seed, tmp_path)
+        if "consts" in program.modules:
+            continue
+        if interpreted(program, tmp_path).outcome is Outcome.WRONG:
+            bad.append(program)
+    assert len(bad) >= 3
+
+    def fails(smaller: HostileProgram) -> bool:
+        return interpreted(smaller, tmp_path).outcome is Outcome.WRONG
+
+    small = shrunk(min(bad, key=lambda p: len(p.main)), fails, 30.0)
+    assert fails(small)
+    assert " - " in small.main
+    assert small.main.count("\n") <= 8
+    assert build is real
+
+
+@pytest.mark.parametrize(
+    "want, got, kind",
+    [
+        (1, np.int64(1), None),
+        (1, np.float64(1), "type"),
+        (True, np.int64(1), "type"),
+        (2**64, np.int64(0), "value"),
+        (0.0, np.float64(-0.0), "value"),
+        (float("nan"), np.float64("nan"), None),
+        ((1, 2.0), (np.int64(1), np.float64(2)), None),
+        ((1, 2.0), np.int64(1), "type"),
+        (np.zeros(2), np.zeros(3), "shape"),
+        (np.zeros(2), np.zeros(2, np.float32), "type"),
+        (None, np.int64(0), "type"),
+    ],
+)
+def test_comparison(want, got, kind) -> None:
+    found = compare_calls(want, (), got, (), Allowed())
+    assert (found.kind if found else None) == kind
+
+
+def test_effects_are_compared() -> None:
+    found = compare_calls(None, (np.zeros(2),), None, (np.ones(2),), Allowed())
+    assert found is not None
+    assert found.kind == "effect"
+    near = Allowed(1e-11, 100.0)
+    assert compare_calls(1.0, (), np.float64(1.0 + 1e-10), (), near) is None
+    assert compare_calls(1.0, (), np.float64(1.0 + 1e-8), (), near) is not None
