@@ -63,9 +63,15 @@ class Alive:
 
 
 def alive(b: Builder) -> Alive:
-    """Return the drafts and marks that matter to the caller."""
+    """Return the drafts and marks that matter to the caller.
+
+    Loops that data ends run as often as the source's where something is demanded in them.
+    """
     needed = {
         buffer.name for buffer in b.buffers if buffer.argument or buffer.returned or buffer.faults
+    }
+    needed |= {
+        loop.going.array for d in b.demands for loop in d.scope.loops if loop.going is not None
     }
     demanded = [e for d in b.demands for e in (*scope_exprs(d.scope), d.condition)]
     sizes = set(dynamic_params(*demanded))

@@ -287,8 +287,10 @@ def why_not_affine(expr: Expr) -> str | None:
 def _fault(expr: Expr) -> str | None:
     """Return what is wrong with the outermost operation."""
     match expr:
-        case Iter() | Param() | Unary(op=UnaryOp.NEG | UnaryOp.ABS | UnaryOp.INVERT):
+        case Iter() | Param() | Unary(op=UnaryOp.NEG | UnaryOp.ABS):
             return None
+        case Unary(op=UnaryOp.INVERT):
+            return None if expr.dtype is DType.BOOL else "uses `~` on integers"
         case Const():
             return None if isinstance(expr.value, int) else "is no integer"
         case Compare():

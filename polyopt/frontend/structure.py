@@ -81,7 +81,8 @@ class Rewriter:
         result: list[ast.stmt] = []
         for node in body:
             if isinstance(node, Loop) and _holds([node], ast.Return):
-                result.append(_with_body(node, self._leaving(node.body), node.orelse))
+                orelse = self._leave_loops(node.orelse)
+                result.append(_with_body(node, self._leaving(node.body), orelse))
                 if _is_endless(node):
                     return [*result, self._final(node)]
                 test = ast.Name(RETURNED, ast.Load())
@@ -104,7 +105,8 @@ class Rewriter:
                 then, otherwise = self._leaving(node.body), self._leaving(node.orelse)
                 result.append(ast.copy_location(ast.If(node.test, then, otherwise), node))
             elif isinstance(node, Loop) and _holds([node], ast.Return):
-                result.append(_with_body(node, self._leaving(node.body), node.orelse))
+                orelse = self._leaving(node.orelse)
+                result.append(_with_body(node, self._leaving(node.body), orelse))
                 test = ast.Name(RETURNED, ast.Load())
                 result.append(_placed(ast.If(test, [ast.Break()], []), node))
             else:
@@ -249,18 +251,22 @@ def _early_return(body: Sequence[ast.stmt]) -> bool:
 
 def _breaks(body: Sequence[ast.stmt]) -> bool:
     """Whether a loop's own body holds `break`."""
-    return any(
-        isinstance(node, ast.Break) or (isinstance(node, ast.If) and _has(node, ast.Break))
-        for node in body
-    )
+    return any(isinstance(node, ast.Break) for node in _outside_loops(body))
 
 
 def _has(node: ast.If, kind: type[ast.stmt] | UnionType) -> bool:
     """Whether the branch holds such a statement outside of loops."""
-    for inner in (*node.body, *node.orelse):
-        if isinstance(inner, kind) or (isinstance(inner, ast.If) and _has(inner, kind)):
-            return True
-    return False
+    return any(isinstance(inner, kind) for inner in _outside_loops((*node.body, *node.orelse)))
+
+
+def _outside_loops(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements that are in no loop of `body`, those of a loop's `else` included."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If):
+            yield from _outside_loops((*node.body, *node.orelse))
+        elif isinstance(node, Loop):
+            yield from _outside_loops(node.orelse)
 
 
 def _placed_return(like: ast.AST) -> ast.Return:

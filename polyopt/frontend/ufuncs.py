@@ -15,6 +15,7 @@ from polyopt.frontend.complexes import either_kind
 from polyopt.frontend.elementwise import Elementwise, Rule
 from polyopt.frontend.integers import (
     FALSE,
+    ONE,
     TRUE,
     both,
     compare,
@@ -295,7 +296,11 @@ def _logical_not(args: Parts, out: DType) -> Expr:
 
 
 def _bitwise_not(args: Parts, out: DType) -> Expr:
-    return negated(args[0]) if out is DType.BOOL else Unary(UnaryOp.INVERT, args[0], out)
+    if out is DType.BOOL:
+        return negated(args[0])
+    if _is_size_arithmetic(args, out):
+        return minus(times(args[0], -1), ONE)
+    return Unary(UnaryOp.INVERT, args[0], out)
 
 
 def _conjugate(args: Parts, out: DType) -> Expr:

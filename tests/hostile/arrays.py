@@ -231,6 +231,6 @@ def bool_array(m: Maker, depth: int, dims: Dims) -> str:
     return f"({array(m, dims, 0)} {m.pick('>', '<=', '==', '!=')} {array(m, dims, 0)})"
 
 
-@production("array", 0.3, hostile=True)
+@production("array", 0.6, hostile=True)
 def array_choice(m: Maker, depth: int, dims: Dims) -> str:
     return f"({array(m, dims, 0)} if {m.make('bool', 0)} else {array(m, dims, 0)})"

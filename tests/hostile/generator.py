@@ -14,6 +14,7 @@ from tests.hostile import arrays, functions, scalars, statements  # noqa: F401  
 from tests.hostile.grammar import COMPLEXES, FLOATS, INTEGERS, ORDINARY, Kind, Maker
 from tests.hostile.program import HostileProgram, arguments, loaded
 from tests.hostile.reference import Ended, Raised, TooLong, run_bounded
+from tests.hostile.statements import give_back
 from tests.hostile.values import Parameter, call_text
 
 TRIES = 12
@@ -62,8 +63,8 @@ def _candidate(rng: Random, seed: int) -> HostileProgram:
     _begin(maker, parameters)
     while maker.budget > 0:
         maker.make("statement", 2)
-    if maker.chance(0.9):
-        maker.line(f"return {maker.make('result', 2)}")
+    if maker.chance(0.9) or (maker.returns and not maker.chance(maker.hostility)):
+        maker.line(f"return {give_back(maker)}")
     head = ", ".join(p.name + (f"={p.default}" if p.default else "") for p in parameters)
     imports = ["import math", "", "import numpy as np", *maker.imports]
     text = "\n".join(imports) + "\n\n\n"
@@ -98,8 +99,8 @@ def _parameters(m: Maker) -> list[Parameter]:
 
 def _array_kind(m: Maker, dims: tuple[str, ...]) -> Kind:
     if m.ordinary:
-        return Kind(m.pick(*("float64",) * 8, "int64", "int64", "float32", "int32", "complex128",
-                           "bool"), dims)  # fmt: skip
+        return Kind(m.pick(*("float64",) * 20, *("int64",) * 5, "float32", "float32",
+                           "int32", "int32", "complex128", "bool"), dims)  # fmt: skip
     return Kind(m.pick("float64", *INTEGERS, *FLOATS, *COMPLEXES, "bool", "float64", "int64"), dims)
 
 

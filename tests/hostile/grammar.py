@@ -87,6 +87,8 @@ class Maker:
         self.ordinary = ordinary
         self.hostility = 0.06 if self.ordinary else 0.7
         self.used: set[str] = set()
+        self.results = self.pick("float", "int", "float", "array", "float float", "int float")
+        self.returns = False
         self.scope = Scope()
         self.lines: list[str] = []
         self.indent = 1

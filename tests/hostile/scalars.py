@@ -303,7 +303,7 @@ def numpy_float(m: Maker, depth: int) -> str:
 @production("float", 1)
 def float_conditional(m: Maker, depth: int) -> str:
     test = m.make("bool", depth)
-    other = m.make("float", depth) if m.chance(0.8) else m.make("int", depth)
+    other = m.make("int" if m.chance(m.hostility) else "float", depth)
     return f"({m.make('float', depth)} if {test} else {other})"
 
 

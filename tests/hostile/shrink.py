@@ -22,6 +22,7 @@ SECONDS = 90.0
 def shrunk(program: HostileProgram, fails: Test, seconds: float = SECONDS) -> HostileProgram:
     """Return the smallest program found in so many seconds."""
     until = time.monotonic() + seconds
+    fails = _guarded(fails)
     for smaller in _fewer_calls(program):
         if fails(smaller):
             program = smaller
@@ -31,6 +32,18 @@ def shrunk(program: HostileProgram, fails: Test, seconds: float = SECONDS) -> Ho
     while position >= 0 and time.monotonic() < until:
         program, position = _step(program, fails, tried, position, until)
     return program
+
+
+def _guarded(fails: Test) -> Test:
+    """Return the test for programs that may not even be called."""
+
+    def guarded(program: HostileProgram) -> bool:
+        try:
+            return fails(program)
+        except Exception:
+            return False
+
+    return guarded
 
 
 def _step(

@@ -69,6 +69,8 @@ def change_rank(m: Maker, depth: int) -> str:
 def assign_array(m: Maker, depth: int) -> str:
     dims = m.rng.choice(sorted({k.dims for k in m.scope.names.values() if k.dims} | {("N",)}))
     text = array(m, dims, 2)
+    if text.isidentifier() and not m.chance(m.hostility):
+        text += ".copy()"
     names = [n for n in m.named(lambda kind: kind.dims == dims) if n not in m.scope.frozen]
     name = m.rng.choice(names) if names and m.chance(0.4) else m.fresh("t")
     m.line(f"{m.bind(name, Kind('float64', dims))} = {text}")
@@ -272,7 +274,7 @@ def shadow(m: Maker, depth: int) -> str:
     return DONE
 
 
-@production("statement", 0.2, hostile=True)
+@production("statement", 0.5, hostile=True)
 def delete(m: Maker, depth: int) -> str:
     names = [n for n in m.scope.names if n.startswith("v") and n not in m.scope.frozen]
     if not names:
@@ -517,7 +519,8 @@ def skip(m: Maker, depth: int) -> str:
 @production("way out", 0.5)
 def return_early(m: Maker, depth: int) -> str:
     with m.block(f"if {m.make('bool', 1)}:"):
-        m.line(f"return {m.make('result', 1)}")
+        m.line(f"return {give_back(m)}")
+        m.returns = True
     return DONE
 
 
@@ -532,7 +535,8 @@ def return_from_branch(m: Maker, depth: int) -> str:
     if m.indent > 2 and not m.chance(m.hostility):
         return ""
     with m.block(f"if {m.make('bool', 1)}:"):
-        m.line(f"return {m.make('result', 1)}")
+        m.line(f"return {give_back(m)}")
+        m.returns = True
     return DONE
 
 
@@ -552,7 +556,10 @@ def append_and_sum(m: Maker, depth: int) -> str:
         m.scope.names.pop(x)
         m.scope.frozen.discard(x)
     use = m.pick(
-        f"sum({name})", f"len({name})", f"np.sum(np.array({name}))", f"max({name}, default=0)"
+        f"sum({name})",
+        f"len({name})",
+        f"np.sum(np.array({name}))",
+        f"max({name}{', default=0' if m.chance(m.hostility) else ''})",
     )
     m.line(f"{m.bind(m.fresh(), Kind('float'))} = {use}")
     return DONE
@@ -615,6 +622,16 @@ def typed_array(m: Maker, depth: int) -> str:
 
 
 # results
+
+
+def give_back(m: Maker) -> str:
+    """Return text for `return`: of one form in all of an ordinary program."""
+    if m.chance(m.hostility):
+        return m.make("result", 2)
+    form = m.results
+    if form.startswith("array"):
+        return array(m, ("N",), 1) if form == "array" else f"{form[6:]}"
+    return ", ".join(m.make(family, 2) for family in form.split())
 
 
 @production("result", 4, leaf=True)
