@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from polyopt.aliasing import with_sharing
 from polyopt.building import Built, artefact_of, build_kernel, compile_stages, unpacked
+from polyopt.capture.guards import Guards, different, guards_of
 from polyopt.capture.reads import Read
 from polyopt.capture.text import keep_lines
 from polyopt.errors import FrontendError, InternalError, PolyoptError, UsageError
@@ -58,6 +59,8 @@ VERIFYING = 0.02
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Types = tuple[ArgType, ...]
 _Values = tuple[object, ...]
+_KEPT_VALUES = 16  # kernels of one function and types, for values that captured names had
+_TRIES = 3
 
 
 class CompiledKernel:
@@ -71,14 +74,55 @@ class CompiledKernel:
         self.options = options
         self._built = built
         self._stages: Compilation | None = built.stages
+        self._guards: Guards | None = None
+        self._call = self._dispatch = _declined
 
     def __call__(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
-        """Run the kernel."""
+        """Run the kernel; raises `UsageError` PO0228 where a value that it captures changed."""
         if not kwargs:
-            result = self._built.loaded.call(*args)
+            result = self._call(*args)
             if result is not NotImplemented:
                 return result
+        self._require_current()
         return self.settle(Parameters.of(self.py_func).bind(args, kwargs))
+
+    @property
+    def dispatch(self) -> Callable[..., Any]:
+        """Return the quick way in, which declines what does not fit, or where values changed."""
+        return self._dispatch
+
+    def is_current(self) -> bool:
+        """Tell whether all values that the function captures are those it was compiled for."""
+        if self._guards is not None and self._guards.hold():
+            return True
+        guards = guards_of(self.py_func, self.reads)
+        if different(self.py_func, self.reads, self._guards) is not None:
+            return False
+        self._guards = guards
+        loaded = self.loaded
+        if guards.are_plain() and loaded.watch(guards.listed()):
+            self._call, self._dispatch = loaded.call, loaded.dispatch
+        else:
+            self._call = self._watched(loaded.call)
+            self._dispatch = self._watched(loaded.dispatch)
+        return True
+
+    def _watched(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: object) -> Any:  # noqa: ANN401
+            if self._guards is None or not self._guards.hold():
+                return NotImplemented
+            return function(*args)
+
+        return call
+
+    def _require_current(self) -> None:
+        if not self.is_current():
+            changed = different(self.py_func, self.reads, self._guards)
+            raise UsageError(
+                "PO0228",
+                f"`{changed}` is another value than `{self.signature.name}` was compiled for",
+                hint="call the kernel itself, which compiles again, or compile it again",
+            )
 
     def settle(self, values: _Values) -> Any:  # noqa: ANN401
         """Run a call that the wrapper refused, or raise the error that says why."""
@@ -146,6 +190,7 @@ class CompiledKernel:
     def stages(self) -> Compilation:
         """The values of all stages; made again when the kernel came from the cache."""
         if self._stages is None:
+            self._require_current()
             self._stages = compile_stages(self.py_func, self.types, self.options)
         return self._stages
 
@@ -272,6 +317,7 @@ class Kernel(Generic[_F]):
         if isinstance(function, FunctionType):
             keep_lines(function)
         self._compiled: dict[_Types, CompiledKernel] = {}
+        self._earlier: dict[_Types, list[CompiledKernel]] = {}
         self._tuned: dict[_Types, Tuned | None] = {}
         self._constants: frozenset[str] = frozenset()
         self._lock = threading.RLock()
@@ -508,19 +554,45 @@ class Kernel(Generic[_F]):
     def _compile(self, types: _Types) -> CompiledKernel:
         found = self._compiled.get(types)
         if found is not None:
-            return found
+            if found.is_current():
+                return found
+            self._set_aside(types, found)
+            for earlier in self._earlier[types]:
+                if earlier.is_current():
+                    return self._put(types, earlier)
         options = self.options
         better = self._tuned.get(types) or tuned(self.py_func, types, options)
         if better is not None:
             self._tuned[types] = better
             options = with_tuned(options, better)
-        built = build_kernel(self.py_func, types, options)
-        compiled = CompiledKernel(self.py_func, types, options, built)
+        for _ in range(_TRIES):
+            built = build_kernel(self.py_func, types, options)
+            compiled = CompiledKernel(self.py_func, types, options, built)
+            if compiled.is_current():
+                break  # nobody changed a value in the meantime
         if os.environ.get("POLYOPT_VERIFY") == "1":
             _verify_first(compiled)
+        return self._put(types, compiled)
+
+    def _put(self, types: _Types, compiled: CompiledKernel) -> CompiledKernel:
         self._compiled[types] = compiled
         self._fast = _chain(self._compiled)
         return compiled
+
+    def _set_aside(self, types: _Types, compiled: CompiledKernel) -> None:
+        """Keep a kernel for values that a captured name had before; they may come back."""
+        kept = self._earlier.setdefault(types, [])
+        if compiled not in kept:
+            kept.append(compiled)
+        self._tuned.pop(types, None)
+        if len(kept) > _KEPT_VALUES:
+            del kept[0]
+            changed = different(self.py_func, compiled.reads, None)
+            notice(
+                PolyoptWarning,
+                f"`{self._parameters.name}` is compiled again for each value of `{changed}`: "
+                "pass it as an argument",
+            )
 
     def __reduce__(self) -> tuple[object, ...]:
         function = self.py_func
@@ -557,7 +629,7 @@ def _unpickled(module: str, name: str, options: Options) -> Kernel[Any]:
 def _chain(compiled: dict[_Types, CompiledKernel]) -> Callable[..., Any]:
     """Return a function that offers a call to each compiled kernel, the most regular first."""
     ranked = sorted(compiled, key=generality)
-    dispatchers = tuple(compiled[types].loaded.dispatch for types in ranked)
+    dispatchers = tuple(compiled[types].dispatch for types in ranked)
     if len(dispatchers) == 1:
         return dispatchers[0]
 
@@ -649,7 +721,12 @@ def kernel(
 
 
 def kernel(function: Any = None, **options: object) -> Any:
-    """Make a kernel of a Python function, as a decorator or a call, with or without options."""
+    """Make a kernel of a Python function, as a decorator or a call, with or without options.
+
+    The text and what it uses outside of itself are compiled in: globals, free variables, attributes
+    of modules, helper functions, and elements of captured arrays.  All of it is compared at each
+    call, and the kernel compiled again, or an earlier one taken, where something changed.
+    """
     chosen = Options().changed(options)
     if function is None:
         return lambda decorated: _make(decorated, chosen)

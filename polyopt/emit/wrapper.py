@@ -14,6 +14,7 @@ from typing_extensions import assert_never
 from polyopt.emit.helpers import Helper, HelperKind, definition
 from polyopt.emit.wrapper_library import library_text
 from polyopt.emit.wrapper_support import HEAD, OPENMP, REGISTER, SERIAL, STATE, SUPPORT, TAIL
+from polyopt.emit.wrapper_watch import WATCH
 from polyopt.errors import EmitError
 from polyopt.ir.expr import (
     Binary,
@@ -67,6 +68,7 @@ def wrapper_source(source: Source) -> str:
         f"enum {{ DTYPES = {len(signature.outputs)}, CONSTANTS = {constants} }};",
         f"enum {{ NUMBERS = {numbers} }};",
         STATE,
+        WATCH,
         *(definition(HALF) if any(p.dtype is DType.FLOAT16 for p in source.params) else ()),
         *([library_text(signature)] if signature.library else []),
         _prototype(source),
@@ -151,7 +153,8 @@ def _run(source: Source, plan: _Plan) -> Iterator[str]:
     yield "    PyObject *result = NULL;"
     yield "    int held = 0, status;"
     yield "    (void)v; (void)made; (void)args; (void)choosy;"
-    yield f"    if (nargs != {len(signature.arguments)} || state->forks != forks)"
+    yield f"    if (nargs != {len(signature.arguments)} || state->forks != forks"
+    yield "        || (choosy != APART && !is_current(state)))"
     yield "        return Py_NewRef(Py_NotImplemented);"
     yield from _take_arguments(signature)
     yield from _bind_sizes(signature)

@@ -363,8 +363,11 @@ enum { forks = 0 };
 """
 
 STATE = r"""
+enum { WATCHED_DICTS = 8 };
 typedef struct {
     PyObject *ndarray, *empty, *large, *dtypes, *constants, *fail, *library, *trim;
+    PyObject *watched;         /* what captured values were, NULL: nothing to compare */
+    uint64_t versions[WATCHED_DICTS];
     int threads, forks;        /* `forks`: of the process the thread count was chosen in */
     char weak[NUMBERS + 1];    /* of each number: made for Python's own types */
 } State;
@@ -475,6 +478,7 @@ static PyMethodDef methods[] = {
     { "call_apart", (PyCFunction)(void (*)(void))call_apart, METH_FASTCALL, NULL },
     { "dispatch", (PyCFunction)(void (*)(void))dispatch, METH_FASTCALL, NULL },
     { "configure", configure, METH_VARARGS, NULL },
+    { "watch", watch, METH_O, NULL },
     { "set_threads", set_threads, METH_O, NULL },
     { "is_forked", is_forked, METH_NOARGS, NULL },
     { NULL, NULL, 0, NULL },
@@ -500,6 +504,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->fail);
     Py_VISIT(state->library);
     Py_VISIT(state->trim);
+    Py_VISIT(state->watched);
     return 0;
 }
 
@@ -514,6 +519,7 @@ static int clear(PyObject *module)
     keep(&state->fail, NULL);
     keep(&state->library, NULL);
     keep(&state->trim, NULL);
+    keep(&state->watched, NULL);
     return 0;
 }
 

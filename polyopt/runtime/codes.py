@@ -27,6 +27,7 @@ CODES = {
     "PO0224": "an environment variable's value is wrong",
     "PO0225": "a value that must be known to compile is not given",
     "PO0226": "a value of type bfloat16 without the package ml_dtypes",
+    "PO0228": "a captured value is another one than the kernel was compiled for",
     "PO0231": "a subscript found while the kernel ran is outside its array",
     "PO0232": "values found while the kernel ran do not fit together",
     "PO0233": "a divisor found while the kernel ran is zero",

@@ -37,6 +37,8 @@ class Loaded:
     `call(*args)` runs it, or returns NotImplemented when something does not fit; `dispatch` also
     declines large arrays that code for a more regular layout would serve better; `call_apart` takes
     the caller's word that arrays share no element.  All raise what the kernel ran into.
+    `watch(guards)`: `call` and `dispatch` decline from now on where captured values are others;
+    False where somebody else has to look.
     `is_forked()`: the process forked, threads must be set before a call.
     """
 
@@ -45,6 +47,7 @@ class Loaded:
     call_apart: Callable[..., Any]
     is_forked: Callable[[], bool]
     set_threads: Callable[[int], None]
+    watch: Callable[[tuple[object, ...]], bool] = lambda guards: False
 
 
 def no_device(missing: ToolchainError) -> Loaded:
@@ -94,8 +97,9 @@ def load_extension(
         support.trim,
     )
     return Loaded(
-        module.call, module.dispatch, module.call_apart, module.is_forked, module.set_threads
-    )
+        module.call, module.dispatch, module.call_apart, module.is_forked, module.set_threads,
+        module.watch,
+    )  # fmt: skip
 
 
 def has_no_buffers(source: Source) -> bool:

@@ -128,6 +128,11 @@ CALL: dict[str, Entry] = {
         "kernel.tune(10.0, a[1:], a[:-1])",
         "leave `tune` out, or tune with separate arrays on the target c",
     ),
+    "PO0228": Entry(
+        "a value that a compiled kernel captures is another one than it was compiled for",
+        "K = 2.0\ncompiled = kernel.compile(a)  # of a function that uses K\nK = 3.0\ncompiled(a)",
+        "call the kernel itself, which compiles again, or compile it again",
+    ),
     "PO0231": Entry(
         "a subscript found while the kernel ran is outside its array (an IndexError)",
         "y[i] = x[index[i]], where index holds a number that x has no element for",
