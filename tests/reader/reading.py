@@ -30,7 +30,7 @@ from tests.reader.names import reading
 from tests.reader.terms import FieldTerms
 from tests.reader.values import WORLD, Arr, Sym, Unread, as_arr
 
-LONGEST = 5.0  # seconds of one reading
+LONGEST = 60.0  # seconds of one reading, which is slow while it is watched
 
 
 @unique
