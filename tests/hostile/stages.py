@@ -23,9 +23,8 @@ from polyopt.frontend.argtypes import ArgType
 from polyopt.ir.interp import run_program
 from polyopt.ir.source import Signature, Source
 from polyopt.machine import Machine
-from polyopt.runtime.build import SYMBOL_PREFIX
 from polyopt.runtime.library import load_foreign
-from polyopt.specialize import plain_values
+from polyopt.specialize import plain_values, weak_flags
 from polyopt.targets import Options, detect_machine
 from tests.conftest import compiler
 from tests.hostile.judging import judge
@@ -34,6 +33,8 @@ from tests.hostile.verdicts import Verdict, worst
 from tests.properties.batch import FLAGS, apart
 
 Types = tuple[ArgType, ...]
+_Text = tuple[Source, tuple[bool, ...]]
+"""An emitted text, and which of its numbers are Python's own."""
 Values = tuple[Any, ...]
 
 
@@ -120,7 +121,7 @@ class Compiled:
         self.directory = directory
         self.settings = settings
         self.machine = detect_machine()
-        self.sources: list[Source] = []
+        self.sources: list[_Text] = []
 
     def run(
         self, programs: list[HostileProgram], begin: Callable[[int], None] = lambda number: None
@@ -170,8 +171,8 @@ class Compiled:
         source = compile_stages(function, types, options, machine).source
         assert isinstance(source, Source)
         entry = f"entry_{len(self.sources)}"
-        text = re.sub(rf"\b{re.escape(source.entry)}\b", SYMBOL_PREFIX + entry, source.text)
-        self.sources.append(replace(source, text=text, entry=entry))
+        text = re.sub(rf"\b{re.escape(source.entry)}\b", entry, source.text)
+        self.sources.append((replace(source, text=text, entry=entry), weak_flags(types)))
         return _Emitted(source.signature, len(self.sources) - 1)
 
     def _library(self) -> dict[int, Any]:
@@ -180,8 +181,8 @@ class Compiled:
         self.sources = []
         return self._built(listed) if listed else {}
 
-    def _built(self, listed: list[tuple[int, Source]]) -> dict[int, Any]:
-        text = "\n".join(apart(source.text, number) for number, source in listed)
+    def _built(self, listed: list[tuple[int, _Text]]) -> dict[int, Any]:
+        text = "\n".join(apart(source.text, number) for number, (source, _) in listed)
         path = self.directory / f"batch_{os.getpid()}_{listed[0][0]}_{len(listed)}"
         path.with_suffix(".c").write_text(text)
         tool = compiler()
@@ -197,8 +198,8 @@ class Compiled:
             return {**self._built(listed[:half]), **self._built(listed[half:])}
         threads = max(setting.threads for setting in self.settings)
         kernels = {
-            number: load_foreign(path.with_suffix(".so"), source, threads)
-            for number, source in listed
+            number: load_foreign(path.with_suffix(".so"), source, weak, threads)
+            for number, (source, weak) in listed
         }
         path.with_suffix(".so").unlink()
         return kernels
