@@ -66,7 +66,7 @@ def exactly(  # noqa: C901  one case per kind
             demand_fit(b, number, dtype, loc)
     elif not is_affine(expr) or high < 2**48:
         hint = "convert it to that type where it is computed, or use another name"
-        message = f"an integer does not fit {dtype}, which it is on other paths"
+        message = f"an integer does not fit {dtype}, which it becomes here"
         outside: Expr = FALSE
         for op, limit in ((CompareOp.LT, low), (CompareOp.GT, high)):
             if lowest <= limit <= highest:

@@ -18,6 +18,7 @@ from polyopt.capture.reads import plain_function
 from polyopt.errors import FrontendError, Loc
 from polyopt.frontend import creation, library, numpy_table, python_table
 from polyopt.frontend.advice import instead_of_function, instead_of_numpy
+from polyopt.frontend.alternatives import exactly
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
@@ -30,6 +31,7 @@ from polyopt.frontend.pysource import is_inlinable, is_installed, read_function
 from polyopt.frontend.settings import SILENT_CALLS
 from polyopt.frontend.values import Known, Method, Number, Sequence, Tensor, Value, as_value
 from polyopt.frontend.variables import kept, stays_lazy
+from polyopt.ir.types import DType
 
 MAX_DEPTH = 30
 
@@ -141,6 +143,10 @@ def _is_library(function: object) -> bool:
 def _converted(b: Builder, kind: type[np.generic], args: Arguments) -> Value:
     """`np.float32(x)`: a conversion; its result is no longer a Python number."""
     (value,) = args.take("x")
+    if isinstance(value, Number) and value.weak and value.dtype is DType.INT64:
+        wanted = np.dtype(kind).name
+        if wanted in DType._value2member_map_ and DType(wanted).is_integer:  # it must fit
+            return Number(exactly(b, value, DType(wanted), args.loc), False)
     found = creation.astype(b, Arguments(args.name, (value, Known(kind)), {}, args.loc))
     if isinstance(found, Tensor) and found.rank == 0:
         number = as_value(found)

@@ -14,7 +14,7 @@ import numpy as np
 from polyopt.errors import Loc
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.folding import integer_text
-from polyopt.frontend.integers import strip_casts
+from polyopt.frontend.integers import is_size, strip_casts
 from polyopt.frontend.values import Number
 from polyopt.ir.expr import (
     Binary,
@@ -25,7 +25,9 @@ from polyopt.ir.expr import (
     CompareOp,
     Const,
     Expr,
+    Iter,
     MathFunc,
+    Param,
 )
 from polyopt.ir.types import DType, Kind
 
@@ -138,9 +140,18 @@ def cast(expr: Expr, dtype: DType, loc: Loc | None = None) -> Expr:
     if dtype is DType.INT64 and expr.dtype.is_integer:
         bare = strip_casts(Cast(expr, dtype))  # a size in a narrower type has its value
         return bare if bare.dtype is dtype else Cast(expr, dtype)
+    if isinstance(expr, Param | Iter) and _may_wrap(expr, dtype):
+        return Cast(Cast(expr, DType.UINT64), dtype)  # that value, not the name's, is what is left
     if dtype is DType.BOOL:
         return Compare(CompareOp.NE, expr, convert_constant(Const(0, DType.INT64), expr.dtype, loc))
     return Cast(expr, dtype)
+
+
+def _may_wrap(expr: Param | Iter, dtype: DType) -> bool:
+    """Whether a number may not fit the type it is cast to; extents are below 2**31 there."""
+    if not dtype.is_integer or dtype.size == 8:
+        return False
+    return dtype.size < 4 or (isinstance(expr, Param) and not is_size(expr.name))
 
 
 def convert_constant(expr: Const, dtype: DType, loc: Loc | None) -> Const:

@@ -70,6 +70,12 @@ def _weak(number: Number) -> Number:
     return Number(number.expr, True)
 
 
+def _of_items(whole: Number) -> Number:
+    """Return what items amount to, one of Python's own numbers where Python has the type."""
+    own = whole.dtype in (DType.BOOL, DType.INT64, DType.FLOAT64, DType.COMPLEX128)
+    return Number(whole.expr, own)
+
+
 # -- builtins ---------------------------------------------------------------------------------
 
 
@@ -148,7 +154,7 @@ def _extreme(name: str) -> Rule:
             if isinstance(only, Iterated):
                 items = collected(b, only, None, args.loc)
                 whole = reduced(b, name, items, None, False, args.loc)
-                return _weak(number(b, whole, "the result", args.loc))
+                return _of_items(number(b, whole, "the result", args.loc))
             found_items = as_sequence(only)
             values = found_items.items if isinstance(found_items, Sequence) else values
         if all(isinstance(v, Known) for v in values):
@@ -243,7 +249,8 @@ def _sum(b: Builder, args: Arguments) -> Value:
         return _sum_of_items(b, found, total, args)
     match found:
         case Tensor(shape=shape) if len(shape) == 1:
-            whole = reduced(b, "sum", found, None, False, args.loc)
+            kind = DType.INT64 if found.dtype is DType.BOOL else found.dtype
+            whole = reduced(b, "sum", found, None, False, args.loc, kind)
             return whole if is_none(start) else operate(b, "add", (total, whole), args.loc)
         case Sequence(items=items):
             for item in items:
@@ -261,7 +268,8 @@ def _sum_of_items(b: Builder, value: Iterated, total: Value, args: Arguments) ->
         return operate(b, "add", (total, whole), args.loc)
     kind = DType.INT64 if items.dtype is DType.BOOL else items.dtype
     found = reduced(b, "sum", items, None, False, args.loc, kind)
-    return operate(b, "add", (total, _weak(number(b, found, "the sum", args.loc))), args.loc)
+    whole = number(b, found, "the sum", args.loc)
+    return operate(b, "add", (total, _of_items(whole)), args.loc)
 
 
 def _pow(b: Builder, args: Arguments) -> Value:
