@@ -24,6 +24,7 @@ from polyopt.ir.expr import (
     Expr,
     Param,
     Select,
+    Symbol,
     Unary,
     UnaryOp,
     show,
@@ -287,8 +288,9 @@ def _judge_sizes(signature: Signature, plan: _Plan) -> Iterator[str]:
                 yield f"    if ((wide)v[{buffer}].shape[{dim}] != {size_text(extent, plan.sizes)})"
                 yield "        goto refuse;"
         buffer += 1
-    for check in signature.checks:
-        yield f"    if (!{size_text(check.condition, plan.sizes)})"
+    names = {**plan.symbols, **plan.sizes}
+    for check in (*signature.checks, *signature.limits):
+        yield f"    if (!{size_text(check.condition, names)})"
         yield "        goto refuse;"
     for number, argument in enumerate(signature.arguments):
         if isinstance(argument, ArrayArg) and argument.before:
@@ -465,9 +467,11 @@ def size_text(expr: Expr, sizes: Mapping[str, str]) -> str:
     match expr:
         case Const(value=bool(value)):
             return str(int(value))
-        case Const(value=int(value)) if abs(value) < 2**62:
+        case Const(value=int(value)) if abs(value) < 2**63:
             return f"(wide){value}LL" if value >= 0 else f"(wide)({value}LL)"
-        case Param(name=name):
+        case Const(value=int(value)) if value == -(2**63):
+            return "(wide)INT64_MIN"
+        case Param(name=name) | Symbol(name=name) if name in sizes:
             return f"(wide){sizes[name]}"
         case Unary():
             return _unary_text(expr, sizes)

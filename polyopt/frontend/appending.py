@@ -130,6 +130,8 @@ def _array(b: Builder, name: str, loop: Loop, value: Value, node: ast.Call, fram
     place: Expr = floordiv(distance, integer(abs(loop.step)))
     shape = (trips(b, loop), *element.shape)
     whole = view_of(b.new_buffer(name, element.dtype, shape))
+    assert whole.view is not None
+    whole.view.buffer.weak = element.weak
     row = remapped(whole, element.shape, lambda inner: (place, *inner))
     store(b, row, element, loc)
     return as_list(Tensor(shape, whole.dtype, whole.at, whole.view))

@@ -338,6 +338,7 @@ def _unchanged(b: Builder, frame: Frame, current: Value, node: ast.AugAssign) ->
     if written and isinstance(current, Number | Tensor) and written & buffers_read(current):
         hint = "make the call in a statement of its own"
         refuse("PO0128", "a call here changes what is updated", frame.loc(node), hint)
+    b.node = node
     return value
 
 

@@ -6,6 +6,7 @@ place in the order, the buffers, the demands that must hold at call time.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import Loop, Scope, holds_nowhere
 from polyopt.frontend.facts import Facts
+from polyopt.frontend.facts import Place as Origin
 from polyopt.frontend.integers import (
     FALSE,
     TRUE,
@@ -35,7 +37,8 @@ from polyopt.frontend.integers import (
 from polyopt.frontend.intervals import Interval
 from polyopt.frontend.marks import Binding, Mark, Place, Storage, dynamic_name, dynamic_params
 from polyopt.frontend.names import Names
-from polyopt.frontend.values import Buffer, Index, Tensor, iterators
+from polyopt.frontend.ranges import CONVERTED, INDEX, WORD, Name, Span, range_of
+from polyopt.frontend.values import Buffer, Index, Tensor, Value, iterators
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -48,6 +51,7 @@ from polyopt.ir.expr import (
     Select,
     integer,
     linear,
+    loads,
     show,
 )
 from polyopt.ir.scop import Reduction
@@ -92,6 +96,20 @@ class Demand:
     hint: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """`value`, which a call decides, must fit 64 bits in all iterations of `loops`.
+
+    `most`: and must not be larger.
+    """
+
+    loops: tuple[Loop, ...]
+    value: Expr
+    words: str
+    loc: Loc | None
+    most: int = WORD.high
+
+
 @dataclass
 class Builder:
     """The growing program.  `scout`: the sizes are still being learned, so isl is not asked."""
@@ -106,6 +124,14 @@ class Builder:
     demands: list[Demand] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     intervals: dict[str, Interval] = field(default_factory=dict)
+    limits: list[Limit] = field(default_factory=list)
+    ranges: dict[str, Span] = field(default_factory=dict)  # of variables that are set once
+    variables: dict[str, Origin] = field(default_factory=dict)  # Python's integers, set again
+    converted: set[Expr] = field(default_factory=set)  # floats whose size was checked
+    wrapping: set[ast.expr] = field(default_factory=set)  # only their lowest bits count
+    evaluated: dict[ast.expr, Value] = field(default_factory=dict)  # read ahead
+    unproven: bool = False  # an operation on Python's integers may leave 64 bits
+    node: ast.AST | None = None  # the operation that is read
     bounds: dict[Expr, Expr] = field(default_factory=dict)  # dynamic size -> what it never exceeds
     unbounded: dict[Expr, tuple[object, ...]] = field(default_factory=dict)  # -> the call it is of
     library: list[LibraryCall] = field(default_factory=list)
@@ -203,6 +229,11 @@ class Builder:
         held = self.unconditional(name, value, integer(0))
         param = Param(dynamic_name(name, len(self.marks)))
         self.mark(Binding(param.name, held))
+        if not range_of(value, self.span_of).within(INDEX):
+            low, high = (integer(bound) for bound in (INDEX.low, INDEX.high))
+            message = "a size, bound or subscript found by the kernel exceeds 2**48"
+            inside = both(at_least(param, low), at_least(high, param))
+            self.demand(inside, "PO0234", message, self.loc, "pass smaller integers")
         return param
 
     def unconditional(self, name: str, value: Expr, otherwise: Expr) -> Load:
@@ -287,6 +318,8 @@ class Builder:
         """
         if len(self.drafts) >= MAX_STATEMENTS:
             refuse("PO0180", f"the function makes more than {MAX_STATEMENTS} statements", self.loc)
+        if self.converted:  # what is read again may have changed
+            self.converted = {e for e in self.converted if target.array not in arrays_of(e)}
         order: list[Expr] = [*self.scope.order, integer(self.position)]
         for number, loop in enumerate(loops):
             last = number == len(loops) - 1
@@ -309,16 +342,72 @@ class Builder:
             self.faults.append(found)
         return self.faults.index(found)
 
-    def fail_where(self, condition: Expr, number: int, loops: Sequence[Loop] = ()) -> None:
-        """Note fault `number` in the iterations of `loops` where the BOOL `condition` holds."""
+    def fail_where(
+        self, condition: Expr, number: int, loops: Sequence[Loop] = (), *, guarded: bool = False
+    ) -> None:
+        """Note fault `number` in the iterations of `loops` where the BOOL `condition` holds.
+
+        `guarded`: it is tested while the kernel runs, so that nothing in it becomes a size.
+        """
         buffer = next((found for found in self.buffers if found.faults), None)
         if buffer is None:
             buffer = Buffer(self.names.unique("faults"), DType.UINT8, (), faults=True)
             self.buffers.append(buffer)
         target = Load(buffer.name, (integer(number),), buffer.dtype)
-        affine = is_affine(condition)
+        affine = is_affine(condition) and not guarded
         with self.under((condition,) if affine else (), TRUE if affine else condition):
             self.emit(loops, target, Const(1, buffer.dtype))
+
+    @property
+    def words(self) -> str:
+        """What the source says of the operation that is read."""
+        return self.text if self.node is None else ast.unparse(self.node)
+
+    def forget(self, variable: str) -> None:
+        """Forget what is known of a variable: it is set again."""
+        self.ranges.pop(variable, None)
+        self.intervals.pop(variable, None)
+
+    def limit(self, value: Expr, loc: Loc | None, most: int = WORD.high) -> None:
+        """Require of every call that `value`, over sizes and iterators, fits 64 bits here."""
+        whole = self.facts.expanded(value)
+        self.limits.append(Limit(self.scope.loops, whole, self.words, loc, most))
+
+    def span_of(self, name: Name) -> Span | None:
+        """Return what values a name of an integer expression may have here."""
+        match name:
+            case Load():
+                place = self.variables.get(name.array)
+                return (
+                    self.ranges.get(name.array) if place is None else self.facts.ranges.get(place)
+                )
+            case Param():
+                return self.facts.span_of(name.name)
+            case Cast():
+                return CONVERTED if name in self.converted else None
+            case Iter():
+                return self._iterator_span(name.name)
+            case _:
+                return None
+
+    def _iterator_span(self, iterator: str) -> Span:
+        """Return the values of an iterator; bounds are made of sizes, which calls limit."""
+        loop = next((loop for loop in self.scope.loops if loop.iter == iterator), None)
+        if loop is None:
+            return INDEX  # a dimension of an array that is made
+        lower, upper = (range_of(e, self._size_span) for e in (loop.lower, loop.upper))
+        if loop.step > 0:
+            return Span(lower.low, max(lower.low, upper.high - 1))
+        return Span(min(lower.high, upper.low + 1), lower.high)
+
+    def _size_span(self, name: Name) -> Span | None:
+        match name:
+            case Param():
+                return (self.facts.span_of(name.name) or INDEX).clipped(INDEX)
+            case Load():
+                return INDEX
+            case _:
+                return self.span_of(name)
 
     # -- facts about integers -------------------------------------------------------------------
 
@@ -380,6 +469,11 @@ class Builder:
         message = f"`{text}` would leave `{name}`, whose extent there is {show(extent)}"
         inside = both(at_least(index, integer(0)), less(index, extent))
         self.demand(inside, "PO0170", message, loc, "pass larger arrays or shrink the loop's range")
+
+
+def arrays_of(expr: Expr) -> frozenset[str]:
+    """Return the arrays that an expression reads."""
+    return frozenset(load.array for load in loads(expr))
 
 
 def _iterator_names() -> Iterator[str]:

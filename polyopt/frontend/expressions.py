@@ -48,6 +48,7 @@ from polyopt.frontend.integers import (
 from polyopt.frontend.masks import count, picked, plain, through
 from polyopt.frontend.membership import contained
 from polyopt.frontend.memory import buffers_read, forced, settled
+from polyopt.frontend.modular import fits, is_constant, is_python_integer, mask_of, ring_parts
 from polyopt.frontend.numpy_table import METHODS
 from polyopt.frontend.operators import BINARY, COMPARE, UNARY, describe, operand, operate
 from polyopt.frontend.perhaps import learn, value_of
@@ -74,6 +75,7 @@ from polyopt.frontend.values import (
     as_tensor,
     as_value,
     has_loads,
+    item_of,
 )
 from polyopt.frontend.variables import bind
 from polyopt.ir.clock import checkpoint
@@ -98,6 +100,8 @@ _REFUSED: dict[type[ast.expr], tuple[str, str, str]] = {
 def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  one case per node
     """Return the value of an expression."""
     checkpoint()
+    if node in b.evaluated:
+        return b.evaluated.pop(node)
     loc = frame.loc(node)
     match node:
         case ast.Constant(value=value):
@@ -109,6 +113,7 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
         case ast.Subscript():
             return _subscript(b, frame, node)
         case ast.BinOp(left=left, op=op, right=right):
+            mask = _mask(b, frame, node)
             found = evaluate_all(b, frame, (left, right))
             of_lists = lists.operated(b, BINARY.get(type(op), "matmul"), found, loc)
             if of_lists is not None:
@@ -118,14 +123,20 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
                 sides = tuple(settled(b, operand(value, loc)) for value in values)
                 return matmul(b, sides[0], sides[1], loc)
             name = BINARY[type(op)]
-            return through(b, values, lambda plain: operate(b, name, plain, loc), loc)
+            b.node = node
+            if mask is not None:
+                return operate(b, "bitwise_and", (values[0], Known(mask)), loc)
+            wraps = node in b.wrapping
+            return through(b, values, lambda plain: operate(b, name, plain, loc, wraps=wraps), loc)
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return _not(truth(b, evaluate(b, frame, inner), frame.loc(inner)))
         case ast.UnaryOp(op=op, operand=inner):
             name = UNARY[type(op)]
             only = evaluate(b, frame, inner)
             lists.operated(b, name, (only,), loc)
-            return through(b, (only,), lambda plain: operate(b, name, plain, loc), loc)
+            b.node = node
+            wraps = node in b.wrapping
+            return through(b, (only,), lambda plain: operate(b, name, plain, loc, wraps=wraps), loc)
         case ast.BoolOp():
             return _bool_op(b, frame, node)
         case ast.Compare():
@@ -150,6 +161,24 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
                 ("PO0127", f"`{ast.unparse(node)}`", "write it with operators, calls and names"),
             )
             refuse(code, f"{what} is not supported in a kernel", loc, hint)
+
+
+def _mask(b: Builder, frame: Frame, node: ast.BinOp) -> int | None:
+    """Return the bits that are all `node` keeps of Python's integers, whose operators may wrap."""
+    if not isinstance(node.op, ast.BitAnd | ast.Mod) or not is_constant(node.right):
+        return None
+    operators, operands = ring_parts(node.left)
+    if not operators:
+        return None
+    mask = mask_of(node.op, evaluate(b, frame, node.right))
+    if mask is None:
+        return None
+    values = evaluate_all(b, frame, operands)
+    b.evaluated.update(zip(operands, values, strict=True))
+    if not all(map(is_python_integer, values)) or fits(b, node.left, iter(values)):
+        return None
+    b.wrapping.update(operators)
+    return mask
 
 
 def _spliced(b: Builder, frame: Frame, nodes: Items[ast.expr]) -> tuple[Value, ...]:
@@ -315,7 +344,9 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
             if is_fancy(parts):
                 return as_value(gathered(b, base, parts, name, loc))
             part = select_parts(b, forced(b, base), parts, name, loc)
-            return as_value(lists.cut_out(b, part, parts) if lists.is_list(base) else part)
+            if not lists.is_list(base):
+                return as_value(part)
+            return item_of(base, as_value(lists.cut_out(b, part, parts)))
         case Known(value=known) if known is np.r_ or known is np.c_:
             return rows_or_columns(b, _joined_parts(b, frame, node.slice), known is np.c_, loc)
         case Known(value=known) if known is np.mgrid or known is np.ogrid:
@@ -615,6 +646,7 @@ def _call(b: Builder, frame: Frame, node: ast.Call) -> Value:
         dict(zip(names, values[count:], strict=True)),
         frame.loc(node),
     )
+    b.node = node
     if isinstance(function, Known) and isinstance(function.value, Closure):
         return call_closure(b, frame, function.value, args, node, evaluate)
     return call_value(b, frame, function, args, node)

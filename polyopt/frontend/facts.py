@@ -11,11 +11,16 @@ from typing import TypeAlias
 
 from polyopt.capture.reads import Recording
 from polyopt.errors import Loc
+from polyopt.frontend.integers import is_size
+from polyopt.frontend.marks import is_dynamic_name
 from polyopt.frontend.promote import joined
 from polyopt.frontend.pysource import PyFunction
+from polyopt.frontend.ranges import INDEX, SIZE, Name, Span, range_of
 from polyopt.ir.expr import Expr, Param, normalize, rewrite
 from polyopt.ir.types import DType
 
+MOST_ROUNDS = 3
+"""How often ranges are looked at again; every round is right, later ones are tighter."""
 Place: TypeAlias = tuple[object, ...]  # call sites, line, column, name
 
 
@@ -29,6 +34,7 @@ class Facts:
     `compacted`: where names are bound to elements under a mask that must lie side by side.
     `bounded`: calls whose result is returned and must be no longer than they say themselves.
     `grown`: where lists are made that grow, and the room each append needs.
+    `ranges`: of Python's integers in memory; `sized`: integer arguments that are sizes or bounds.
     `computed`: size parameters that a call computes from others (`computed.as_affine`).
     `asked`: where the program says that a size parameter is what `equal` holds."""
 
@@ -41,6 +47,9 @@ class Facts:
     stored_conditions: set[Place] = field(default_factory=set)
     compacted: set[Place] = field(default_factory=set)
     bounded: set[Place] = field(default_factory=set)
+    ranges: dict[Place, Span] = field(default_factory=dict)
+    sized: frozenset[str] = frozenset()
+    rounds: int = 0  # how often ranges were learned
     computed: dict[str, Expr] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
     functions: dict[object, PyFunction] = field(default_factory=dict)
@@ -77,6 +86,24 @@ class Facts:
     def expanded(self, expr: Expr) -> Expr:
         """Return `expr` with computed sizes replaced by what they are computed from."""
         return rewrite(expr, lambda e: self.computed.get(e.name) if isinstance(e, Param) else None)
+
+    def span_of(self, param: str) -> Span | None:
+        """Return what values a parameter may have, None: any of 64 bits."""
+        if param in self.computed:
+            return range_of(self.computed[param], self._span)
+        if is_dynamic_name(param) or param in self.sized:
+            return INDEX
+        return SIZE if is_size(param) else None
+
+    def _span(self, name: Name) -> Span | None:
+        return self.span_of(name.name) if isinstance(name, Param) else None
+
+    def set_ranges(self, ranges: dict[Place, Span], sized: frozenset[str]) -> None:
+        """Learn tighter ranges of variables, and which integer arguments are sizes."""
+        if self.rounds < MOST_ROUNDS and (ranges != self.ranges or not sized <= self.sized):
+            self.ranges, self.sized = ranges, self.sized | sized
+            self.rounds += 1
+            self.version += 1
 
     def set_written(self, arguments: frozenset[str]) -> None:
         """Learn which arguments the function writes."""

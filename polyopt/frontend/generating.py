@@ -20,6 +20,7 @@ from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import ZERO, constant
 from polyopt.frontend.iterating import iterated
 from polyopt.frontend.memory import forced, settled, store
+from polyopt.frontend.ranges import range_of
 from polyopt.frontend.values import (
     Iterated,
     Known,
@@ -181,6 +182,11 @@ def _row(
     """Store the element that belongs to `place` and return the whole array."""
     shape = (value.count, *element.shape)
     whole = view_of(b.new_buffer("items", kind or element.dtype, shape))
+    assert whole.view is not None
+    if element.rank == 0 and element.dtype.is_integer:
+        whole.view.buffer.weak = element.weak
+        if kind is None or kind.is_integer:
+            b.ranges[whole.view.buffer.name] = range_of(element.at(()), b.span_of)
     row = remapped(whole, element.shape, lambda inner: (place, *inner))
     store(b, row, element, loc)
     return replace(whole, shape=shape)

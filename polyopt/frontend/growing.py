@@ -34,6 +34,7 @@ def made(b: Builder, name: str, place: Place, items: tuple[Number, ...]) -> Grow
     room = b.dynamic(as_affine(b.facts, room) if is_over_params(room) else room, "room")
     buffer = b.new_buffer(name, dtype, (room,))
     buffer.is_list = True
+    buffer.weak = weak
     count = b.unconditional(f"{name}_count", integer(len(items)), ZERO)
     for n, item in enumerate(items):
         b.emit((), Load(buffer.name, (integer(n),), dtype), cast(item.expr, dtype, b.loc))

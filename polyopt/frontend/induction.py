@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.domains import Loop
+from polyopt.frontend.exact import limited
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import floordiv, is_affine, minus, plus, times
 from polyopt.frontend.promote import number_of
@@ -61,17 +62,19 @@ def _steps(node: ast.For) -> dict[str, int]:
     return result
 
 
-def enter(frame: Frame, loop: Loop, found: Mapping[str, Counter]) -> None:
+def enter(b: Builder, frame: Frame, loop: Loop, found: Mapping[str, Counter]) -> None:
     """Give the counters their values at the start of an iteration."""
     value = Iter(loop.iter)
     distance = minus(value, loop.lower) if loop.step > 0 else minus(loop.lower, value)
     done = floordiv(distance, integer(abs(loop.step)))
     for name, counter in found.items():
-        frame.env[name] = Number(plus(counter.start, times(done, counter.step)), True)
+        reached = plus(counter.start, times(done, counter.step))
+        frame.env[name] = Number(limited(b, reached, loop.loc), True)
 
 
 def leave(b: Builder, frame: Frame, loop: Loop, found: Mapping[str, Counter]) -> None:
     """Give the counters their values after the loop."""
     for name, counter in found.items():
         total = times(trips(b, loop), counter.step)
-        frame.env[name] = Number(plus(counter.start, total), True)
+        reached = plus(counter.start, total)
+        frame.env[name] = Number(limited(b, reached, loop.loc), True)

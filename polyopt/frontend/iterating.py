@@ -23,6 +23,7 @@ from polyopt.frontend.values import (
     Tensor,
     Value,
     as_value,
+    item_of,
 )
 from polyopt.ir.expr import Expr, integer
 
@@ -48,7 +49,8 @@ def iterated(b: Builder, value: Value, args: Arguments) -> Iterated:
 
 
 def _item(b: Builder, value: Tensor, index: Expr, args: Arguments) -> Value:
-    return as_value(select_parts(b, value, (At(index, "item"),), "the array", args.loc))
+    found = as_value(select_parts(b, value, (At(index, "item"),), "the array", args.loc))
+    return item_of(value, found)
 
 
 def enumerate_(b: Builder, args: Arguments) -> Value:

@@ -21,7 +21,15 @@ from polyopt.frontend.joining import joined
 from polyopt.frontend.memory import forced, settled, store, stored
 from polyopt.frontend.promote import common_pair, is_castable
 from polyopt.frontend.subscripts import Cut, Part, Stepped
-from polyopt.frontend.values import Known, Number, Sequence, Tensor, Value, as_tensor, view_of
+from polyopt.frontend.values import (
+    Known,
+    Number,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+    view_of,
+)
 from polyopt.ir.types import DType, Kind
 
 HINT = "make an array of it: np.array(items)"
@@ -46,6 +54,7 @@ def made(b: Builder, make: Callable[[DType | None], Tensor]) -> Tensor:
     found = as_list(make(None if held is None else held[0]))
     assert found.view is not None
     found.view.buffer.made_at = place
+    b.forget(found.view.buffer.name)  # items are replaced
     return found
 
 
@@ -57,7 +66,10 @@ def tolist(b: Builder, args: Arguments) -> Value:
     array = forced(b, tensor(b, args.take("a")[0], args.loc))
     if array.rank != 1 or array.dtype is DType.UINT64 or array.dtype.is_complex:
         refuse("PO0152", f"`.tolist` of an array of {array.dtype} of rank {array.rank}", args.loc)
-    return of_items(b, array, _OF_PYTHON.get(array.dtype.kind))
+    found = of_items(b, array, _OF_PYTHON.get(array.dtype.kind))
+    assert found.view is not None
+    found.view.buffer.weak = True
+    return found
 
 
 def of_items(b: Builder, array: Tensor, least: DType | None = None) -> Tensor:
@@ -76,8 +88,21 @@ def in_memory(b: Builder, tree: ast.AST, targets: list[ast.expr], value: Value) 
     if not isinstance(value, Sequence) or not value.is_list or not _is_regular(value):
         return value
     if any(isinstance(name, ast.Name) and _is_replaced(tree, name.id) for name in targets):
-        return made(b, lambda kind: nested(b, value, kind, b.loc))
+        found = made(b, lambda kind: nested(b, value, kind, b.loc))
+        assert found.view is not None
+        found.view.buffer.weak = all(_is_of_python(item) for item in value.items)
+        return found
     return value
+
+
+def _is_of_python(value: Value) -> bool:
+    match value:
+        case Known(value=known):
+            return isinstance(known, int)
+        case Sequence(items=items):
+            return all(map(_is_of_python, items))
+        case _:
+            return isinstance(value, Number) and value.weak
 
 
 def _is_regular(value: Sequence) -> bool:
@@ -151,6 +176,8 @@ def _filled(b: Builder, item: Value, count: Number, loc: Loc | None) -> Tensor |
     def make(kind: DType | None) -> Tensor:
         whole = view_of(b.new_buffer("items", kind or value.dtype, (extent,)))
         store(b, whole, as_tensor(Number(value.expr, False)), loc)
+        assert whole.view is not None
+        whole.view.buffer.weak = value.weak
         return whole
 
     return made(b, make)

@@ -22,7 +22,6 @@ from polyopt.frontend.frames import Frame
 from polyopt.frontend.induction import Counter, counters, enter, leave
 from polyopt.frontend.integers import FALSE, TRUE, ZERO, less, plus, times
 from polyopt.frontend.liveness import assigned
-from polyopt.frontend.memory import stored_number
 from polyopt.frontend.names import ascii_identifier
 from polyopt.frontend.pins import pin_names, pin_results, unpin
 from polyopt.frontend.promote import number_of
@@ -167,7 +166,9 @@ def _last_value(
         assert isinstance(last, Number)
         return last
     start = known.expr if isinstance(known, Number) and has_value else ZERO
-    return stored_number(b, Number(start, True), name)
+    variable = Load(b.new_buffer(name, DType.INT64, ()).name, (), DType.INT64)
+    b.emit((), variable, start)
+    return Number(variable, True)
 
 
 def _read_phases(
@@ -188,7 +189,7 @@ def _read_phases(
         states.append(dict(frame.env))
         here = TRUE if period == 1 else phase_condition(loop, period, phase)
         with b.under((here,)):
-            enter(frame, loop, counted)
+            enter(b, frame, loop, counted)
             assign_to(b, frame, node.target, item(Iter(loop.iter)), node)
             if last is not None and isinstance(last.expr, Load):
                 b.emit((), last.expr, Iter(loop.iter))

@@ -14,9 +14,11 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.elementwise import apply, combine
+from polyopt.frontend.exact import exact_size, nonnegative, whole_number
 from polyopt.frontend.folding import check_function
 from polyopt.frontend.folds import reduced
 from polyopt.frontend.library import Written, mathematics
+from polyopt.frontend.memory import stored_number
 from polyopt.frontend.operators import operand, operate
 from polyopt.frontend.promote import call, cast
 from polyopt.frontend.ufuncs import PAIRS, UFUNCS
@@ -91,7 +93,7 @@ def _rounded(name: str, func: MathFunc) -> Rule:
     def rule(b: Builder, args: Arguments) -> Value:
         result = as_float(b, args)
         if isinstance(result, Number):
-            return Number(cast(result.expr, DType.INT64), True)
+            return Number(whole_number(b, result.expr, args.loc), True)
         return result
 
     return rule
@@ -153,10 +155,17 @@ def _integers(name: str) -> Rule:
             if found.dtype.is_float or found.dtype.is_complex:
                 refuse("PO0147", f"`{args.name}` of numbers that are no integers", args.loc)
             wide = Number(cast(found.expr, DType.INT64), True)
-            both = apply(b, UFUNCS[name], (result, wide), args.loc)
+            both = apply(b, UFUNCS["gcd"], (result, wide), args.loc)
             assert isinstance(both, Number)
-            result = _weak(both)
-        return result
+            if name == "gcd":
+                result = _weak(both)
+                continue
+            shared = stored_number(b, _weak(both), "shared")
+            parts = operate(b, "floor_divide", (result, shared), args.loc)
+            product = operate(b, "multiply", (parts, wide), args.loc)
+            size = exact_size(b, number(b, product, "a product", args.loc).expr, args.loc)
+            result = Number(size, True)
+        return Number(nonnegative(b, result.expr), True) if name == "gcd" else result
 
     return rule
 

@@ -20,6 +20,7 @@ from polyopt.frontend.intervals import Interval, interval_of
 from polyopt.frontend.merging import common_groups, expanded, joined, merge
 from polyopt.frontend.narrowing import demand_fit
 from polyopt.frontend.promote import cast
+from polyopt.frontend.ranges import of_type, range_of
 from polyopt.frontend.shapes import equate, is_repeated, stretched
 from polyopt.frontend.values import (
     Buffer,
@@ -173,6 +174,9 @@ def _remember(b: Builder, name: str, value: Expr) -> None:
     """Note the bounds of a new variable, which is set once; those that outlast the loops around."""
     if not value.dtype.is_integer:
         return
+    span = range_of(value, b.span_of)
+    if span != of_type(value.dtype):
+        b.ranges[name] = span
     found = interval_of(value, b.intervals)
     low, high = (None if e is None or iterators(e) else e for e in (found.low, found.high))
     if low is not None or high is not None:

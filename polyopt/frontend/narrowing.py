@@ -12,9 +12,10 @@ import numpy as np
 
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
-from polyopt.frontend.integers import at_least, both, is_affine
+from polyopt.frontend.integers import at_least, both, either, is_affine
+from polyopt.frontend.ranges import MOST, of_type, range_of
 from polyopt.frontend.values import Number, Operandish, Tensor
-from polyopt.ir.expr import Const, Expr, integer, show
+from polyopt.ir.expr import Compare, CompareOp, Const, Expr, integer, show
 from polyopt.ir.types import DType
 
 COMPARISONS = frozenset(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"))
@@ -26,6 +27,7 @@ def demand_fit(b: Builder, value: Operandish, dtype: DType, loc: Loc | None) -> 
     if expr is None or isinstance(expr, Const) or not dtype.is_integer or dtype is DType.INT64:
         return
     if not is_affine(expr):
+        _note_fit(b, expr, dtype, loc)
         return
     info = np.iinfo(dtype.value)
     fits = at_least(expr, integer(int(info.min)))
@@ -33,6 +35,19 @@ def demand_fit(b: Builder, value: Operandish, dtype: DType, loc: Loc | None) -> 
         fits = both(fits, at_least(integer(int(info.max)), expr))
     message = f"`{show(expr)}` does not fit {dtype}"
     b.demand(fits, "PO0176", message, loc, "use a wider element type")
+
+
+def _note_fit(b: Builder, value: Expr, dtype: DType, loc: Loc | None) -> None:
+    """Note a fault where an integer that the kernel finds does not fit."""
+    whole = of_type(dtype)
+    if b.scout or range_of(value, b.span_of).within(whole):
+        return
+    outside: Expr = Compare(CompareOp.LT, value, integer(whole.low))
+    if whole.high < MOST:
+        outside = either(outside, Compare(CompareOp.GT, value, integer(whole.high)))
+    hint = "use a wider element type, or convert the integer first"
+    number = b.fault("PO0234", f"an integer of `{b.words}` does not fit {dtype}", loc, hint)
+    b.fail_where(outside, number, guarded=True)
 
 
 def compared_in(values: Sequence[Operandish], inputs: tuple[DType, ...]) -> tuple[DType, ...]:

@@ -13,9 +13,12 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.computed import as_affine, quotient
 from polyopt.frontend.elementwise import apply
+from polyopt.frontend.exact import exact, in_words
 from polyopt.frontend.folding import check_items, fold
 from polyopt.frontend.integers import ZERO, at_least, both, is_affine, negated
+from polyopt.frontend.large import is_large, with_large
 from polyopt.frontend.memory import settled
+from polyopt.frontend.modular import wrapped
 from polyopt.frontend.periodic import by_size
 from polyopt.frontend.promote import cast, number_of
 from polyopt.frontend.ufuncs import UFUNCS
@@ -58,10 +61,16 @@ _ORDER = _COMPARISONS - {"equal", "not_equal"}
 _BITWISE = frozenset(["bitwise_and", "bitwise_or", "bitwise_xor"])
 
 
-def operate(b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None) -> Value:
-    """Return the result of an operator."""
+def operate(
+    b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None, *, wraps: bool = False
+) -> Value:
+    """Return the result of an operator; `wraps`: of Python's integers, modulo 2**64."""
     if all(isinstance(value, Known) for value in values):
         return _fold(name, values, loc)
+    fitting = _in_words(b, name, values, loc, wraps)
+    if not isinstance(fitting, tuple):
+        return fitting
+    values = fitting
     if any(isinstance(value, Sequence) for value in values):
         found = _of_sequences(b, name, values, loc)
         if found is not None:
@@ -73,13 +82,25 @@ def operate(b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None) -
         )
         if found is not None:
             return found
-    if all(isinstance(v, Number) and v.weak for v in operands):
-        return _python(b, name, tuple(v for v in operands if isinstance(v, Number)), loc)
+    numbers = tuple(v for v in operands if isinstance(v, Number) and v.weak)
+    if len(numbers) == len(operands):
+        return _python(b, name, numbers, loc, wraps)
     if name == "power":
         base = operands[0]
         if isinstance(base, Tensor) and base.dtype is DType.BOOL and _is_two(operands[1]):
             return apply(b, UFUNCS["square"], operands[:1], loc)
     return apply(b, UFUNCS[name], operands, loc)
+
+
+def _in_words(
+    b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None, wraps: bool
+) -> tuple[Value, ...] | Value:
+    """Return operands whose constants fit 64 bits, or the result beside one that does not."""
+    if wraps:
+        return tuple(wrapped(value) for value in values)
+    if any(is_large(value) for value in values):
+        return with_large(b, name, values, loc)
+    return values
 
 
 def _of_sequences(
@@ -148,10 +169,16 @@ def _fold(name: str, values: tuple[Value, ...], loc: Loc | None) -> Value:
     return Known(fold(name, [value.value for value in values if isinstance(value, Known)], loc))
 
 
-def _python(b: Builder, name: str, operands: tuple[Number, ...], loc: Loc | None) -> Number:
-    """Operators on Python's own numbers: bool counts as int, the result stays weak."""
+def _python(
+    b: Builder, name: str, operands: tuple[Number, ...], loc: Loc | None, wraps: bool
+) -> Number:
+    """Operators on Python's own numbers: bool counts as int, the result stays weak.
+
+    `wraps`: only the lowest bits of the result are used.
+    """
     if name in _ORDER and any(number.dtype.is_complex for number in operands):
         refuse("PO0146", "Python does not order complex numbers", loc, "compare `.real`, or abs()")
+    wide = operands
     if name in _COMPARISONS or (name in _BITWISE and operands[0].dtype is DType.BOOL):
         result = apply(b, UFUNCS[name], operands, loc)
     else:
@@ -161,7 +188,7 @@ def _python(b: Builder, name: str, operands: tuple[Number, ...], loc: Loc | None
             if found is None:
                 found = quotient(b, name, wide[0].expr, wide[1].expr)
             if found is not None:
-                return Number(found, True)
+                return Number(exact(b, name, (wide[0].expr, wide[1].expr), found, loc), True)
         if name in _DIVISIONS and wide[1].expr in _ZEROS:
             refuse("PO0147", "division by zero", loc, "divide by a number that is not zero")
         if name == "power":
@@ -169,7 +196,11 @@ def _python(b: Builder, name: str, operands: tuple[Number, ...], loc: Loc | None
         result = apply(b, UFUNCS[name], wide, loc)
     assert isinstance(result, Number)
     if result.dtype is DType.INT64:
-        return Number(as_affine(b.facts, result.expr), True)
+        parts = tuple(number.expr for number in wide)
+        whole = in_words(name, parts, as_affine(b.facts, result.expr), loc)
+        if name in _COMPARISONS or wraps:
+            return Number(whole, True)
+        return Number(exact(b, name, parts, whole, loc), True)
     return Number(result.expr, True)
 
 

@@ -123,6 +123,7 @@ def _unset(b: Builder, frame: Frame, name: str, place: Place) -> Pin:
     dtype, weak = b.facts.widths[place]
     shape = b.facts.shapes.get(place, ())
     buffer = b.new_buffer(name, dtype, shape)
+    _note(b, buffer, weak, place)
     flag = _flag_of(b, buffer) if place in b.facts.partial else None
     return Pin(buffer, weak, place, shape, flag=flag)
 
@@ -143,6 +144,7 @@ def _pin(b: Builder, frame: Frame, name: str, value: Value, node: ast.stmt) -> P
     if number is not None and place not in b.facts.shapes:
         dtype, weak = _wide(b, place, (number.dtype, number.weak), loc)
         buffer = b.new_buffer(name, dtype, ())
+        _note(b, buffer, weak, place)
         store_element(b, Load(buffer.name, (), dtype), exactly(b, number, dtype, loc))
         return Pin(buffer, weak, place, ())
     if isinstance(value, Tensor) and place in b.facts.shapes:
@@ -157,6 +159,12 @@ def _wide(b: Builder, place: Place, now: Operand, loc: Loc | None) -> Operand:
     """
     held = b.facts.widths.get(place)
     return now if held is None else joined(held, now, loc)
+
+
+def _note(b: Builder, buffer: Buffer, weak: bool, place: Place) -> None:
+    """Note a variable that holds integers of Python's: its range is learned."""
+    if weak and buffer.dtype is DType.INT64 and not buffer.shape:
+        b.variables[buffer.name] = place
 
 
 def _as_number(value: Value, loc: Loc | None) -> Number | None:

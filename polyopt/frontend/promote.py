@@ -174,7 +174,9 @@ def convert_constant(expr: Const, dtype: DType, loc: Loc | None) -> Const:
     value = int(expr.value)
     info = np.iinfo(dtype.value)
     if not info.min <= value <= info.max:
-        refuse("PO0145", f"{value} does not fit {dtype}", loc, "use a wider element type")
+        refuse(
+            "PO0145", f"{integer_text(value)} does not fit {dtype}", loc, "use a wider element type"
+        )
     return Const(value, dtype)
 
 
@@ -197,7 +199,8 @@ def number_of(value: object, loc: Loc | None) -> Number | None:
             return Number(Const(bool(value), DType.BOOL), False)
         case int():
             if not -(2**63) <= value < 2**63:
-                refuse("PO0145", f"{integer_text(value)} does not fit int64", loc)
+                hint = "write it as a float, such as `2.0 ** 70`"
+                refuse("PO0145", f"{integer_text(value)} does not fit int64", loc, hint)
             return Number(Const(value, DType.INT64), True)
         case np.generic():
             return _numpy_number(value, loc)

@@ -42,10 +42,12 @@ from polyopt.frontend.facts import Facts
 from polyopt.frontend.finish import Alive, alive, finish, isl_params, written_by
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import clipped, floordiv, is_size, minus, plus, times
+from polyopt.frontend.limits import limits_of
 from polyopt.frontend.marks import Binding, title_of
 from polyopt.frontend.pysource import PyFunction, read_function
 from polyopt.frontend.renaming import Renaming
 from polyopt.frontend.results import Returned, mark_results
+from polyopt.frontend.settling import learn_ranges, limit_turns
 from polyopt.frontend.statements import StatementReader
 from polyopt.frontend.values import Known, Number, Value, as_value
 from polyopt.ir.expr import Cast, Expr, Param, Symbol, integer, walk
@@ -162,6 +164,8 @@ def _read(
     value = frame.reader.function(b, frame)
     returned = mark_results(b, value, b.loc)
     refuse_written(b)
+    if scout:
+        learn_ranges(b, integers_of(types))
     if b.asks_written:
         names = written_by(b)
         found = (x.argument for x in b.buffers if x.argument and x.name in names)
@@ -275,7 +279,7 @@ def _program(
     b: Builder, function: PyFunction, types: dict[str, ArgType], returned: Returned
 ) -> Program:
     found = alive(b)
-    used = isl_params(b, found)
+    used = isl_params(b, found) | b.facts.sized
     for item in found.items:
         for iterator in item.scope.iters:
             b.names.take(iterator)
@@ -292,6 +296,8 @@ def _program(
         _signature_argument(b, function, name, kind, rename, written)
         for name, kind in types.items()
     )
+    limit_turns(b)
+    limits = limits_of(b, rename, used & integers_of(types))
     lengths = {buffer.name: (buffer.length, buffer.counted) for buffer in b.buffers}
     outputs = tuple(
         OutputArray(a.name, a.dtype, a.shape, *lengths[a.name])
@@ -310,10 +316,16 @@ def _program(
         tuple(b.library),
         tuple(Computed(params[name], rename.expr(safe(e))) for name, e in made_of.items()),
         starts,
+        limits,
     )
     return Program(
         function.name, made.parts, made.arrays, signature, function.file, function.first_line
     )
+
+
+def integers_of(types: dict[str, ArgType]) -> frozenset[str]:
+    """Return the integer arguments, which may be sizes."""
+    return frozenset(name for name, kind in types.items() if _is_size_argument(kind))
 
 
 def _dynamic(b: Builder, found: Alive) -> dict[str, str]:

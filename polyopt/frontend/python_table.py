@@ -19,6 +19,7 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.complexes import of_parts
 from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.elementwise import apply
+from polyopt.frontend.exact import exact_size, exact_sum, sum_fits, whole_number
 from polyopt.frontend.folds import reduced
 from polyopt.frontend.generating import collected, unrolled
 from polyopt.frontend.grids import arange
@@ -204,6 +205,8 @@ def _abs(b: Builder, args: Arguments) -> Value:
         found = as_int(found)
     result = apply(b, UFUNCS["absolute"], (found,), args.loc)
     if isinstance(found, Number) and isinstance(result, Number):
+        if found.weak and found.dtype is DType.INT64:
+            return Number(exact_size(b, found.expr, args.loc), True)
         return Number(result.expr, found.weak)
     return result
 
@@ -216,7 +219,7 @@ def _int(b: Builder, args: Arguments) -> Value:
     found = number(b, value, "the argument of int", args.loc)
     if found.dtype.is_complex:
         refuse("PO0144", "int of a complex number", args.loc, "take `.real`")
-    return Number(cast(found.expr, DType.INT64, args.loc), True)
+    return Number(whole_number(b, found.expr, args.loc), True)
 
 
 def _float(b: Builder, args: Arguments) -> Value:
@@ -267,6 +270,8 @@ def _sum_of_items(b: Builder, value: Iterated, total: Value, args: Arguments) ->
         whole = reduced(b, "sum", items, (0,), False, args.loc)
         return operate(b, "add", (total, whole), args.loc)
     kind = DType.INT64 if items.dtype is DType.BOOL else items.dtype
+    if not sum_fits(b, items):
+        return operate(b, "add", (total, exact_sum(b, items, args.loc)), args.loc)
     found = reduced(b, "sum", items, None, False, args.loc, kind)
     whole = number(b, found, "the sum", args.loc)
     return operate(b, "add", (total, _of_items(whole)), args.loc)
@@ -328,7 +333,7 @@ def _round(b: Builder, args: Arguments) -> Value:
         rounded = apply(b, UFUNCS["rint"], (found,), args.loc)
         if not isinstance(rounded, Number):
             return rounded
-        return Number(cast(rounded.expr, DType.INT64, args.loc), True)
+        return Number(whole_number(b, rounded.expr, args.loc), True)
     if found.weak and not found.dtype.is_integer:
         hint = "use np.round, whose rule for ties differs slightly"
         refuse("PO0151", "`round` of a Python number to digits", args.loc, hint)

@@ -37,7 +37,8 @@ class Buffer:
     """Storage: an argument (`argument` names it) or an array made by the kernel.
 
     `faults`: the array of faults met, one element for each; its shape is known at the end.
-    `is_list`: it holds the items of a Python list, which was made at `made_at`.
+    `is_list`: it holds the items of a Python list, which was made at `made_at`; `weak`: they are
+    Python's own numbers.
     `length` names the variable that says how many entries of dimension `counted` are returned.
     """
 
@@ -49,6 +50,7 @@ class Buffer:
     returned: bool = False
     faults: bool = False
     is_list: bool = False
+    weak: bool = False
     made_at: tuple[object, ...] | None = None
     length: str | None = None
     counted: int = 0
@@ -323,3 +325,11 @@ def as_value(tensor: Tensor) -> Operandish:
     if tensor.rank == 0 and tensor.fold is None:
         return Number(tensor.at(()), tensor.weak)
     return tensor
+
+
+def item_of(array: Tensor, found: Operandish) -> Operandish:
+    """Return an element of `array`: one of Python's integers where it is a list of these."""
+    buffer = array.view.buffer if array.view is not None else None
+    if buffer is None or not (buffer.is_list and buffer.weak) or not isinstance(found, Number):
+        return found
+    return Number(found.expr, found.weak or found.dtype is DType.INT64)

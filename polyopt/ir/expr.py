@@ -548,11 +548,19 @@ def _normal_operand(expr: Expr) -> Expr:
     return normalize(expr) if expr.dtype is DType.INT64 else expr
 
 
+_LEAST = -(2**63)
+
+
 def from_linear(value: Linear) -> Expr:
     """Return the sum as an expression: positive terms, then negative ones, then the constant."""
     result: Expr | None = None
     for atom, c in sorted(value.terms, key=lambda term: term[1] < 0):
-        term = atom if abs(c) == 1 else Binary(BinaryOp.MUL, integer(abs(c)), atom, DType.INT64)
+        if c == _LEAST:  # its size is no integer of 64 bits
+            term: Expr = Binary(BinaryOp.MUL, integer(c), atom, DType.INT64)
+            c = 1
+        else:
+            size = integer(abs(c))
+            term = atom if abs(c) == 1 else Binary(BinaryOp.MUL, size, atom, DType.INT64)
         if result is None:
             result = term if c > 0 else Unary(UnaryOp.NEG, term, DType.INT64)
         else:
@@ -560,7 +568,7 @@ def from_linear(value: Linear) -> Expr:
             result = Binary(op, result, term, DType.INT64)
     if result is None:
         return integer(value.constant)
-    if value.constant > 0:
+    if value.constant > 0 or value.constant == _LEAST:
         return Binary(BinaryOp.ADD, result, integer(value.constant), DType.INT64)
     if value.constant < 0:
         return Binary(BinaryOp.SUB, result, integer(-value.constant), DType.INT64)
@@ -583,10 +591,12 @@ def evaluate(expr: Expr, env: Mapping[str, int]) -> int:
     match expr:
         case Const(value=int(value)):
             return value
-        case Iter(name=name) | Param(name=name):
+        case Iter(name=name) | Param(name=name) | Symbol(name=name):
             return env[name]
         case Unary(op=UnaryOp.NEG):
             return -evaluate(expr.operand, env)
+        case Unary(op=UnaryOp.ABS):
+            return abs(evaluate(expr.operand, env))
         case Binary():
             left, right = evaluate(expr.left, env), evaluate(expr.right, env)
             return _INTEGER_OPS[expr.op](left, right)

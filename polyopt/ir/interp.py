@@ -237,8 +237,9 @@ def run_program(program: Program, args: Sequence[object], execute: Execute | Non
     signature = program.signature
     arrays, symbols = _bind(signature, args)
     params = bind_sizes(signature, args)
-    for check in signature.checks:
-        if not evaluate(check.condition, params):
+    integers = {name: int(v) for name, v in symbols.items() if isinstance(v, np.integer)}
+    for check in (*signature.checks, *signature.limits):
+        if not evaluate(check.condition, {**integers, **params}):
             raise ArgumentError(check.code, check.message, loc=check.loc, hint=check.hint)
     _check_shapes(signature, arrays, params)
     for array in program.arrays:

@@ -235,7 +235,9 @@ class Signature:
 
     `arguments` in the order of the user's function.  `returns_tuple` tells `return x` from
     `return x,`; no results means None is returned.  `faults` and `library` are what the kernel can
-    run into and calls; `computed` are sizes made of `sizes` and `starts`.
+    run into and calls; `computed` are sizes made of `sizes` and `starts`.  `limits` are checks as
+    well, over sizes and integer arguments, which need not be affine: what they ask for keeps
+    arithmetic within 64 bits and tells nothing of sizes.
     """
 
     name: str
@@ -249,6 +251,7 @@ class Signature:
     library: tuple[LibraryCall, ...] = ()
     computed: tuple[Computed, ...] = ()
     starts: tuple[StartOf, ...] = ()
+    limits: tuple[Check, ...] = ()
 
     @property
     def separate(self) -> tuple[tuple[int, int], ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from typing_extensions import assert_never
 
 from polyopt.errors import ArgumentError, Loc
-from polyopt.ir.expr import Compare, CompareOp, Const, Expr, Param, evaluate, show, walk
+from polyopt.ir.expr import Compare, CompareOp, Const, Expr, Param, Symbol, evaluate, show, walk
 from polyopt.ir.source import (
     LARGEST_SIZE,
     ArrayArg,
@@ -99,10 +99,34 @@ def check_call(signature: Signature, values: Sequence[object]) -> Bound:
     for check in signature.checks:
         if not evaluate(check.condition, sizes):
             raise _failed(signature, check, sizes)
+    _check_limits(signature, symbols, sizes)
     around = _arrays_around(signature, arrays, sizes)
     _check_overlap(signature, arrays)
     arrays.update(around)
     return Bound(arrays, symbols, sizes, _output_shapes(signature, sizes))
+
+
+def _check_limits(
+    signature: Signature, symbols: Mapping[str, object], sizes: Mapping[str, int]
+) -> None:
+    """Check that arithmetic on sizes and integer arguments fits 64 bits."""
+    if not signature.limits:
+        return
+    integers = {name: int(v) for name, v in symbols.items() if isinstance(v, np.integer)}
+    known = {**integers, **sizes}
+    for limit in signature.limits:
+        if not evaluate(limit.condition, known):
+            used = dict.fromkeys(
+                part.name for part in walk(limit.condition) if isinstance(part, Param | Symbol)
+            )
+            values = ", ".join(f"{name} = {known[name]}" for name in used)
+            raise ArgumentError(
+                limit.code,
+                limit.message,
+                loc=limit.loc,
+                notes=(values,) if values else (),
+                hint=limit.hint,
+            )
 
 
 def _array(argument: ArrayArg, value: object) -> AnyArray:
@@ -193,10 +217,12 @@ def _number(argument: ScalarArg, value: object) -> object:
             f"`{name}` is {type_name(value)}, the kernel takes a number",
             hint=f"pass a number of type {dtype}",
         )
+    large = type(value) is int and value.bit_length() > 256
+    text = "a very large integer" if large else repr(value)
     if not _takes(dtype, value):
         raise ArgumentError(
             "PO0207",
-            f"`{name}` is {value!r}, this kernel was compiled for {dtype}",
+            f"`{name}` is {text}, this kernel was compiled for {dtype}",
             hint=f"pass a number of type {dtype}, or call the kernel itself: "
             "it compiles for the types it meets",
         )

@@ -150,7 +150,7 @@ CALL: dict[str, Entry] = {
     ),
     "PO0234": Entry(
         "a number found while the kernel ran is too large for its use (an OverflowError)",
-        "a size found by the kernel that is more than 2**48",
+        "a size of more than 2**48, or an integer of more than 64 bits, found by the kernel",
         "check the values before the call; arrays hold what was computed until then",
     ),
     "PO0235": Entry(
