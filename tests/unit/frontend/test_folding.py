@@ -37,7 +37,6 @@ BOMBS = {
     "a[0] = DIGITS": "PO0145",
     "if DIGITS > a[0]:\n        a[0] = 1": "PO0145",
     f"a[0] = 0x{'f' * 5000}": "PO0145",
-    "b = list(range(10**9))\n    a[0] = b[3]": "PO0147",
 }
 
 
