@@ -27,7 +27,7 @@ from polyopt.frontend.perhaps import unset
 from polyopt.frontend.pins import pin_names, unpin
 from polyopt.frontend.promote import cast, is_same, joined, number_of
 from polyopt.frontend.rotation import settle_watches
-from polyopt.frontend.structure import is_result
+from polyopt.frontend.structure import is_result, own
 from polyopt.frontend.values import (
     Gone,
     Known,
@@ -121,7 +121,7 @@ def _condition(b: Builder, frame: Frame, test: ast.expr) -> tuple[Split, bool | 
 
 
 def _returns(body: list[ast.stmt]) -> bool:
-    return any(isinstance(n, ast.Return) for statement in body for n in ast.walk(statement))
+    return any(isinstance(node, ast.Return) for node in own(body))
 
 
 def _all(split: Split) -> Expr:

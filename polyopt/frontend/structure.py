@@ -37,10 +37,10 @@ class Rewriter:
 
     def function(self, tree: ast.FunctionDef) -> ast.FunctionDef:
         """Return the tree with jumps rewritten."""
-        returns = [n for n in _own(tree.body) if isinstance(n, ast.Return)]
+        returns = [n for n in own(tree.body) if isinstance(n, ast.Return)]
         self._name_results(returns)
         body = list(tree.body)
-        if any(isinstance(n, Loop) and _holds(n.body, ast.Return) for n in _own(body)):
+        if any(isinstance(n, Loop) and _holds(n.body, ast.Return) for n in own(body)):
             body = [self._flag(RETURNED, False, tree.body[0]), *self._leave_loops(body)]
         body = self._block(body)
         if _early_return(body):
@@ -220,7 +220,7 @@ def _leaves(body: Sequence[ast.stmt]) -> bool:
     return any(isinstance(node, ast.Break | ast.Continue) for node in body)
 
 
-def _own(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+def own(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
     """Yield the nodes of a block without those of functions defined in it."""
     for node in body:
         waiting: list[ast.AST] = [node]
@@ -232,7 +232,7 @@ def _own(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def _holds(body: Sequence[ast.stmt], kind: type[ast.stmt]) -> bool:
-    return any(isinstance(node, kind) for node in _own(body))
+    return any(isinstance(node, kind) for node in own(body))
 
 
 def _with_body(node: Loop, body: list[ast.stmt], orelse: list[ast.stmt]) -> Loop:

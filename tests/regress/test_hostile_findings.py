@@ -69,9 +69,20 @@ def inverted_condition(a, n):
     return x
 
 
+def function_in_branch(a, x):
+    if x > 1:
+
+        def twice(y):
+            return 2 * y
+
+        x = twice(x) + a[0]
+    return x
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        function_in_branch,
         search_then_break,
         return_in_else_of_inner_loop,
         return_in_branch_of_else,
