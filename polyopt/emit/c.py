@@ -125,7 +125,7 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str) -> str:
     if halves or chosen or any(h.kind in _INTRINSICS for h in helpers):
         features = "defined(__FMA__) || defined(__AVX512F__)"
         includes += [f"#if {features}", "#include <immintrin.h>", "#endif"]
-    if any(h.lanes > 1 for h in helpers):
+    if any(h.lanes > 1 for h in helpers) or "_ZGV" in support:
         includes += ["", "#ifdef __GNUC__", '#pragma GCC diagnostic ignored "-Wpsabi"', "#endif"]
     parts = [banner(fn), "\n".join(includes), support, code]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -64,6 +64,8 @@ def test_a_compiler_that_takes_too_long_is_asked_for_less(monkeypatch):
     asked = []
 
     def slow(compiler, texts, work, seconds=None):
+        if seconds is None:  # what all kernels of the process share
+            return real(compiler, texts, work)
         asked.append((texts.quick, seconds))
         if not texts.quick:
             raise builder.TooSlow(seconds)
