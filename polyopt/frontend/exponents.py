@@ -44,7 +44,7 @@ def demand_exponent(b: Builder, exponent: Operandish, output: DType, loc: Loc | 
         with b.within(loops):
             b.demand(at_least(expr, zero), "PO0147", _NEGATIVE_POWER, loc, _FLOAT_BASE)
         return exponent
-    low = interval_of(expr, {}).low
+    low = interval_of(expr, {}, b.span_of).low
     if low is None or not is_nonnegative(low):
         number = b.fault("PO0232", _NEGATIVE_POWER, loc, _FLOAT_BASE)
         b.fail_where(Compare(CompareOp.LT, expr, zero), number, loops)

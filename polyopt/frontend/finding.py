@@ -151,7 +151,7 @@ def bincount(b: Builder, args: Arguments) -> Value:
     loops, index = b.fresh_loops(numbers.shape)
     element = cast(numbers.at(index), DType.INT64)
     with b.within(loops):
-        negative = interval_of(element, b.intervals).low
+        negative = interval_of(element, b.intervals, b.span_of).low
         may_be_negative = negative is None or not b.never(less(negative, ZERO))
     if may_be_negative:
         number = b.fault(
@@ -181,7 +181,7 @@ def _bins(b: Builder, numbers: Tensor, shortest: Expr, loc: Loc | None) -> Expr:
     loops, index = b.fresh_loops(numbers.shape)
     element = cast(numbers.at(index), DType.INT64)
     with b.within(loops):
-        high = interval_of(element, b.intervals).high
+        high = interval_of(element, b.intervals, b.span_of).high
         if high is not None and b.never(at_least(high, shortest)):
             return shortest
     place = ("bincount", loc, b.loc)

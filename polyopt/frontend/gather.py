@@ -158,7 +158,7 @@ def require_below(b: Builder, values: Tensor, count: int, message: str, loc: Loc
     loops, index = b.fresh_loops(values.shape)
     element = cast(values.at(index), DType.INT64)
     with b.within(loops):
-        bounds = interval_of(element, b.intervals)
+        bounds = interval_of(element, b.intervals, b.span_of)
         below = bounds.low is None or not b.never(less(bounds.low, ZERO))
         above = bounds.high is None or not b.never(at_least(bounds.high, integer(count)))
     outside = either(
@@ -176,7 +176,7 @@ def _wrapped(
 
     None: it is known to hold, given that the array is not empty.
     """
-    bounds = interval_of(index, b.intervals)
+    bounds = interval_of(index, b.intervals, b.span_of)
     below = bounds.low is None or not _never(b, less(bounds.low, ZERO), extent)
     above = bounds.high is None or not _never(b, at_least(bounds.high, extent), extent)
     found = index

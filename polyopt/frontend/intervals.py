@@ -18,6 +18,7 @@ from polyopt.frontend.integers import (
     plus,
     times,
 )
+from polyopt.frontend.ranges import Known, may_wrap
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -45,30 +46,37 @@ class Interval:
 ANY = Interval(None, None)
 
 
-def interval_of(expr: Expr, known: Mapping[str, Interval]) -> Interval:  # noqa: C901  one case each
-    """Return bounds of an integer expression; `known` are those of arrays' elements."""
+def interval_of(  # noqa: C901  one case each
+    expr: Expr, known: Mapping[str, Interval], spans: Known
+) -> Interval:
+    """Return bounds of an integer expression; `known` are those of arrays' elements.
+
+    `spans` are ranges of names: an operation of 64 bits that may wrap has no bounds.
+    """
     if expr.dtype is DType.INT64 and is_affine(expr):
         return Interval(expr, expr)
+    if expr.dtype is DType.INT64 and may_wrap(expr, spans):
+        return ANY
     match expr:
         case Load(array=array) if array in known:
             return known[array]
         case Cast(operand=operand) if _keeps_value(operand.dtype, expr.dtype):
-            return interval_of(operand, known)
+            return interval_of(operand, known, spans)
         case Binary(op=BinaryOp.MIN | BinaryOp.MAX):
-            return _extreme(expr, known)
+            return _extreme(expr, known, spans)
         case Binary(op=BinaryOp.MOD):
             return _remainder(expr.right)
         case Select():
-            then, other = interval_of(expr.then, known), interval_of(expr.otherwise, known)
+            then, other = interval_of(expr.then, known, spans), interval_of(expr.otherwise, known, spans)
             return _hull(then, other)
         case Binary(op=BinaryOp.ADD | BinaryOp.SUB) if expr.dtype is DType.INT64:
-            return _sum(expr, known)
+            return _sum(expr, known, spans)
         case Unary(op=UnaryOp.NEG) if expr.dtype is DType.INT64:
-            return _negative(interval_of(expr.operand, known))
+            return _negative(interval_of(expr.operand, known, spans))
         case Binary(op=BinaryOp.MUL) if expr.dtype is DType.INT64:
-            return _product(expr, known)
+            return _product(expr, known, spans)
         case Binary(op=BinaryOp.FLOORDIV, right=Const(value=int(divisor))) if divisor > 0:
-            part = interval_of(expr.left, known)
+            part = interval_of(expr.left, known, spans)
             by = integer(divisor)
             low = None if part.low is None else floordiv(part.low, by)
             return Interval(low, None if part.high is None else floordiv(part.high, by))
@@ -104,9 +112,9 @@ def _keeps_value(source: DType, target: DType) -> bool:
     return source.kind is Kind.UNSIGNED and source.size < target.size
 
 
-def _extreme(expr: Binary, known: Mapping[str, Interval]) -> Interval:
+def _extreme(expr: Binary, known: Mapping[str, Interval], spans: Known) -> Interval:
     """A minimum is below each operand; above all of them where all are bounded."""
-    left, right = interval_of(expr.left, known), interval_of(expr.right, known)
+    left, right = interval_of(expr.left, known, spans), interval_of(expr.right, known, spans)
     if expr.op is BinaryOp.MIN:
         return Interval(_both(left.low, right.low, True), _one(left.high, right.high, True))
     return Interval(_one(left.low, right.low, False), _both(left.high, right.high, False))
@@ -144,8 +152,8 @@ def _remainder(divisor: Expr) -> Interval:
     return Interval(minimum(plus(divisor, 1), ZERO), maximum(plus(divisor, -1), ZERO))
 
 
-def _sum(expr: Binary, known: Mapping[str, Interval]) -> Interval:
-    left, right = interval_of(expr.left, known), interval_of(expr.right, known)
+def _sum(expr: Binary, known: Mapping[str, Interval], spans: Known) -> Interval:
+    left, right = interval_of(expr.left, known, spans), interval_of(expr.right, known, spans)
     if expr.op is BinaryOp.SUB:
         right = _negative(right)
     low = None if left.low is None or right.low is None else plus(left.low, right.low)
@@ -158,11 +166,11 @@ def _negative(part: Interval) -> Interval:
     return Interval(low, None if part.low is None else times(part.low, -1))
 
 
-def _product(expr: Binary, known: Mapping[str, Interval]) -> Interval:
+def _product(expr: Binary, known: Mapping[str, Interval], spans: Known) -> Interval:
     factor = constant(expr.right)
-    part = interval_of(expr.left, known)
+    part = interval_of(expr.left, known, spans)
     if factor is None:
-        factor, part = constant(expr.left), interval_of(expr.right, known)
+        factor, part = constant(expr.left), interval_of(expr.right, known, spans)
     if factor is None:
         return ANY
     scaled = Interval(

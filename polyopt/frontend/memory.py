@@ -177,7 +177,7 @@ def _remember(b: Builder, name: str, value: Expr) -> None:
     span = range_of(value, b.span_of)
     if span != of_type(value.dtype):
         b.ranges[name] = span
-    found = interval_of(value, b.intervals)
+    found = interval_of(value, b.intervals, b.span_of)
     low, high = (None if e is None or iterators(e) else e for e in (found.low, found.high))
     if low is not None or high is not None:
         b.intervals[name] = Interval(low, high)

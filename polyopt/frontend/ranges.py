@@ -84,6 +84,14 @@ def range_of(expr: Expr, known: Known, depth: int = 0) -> Span:
     return found if found is not None and found.within(whole) else whole
 
 
+def may_wrap(expr: Expr, known: Known) -> bool:
+    """Tell whether the outermost operation of an integer expression may leave its type."""
+    if not isinstance(expr, Unary | Binary) or not expr.dtype.is_integer:
+        return False
+    found = _range(expr, known, 1)
+    return found is None or not found.within(of_type(expr.dtype))
+
+
 def _range(expr: Expr, known: Known, depth: int) -> Span | None:
     """Return the exact values of the outermost operation, None where nothing is known."""
     match expr:
