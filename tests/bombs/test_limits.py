@@ -63,5 +63,5 @@ def test_a_stop_that_is_taken_for_an_answer_is_noticed(monkeypatch):
 def test_without_a_limit_nothing_is_left_out_and_questions_are_counted():
     made = compiled(next(iter(PROGRAMS)), None)
     assert made.dropped == ()
-    assert made.costs["making loops"].calls == 1
+    assert made.costs["making loops"].calls >= 1
     assert make_stopwatch() is None or made.costs["affine(min)"].operations > 1000

@@ -77,7 +77,7 @@ def test_compile_writes_four_files(polyopt, demo, tmp_path):
     assert outcome.out.splitlines() == [f"out/deep/{name}" for name in names]
     assert outcome.err.startswith("matmul(C: f64[:,:], A: f64[:,:], B: f64[:,:])\n")
     source = (tmp_path / "out/deep/matmul.c").read_text()
-    assert "int matmul(" in (tmp_path / "out/deep/matmul.h").read_text()
+    assert "int polyopt_matmul(" in (tmp_path / "out/deep/matmul.h").read_text()
     assert "for (" in source
     assert {p.name for p in (tmp_path / "out/deep").iterdir()} == set(names)
 

@@ -192,7 +192,7 @@ def test_blocks_add_up_emulated():
 
 @pytest.mark.toolchain
 def test_the_emulator_sees_updates_that_are_not_atomic():
-    Device.change = ("atomicAdd(&h[idx[i] < 0 ? idx[i] + h_0 : idx[i]], 1)", "h[idx[i]] += 1")
+    Device.change = ("atomicAdd(&h[idx_[i] < 0 ? idx_[i] + h_0_ : idx_[i]], 1)", "h[idx_[i]] += 1")
     kernel = po.kernel(target="cuda", device="emulated", schedule=STEPS)(histogram)
     with pytest.raises(DeviceFault) as caught:
         kernel(np.zeros(200, np.int64), np.zeros(5, np.int32))

@@ -91,16 +91,16 @@ def test_same_sums(steps: str):
         assert kernel(x) == x.sum()
 
 
-LAST = "        __threadfence();\n        is_last ="
+LAST = "        __threadfence();\n        is_last_ ="
 
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize(
     "change",
     [
-        (LAST, "        is_last ="),
-        ("    }\n    __syncthreads();\n    if (is_last)", "    }\n    if (is_last)"),
-        ("atomicInc(ended, gridDim.x * gridDim.y * gridDim.z - 1)", "ended[0]++"),
+        (LAST, "        is_last_ ="),
+        ("    }\n    __syncthreads();\n    if (is_last_)", "    }\n    if (is_last_)"),
+        ("atomicInc(ended_, gridDim.x * gridDim.y * gridDim.z - 1)", "ended_[0]++"),
     ],
     ids=["no fence", "no wait", "no atomic"],
 )

@@ -168,10 +168,10 @@ def check_refused(
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("__syncthreads();  /* h_own: set", "/* set"),
-        ("__syncthreads();  /* h_own: updated", "/* updated"),
-        ("h_own[place] = 0", "(void)0"),
-        ("atomicAdd(&h_own[idx[i] < 0 ? idx[i] + h_0 : idx[i]], 1)", "h_own[0]++"),
+        ("__syncthreads();  /* h_own_: set", "/* set"),
+        ("__syncthreads();  /* h_own_: updated", "/* updated"),
+        ("h_own_[place_] = 0", "(void)0"),
+        ("atomicAdd(&h_own_[idx_[i] < 0 ? idx_[i] + h_0_ : idx_[i]], 1)", "h_own_[0]++"),
     ],
 )
 def test_the_emulator_sees_faults(old: str, new: str):
