@@ -65,6 +65,9 @@ def _side(
     return best
 
 
+_MOST = 2**24  # elements along a dimension
+
+
 def _is_bounded(line: isl.Map) -> bool:
     """Tell whether for any fixed values of the loops there is a least and a greatest value."""
     values = line.wrap()
@@ -113,12 +116,15 @@ def _common_origin(line: isl.Map) -> list[isl.PwAff]:
 
 
 def _extent(origin: isl.PwAff, most: isl.PwAff, params: tuple[str, ...]) -> Expr | None:
-    """Return a bound on `most - origin + 1`: a number if there is one, else over the sizes."""
+    """Return a bound on `most - origin + 1`: a number if there is one, else over the sizes.
+
+    A number above `_MOST` stems from the limit of sizes themselves: their formula is the bound.
+    """
     lengths = isl.Map.from_pw_aff(most.sub(origin)).range()
     if lengths.is_empty():
         return integer(0)
     value = lengths.dim_max_val(0)
-    if value.is_int():
+    if value.is_int() and int(value.to_python()) < _MOST:
         return integer(int(value.to_python()) + 1)
     if not lengths.dim_has_any_upper_bound(isl.dim_type.set, 0):
         return None

@@ -45,6 +45,7 @@ from polyopt.verifying.writers import writer_of
 
 LONGEST = 2.0  # seconds of one call of the function or of the interpreter
 SIZES = (3, 2, 4, 1, 5, 0)
+TOO_WIDE = "PO0234"
 CLOSE = 2.0**-20  # of the largest number around: what a first look takes for rounding (float32)
 
 
@@ -55,7 +56,7 @@ class Outcome(Enum):
     SAME = "same"
     CLOSE = "close"  # other bits, as roundings that are allowed make
     RAISED = "raised"  # on both sides
-    REFUSED = "refused"  # by a check of the call; Python takes it
+    REFUSED = "refused"  # by a check of the call, or for want of bits; Python takes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,7 @@ class Bench:
         got, fault = self._interpreted(mine)
         if error is not None and fault is not None:
             return Outcome.RAISED
-        if isinstance(fault, ArgumentError):
+        if isinstance(fault, ArgumentError) or _is_of_width(fault):
             return Outcome.REFUSED
         if fault is not None:
             return Difference("the call", f"an error, {_told(fault)}", _short(want))
@@ -352,6 +353,11 @@ def is_of_floats(error: Exception) -> bool:
         return False
     known = isinstance(error, ZeroDivisionError | OverflowError | ValueError)
     return known and any(part in str(error) for part in _FLOAT_ERRORS)
+
+
+def _is_of_width(fault: Exception | None) -> bool:
+    """Tell whether a kernel raises because an integer of Python's leaves 64 bits."""
+    return isinstance(fault, KernelFault) and fault.code == TOO_WIDE
 
 
 def _largest(value: object) -> float:

@@ -48,7 +48,7 @@ def explained(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_cuda_kernels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = facts("cuda", tmp_path, capsys)
     launch, *taken = found["kernels"]
-    assert launch.startswith("twice_0: grid (")
+    assert launch.startswith("twice_0_: grid (")
     assert "256 threads a block, 0 bytes of shared memory" in launch
     text = "\n".join(taken)
     assert all(arch in text for arch in ("sm_75", "sm_80", "sm_90"))
@@ -57,7 +57,7 @@ def test_cuda_kernels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "    no barriers: " in text
     assert "    at once on sm_80: 8 blocks, 100 % of its threads, limited by threads\n" in text
     (row,) = found["launches"]
-    assert row["entry"] == "twice_0"
+    assert row["entry"] == "twice_0_"
     assert [one["arch"] for one in row["compiled"]] == ["sm_75", "sm_80", "sm_90"]
     assert row["occupancy"][0]["limit"] == "threads"
 
@@ -115,7 +115,7 @@ def test_without_a_compiler_the_reason_is_told(
 
 def test_opencl_kernels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     launch, *told = explained("opencl", tmp_path, capsys)
-    assert launch.startswith("twice_0: grid (")
+    assert launch.startswith("twice_0_: grid (")
     assert told
     assert not any("sm_" in line for line in told)
 

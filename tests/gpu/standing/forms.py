@@ -48,7 +48,7 @@ class Form:
         assert isinstance(stages.source, DeviceProgram)
         loaded = load_program(stages.source, provider)
         function = self.workload.forms[self.form]
-        built = Built(stages.source, loaded, stages.schedule_text, stages, {})
+        built = Built(stages.source, loaded, stages.schedule_text, stages, {}, ())
         options = po.kernel(target="cuda")(function).options
         types = _types(self.workload.name, self.form)
         return CompiledKernel(function, types, options, built)

@@ -199,7 +199,7 @@ def test_a_block_is_packed_once_for_all_rows_and_read_by_those_left_over(wide_ma
 
 
 @pytest.mark.toolchain
-def test_what_is_left_of_rows_times_rows_is_several_sums_at_a_time():
+def test_what_is_left_of_rows_times_rows_is_several_sums_at_a_time(wide_machine):
     """Squares of sums, then single ones; the block is packed for full tiles alone."""
     types = (po.f64["n,m"], po.f64["n,k"], po.f64["m,k"])
     source = po.kernel(columns_across).compile(*types).source
