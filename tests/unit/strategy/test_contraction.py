@@ -202,7 +202,7 @@ def test_a_block_is_packed_once_for_all_rows_and_read_by_those_left_over(wide_ma
 def test_what_is_left_of_rows_times_rows_is_several_sums_at_a_time(wide_machine):
     """Squares of sums, then single ones; the block is packed for full tiles alone."""
     types = (po.f64["n,m"], po.f64["n,k"], po.f64["m,k"])
-    source = po.kernel(columns_across).compile(*types).source
+    source = bare(po.kernel(columns_across).compile(*types).source)
     assert re.search(r"if \(\d+ \* i_tile < po_min\(.*\n\s*for \(int64_t j_tile2", source)
     nests = re.split(r"for \(int64_t k = .*\n", source)
     sums = {len(re.findall(r"C_acc\d+ = fma\(", nest.partition("}")[0])) for nest in nests}
