@@ -93,10 +93,8 @@ def shared_out(items: list[pytest.Item]) -> dict[pytest.Item, None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Keep the tests' builds out of the user's cache; processes that share the tests share it."""
-    base = tmp_path_factory.getbasetemp()
-    path = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
-    path.mkdir(mode=0o700, exist_ok=True)
+    """Keep the tests' builds out of the user's cache."""
+    path = tmp_path_factory.mktemp("cache")
     before = os.environ.get("POLYOPT_CACHE_DIR")
     os.environ["POLYOPT_CACHE_DIR"] = str(path)
     yield path
