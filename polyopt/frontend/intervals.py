@@ -67,7 +67,10 @@ def interval_of(  # noqa: C901  one case each
         case Binary(op=BinaryOp.MOD):
             return _remainder(expr.right)
         case Select():
-            then, other = interval_of(expr.then, known, spans), interval_of(expr.otherwise, known, spans)
+            then, other = (
+                interval_of(expr.then, known, spans),
+                interval_of(expr.otherwise, known, spans),
+            )
             return _hull(then, other)
         case Binary(op=BinaryOp.ADD | BinaryOp.SUB) if expr.dtype is DType.INT64:
             return _sum(expr, known, spans)

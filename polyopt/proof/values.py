@@ -6,7 +6,8 @@ to other storage than the source's; `Differs` where the operations are not the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -27,7 +28,10 @@ from polyopt.ir.expr import (
     UnaryOp,
     children,
     from_linear,
+    integer,
     linear,
+    mul,
+    operands,
     rewrite,
     show,
     sub,
@@ -160,8 +164,9 @@ class Matcher:
         if isinstance(want, Load):
             self._read(want, found)
             return
-        if want.dtype is found.dtype is DType.INT64 and (_is_sum(want) or _is_sum(found)):
-            self._sum(want, found)
+        compare = self._in_any_order(want, found)
+        if compare is not None:
+            compare(want, found)
             return
         if isinstance(want, Const) and isinstance(found, Const) and _same_constant(want, found):
             return
@@ -179,6 +184,14 @@ class Matcher:
         for part, other in zip(parts, others, strict=True):
             self.value(part, other)
 
+    def _in_any_order(self, want: Expr, found: Expr) -> Callable[[Expr, Expr], None] | None:
+        """Return what compares integers whose operands may change places, None for others."""
+        if not want.dtype is found.dtype is DType.INT64:
+            return None
+        if _is_sum(want) or _is_sum(found):
+            return self._sum
+        return self._product if _is_product(want) and _is_product(found) else None
+
     def _sum(self, want: Expr, found: Expr) -> None:
         """Sums of indices and data: the indices together are equal, the data are one by one."""
         index, data = self._parts(want)
@@ -188,10 +201,37 @@ class Matcher:
             raise Differs(f"{show(found)} instead of {show(want)}")
         rest = list(others)
         for atom, factor in data:
-            hit = next((o for o in rest if o[1] == factor and self._is_same(atom, o[0])), None)
+            hit = self._hit(atom, [o for o, number in rest if number == factor])
+            if hit is None:
+                raise Differs(f"{show(found)} instead of {show(want)}")
+            rest.remove((hit, factor))
+
+    def _product(self, want: Expr, found: Expr) -> None:
+        """Products of integers: the same factors in any order, which wraps the same."""
+        number, factors = _factors(want)
+        other, others = _factors(found)
+        rest = list(others.elements())
+        for factor in factors.elements():
+            hit = self._hit(factor, rest)
             if hit is None:
                 raise Differs(f"{show(found)} instead of {show(want)}")
             rest.remove(hit)
+        if rest or number != other:
+            raise Differs(f"{show(found)} instead of {show(want)}")
+
+    def _hit(self, want: Expr, found: list[Expr]) -> Expr | None:
+        """Return which of `found` computes `want`: one that reads the same elements, if any."""
+        moving = None
+        for candidate in found:
+            before = len(self.moved)
+            if self._is_same(want, candidate):
+                if len(self.moved) == before:
+                    return candidate
+                del self.moved[before:]
+                moving = candidate if moving is None else moving
+        if moving is not None:
+            self.value(want, moving)
+        return moving
 
     def _parts(self, expr: Expr) -> tuple[Expr, list[tuple[Expr, int]]]:
         """Return the part of a sum that is index arithmetic, and the terms that are data."""
@@ -249,12 +289,8 @@ class Matcher:
             raise Differs(f"{show(found)} instead of {show(want)}")
         expected = _one_kind(self.at_instance(want))
         actual = _one_kind(found)
-        if expected == actual:
+        if _is_alike(_ordered(expected), _ordered(actual)):
             return
-        if want.dtype is DType.INT64:
-            distance = linear(sub(expected, actual))
-            if not distance.terms and distance.constant == 0:
-                return
         if fits(found, self.path.loops, self.path.params) and self._is_equal(expected, actual):
             return
         raise Differs(f"{show(found)} instead of {show(expected)}")
@@ -276,8 +312,56 @@ class Matcher:
         return rewrite(expr, lambda e: values.get(e.name) if isinstance(e, Iter) else None)
 
 
+def _is_alike(want: Expr, found: Expr) -> bool:
+    """Tell whether two expressions differ in the order of sums and factors alone.
+
+    Both orders wrap the same.
+    """
+    if want == found:
+        return True
+    if want.dtype is found.dtype is DType.INT64:
+        distance = linear(sub(want, found))
+        if not distance.terms and distance.constant == 0:
+            return True
+    parts, others = children(want), children(found)
+    if type(want) is not type(found) or not parts or len(parts) != len(others):
+        return False
+    same = with_children(found, parts) == want
+    return same and all(map(_is_alike, parts, others))
+
+
 def _is_sum(expr: Expr) -> bool:
     return isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB)
+
+
+def _is_product(expr: Expr) -> bool:
+    return isinstance(expr, Binary) and expr.op is BinaryOp.MUL and expr.dtype is DType.INT64
+
+
+def _factors(expr: Expr) -> tuple[int, Counter[Expr]]:
+    """Return the number that a product is multiplied by, and its other factors."""
+    number, others = 1, Counter[Expr]()
+    for factor in operands(expr, BinaryOp.MUL):
+        if isinstance(factor, Const):
+            number *= int(factor.value.real)
+        else:
+            others[factor] += 1
+    return number, others
+
+
+def _ordered(expr: Expr) -> Expr:
+    """Return an index with the factors of its products in one order."""
+
+    def rule(part: Expr) -> Expr | None:
+        if not _is_product(part):
+            return None
+        number, factors = _factors(part)
+        found: Expr = integer(number)
+        for factor in sorted(factors.elements(), key=show):
+            found = mul(found, factor)
+        return found
+
+    return rewrite(expr, rule)
 
 
 def _is_ratio(expr: Expr) -> bool:

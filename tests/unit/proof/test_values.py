@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import polyopt as po
-from polyopt.ir.expr import Binary, BinaryOp, Call, Cast, Expr, MathFunc, add, integer, sub
+from polyopt.ir.expr import Binary, BinaryOp, Call, Cast, Expr, Load, MathFunc, add, integer, sub
 from polyopt.ir.loops import Assign, Body, If
 from polyopt.ir.types import DType
 from tests.unit.proof.edits import (
@@ -137,6 +137,39 @@ WIDE = 2**62
 )
 def test_index_arithmetic_is_decided(index: Expr, is_right: bool) -> None:
     assert (not reasons(indices, valued(indices, Cast(index, F64)))) is is_right
+
+
+def scaled(a: po.i64["N"], b: po.i64["N"]):
+    for i in range(a.shape[0]):
+        b[i] = a[i] * 2 * a[0] ^ b[i]
+
+
+def times(*factors: Expr) -> Expr:
+    product = factors[0]
+    for factor in factors[1:]:
+        product = Binary(BinaryOp.MUL, product, factor, I64)
+    return product
+
+
+FIRST, HERE, THERE = (
+    Load(name, (index,), I64) for name, index in (("a", integer(0)), ("a", I), ("b", I))
+)
+
+
+@pytest.mark.parametrize(
+    ("product", "is_right"),
+    [
+        (times(FIRST, HERE, integer(2)), True),
+        (times(integer(2), times(HERE, FIRST)), True),
+        (times(HERE, FIRST), False),
+        (times(HERE, FIRST, integer(3)), False),
+        (times(HERE, HERE, integer(2)), False),
+        (times(HERE, FIRST, FIRST, integer(2)), False),
+    ],
+)
+def test_factors_of_integers_may_change_places(product: Expr, is_right: bool) -> None:
+    value = Binary(BinaryOp.XOR, product, THERE, I64)
+    assert (not reasons(scaled, valued(scaled, value))) is is_right
 
 
 def test_a_condition_is_tested_where_the_source_tests_it() -> None:
