@@ -80,7 +80,9 @@ def _argument(
     name = parameter.name
     if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
         raise _open(func, name, f"`*{name}` stands for any number of arguments", usage)
-    known = from_annotation(annotations.get(name), _rank(func, name, usage))
+    note = annotations.get(name)
+    says_all = isinstance(note, Annotation)
+    known = from_annotation(note, 0 if says_all else _rank(func, name, usage))
     if known is not None:
         return known
     if parameter.default is not inspect.Parameter.empty:
