@@ -6,7 +6,7 @@ Refuses: an expression that is not quasi-affine (`NotAffine`, which says which p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
@@ -32,6 +32,7 @@ from polyopt.ir.expr import (
 )
 
 _Elements = TypeVar("_Elements", isl.Set, isl.Map, isl.UnionSet, isl.UnionMap)
+_Union = TypeVar("_Union", isl.UnionSet, isl.UnionMap)
 
 
 class NotAffine(Exception):
@@ -48,6 +49,18 @@ def quota(operations: int) -> AbstractContextManager[None]:
     return query("an isl query", operations)
 
 
+def joined(empty: _Union, parts: Iterable[_Union]) -> _Union:
+    """Return the union of many sets or relations.
+
+    It is made half by half: isl copies both operands of each union.
+    """
+    found = list(parts)
+    while len(found) > 1:
+        pairs = zip(found[::2], found[1::2], strict=False)
+        found = [one.union(two) for one, two in pairs] + found[len(found) // 2 * 2 :]
+    return found[0] if found else empty
+
+
 def coalesced(value: _Elements) -> _Elements:
     """Return the same elements in fewer pieces where isl finds how.
 
@@ -62,17 +75,13 @@ def coalesced(value: _Elements) -> _Elements:
         case isl.UnionSet():
             sets: list[isl.Set] = []
             value.foreach_set(sets.append)
-            whole = value.empty(value.get_space())
-            for part in sets:
-                whole = whole.union(isl.UnionSet.from_set(coalesced(part)))
-            return whole
+            renewed = (isl.UnionSet.from_set(coalesced(part)) for part in sets)
+            return joined(value.empty(value.get_space()), renewed)
         case isl.UnionMap():
             maps: list[isl.Map] = []
             value.foreach_map(maps.append)
-            every = value.empty(value.get_space())
-            for one in maps:
-                every = every.union(isl.UnionMap.from_map(coalesced(one)))
-            return every
+            changed = (isl.UnionMap.from_map(coalesced(one)) for one in maps)
+            return joined(value.empty(value.get_space()), changed)
     raise AssertionError(type(value))
 
 

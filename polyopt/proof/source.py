@@ -12,6 +12,7 @@ from functools import cached_property
 
 import islpy as isl
 
+from polyopt.ir.affine import joined
 from polyopt.ir.expr import Expr, Iter, Load, rewrite, substitute
 from polyopt.ir.scop import Access, Array, Role, Scop, Statement
 
@@ -30,40 +31,20 @@ class SourcePart:
         return {s.name: s for s in self.statements}
 
     def in_order(self, pairs: isl.UnionMap) -> isl.UnionMap:
-        """Return the pairs of instances whose first one runs before the second in the source.
-
-        The comparison of two statements' times alone is a small question, the same for all sizes;
-        where they differ in a constant it has one answer.
-        """
-        found = isl.UnionMap.empty(pairs.get_space())
-        for part in pieces(pairs):
-            first = part.get_tuple_name(isl.dim_type.in_)
-            second = part.get_tuple_name(isl.dim_type.out)
-            if first in self.by_name and second in self.by_name:
-                one, two = self.domain(self.by_name[first]), self.domain(self.by_name[second])
-                kept = part.intersect(self._before(first, second))
-                kept = kept.intersect_domain(one).intersect_range(two)
-                found = found.union(isl.UnionMap.from_map(kept))
-        return found
-
-    def _before(self, first: str, second: str) -> isl.Map:
-        """Return instance of `first` -> instance of `second` that has a later time."""
-        if (first, second) not in self._comparisons:
-            one, two = self._functions[first], self._functions[second]
-            self._comparisons[first, second] = one.lex_lt_map(two)
-        return self._comparisons[first, second]
+        """Return the pairs of instances whose first one runs before the second in the source."""
+        return self._clock.in_order(pairs)
 
     @cached_property
-    def _comparisons(self) -> dict[tuple[str, str], isl.Map]:
-        return {}
-
-    @cached_property
-    def _functions(self) -> dict[str, isl.Map]:
-        """Every statement's instance -> time, for any instance."""
-        return {
-            part.get_tuple_name(isl.dim_type.in_): part.gist_domain(part.domain())
-            for part in pieces(self.scop.order)
-        }
+    def _clock(self) -> Clock:
+        order = joined(
+            isl.UnionMap.empty(self.scop.context.get_space()),
+            (
+                isl.UnionMap.from_map(part.intersect_domain(self.domain(self.by_name[name])))
+                for part in pieces(self.scop.order)
+                if (name := part.get_tuple_name(isl.dim_type.in_)) in self.by_name
+            ),
+        )
+        return Clock(order)
 
     @cached_property
     def unordered(self) -> frozenset[str]:
@@ -298,7 +279,7 @@ class Clock:
 
     def in_order(self, pairs: isl.UnionMap) -> isl.UnionMap:
         """Return the pairs whose first one has a smaller time."""
-        found = pairs.empty(pairs.get_space())
+        found: list[isl.UnionMap] = []
         for part in pieces(pairs):
             first = str(part.get_tuple_name(isl.dim_type.in_))
             second = str(part.get_tuple_name(isl.dim_type.out))
@@ -311,8 +292,8 @@ class Clock:
             kept = kept.intersect_range(self._domains[second])
             if isinstance(before, isl.Map):
                 kept = kept.intersect(before)
-            found = found.union(isl.UnionMap.from_map(kept))
-        return found
+            found.append(isl.UnionMap.from_map(kept))
+        return joined(pairs.empty(pairs.get_space()), found)
 
     def _before(self, first: str, second: str) -> isl.Map | bool:
         """Return the pairs of instances in order; True: all of them, False: none.
