@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import islpy as isl
 import numpy as np
 
-from polyopt.ir.affine import coalesced, in_one_piece, is_covered
+from polyopt.ir.affine import coalesced, in_one_piece, is_covered, joined
 from polyopt.ir.expr import BinaryOp, Const, Load
 from polyopt.ir.types import Kind
 from polyopt.proof.accesses import Unproven
@@ -242,10 +242,8 @@ class _Values:
 
     def union(self, maps: list[isl.Map]) -> isl.UnionMap:
         """Return the maps as one."""
-        result = isl.UnionMap.empty(self.part.scop.context.get_space())
-        for one in maps:
-            result = result.union(isl.UnionMap.from_map(one))
-        return result
+        empty = isl.UnionMap.empty(self.part.scop.context.get_space())
+        return joined(empty, map(isl.UnionMap.from_map, maps))
 
     def ends(self, which: str) -> isl.UnionMap:
         """Return the events before or after the part, which are their own in the source."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyopt.ir.affine import coalesced
+from polyopt.ir.affine import coalesced, joined
 from polyopt.ir.expr import BinaryOp, Expr, Iter, Load, Symbol, walk
 from polyopt.ir.loops import CONCURRENT, LoopKind
 from polyopt.proof.accesses import Touch
@@ -97,14 +97,12 @@ def conflicts(
 def _reads_and_writes(
     touches: list[Touch], empty: isl.UnionMap
 ) -> tuple[isl.UnionMap, isl.UnionMap]:
-    reads = writes = empty
-    for touch in touches:
-        one = isl.UnionMap.from_map(touch.relation)
-        if touch.writes:
-            writes = writes.union(one)
-        else:
-            reads = reads.union(one)
-    return reads, writes
+    reads = [touch.relation for touch in touches if not touch.writes]
+    writes = [touch.relation for touch in touches if touch.writes]
+    return (
+        joined(empty, map(isl.UnionMap.from_map, reads)),
+        joined(empty, map(isl.UnionMap.from_map, writes)),
+    )
 
 
 def _touching(

@@ -165,11 +165,8 @@ def _ordered(scop: Scop, pairs: isl.UnionMap) -> isl.UnionMap:
 
 def union_of(scop: Scop, accesses: Iterable[Access]) -> isl.UnionMap:
     """Return instance -> element, of all `accesses` at sizes that may be."""
-    result = isl.UnionMap.empty(scop.context.get_space())
-    for access in accesses:
-        inside = access.relation.intersect_params(scop.context)
-        result = result.union(isl.UnionMap.from_map(inside))
-    return result
+    inside = (access.relation.intersect_params(scop.context) for access in accesses)
+    return joined(isl.UnionMap.empty(scop.context.get_space()), map(isl.UnionMap.from_map, inside))
 
 
 def producers(
