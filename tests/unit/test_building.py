@@ -17,7 +17,7 @@ import pytest
 
 import polyopt as po
 from polyopt import building
-from polyopt.errors import FrontendError
+from polyopt.errors import FrontendError, ToolchainError
 from polyopt.frontend import build
 from polyopt.frontend.argtypes import ConstType, NeedConstant
 from polyopt.ir.source import Layout
@@ -257,3 +257,25 @@ def test_without_a_cache_everything_works(compiled, monkeypatch, cache, tmp_path
     assert len(compiled) == 2
     assert not cache.exists()
     assert open_store().root is None
+
+
+@pytest.mark.parametrize("target", ["cuda", "opencl"])
+def test_a_kernel_compiles_without_its_device_and_calls_say_so(monkeypatch, target):
+    def nothing(*_: object) -> None:
+        raise ToolchainError("PO0510", "there is no device")
+
+    def doubled(x):
+        x[:] = x * 2.0
+
+    def wrong(x):
+        x[:] = unknown(x)  # noqa: F821
+
+    monkeypatch.setattr("polyopt.hosting.provider_for", nothing)
+    kernel = po.kernel(target=target)(doubled)
+    x = np.ones(3)
+    assert "x[" in kernel.compile(x).source
+    with pytest.raises(ToolchainError, match="there is no device"):
+        kernel(x)
+    assert x.tolist() == [1.0, 1.0, 1.0]
+    with pytest.raises(FrontendError):
+        po.kernel(target=target)(wrong).compile(x)

@@ -218,3 +218,14 @@ def test_a_function_without_source_is_refused():
     exec("def f(a): a[0] = 1.0", scope)
     with pytest.raises(UsageError, match="PO0613"):
         infer_types(scope["f"])
+
+
+def test_an_annotation_of_all_dimensions_is_the_rank():
+    """Subscripts of subscripts by arrays look like more dimensions than there are."""
+
+    def picked(image: po.f64[:, :], rows: po.i64[:]):
+        _, columns = image.shape
+        return image[rows][:, rows] * columns
+
+    image, rows = infer_types(picked)
+    assert (image.rank, rows.rank) == (2, 1)
