@@ -43,7 +43,7 @@ from polyopt.proof.kernels import check_kernels, has_kernels, without_kernels
 from polyopt.proof.lanes import one_lane
 from polyopt.proof.matrix import as_touched, check_matrices
 from polyopt.proof.naming import unhidden
-from polyopt.proof.order import Pairs, conflicts, find_conflict
+from polyopt.proof.order import check_order
 from polyopt.proof.partial import mentioned, without_partial_results
 from polyopt.proof.paths import Path
 from polyopt.proof.pipelines import without_pipelines
@@ -284,8 +284,7 @@ def _in_order(
         return
     storage = check_storage(part, nest, tuple(tagged), found)
     yield from storage.claims
-    pairs = conflicts(part, found, storage.settled)
-    yield from _order(part, nest, tuple(places), pairs)
+    yield from check_order(part, nest.body, tuple(places), found, storage.settled)
 
 
 def _copies(part: SourcePart, nest: Nest) -> list[Use]:
@@ -293,18 +292,6 @@ def _copies(part: SourcePart, nest: Nest) -> list[Use]:
     places = Copies(part, nest)
     runs = [run for run in nest.runs() if not run.statement]
     return [Use(run, places.location(run, run.target), True, None) for run in runs]
-
-
-def _order(
-    part: SourcePart, nest: Nest, places: tuple[Placed, ...], pairs: Pairs
-) -> Iterator[Claim]:
-    broken = find_conflict(part, nest.body, places, pairs)
-    if broken is None:
-        yield Claim(ClaimKind.ORDER, "all pairs", Verdict.PROVEN, str(pairs.kept))
-        yield Claim(ClaimKind.CONCURRENCY, "all loops", Verdict.PROVEN, "")
-        return
-    kind = ClaimKind.CONCURRENCY if broken.is_concurrent else ClaimKind.ORDER
-    yield Claim(kind, broken.where, Verdict.REFUTED, str(broken.pairs), "")
 
 
 def _values(subject: str, verdict: Verdict, reason: str) -> Claim:

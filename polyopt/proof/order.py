@@ -1,6 +1,7 @@
 """Is every pair of conflicting instances run in the source's order, and none at the same time?
 
-In: what the instances touch, the tree of runs.  Out: the first violation, or None.
+In: what the instances touch, the tree of runs.  Out: claims.
+Only instances of which the loops' text leaves the order open are compared (`settled`).
 Memory-based: any two instances that touch an element, one of them writing, conflict.  The tree is
 walked once from the outside; a loop or a sequence orders pairs, those it leaves equal go on.
 """
@@ -16,8 +17,10 @@ from polyopt.ir.affine import coalesced, joined
 from polyopt.ir.expr import BinaryOp, Expr, Iter, Load, Symbol, walk
 from polyopt.ir.loops import CONCURRENT, LoopKind
 from polyopt.proof.accesses import Touch
+from polyopt.proof.certificate import Claim, ClaimKind, Verdict
 from polyopt.proof.instances import Placed
 from polyopt.proof.reading import Loop, Piece, Run, all_runs
+from polyopt.proof.settled import doubts
 from polyopt.proof.source import SourcePart
 
 
@@ -59,6 +62,35 @@ class Pairs:
     def is_empty(self) -> bool:
         """Whether there is nothing to order."""
         return bool(self.kept.is_empty()) and all(p.is_empty() for p in self.sums.values())
+
+
+def check_order(
+    part: SourcePart,
+    body: tuple[Piece, ...],
+    places: tuple[Placed, ...],
+    found: tuple[Touch, ...],
+    settled: frozenset[str] = frozenset(),
+) -> Iterator[Claim]:
+    """Yield whether every pair of conflicting instances keeps the source's order.
+
+    Those on arrays in `settled` may have any order: what is read there was decided apart.
+    """
+    touched: dict[str, list[Touch]] = {}
+    for touch in found:
+        touched.setdefault(touch.statement.name, []).append(touch)
+    kept: list[isl.UnionMap] = []
+    for doubt in doubts(body, places):
+        mine = [touch for name in sorted(doubt.statements) for touch in touched.get(name, ())]
+        pairs = conflicts(part, tuple(mine), settled)
+        kept.append(pairs.kept)
+        broken = find_conflict(part, doubt.body, places, pairs)
+        if broken is not None:
+            kind = ClaimKind.CONCURRENCY if broken.is_concurrent else ClaimKind.ORDER
+            yield Claim(kind, broken.where, Verdict.REFUTED, str(broken.pairs), "")
+            return
+    compared = joined(isl.UnionMap.empty(part.scop.context.get_space()), kept)
+    yield Claim(ClaimKind.ORDER, "all pairs", Verdict.PROVEN, str(compared))
+    yield Claim(ClaimKind.CONCURRENCY, "all loops", Verdict.PROVEN, "")
 
 
 def conflicts(
