@@ -27,6 +27,7 @@ from polyopt.emit.exits import (
 from polyopt.emit.extrema import with_extrema
 from polyopt.emit.frame import Frame, make_frame
 from polyopt.emit.helpers import Helper, HelperKind, definition
+from polyopt.emit.helpers.intrinsics import intrinsics
 from polyopt.emit.literals import literal
 from polyopt.emit.localize import zero
 from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
@@ -120,11 +121,7 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str) -> str:
         includes += ["#undef I", *_MADE_COMPLEX]
     if any(h.kind is HelperKind.ALLOC for h in helpers):
         includes += ["#ifdef __linux__", "#include <sys/mman.h>", "#endif"]
-    halves = any(h.dtype.is_half and h.lanes > 1 for h in helpers)
-    chosen = any(h.lanes > 1 and h.kind in _INTRINSICS_OF_LANES for h in helpers)
-    if halves or chosen or any(h.kind in _INTRINSICS for h in helpers):
-        features = "defined(__FMA__) || defined(__AVX512F__)"
-        includes += [f"#if {features}", "#include <immintrin.h>", "#endif"]
+    includes += intrinsics(words)
     if any(h.lanes > 1 for h in helpers) or "_ZGV" in support:
         includes += ["", "#ifdef __GNUC__", '#pragma GCC diagnostic ignored "-Wpsabi"', "#endif"]
     parts = [banner(fn), "\n".join(includes), support, code]
@@ -138,12 +135,6 @@ _MADE_COMPLEX = (
     "#define CMPLXF(re, im) __builtin_complex((float)(re), (float)(im))",
     "#endif",
 )
-_INTRINSICS = (
-    *(HelperKind.FMA, HelperKind.LOAD_PART, HelperKind.STORE_PART),
-    *(HelperKind.STREAM, HelperKind.STREAM_ROW, HelperKind.STREAMED),
-    *(HelperKind.LARGER, HelperKind.SMALLER),
-)
-_INTRINSICS_OF_LANES = (HelperKind.MIN, HelperKind.MAX)
 _STDLIB = frozenset({"aligned_alloc", "free", "NULL"})
 _BOOL = frozenset({"bool", "true", "false"})
 

@@ -10,7 +10,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 #if defined(__FMA__) || defined(__AVX512F__)
+#if defined(__has_builtin) && !defined(__clang__)
+#if (!defined(__AVX512F__) || __has_builtin(__builtin_ia32_storeupd512_mask)) \
+    && (!defined(__AVX512F__) || __has_builtin(__builtin_ia32_loadupd512_mask))
+#define PO_BUILTINS
+#endif
+#endif
+#ifdef PO_BUILTINS
+typedef double __m512d __attribute__((vector_size(64), may_alias));
+typedef unsigned char __mmask8;
+#define _mm512_mask_storeu_pd(p, m, x) __builtin_ia32_storeupd512_mask((double *)(p), x, (__mmask8)(m))
+#define _mm512_maskz_loadu_pd(m, p) ((__m512d)__builtin_ia32_loadupd512_mask((const double *)(p), (__m512d){0}, (__mmask8)(m)))
+#else
 #include <immintrin.h>
+#endif
 #endif
 
 #ifdef __GNUC__

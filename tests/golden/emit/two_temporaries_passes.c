@@ -9,7 +9,25 @@
 #include <sys/mman.h>
 #endif
 #if defined(__FMA__) || defined(__AVX512F__)
+#if defined(__has_builtin) && !defined(__clang__)
+#if (!defined(__AVX512F__) || __has_builtin(__builtin_ia32_storeupd512_mask)) \
+    && (!defined(__AVX512F__) || __has_builtin(__builtin_ia32_loadupd512_mask)) \
+    && (!defined(__AVX512F__) || __has_builtin(__builtin_ia32_movntdq512)) \
+    && (!defined(__FMA__) || __has_builtin(__builtin_ia32_sfence))
+#define PO_BUILTINS
+#endif
+#endif
+#ifdef PO_BUILTINS
+typedef double __m512d __attribute__((vector_size(64), may_alias));
+typedef long long __m512i __attribute__((vector_size(64), may_alias));
+typedef unsigned char __mmask8;
+#define _mm512_mask_storeu_pd(p, m, x) __builtin_ia32_storeupd512_mask((double *)(p), x, (__mmask8)(m))
+#define _mm512_maskz_loadu_pd(m, p) ((__m512d)__builtin_ia32_loadupd512_mask((const double *)(p), (__m512d){0}, (__mmask8)(m)))
+#define _mm512_stream_si512(p, x) __builtin_ia32_movntdq512((void *)(p), x)
+#define _mm_sfence() __builtin_ia32_sfence()
+#else
 #include <immintrin.h>
+#endif
 #endif
 
 #ifdef __GNUC__
