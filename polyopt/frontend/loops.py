@@ -23,7 +23,7 @@ from polyopt.frontend.induction import Counter, counters, enter, leave
 from polyopt.frontend.integers import FALSE, TRUE, ZERO, less, plus, times
 from polyopt.frontend.liveness import assigned
 from polyopt.frontend.names import ascii_identifier
-from polyopt.frontend.pins import pin_names, pin_results, unpin
+from polyopt.frontend.pins import pin_names, pin_results, pinned_value, store_pinned, unpin
 from polyopt.frontend.promote import number_of
 from polyopt.frontend.python_table import iterated
 from polyopt.frontend.rotation import bind_after, phase_condition, settle_watches, trips
@@ -71,11 +71,15 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
     if rotating:
         arrays = [{name: state[name] for name in rotating} for state in states]
         bind_after(b, frame, loop, arrays, [n for n in rotating if n in later], node)
-    _forget(frame, node, name)
+    _forget(frame, node, name, is_kept=last is not None)
     forget_sizes(frame, b.marks[first:])
     leave(b, frame, loop, counted)
     if last is not None:
-        frame.env[ast.unparse(node.target)] = last
+        target = ast.unparse(node.target)
+        pin = frame.pins.get(target)
+        frame.env[target] = last if pin is None else pinned_value(pin)
+        if pin is not None:
+            store_pinned(b, frame, target, last, frame.loc(node))
 
 
 def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
@@ -148,7 +152,8 @@ def _last_value(
 ) -> Number | None:
     """Return the loop variable as it is after the loop, where the program reads it there.
 
-    A loop without a flag ends at its last iteration; with one the variable is kept in memory.
+    A loop without a flag ends at its last iteration; with one, and where the body binds the
+    variable again, it is kept in memory.
     """
     if not isinstance(node.target, ast.Name) or node.target.id not in frame.live.after[node]:
         return None
@@ -160,7 +165,7 @@ def _last_value(
     has_value = isinstance(known, Number) and known.dtype is DType.INT64
     if not has_value:
         _require_trip(b, frame, node, loop, [name])
-    if node.type_comment is None and not has_value:
+    if node.type_comment is None and not has_value and name not in assigned(node.body):
         trips_less_one = plus(trips(b, loop), -1)
         last = source.item(plus(loop.lower, times(trips_less_one, loop.step)))
         assert isinstance(last, Number)
@@ -194,16 +199,32 @@ def _read_phases(
             if last is not None and isinstance(last.expr, Load):
                 b.emit((), last.expr, Iter(loop.iter))
             frame.reader.block(b, frame, node.body)
+            if last is not None and targets & assigned(node.body):
+                _keep_bound(b, frame, node, last)
     frame.pins.update(shadowed)
     return states
 
 
-def _forget(frame: Frame, node: ast.For, iterator: str) -> None:
+def _keep_bound(b: Builder, frame: Frame, node: ast.For, last: Number) -> None:
+    """Keep the value that the body has bound the loop variable to."""
+    bound = frame.env.get(ast.unparse(node.target))
+    found = number_of(bound.value, None) if isinstance(bound, Known) else bound
+    if not isinstance(found, Number) or not found.weak or found.dtype is not DType.INT64:
+        reason = f"the loop variable `{ast.unparse(node.target)}` is something else after its loop"
+        refuse("PO0136", reason, frame.loc(node.target), "use another name in the loop")
+    assert isinstance(last.expr, Load)
+    b.emit((), last.expr, found.expr)
+
+
+def _forget(frame: Frame, node: ast.For, iterator: str, *, is_kept: bool) -> None:
     """The loop variable, and what was made from it, has no value after the loop."""
     shown = ast.unparse(node.target)
     for target in assigned([node.target]):
         reason = f"the loop variable `{target}` is used after its loop"
-        frame.env[target] = Gone("PO0136", reason, "compute it from the bounds")
+        hint = "compute it from the bounds"
+        if not is_kept and target in frame.pins and target in frame.live.after[node]:
+            refuse("PO0136", reason, frame.loc(node.target), hint)
+        frame.env[target] = Gone("PO0136", reason, hint)
     forget_iterator(frame, iterator, shown)
 
 

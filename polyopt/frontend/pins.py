@@ -86,7 +86,7 @@ def pin_results(b: Builder, frame: Frame, names: Iterable[str], node: ast.stmt) 
             continue
         place = frame.place(node, name)
         if place in b.facts.widths:
-            frame.pins[name] = _unset(b, frame, name.strip("()"), place)
+            frame.pins[name] = _unset(b, frame, name, place)
             frame.env[name] = pinned_value(frame.pins[name])
             added.append(name)
         else:
@@ -122,7 +122,11 @@ def pinned_value(pin: Pin) -> Value:
 def _unset(b: Builder, frame: Frame, name: str, place: Place) -> Pin:
     dtype, weak = b.facts.widths[place]
     shape = b.facts.shapes.get(place, ())
-    buffer = b.new_buffer(name, dtype, shape)
+    if shape and place in b.facts.partial:
+        subject = "the function returns" if is_result(name) else f"`{name}` is"
+        message = f"{subject} an array of rank {len(shape)} and a number, depending on a condition"
+        refuse("PO0164", message, b.loc, "use the same kind of value on every path")
+    buffer = b.new_buffer(name.strip("()"), dtype, shape)
     _note(b, buffer, weak, place)
     flag = _flag_of(b, buffer) if place in b.facts.partial else None
     return Pin(buffer, weak, place, shape, flag=flag)
