@@ -18,7 +18,7 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.complexes import imag, real
 from polyopt.frontend.elementwise import apply, combine
 from polyopt.frontend.integers import ONE, ZERO, at_least, maximum, minus, select, times
-from polyopt.frontend.memory import EXPENSIVE, cheap, forced, stored
+from polyopt.frontend.memory import EXPENSIVE, cheap, forced, stored, stored_number
 from polyopt.frontend.merging import picked, without
 from polyopt.frontend.products import accumulator_dtype, folded, rounded
 from polyopt.frontend.promote import binary, cast, convert_constant, real_dtype
@@ -34,7 +34,7 @@ from polyopt.frontend.values import (
     as_tensor,
     as_value,
 )
-from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, integer
+from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Const, Expr, Load, integer
 from polyopt.ir.types import DType, Kind
 
 
@@ -235,6 +235,24 @@ def _require_nonempty(b: Builder, name: str, extents: Index, loc: Loc | None) ->
         message = f"`{name}` of an empty array has no value"
         hint = "NumPy refuses it too: pass a non-empty array"
         b.demand(at_least(extent, ONE), "PO0172", message, loc, hint)
+
+
+def ordered_extreme(b: Builder, name: str, items: Tensor, loc: Loc | None) -> Operandish:
+    """Return `min` or `max` of a vector as Python finds it, comparing one item after another.
+
+    The first of equal ones counts (-0.0 and 0.0), a NaN only where it is the first item.
+    """
+    if not (items.dtype.is_float or items.dtype.is_half):
+        return reduced(b, name, items, None, False, loc)
+    items = cheap(b, forced(b, items))
+    _require_nonempty(b, name, items.shape, loc)
+    held = stored_number(b, Number(items.at((ZERO,)), False), name)
+    loops, index = b.fresh_loops(items.shape, 1)
+    order = CompareOp.LT if name == "min" else CompareOp.GT
+    assert isinstance(held.expr, Load)
+    element = items.at(index)
+    b.emit(loops, held.expr, select(Compare(order, element, held.expr), element, held.expr))
+    return held
 
 
 def with_unit_axes(tensor: Tensor, axes: Sequence[int]) -> Tensor:

@@ -20,7 +20,7 @@ from polyopt.frontend.complexes import of_parts
 from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.elementwise import apply
 from polyopt.frontend.exact import exact_size, exact_sum, sum_fits, whole_number
-from polyopt.frontend.folds import reduced
+from polyopt.frontend.folds import ordered_extreme, reduced
 from polyopt.frontend.generating import collected, unrolled
 from polyopt.frontend.grids import arange
 from polyopt.frontend.integers import (
@@ -151,10 +151,10 @@ def _extreme(name: str) -> Rule:
             if isinstance(only, Tensor):
                 if only.rank != 1:
                     refuse("PO0142", f"`{name}` of an array of rank {only.rank}", args.loc)
-                return reduced(b, name, only, None, False, args.loc)
+                return ordered_extreme(b, name, only, args.loc)
             if isinstance(only, Iterated):
                 items = collected(b, only, None, args.loc)
-                whole = reduced(b, name, items, None, False, args.loc)
+                whole = ordered_extreme(b, name, items, args.loc)
                 return _of_items(number(b, whole, "the result", args.loc))
             found_items = as_sequence(only)
             values = found_items.items if isinstance(found_items, Sequence) else values
