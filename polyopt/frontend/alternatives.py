@@ -16,7 +16,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.elementwise import Elementwise, operand_kinds
-from polyopt.frontend.integers import FALSE, TRUE, both, either, is_affine, negated, select
+from polyopt.frontend.integers import FALSE, both, either, is_affine, negated, select
 from polyopt.frontend.memory import is_stable, stored_number
 from polyopt.frontend.narrowing import demand_fit
 from polyopt.frontend.promote import cast, joined, loop_dtypes, real_dtype
@@ -129,8 +129,7 @@ def either_way(
         condition = number.sides.condition
         found: list[Value] = []
         for side, here in zip(sides, (condition, negated(condition)), strict=True):
-            affine = is_affine(here)
-            with b.under((here,) if affine else (), TRUE if affine else here):
+            with b.operand(here):
                 found.append(compute((*values[:place], side, *values[place + 1 :])))
         then, otherwise = found
         if isinstance(then, Number) and isinstance(otherwise, Number):

@@ -100,7 +100,7 @@ def _condition(b: Builder, frame: Frame, test: ast.expr) -> tuple[Split, bool | 
     affine: list[Expr] = []
     guard: Expr = TRUE
     for part in nodes:
-        with b.under(affine, guard):
+        with b.operand(guard), b.under(affine):
             value = truth(b, evaluate(b, frame, part), frame.loc(part))
         if isinstance(value, Known):
             if not value.value:

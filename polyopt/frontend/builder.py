@@ -127,6 +127,7 @@ class Builder:
     limits: list[Limit] = field(default_factory=list)
     ranges: dict[str, Span] = field(default_factory=dict)  # of variables that are set once
     variables: dict[str, Origin] = field(default_factory=dict)  # Python's integers, set again
+    guarded: set[str] = field(default_factory=set)  # variables with ranges, set under a guard
     converted: set[Expr] = field(default_factory=set)  # floats whose size was checked
     wrapping: set[ast.expr] = field(default_factory=set)  # only their lowest bits count
     evaluated: dict[ast.expr, Value] = field(default_factory=dict)  # read ahead
@@ -183,6 +184,18 @@ class Builder:
         self.scope = replace(scope.under(*conditions), guard=both(scope.guard, guard))
         try:
             yield
+        finally:
+            self.scope = scope
+
+    @contextmanager
+    def operand(self, condition: Expr) -> Iterator[None]:
+        """Everything inside is an operand that is evaluated only where the condition holds."""
+        scope = self.scope
+        self.scope = replace(scope, operand=True)
+        affine = is_affine(condition)
+        try:
+            with self.under((condition,) if affine else (), TRUE if affine else condition):
+                yield
         finally:
             self.scope = scope
 

@@ -78,12 +78,17 @@ ENDLESS = integer(1 << 62)  # the upper bound of a loop that only `going` ends
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The loops around a statement, the conditions it stands under and its order up to here."""
+    """The loops around a statement, the conditions it stands under and its order up to here.
+
+    `operand`: what is read is an operand that may not be evaluated, such as the second of `and`;
+    the kernel evaluates the whole expression, so that the values it reads are set all the same.
+    """
 
     loops: tuple[Loop, ...] = ()
     conditions: tuple[Expr, ...] = ()
     guard: Expr = TRUE
     order: tuple[Expr, ...] = ()
+    operand: bool = False
 
     @property
     def iters(self) -> tuple[str, ...]:

@@ -488,8 +488,7 @@ def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
     if isinstance(left, Known):
         return evaluate(b, frame, others)
     open_where = left.expr if is_and else negated(left.expr)
-    affine = is_affine(open_where)
-    with b.under((open_where,) if affine else (), TRUE if affine else open_where):
+    with b.operand(open_where):
         other = evaluate(b, frame, others)
         right = truth(b, other, frame.loc(rest[0]))
         numbers = (_number_of(b, value, node, frame), _number_of(b, other, node, frame))
@@ -590,16 +589,10 @@ def _conditional(b: Builder, frame: Frame, node: ast.IfExp) -> Value:
         return evaluate(b, frame, node.body if known else node.orelse)
     assert isinstance(condition, Number)
     expr = condition.expr
-    if is_affine(expr):
-        with b.under((expr,)):
-            then = settled(b, operand(evaluate(b, frame, node.body), loc))
-        with b.under((negated(expr),)):
-            otherwise = settled(b, operand(evaluate(b, frame, node.orelse), loc))
-    else:
-        with b.under((), expr):
-            then = settled(b, operand(evaluate(b, frame, node.body), loc))
-        with b.under((), negated(expr)):
-            otherwise = settled(b, operand(evaluate(b, frame, node.orelse), loc))
+    with b.operand(expr):
+        then = settled(b, operand(evaluate(b, frame, node.body), loc))
+    with b.operand(negated(expr)):
+        otherwise = settled(b, operand(evaluate(b, frame, node.orelse), loc))
     weak = then.weak and otherwise.weak
     kind = _kind_of_both(b, then, otherwise, loc)
     if isinstance(then, Number) and isinstance(otherwise, Number):

@@ -27,7 +27,7 @@ from polyopt.frontend.integers import (
     select,
 )
 from polyopt.frontend.intervals import interval_of
-from polyopt.frontend.memory import stored_number
+from polyopt.frontend.memory import stored_number, stored_subscript
 from polyopt.frontend.promote import cast
 from polyopt.frontend.values import Number, Tensor, cost_of
 from polyopt.ir.expr import Binary, BinaryOp, Expr, integer, loads, show
@@ -82,10 +82,12 @@ def found_position(
 ) -> Expr:
     """Return the position of a number that is not affine; `held`: in a variable of its own."""
     wraps = bool(loops) or _is_signed(index)
-    if not loops and (cost_of(index) > 1 or len(loads(index)) > 1):
-        index = _variable(b, index, place)
+    read = loads(index)
+    is_guarded = any(load.array in b.guarded for load in read)
+    if not loops and (cost_of(index) > 1 or len(read) > 1 or is_guarded):
+        index = _variable(b, index, place, pending)
     found = checked(b, index, extent, place, pending, loops, wraps=wraps)
-    return _variable(b, found, place) if held else found
+    return _variable(b, found, place, pending) if held else found
 
 
 def _is_signed(index: Expr) -> bool:
@@ -96,9 +98,12 @@ def _is_signed(index: Expr) -> bool:
     return inner.dtype is not DType.UINT64
 
 
-def _variable(b: Builder, value: Expr, place: Place) -> Expr:
+def _variable(b: Builder, value: Expr, place: Place, pending: Pending | None) -> Expr:
+    """Return a variable with the subscript; only a writer knows that it has been evaluated."""
     name = place.text if place.text.isidentifier() else "at"
-    return stored_number(b, Number(value, False), name).expr
+    if pending is not None:
+        return stored_number(b, Number(value, False), name).expr
+    return stored_subscript(b, value, name)
 
 
 def checked(

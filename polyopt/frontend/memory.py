@@ -15,12 +15,12 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.conflicts import directions, overlaps, substituted_loads, taken_before
 from polyopt.frontend.domains import Loop
 from polyopt.frontend.elements import as_reduction
-from polyopt.frontend.integers import ONE, is_affine, plus
-from polyopt.frontend.intervals import Interval, interval_of
+from polyopt.frontend.integers import ONE, TRUE, ZERO, is_affine, maximum, minimum, plus
+from polyopt.frontend.intervals import ANY, Interval, interval_of
 from polyopt.frontend.merging import common_groups, expanded, joined, merge
 from polyopt.frontend.narrowing import demand_fit
 from polyopt.frontend.promote import cast
-from polyopt.frontend.ranges import of_type, range_of
+from polyopt.frontend.ranges import Span, range_of
 from polyopt.frontend.shapes import equate, is_repeated, stretched
 from polyopt.frontend.values import (
     Buffer,
@@ -163,24 +163,44 @@ def stored(b: Builder, value: Tensor, name: str = "tmp") -> Tensor:
 
 def stored_number(b: Builder, value: Number, name: str) -> Number:
     """Return the number held in a new scalar variable."""
-    buffer = b.new_buffer(name, value.dtype, ())
-    target = Load(buffer.name, (), buffer.dtype)
+    target = Load(b.new_buffer(name, value.dtype, ()).name, (), value.dtype)
     b.emit((), target, value.expr)
-    _remember(b, buffer.name, value.expr)
+    if value.dtype.is_integer:
+        found = _lasting(interval_of(value.expr, b.intervals, b.span_of))
+        _remember(b, target.array, range_of(value.expr, b.span_of), found)
+        if b.scope.guard != TRUE or b.scope.operand:
+            b.guarded.add(target.array)
     return Number(target, value.weak)
 
 
-def _remember(b: Builder, name: str, value: Expr) -> None:
-    """Note the bounds of a new variable, which is set once; those that outlast the loops around."""
-    if not value.dtype.is_integer:
-        return
-    span = range_of(value, b.span_of)
-    if span != of_type(value.dtype):
-        b.ranges[name] = span
-    found = interval_of(value, b.intervals, b.span_of)
+def stored_subscript(b: Builder, value: Expr, name: str) -> Expr:
+    """Return a subscript held in a new variable, 0 where it is not evaluated.
+
+    The kernel evaluates all of a condition, the operands too that Python leaves out, so that the
+    bounds of the subscript have to hold whatever the guard says.
+    """
+    if b.scope.guard == TRUE and not b.scope.operand:
+        return stored_number(b, Number(value, False), name).expr
+    span = range_of(value, b.span_of).joined(Span(0, 0))
+    found = _lasting(interval_of(value, b.intervals, b.span_of))
+    low = None if found.low is None else minimum(found.low, ZERO)
+    high = None if found.high is None else maximum(found.high, ZERO)
+    target = b.unconditional(name, value, cast(ZERO, value.dtype))
+    _remember(b, target.array, span, Interval(low, high))
+    return target
+
+
+def _lasting(found: Interval) -> Interval:
+    """Return the bounds that outlast the loops around."""
     low, high = (None if e is None or iterators(e) else e for e in (found.low, found.high))
-    if low is not None or high is not None:
-        b.intervals[name] = Interval(low, high)
+    return Interval(low, high)
+
+
+def _remember(b: Builder, name: str, span: Span, bounds: Interval) -> None:
+    """Note the bounds of a new variable, which is set once."""
+    b.ranges[name] = span
+    if bounds != ANY:
+        b.intervals[name] = bounds
 
 
 def cheap(b: Builder, value: Tensor) -> Tensor:

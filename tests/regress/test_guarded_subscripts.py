@@ -1,0 +1,60 @@
+"""Subscripts in operands that Python does not evaluate: their variables are set all the same.
+
+Storage that nobody has written holds a number outside of every array here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.unit.frontend.harness import agree
+
+
+def test_second_operand_of_or() -> None:
+    def program(a, x):
+        n = a.shape[0]
+        r = 0
+        if x or a[0 % n]:
+            r = 1
+        return r
+
+    for x in (7.0, 0.0):
+        agree(program, np.array([8]), x)
+
+
+def test_condition_under_a_condition() -> None:
+    def program(a, c):
+        v = 3.0
+        if a[1, 1]:
+            pass
+        else:
+            v = c[1, 2] if c[0 % c.shape[0], 0] else 0.25
+        return v
+
+    for a in (np.zeros((2, 2)), np.ones((2, 2))):
+        agree(program, a, np.ones((4, 3)))
+
+
+def test_check_under_a_condition() -> None:
+    def program(a, n, x):
+        v = n
+        for i in range(2):
+            for j in range(1):
+                if n <= x:
+                    v += int(a[j, i % a.shape[1]])
+        return v
+
+    for x in (2.0, 4.0):
+        agree(program, np.ones((4, 3)), 3, x)
+
+
+def test_subscript_made_under_a_condition() -> None:
+    def program(a, k, x):
+        r = 0.0
+        if x > 0:
+            at = k[0] % 4
+            r = 2.0 if a[at] > 1 else a[at]
+        return r
+
+    for x in (-1.0, 1.0):
+        agree(program, np.arange(4.0), np.array([7]), x)
