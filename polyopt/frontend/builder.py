@@ -110,6 +110,17 @@ class Limit:
     most: int = WORD.high
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """`copy` stands for one of the arrays `sources` from draft `start` on."""
+
+    copy: str
+    sources: frozenset[str]
+    start: int
+    reason: str
+    loc: Loc | None
+
+
 @dataclass
 class Builder:
     """The growing program.  `scout`: the sizes are still being learned, so isl is not asked."""
@@ -144,6 +155,7 @@ class Builder:
     constants: dict[int, Buffer] = field(default_factory=dict)
     assumed: list[Expr] = field(default_factory=list)  # of the sizes, in every call
     copies: dict[str, str] = field(default_factory=dict)
+    snapshots: list[Snapshot] = field(default_factory=list)
     totals: list[Total] = field(default_factory=list)
     symbols: dict[str, str] = field(default_factory=dict)
     iterators: set[str] = field(default_factory=set)

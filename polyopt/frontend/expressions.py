@@ -57,6 +57,7 @@ from polyopt.frontend.promote import cast, common_dtype
 from polyopt.frontend.reshaping import permuted, transposed
 from polyopt.frontend.rows_and_columns import rows_or_columns
 from polyopt.frontend.shapes import equate
+from polyopt.frontend.snapshots import picked_side
 from polyopt.frontend.subscript_parts import is_tuple, part_of, slice_part, whole_number
 from polyopt.frontend.subscripts import Mask, Part, select_parts
 from polyopt.frontend.values import (
@@ -600,7 +601,9 @@ def _conditional(b: Builder, frame: Frame, node: ast.IfExp) -> Value:
     inputs = (DType.BOOL, kind, kind)
     values = (condition, then, otherwise)
     result = combine(b, "conditional", values, inputs, kind, lambda p, _: select(*p), loc)
-    return Number(result.expr, weak) if isinstance(result, Number) else result
+    if isinstance(result, Number):
+        return Number(result.expr, weak)
+    return picked_side(b, as_tensor(result), (as_tensor(then), as_tensor(otherwise)), loc)
 
 
 def _kind_of_both(b: Builder, then: Operandish, otherwise: Operandish, loc: Loc | None) -> DType:

@@ -48,6 +48,7 @@ from polyopt.frontend.pysource import PyFunction, read_function
 from polyopt.frontend.renaming import Renaming
 from polyopt.frontend.results import Returned, mark_results
 from polyopt.frontend.settling import learn_ranges, limit_turns
+from polyopt.frontend.snapshots import refuse_stale
 from polyopt.frontend.statements import StatementReader
 from polyopt.frontend.values import Known, Number, Value, as_value
 from polyopt.ir.expr import Cast, Expr, Param, Symbol, integer, walk
@@ -164,6 +165,7 @@ def _read(
     value = frame.reader.function(b, frame)
     returned = mark_results(b, value, b.loc)
     refuse_written(b)
+    refuse_stale(b)
     if scout:
         learn_ranges(b, integers_of(types))
     if b.asks_written:

@@ -16,7 +16,7 @@ from polyopt.frontend.marks import dynamic_params
 from polyopt.frontend.masks import plain as unmasked
 from polyopt.frontend.memory import forced, is_whole, plain, stored, stored_number
 from polyopt.frontend.operators import describe, operand
-from polyopt.frontend.values import Buffer, Known, Number, Sequence, Tensor, Value
+from polyopt.frontend.values import Buffer, Known, Number, Sequence, Tensor, Value, is_same_view
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, integer, linear
 from polyopt.ir.source import Result, ResultKind
 
@@ -60,7 +60,7 @@ def _array(b: Builder, value: Tensor) -> Result:
     if dynamic_params(*value.shape):
         return _counted(b, value)
     for array, given in b.given.values():
-        if _is_same(value, given):
+        if is_same_view(value, given):
             return Result(ResultKind.ARGUMENT, array)
     settled = replace(value, shape=tuple(clipped(extent) for extent in value.shape))
     buffer = is_whole(settled)
@@ -73,15 +73,6 @@ def _array(b: Builder, value: Tensor) -> Result:
     buffer.returned = True
     kind = ResultKind.OUTPUT if buffer.shape else ResultKind.SCALAR
     return Result(kind, buffer.name)
-
-
-def _is_same(value: Tensor, given: Tensor) -> bool:
-    """Whether `value` is the view that an argument is."""
-    if value.view is None or given.view is None or value.view.buffer is not given.view.buffer:
-        return False
-    index = tuple(Iter(f"?{d}") for d in range(value.rank))
-    same = value.shape == given.shape and value.rank > 0
-    return same and value.view.index(index) == given.view.index(index)
 
 
 def _counted(b: Builder, value: Tensor) -> Result:

@@ -16,6 +16,7 @@ from polyopt.frontend.frames import Frame, Watch
 from polyopt.frontend.integers import compare, constant, floordiv, minus, modulo, plus
 from polyopt.frontend.memory import store
 from polyopt.frontend.pins import learn_array
+from polyopt.frontend.snapshots import stand_for
 from polyopt.frontend.values import Tensor, Value, view_of
 from polyopt.ir.expr import CompareOp, Expr, Iter, integer
 
@@ -100,5 +101,7 @@ def bind_after(
             assert isinstance(value, Tensor)
             with b.under((here,)):
                 store(b, final, value, frame.loc(node))
-        b.copies[buffer.name] = f"`{name}` is one of several arrays after the loop"
+        sides = [value for state in states if isinstance(value := state[name], Tensor)]
+        reason = f"`{name}` is one of several arrays after the loop"
+        stand_for(b, buffer, sides, reason, frame.loc(node))
         frame.env[name] = final

@@ -271,6 +271,15 @@ def viewed(buffer: Buffer, shape: Index, index: IndexMap) -> Tensor:
     )
 
 
+def is_same_view(value: Tensor, other: Tensor) -> bool:
+    """Whether both are the same elements of the same array."""
+    if value.view is None or other.view is None or value.view.buffer is not other.view.buffer:
+        return False
+    index = tuple(Iter(f"?{d}") for d in range(value.rank))
+    same = value.shape == other.shape and value.rank > 0
+    return same and value.view.index(index) == other.view.index(index)
+
+
 def remapped(tensor: Tensor, shape: Index, index: IndexMap) -> Tensor:
     """Return the array whose element `i` is `tensor[index(i)]`; a view stays a view."""
     if tensor.view is not None:
