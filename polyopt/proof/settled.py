@@ -42,9 +42,7 @@ class _Walk:
 
     places: dict[int, Placed]
 
-    def body(
-        self, body: tuple[Piece, ...], depth: int, above: tuple[Loop, ...]
-    ) -> Iterator[Doubt]:
+    def body(self, body: tuple[Piece, ...], depth: int, above: tuple[Loop, ...]) -> Iterator[Doubt]:
         """Yield the doubts about a sequence."""
         runs = [self.runs(piece) for piece in body]
         depth = self.common(tuple(run for mine in runs for run in mine), depth)
