@@ -15,7 +15,6 @@ _TABLE = "`polyopt doctor --numpy` lists the supported functions"
 _OUTSIDE = "call it outside the kernel, or write it with NumPy operations"
 _FUNCTIONS: dict[str, str] = {
     "print": "return the values and print them outside the kernel",
-    "sorted": "use np.sort",
     "set": "use np.unique, or an array of flags",
     "dict": "use separate variables or an array",
     "map": "call the function on the whole array, or in a loop",

@@ -59,6 +59,11 @@ def global_array(b: Builder, name: str, array: np.ndarray, loc: Loc | None) -> T
     return view_of(buffer)
 
 
+def value_of_global(b: Builder, name: str, known: object, loc: Loc | None) -> Value:
+    """Return what a name of a module stands for: its arrays are arrays of the kernel."""
+    return global_array(b, name, known, loc) if isinstance(known, np.ndarray) else Known(known)
+
+
 def refuse_written(b: Builder) -> None:
     """Refuse a function that writes to one of its module-level arrays."""
     names = {buffer.name for buffer in b.constants.values()}

@@ -25,12 +25,13 @@ from polyopt.frontend.closures import Closure, call_closure, closure_of
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.compaction import compacted
 from polyopt.frontend.computed import as_affine
-from polyopt.frontend.constants import as_sequence, beside_arrays, global_array, table_of
+from polyopt.frontend.constants import as_sequence, beside_arrays, table_of, value_of_global
 from polyopt.frontend.decisions import decided
 from polyopt.frontend.elementwise import combine
 from polyopt.frontend.fancy import gathered, is_fancy, is_mask_of
+from polyopt.frontend.filtering import filtered
 from polyopt.frontend.frames import Frame
-from polyopt.frontend.generating import comprehension, unrolled
+from polyopt.frontend.generating import Grown, comprehension, unrolled
 from polyopt.frontend.grids import GridPart, grid
 from polyopt.frontend.growing import as_array
 from polyopt.frontend.integers import (
@@ -155,13 +156,17 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
         case ast.Lambda():
             return closure_of(b, frame, node, evaluate)
         case ast.ListComp() | ast.GeneratorExp():
-            return comprehension(b, frame, node, evaluate)
+            return comprehension(b, frame, node, evaluate, _grown(b))
         case _:
             code, what, hint = _REFUSED.get(
                 type(node),
                 ("PO0127", f"`{ast.unparse(node)}`", "write it with operators, calls and names"),
             )
             refuse(code, f"{what} is not supported in a kernel", loc, hint)
+
+
+def _grown(b: Builder) -> Grown:
+    return lambda frame, node, source: filtered(b, frame, node, source, evaluate, truth)
 
 
 def _mask(b: Builder, frame: Frame, node: ast.BinOp) -> int | None:
@@ -234,10 +239,7 @@ def lookup(b: Builder, frame: Frame, name: str, loc: Loc | None) -> Value:
         hint = did_you_mean(name, set(frame.env) - {name}) or "assign it before, on every path"
         refuse("PO0125", f"`{name}` may have no value here", loc, hint)
     if name in frame.function.globals:
-        known = frame.function.globals[name]
-        if isinstance(known, np.ndarray):
-            return global_array(b, name, known, loc)
-        return Known(known)
+        return value_of_global(b, name, frame.function.globals[name], loc)
     if hasattr(builtins, name):
         return Known(getattr(builtins, name))
     near = did_you_mean(name, {*frame.env, *frame.function.globals, *builtin_names()})
@@ -253,7 +255,8 @@ def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
             if not hasattr(module, node.attr):
                 hint = did_you_mean(node.attr, dir(module), f"{ast.unparse(node.value)}.")
                 refuse("PO0124", f"module `{module.__name__}` has no `{node.attr}`", loc, hint)
-            return Known(b.facts.recording.attribute(module, node.attr))
+            found = b.facts.recording.attribute(module, node.attr)
+            return value_of_global(b, node.attr, found, loc)
         case Known(value=np.dtype() as element) if node.attr in ("type", "itemsize", "kind"):
             return Known(getattr(element, node.attr))
         case Known(value=np.ufunc() as ufunc) if hasattr(ufunc, node.attr):
@@ -262,7 +265,9 @@ def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
             facts, node.attr
         ):
             return Known(getattr(facts, node.attr))
-        case Known(value=int() | float() | complex() as number) if node.attr in ("real", "imag"):
+        case Known(value=int() | float() | complex() as number) if hasattr(
+            number, node.attr
+        ) and not node.attr.startswith("_"):
             return Known(getattr(number, node.attr))
         case Masked():
             return _masked_attribute(b, base, node.attr, loc)
@@ -626,6 +631,21 @@ def _kind_of_both(b: Builder, then: Operandish, otherwise: Operandish, loc: Loc 
 # -- calls ------------------------------------------------------------------------------------
 
 
+TAKERS = (
+    builtins.all, builtins.any, builtins.list, builtins.max, builtins.min, builtins.sum,
+    builtins.sorted, builtins.tuple,
+)  # fmt: skip
+"""Functions that take all items of a generator at once, so that it may be a list."""
+
+
+def _as_list(node: ast.expr) -> ast.expr:
+    if not isinstance(node, ast.GeneratorExp):
+        return node
+    if len(node.generators) == 1 and not node.generators[0].ifs:
+        return node
+    return ast.copy_location(ast.ListComp(node.elt, node.generators), node)
+
+
 def _call(b: Builder, frame: Frame, node: ast.Call) -> Value:
     function = evaluate(b, frame, node.func)
     names: list[str] = []
@@ -634,6 +654,8 @@ def _call(b: Builder, frame: Frame, node: ast.Call) -> Value:
             refuse("PO0126", "a `**` argument", frame.loc(keyword.value), "write the keywords")
         names.append(keyword.arg)
     nodes = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if isinstance(function, Known) and any(function.value is taker for taker in TAKERS):
+        nodes = [_as_list(part) for part in nodes]
     values = _spliced(b, frame, nodes)
     count = len(values) - len(node.keywords)
     args = Arguments(

@@ -32,6 +32,7 @@ class Facts:
     branches meet; `partial`: those that a branch may leave unset.
     `stored_conditions`: branches whose condition must be computed once.
     `compacted`: where names are bound to elements under a mask that must lie side by side.
+    `filtered`: comprehensions of which only the run knows how many items they have.
     `bounded`: calls whose result is returned and must be no longer than they say themselves.
     `grown`: where lists are made that grow, and the room each append needs.
     `ranges`: of Python's integers in memory; `sized`: integer arguments that are sizes or bounds.
@@ -46,6 +47,7 @@ class Facts:
     partial: set[Place] = field(default_factory=set)
     stored_conditions: set[Place] = field(default_factory=set)
     compacted: set[Place] = field(default_factory=set)
+    filtered: set[Place] = field(default_factory=set)
     bounded: set[Place] = field(default_factory=set)
     ranges: dict[Place, Span] = field(default_factory=dict)
     sized: frozenset[str] = frozenset()
@@ -54,6 +56,7 @@ class Facts:
     titles: dict[str, str] = field(default_factory=dict)
     functions: dict[object, PyFunction] = field(default_factory=dict)
     closures: dict[ast.AST, ast.FunctionDef] = field(default_factory=dict)
+    guarded: dict[ast.AST, ast.If] = field(default_factory=dict)  # loops over tuples, left early
     answers: dict[object, bool] = field(default_factory=dict)  # of isl, from reading to reading
     annotations_read: bool = False
     rotations: dict[Place, tuple[tuple[str, ...], int]] = field(default_factory=dict)
@@ -128,6 +131,8 @@ class Facts:
     def set_room(self, place: Place, site: Place, room: Expr) -> None:
         """Learn that the list made at `place` may get `room` items at `site`."""
         sites = self.grown.setdefault(place, {})
+        if site in sites and self.resolve(sites[site]) != self.resolve(room):
+            site = (*site, self.resolve(room))  # one statement, read for several items
         if site not in sites:
             sites[site] = room
             self.version += 1

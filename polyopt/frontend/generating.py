@@ -1,7 +1,8 @@
 """Lists and generators: unrolled where the items are known, otherwise loops that fill an array.
 
 In: a comprehension's tree, or values to be iterated.  Out: a sequence, or values made on demand.
-Refuses: conditions that are not known while compiling, nested symbolic ranges (PO0114).
+Refuses: generators with conditions that are not known while compiling, or with several symbolic
+ranges, that no function takes at once (PO0114).
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from polyopt.ir.types import DType
 LONGEST = 64
 Evaluate = Callable[[Builder, Frame, ast.expr], Value]
 Comprehension = ast.ListComp | ast.GeneratorExp
+Grown = Callable[[Frame, Comprehension, Value], Value]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,18 +53,26 @@ class Generated(Iterated):
     is_list: bool = False
 
 
-def comprehension(b: Builder, frame: Frame, node: Comprehension, evaluate: Evaluate) -> Value:
-    """Return the items: a list when their number is known and small."""
+def comprehension(
+    b: Builder, frame: Frame, node: Comprehension, evaluate: Evaluate, grown: Grown
+) -> Value:
+    """Return the items: a list when their number is known and small.
+
+    `grown` makes the list of a comprehension of which only the run knows how many items it has.
+    """
     inner = replace(frame, env=dict(frame.env), pins={}, watched={})
     first, *rest = node.generators
     source = evaluate(b, inner, first.iter)
+    place = frame.place(node, "(grown)")
+    if place in b.facts.filtered:
+        return grown(inner, node, source)
     items = unrolled(b, source, inner.loc(first.iter))
     if items is not None:
         found = tuple(_items(b, inner, node, evaluate, items))
         return Sequence(found, isinstance(node, ast.ListComp))
     if rest or first.ifs:
-        hint = "fill an array in loops"
-        refuse("PO0114", "a comprehension over a range of unknown length", frame.loc(node), hint)
+        _note_grown(b, frame, node)
+        return grown(inner, node, source)
     args = Arguments("for", (), {}, inner.loc(first.iter))
     each = iterated(b, source, args)
 
@@ -94,19 +104,19 @@ def _items(
         if depth:
             items = unrolled(b, evaluate(b, frame, part.iter), frame.loc(part.iter))
         if items is None:
-            hint = "fill an array in loops"
-            refuse(
-                "PO0114", "a range of unknown length inside a comprehension", frame.loc(node), hint
-            )
+            _note_grown(b, frame, node)
+            items = ()
         for value in items:
             bind_target(frame, part.target, value)
-            if all(_holds(b, frame, test, evaluate) for test in part.ifs):
+            if all(_holds(b, frame, node, test, evaluate) for test in part.ifs):
                 yield from level(depth + 1)
 
     yield from level(0)
 
 
-def _holds(b: Builder, frame: Frame, test: ast.expr, evaluate: Evaluate) -> bool:
+def _holds(
+    b: Builder, frame: Frame, node: Comprehension, test: ast.expr, evaluate: Evaluate
+) -> bool:
     found = evaluate(b, frame, test)
     if isinstance(found, Known):
         return bool(found.value)
@@ -115,8 +125,16 @@ def _holds(b: Builder, frame: Frame, test: ast.expr, evaluate: Evaluate) -> bool
     known = getattr(getattr(found, "expr", None), "value", None)
     if isinstance(known, bool):
         return known
-    hint = "use np.where, or a loop with `if`"
-    refuse("PO0114", "a condition inside a comprehension is not known", frame.loc(test), hint)
+    _note_grown(b, frame, node)
+    return True
+
+
+def _note_grown(b: Builder, frame: Frame, node: Comprehension) -> None:
+    """Learn that only the run knows how many items there are: the next reading makes them so."""
+    if isinstance(node, ast.GeneratorExp):
+        hint = "make it a list: `[... for ...]`"
+        refuse("PO0114", "a generator of unknown length", frame.loc(node), hint)
+    b.facts.add(b.facts.filtered, frame.place(node, "(grown)"))
 
 
 def bind_target(frame: Frame, target: ast.expr, value: Value) -> None:

@@ -101,18 +101,21 @@ def _zipped(b: Builder, parts: list[Value], args: Arguments) -> Value:
 
 
 def reversed_(b: Builder, args: Arguments) -> Value:
-    """reversed of a range"""
+    """reversed of a tuple, a list, a range or an array"""
     (value,) = args.take("sequence")
     items = as_sequence(value)
     if isinstance(items, Sequence):
         return Sequence(items.items[::-1])
-    if not isinstance(value, Range):
+    is_sequence = isinstance(value, Range | Tensor) or (
+        isinstance(value, Iterated) and value.as_array is not None
+    )
+    if not is_sequence:
         refuse("PO0130", f"reversed of {describe(value)}", args.loc, "loop over a range")
     inner = iterated(b, value, args)
-    length = constant(inner.count)
-    if value.step in (1, -1):
+    if isinstance(value, Range) and value.step in (1, -1):
         return Range(plus(value.stop, -value.step), plus(value.start, -value.step), -value.step)
-    if length is None:
-        refuse("PO0130", "reversed of a range with a step", args.loc, "write the range downwards")
-    last = plus(value.start, (length - 1) * value.step)
-    return Range(last, plus(value.start, -value.step), -value.step)
+    length = constant(inner.count)
+    if isinstance(value, Range) and length is not None:
+        last = plus(value.start, (length - 1) * value.step)
+        return Range(last, plus(value.start, -value.step), -value.step)
+    return Iterated(inner.count, lambda i: inner.item(minus(plus(inner.count, -1), i)))

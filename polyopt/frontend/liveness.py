@@ -58,18 +58,42 @@ def assigned(body: Iterable[ast.AST]) -> frozenset[str]:
     """Return the names that the statements bind, or whose array gets another shape."""
     found: set[str] = set()
     for statement in body:
+        own = {id(name) for node in ast.walk(statement) for name in _own_targets(node)}
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                found.add(node.id)
+                if id(node) not in own:
+                    found.add(node.id)
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 found |= {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
     return frozenset(found)
 
 
 def _used(node: ast.AST) -> frozenset[str]:
-    return frozenset(
-        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-    )
+    """Return the names that are read, without those of comprehensions inside."""
+    parts = tuple(ast.walk(node))
+    if not any(isinstance(part, Comprehension) for part in parts):
+        return frozenset(
+            n.id for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+        )
+    own = frozenset(name.id for name in _own_targets(node))
+    if not own:
+        return frozenset().union(*(_used(child) for child in ast.iter_child_nodes(node)))
+    assert isinstance(node, Comprehension)
+    first = node.generators[0].iter
+    inner = (_used(child) for child in ast.iter_child_nodes(node))
+    return (frozenset().union(*inner) - own) | _used(first)
+
+
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+def _own_targets(node: ast.AST) -> Iterable[ast.Name]:
+    """Yield the targets of a comprehension, which are names of its own."""
+    if isinstance(node, Comprehension):
+        for part in node.generators:
+            for name in ast.walk(part.target):
+                if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+                    yield name
 
 
 def _block(body: Sequence[ast.stmt], live: frozenset[str], result: Liveness) -> frozenset[str]:

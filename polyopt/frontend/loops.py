@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.assignments import assign_to
+from polyopt.frontend.branches import read_if
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import ENDLESS, Loop
@@ -264,11 +265,32 @@ def _unrolled(b: Builder, frame: Frame, node: ast.For, value: Value) -> None:
             raise AssertionError("checked by the caller")
     flag = node.type_comment
     for item in found:
-        assign_to(b, frame, node.target, item, node)
-        frame.reader.block(b, frame, node.body)
         going = frame.env.get(flag) if flag is not None else None
         if isinstance(going, Known) and not going.value:
             return
-        if going is not None and not isinstance(going, Known):
-            message = "`break` on computed values, in a loop over a tuple, which is written out"
-            refuse("PO0111", message, frame.loc(node), "loop over a range and index the values")
+        if flag is None or going is None or isinstance(going, Known):
+            assign_to(b, frame, node.target, item, node)
+            frame.reader.block(b, frame, node.body)
+            continue
+        frame.env[_ITEM] = item
+        read_if(b, frame, _while_going(b, frame, node, flag), [])
+    frame.env.pop(_ITEM, None)
+
+
+_ITEM = "(item)"
+
+
+def _while_going(b: Builder, frame: Frame, node: ast.For, flag: str) -> ast.If:
+    """Return the branch that reads the next item unless a `break` has ended the loop."""
+    known = b.facts.guarded.get(node)
+    if known is not None:
+        return known
+    item = ast.Assign([node.target], ast.Name(_ITEM, ast.Load()))
+    branch = ast.If(ast.Name(flag, ast.Load()), [item, *node.body], [])
+    for part in (branch.test, item, item.value, branch):
+        ast.copy_location(part, node)
+    live = frame.live
+    live.after[branch] = live.after[node] | live.body[node] | {flag}
+    live.after[item] = live.body[node] | assigned([node.target])
+    b.facts.guarded[node] = branch
+    return branch

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from types import BuiltinMethodType
 
 import numpy as np
 
@@ -38,6 +39,7 @@ from polyopt.frontend.masks import count
 from polyopt.frontend.memory import cheap_number, forced, settled
 from polyopt.frontend.operators import as_int, describe, operand, operate
 from polyopt.frontend.promote import cast
+from polyopt.frontend.sorting import sorted_
 from polyopt.frontend.strides import step_of, stepped_range
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
@@ -424,6 +426,7 @@ _RULES: list[tuple[object, Rule]] = [
     (builtins.float, _float), (builtins.bool, _bool), (builtins.sum, _sum),
     (builtins.pow, _pow), (builtins.tuple, _sequence), (builtins.list, _sequence),
     (builtins.enumerate, enumerate_), (builtins.zip, zip_), (builtins.reversed, reversed_),
+    (builtins.sorted, sorted_),
     (builtins.complex, _complex), (builtins.round, _round), (builtins.divmod, _divmod),
     (builtins.any, _any_or_all("any")), (builtins.all, _any_or_all("all")),
     (builtins.isinstance, _isinstance), (builtins.callable, _callable),
@@ -436,8 +439,26 @@ _BY_OBJECT: dict[int, Rule | Written] = {
 }
 
 
+_NUMBERS = (int, float, complex)
+
+
+def _method_of_number(function: BuiltinMethodType) -> Rule:
+    """Return the rule of a method of a number that is known, such as `(1j).conjugate`."""
+
+    def rule(b: Builder, args: Arguments) -> Value:
+        known = tuple(value.value for value in args.values if isinstance(value, Known))
+        if len(known) < len(args.values) or args.keywords:
+            hint = "compute it before the kernel is called"
+            refuse("PO0152", f"`{args.name}` with these arguments", args.loc, hint)
+        return _known(function, known, args)
+
+    return rule
+
+
 def rule_of(function: object) -> Rule | Written | None:
     """Return the rule of a builtin or math function."""
     if is_prange(function):
         return _range
+    if isinstance(function, BuiltinMethodType) and isinstance(function.__self__, _NUMBERS):
+        return _method_of_number(function)
     return _BY_OBJECT.get(id(function))

@@ -31,11 +31,6 @@ FRONTEND: dict[str, Entry] = {
         "while True: a[0] *= 0.5",
         "leave it with `break`, or give it a condition",
     ),
-    "PO0111": Entry(
-        "`break` on computed values, in a loop over a tuple, which is written out",
-        "for w in (1.0, 2.0):\n    if a[0] < w: break",
-        "loop over a range and index an array of the values",
-    ),
     "PO0112": Entry(
         "`try` and `with` are not supported",
         "with open(path) as file: ...",
@@ -47,9 +42,10 @@ FRONTEND: dict[str, Entry] = {
         "write the results into an array",
     ),
     "PO0114": Entry(
-        "lambdas, comprehensions and lists that grow are not supported",
-        "b = [x * x for x in a]",
-        "write a loop over an array made by `np.empty`, or a whole-array expression",
+        "dict and set comprehensions are not supported, nor generators with conditions that only "
+        "the running kernel knows, unless a function takes all items at once",
+        "found = {x: 1 for x in a}",
+        "make it a list, or fill an array in a loop",
     ),
     "PO0115": Entry(
         "dicts and sets are not supported",

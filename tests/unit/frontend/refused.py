@@ -268,16 +268,10 @@ def endless_loop(A):
         A[0] -= 1
 
 
-def break_out_of_a_tuple(A):
-    """PO0111: for x"""
-    for x in (1.0, 2.0):
-        if A[0] > x:
-            break
-
-
-def comprehension_of_unknown_length(A):
-    """PO0114: [x"""
-    return len([x for x in A if x > 0])
+def generator_of_unknown_length(A):
+    """PO0114: (x"""
+    found = (x for x in A if x > 0)
+    return len(found)
 
 
 def returns_now_and_then(A):
