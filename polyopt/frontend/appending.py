@@ -13,7 +13,7 @@ from polyopt.frontend import lists
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import array_or_number
-from polyopt.frontend.domains import Loop, Scope
+from polyopt.frontend.domains import Loop, Scope, is_same_place
 from polyopt.frontend.expressions import evaluate
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.growing import HINT, grow, made
@@ -82,10 +82,10 @@ def append(b: Builder, frame: Frame, node: ast.Call, name: str) -> bool:
     if home is None or name not in frame.made:
         refuse("PO0152", f"`{name}` cannot grow here", loc, HINT)
     value = evaluate(b, frame, node.args[0])
-    if isinstance(found, Sequence) and _is_same_place(b.scope, home):
+    if isinstance(found, Sequence) and is_same_place(b.scope, home):
         frame.env[name] = Sequence((*found.items, kept(b, name, value)), True)
         return True
-    if isinstance(found, Tensor) and lists.is_list(found) and _is_same_place(b.scope, home):
+    if isinstance(found, Tensor) and lists.is_list(found) and is_same_place(b.scope, home):
         longer = Sequence((kept(b, name, value),), True)
         frame.env[name] = lists.operated(b, "add", (found, longer), loc) or found
         return True
@@ -104,10 +104,6 @@ def _numbers(b: Builder, items: list[Number | Tensor], loc: Loc | None) -> tuple
     if any(isinstance(item, Tensor) for item in found):
         refuse("PO0152", "a list of arrays grows by conditions or in several loops", loc, HINT)
     return tuple(item for item in found if isinstance(item, Number))
-
-
-def _is_same_place(here: Scope, home: Scope) -> bool:
-    return (here.loops, here.conditions, here.guard) == (home.loops, home.conditions, home.guard)
 
 
 def _turn(here: Scope, home: Scope) -> Loop | None:

@@ -121,6 +121,27 @@ class Snapshot:
     loc: Loc | None
 
 
+@dataclass(eq=False)
+class Copied:
+    """`copy`, memory of a name, was made of the array `source`, which it may stand for.
+
+    It was made before draft `start` and mark `marks`, and matters until `end`.  `own`: the drafts
+    that bind the name again.  `gives_back`: it is written back; `place`: where to learn that it has
+    to be, None where it cannot be.
+    """
+
+    copy: str
+    source: str
+    reason: str
+    loc: Loc | None
+    place: Origin | None
+    start: int
+    marks: int
+    gives_back: bool
+    end: tuple[int, int] | None = None
+    own: set[int] = field(default_factory=set)
+
+
 @dataclass
 class Builder:
     """The growing program.  `scout`: the sizes are still being learned, so isl is not asked."""
@@ -156,6 +177,9 @@ class Builder:
     assumed: list[Expr] = field(default_factory=list)  # of the sizes, in every call
     copies: dict[str, str] = field(default_factory=dict)
     snapshots: list[Snapshot] = field(default_factory=list)
+    copied: list[Copied] = field(default_factory=list)
+    written_back: set[int] = field(default_factory=set)  # drafts that write copies back
+    rebinding: set[int] = field(default_factory=set)  # drafts that bind names again
     totals: list[Total] = field(default_factory=list)
     symbols: dict[str, str] = field(default_factory=dict)
     iterators: set[str] = field(default_factory=set)

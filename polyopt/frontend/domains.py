@@ -105,6 +105,12 @@ class Scope:
         return replace(self, conditions=(*self.conditions, *kept))
 
 
+def is_same_place(here: Scope, other: Scope) -> bool:
+    """Whether both are in the same loops, under the same conditions."""
+    mine, theirs = ((s.loops, s.conditions, s.guard) for s in (here, other))
+    return mine == theirs
+
+
 def params_of(exprs: Iterable[Expr]) -> frozenset[str]:
     """Return the parameters in `exprs`."""
     return frozenset(p.name for e in exprs for p in walk(e) if isinstance(p, Param))

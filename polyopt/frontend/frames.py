@@ -18,7 +18,8 @@ from polyopt.frontend.values import Buffer, Index, Value
 from polyopt.ir.expr import Load
 
 if TYPE_CHECKING:
-    from polyopt.frontend.builder import Builder
+    from polyopt.frontend.builder import Builder, Copied
+    from polyopt.frontend.write_back import WriteBack
 
 
 class Reader(Protocol):
@@ -42,6 +43,8 @@ class Pin:
     source: Buffer | None = None  # the array it was copied from, if that has other names
     start: int = 0  # drafts before it
     flag: Load | None = None  # of a number that may have no value yet
+    back: WriteBack | None = None  # how writes reach the array it was copied from
+    made: Copied | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +75,9 @@ class Frame:
     lists: dict[str, Scope] = field(default_factory=dict)  # where lists that may grow were made
     caller: Frame | None = None  # or, of a function in a function, where that was defined
     made: dict[str, Place] = field(default_factory=dict)  # the statements that made them
+    home: Scope | None = None  # where the function's body begins
+    backs: list[WriteBack] = field(default_factory=list)
+    scopes: dict[str, Scope] = field(default_factory=dict)  # where names of arrays were bound
 
     @property
     def live(self) -> Liveness:

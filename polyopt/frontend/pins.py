@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from polyopt.errors import Loc
 from polyopt.frontend.alternatives import exactly
-from polyopt.frontend.builder import Builder, Draft
+from polyopt.frontend.builder import Builder, Copied, Draft
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.domains import Scope
+from polyopt.frontend.domains import Scope, is_same_place
 from polyopt.frontend.elements import store_element
 from polyopt.frontend.facts import Place
 from polyopt.frontend.frames import Frame, Pin, Watch
@@ -25,6 +25,7 @@ from polyopt.frontend.memory import is_whole, settled, store, stored
 from polyopt.frontend.operators import describe, operand
 from polyopt.frontend.promote import Operand, cast, common_pair, is_same, joined, number_of
 from polyopt.frontend.shapes import equate
+from polyopt.frontend.snapshots import stand_for, stand_for_named
 from polyopt.frontend.structure import is_result
 from polyopt.frontend.values import (
     Buffer,
@@ -37,9 +38,11 @@ from polyopt.frontend.values import (
     Value,
     as_tensor,
     as_value,
+    is_same_view,
     iterators,
     view_of,
 )
+from polyopt.frontend.write_back import WriteBack, bound_again, learn_write
 from polyopt.ir.expr import Load, integer
 from polyopt.ir.types import DType
 
@@ -193,6 +196,7 @@ def _pin_array(
     own = is_whole(sized)
     is_ours = own is not None and own.argument is None and own.dtype is dtype
     is_ours = is_ours and all(pin.source is not own for pin in frame.pins.values())
+    is_ours = is_ours and all(made.copy != own.name for made in b.copied if own is not None)
     if is_ours and own is not None and not _has_other_names(frame, name, own):
         return Pin(own, False, place, value.shape)
     source = value.view.buffer if value.view is not None else None
@@ -204,8 +208,47 @@ def _pin_array(
     )
     if not shared or source is None:
         return Pin(copy.view.buffer, False, place, value.shape)
-    b.copies[copy.view.buffer.name] = f"`{name}` is bound again in this loop or branch"
-    return Pin(copy.view.buffer, False, place, value.shape, source=source, start=len(b.drafts))
+    return _standing_in(b, frame, name, value, copy.view.buffer, place, loc)
+
+
+def _standing_in(
+    b: Builder,
+    frame: Frame,
+    name: str,
+    value: Tensor,
+    copy: Buffer,
+    place: Place,
+    loc: Loc | None,
+) -> Pin:
+    """Return the pin of a copy that stands for an array with other names."""
+    assert value.view is not None
+    source = value.view.buffer
+    reason = f"`{name}` is bound again in this loop or branch"
+    others = (other for key, other in frame.env.items() if key != name)
+    reaches = (
+        frame.home is not None
+        and b.scope.loops == frame.home.loops
+        and value.dtype is copy.dtype
+        and value.merged is None
+        and not source.is_list
+        and not any(_sees(other, source) for other in others)
+    )
+    back = None
+    gives_back = reaches and place in b.facts.written_back
+    if not gives_back:
+        stand_for(b, copy, (value,), reason, loc)
+    else:
+        same = b.unconditional(f"{name}_is_given", TRUE, FALSE)
+    ends = len(b.drafts), len(b.marks)
+    made = Copied(
+        copy.name, source.name, reason, loc, place if reaches else None, *ends, gives_back
+    )
+    b.copied.append(made)
+    if gives_back:
+        whole = replace(view_of(copy), shape=value.shape)
+        back = WriteBack(value, whole, same, made)
+        frame.backs.append(back)
+    return Pin(copy, False, place, value.shape, source=source, start=ends[0], back=back, made=made)
 
 
 def _has_other_names(frame: Frame, name: str, buffer: Buffer) -> bool:
@@ -229,8 +272,15 @@ def _sees(value: Value, buffer: Buffer) -> bool:
 # -- assignment -------------------------------------------------------------------------------
 
 
-def store_pinned(b: Builder, frame: Frame, name: str, value: Value, loc: Loc | None) -> None:
-    """`name = value` for a pinned name."""
+def store_pinned(
+    b: Builder,
+    frame: Frame,
+    name: str,
+    value: Value,
+    loc: Loc | None,
+    live: frozenset[str] | None = None,
+) -> None:
+    """`name = value` for a pinned name; `live`: what may be read later, None for anything."""
     pin = frame.pins[name]
     if isinstance(value, Known) and number_of(value.value, loc) is None:
         refuse("PO0161", f"`{name}` was {_kind(pin)} before and becomes {describe(value)}", loc)
@@ -252,11 +302,53 @@ def store_pinned(b: Builder, frame: Frame, name: str, value: Value, loc: Loc | N
         if pin.flag is not None:
             b.emit((), pin.flag, TRUE)
         return
-    array = as_tensor(found)
+    _store_array(b, frame, name, as_tensor(found), loc, live)
+
+
+def _store_array(
+    b: Builder,
+    frame: Frame,
+    name: str,
+    array: Tensor,
+    loc: Loc | None,
+    live: frozenset[str] | None,
+) -> None:
+    """Store the array that a pinned name becomes."""
+    pin = frame.pins[name]
     for mine, other in zip(pin.shape, array.shape, strict=True):
         equate(b, mine, other, f"`{name}` changes its shape", loc)
-    detach(b, frame, name, pin.buffer)
-    store(b, replace(view_of(pin.buffer), shape=pin.shape), array, loc)
+    whole = replace(view_of(pin.buffer), shape=pin.shape)
+    if pin.back is not None:
+        if is_same_view(array, whole):
+            return  # the name goes on to stand for the same array
+        _refuse_alias(frame, name, array, loc)
+        bound_again(b, pin.back)
+    detach(b, frame, name, pin.buffer, live)
+    first = len(b.drafts)
+    store(b, whole, array, loc)
+    stored_here = range(first, len(b.drafts))
+    b.rebinding.update(stored_here)
+    if pin.made is not None:
+        pin.made.own.update(stored_here)
+
+
+def _refuse_alias(frame: Frame, name: str, array: Tensor, loc: Loc | None) -> None:
+    """Refuse that a name whose array is written becomes another name of an array."""
+    if array.view is None:
+        return
+    buffer = array.view.buffer
+    if buffer.argument is not None or _is_named(frame, buffer):
+        message = f"`{name}` becomes another name of an array, and is written"
+        refuse("PO0160", message, loc, _HINT)
+
+
+def _is_named(frame: Frame | None, buffer: Buffer) -> bool:
+    """Whether a name here, or of a caller, stands for elements of the array."""
+    if frame is None:
+        return False
+    return any(_sees(value, buffer) for value in frame.env.values()) or _is_named(
+        frame.caller, buffer
+    )
 
 
 def _kind(pin: Pin) -> str:
@@ -299,26 +391,44 @@ def fixed_items(
     return tuple(result)
 
 
-def detach(b: Builder, frame: Frame, name: str, buffer: Buffer) -> None:
-    """Other names for the array that is about to be replaced keep its elements in a copy."""
+def detach(
+    b: Builder, frame: Frame, name: str, buffer: Buffer, live: frozenset[str] | None
+) -> None:
+    """Other names for the array that is about to be replaced keep its elements in a copy.
+
+    `live`: the names that may be read later, None where that is not known.  A copy is made where
+    the name was bound, so that it is not made anew, or left out, in a loop or branch inside.
+    """
     for other, value in list(frame.env.items()):
         if other == name or not _sees(value, buffer):
             continue
         pin = frame.pins.get(other)
         if pin is not None and pin.buffer is buffer:
             continue
+        if live is not None and other not in live:
+            continue
+        reason = f"`{name}` is bound again while `{other}` stands for the array it was"
+        scope = frame.scopes.get(other, frame.home)
+        if scope is None or not is_same_place(scope, b.scope):
+            refuse("PO0160", f"{reason}, in a loop or branch", b.loc, _HINT)
         if not isinstance(value, Tensor):
             refuse(
                 "PO0160", f"a tuple holds the array `{name}`, which is bound again", b.loc, _HINT
             )
-        frame.env[other] = stored(b, Tensor(value.shape, value.dtype, value.at), other)
+        copy = stored(b, Tensor(value.shape, value.dtype, value.at), other)
+        frame.env[other] = copy
+        for found in b.copied:
+            if found.copy == buffer.name and copy.view is not None:
+                stand_for_named(b, copy.view.buffer.name, found.source, reason, b.loc)
+        if copy.view is not None:
+            b.copies[copy.view.buffer.name] = reason
 
 
 def unpin(b: Builder, frame: Frame, names: Iterable[str], loc: Loc | None) -> None:
     """End the pins of `names`: the next assignment makes a new variable."""
     for name in names:
         pin = frame.pins.pop(name)
-        if pin.source is None:
+        if pin.source is None or pin.back is not None:
             continue
         if any(draft.target.array == pin.source.name for draft in b.drafts[pin.start :]):
             message = f"`{name}` is bound again while the array it started as is written"
@@ -328,6 +438,11 @@ def unpin(b: Builder, frame: Frame, names: Iterable[str], loc: Loc | None) -> No
 def refuse_write(b: Builder, view: Tensor, loc: Loc | None) -> None:
     """Refuse writing into a copy that stands for an array with other names."""
     if view.view is not None and view.view.buffer.name in b.copies:
-        reason = b.copies[view.view.buffer.name]
+        copy = view.view.buffer.name
+        for made in b.copied:
+            if made.copy == copy and made.place is not None and made.end is None:
+                learn_write(b, made)
+                return
+        reason = b.copies[copy]
         message = f"an array with two names is written here, and {reason}"
         refuse("PO0160", message, loc, _HINT)

@@ -51,6 +51,7 @@ from polyopt.frontend.settling import learn_ranges, limit_turns
 from polyopt.frontend.snapshots import refuse_stale
 from polyopt.frontend.statements import StatementReader
 from polyopt.frontend.values import Known, Number, Value, as_value
+from polyopt.frontend.write_back import settle_copies
 from polyopt.ir.expr import Cast, Expr, Param, Symbol, integer, walk
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Role
@@ -166,6 +167,7 @@ def _read(
     returned = mark_results(b, value, b.loc)
     refuse_written(b)
     refuse_stale(b)
+    settle_copies(b)
     if scout:
         learn_ranges(b, integers_of(types))
     if b.asks_written:

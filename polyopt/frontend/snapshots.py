@@ -40,17 +40,25 @@ def stand_for(
         b.snapshots.append(Snapshot(copy.name, sources, len(b.drafts), reason, loc))
 
 
+def stand_for_named(b: Builder, copy: str, source: str, reason: str, loc: Loc | None) -> None:
+    """Note that `copy` may stand for the array `source`."""
+    b.copies[copy] = reason
+    b.snapshots.append(Snapshot(copy, frozenset([source]), len(b.drafts), reason, loc))
+
+
 def refuse_stale(b: Builder) -> None:
     """Refuse programs that read a copy after one of the arrays it may stand for was written."""
     for found in b.snapshots:
         is_written = False
-        for draft in b.drafts[found.start :]:
-            if is_written and draft.target.array != found.copy and found.copy in _read_by(draft):
+        for number, draft in enumerate(b.drafts[found.start :], found.start):
+            if is_written and draft.target.array != found.copy and found.copy in read_by(draft):
                 message = f"{found.reason}; an array that it may be is written while it is used"
                 refuse("PO0160", message, draft.loc or found.loc, HINT)
-            is_written = is_written or draft.target.array in found.sources
+            is_a_write = draft.target.array in found.sources and number not in b.rebinding
+            is_written = is_written or is_a_write
 
 
-def _read_by(draft: Draft) -> frozenset[str]:
+def read_by(draft: Draft) -> frozenset[str]:
+    """Return the arrays that a draft reads."""
     exprs = (draft.value, *draft.target.index, draft.scope.guard, *scope_exprs(draft.scope))
     return frozenset[str]().union(*map(arrays_of, exprs))

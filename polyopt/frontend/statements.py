@@ -20,6 +20,7 @@ from polyopt.frontend.expressions import evaluate
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.loops import read_for, read_while
 from polyopt.frontend.values import Known, Value
+from polyopt.frontend.write_back import end_of_function
 
 _REFUSED: dict[type[ast.stmt], tuple[str, str, str]] = {
     ast.Try: ("PO0112", "`try`", "check the inputs before the kernel is called"),
@@ -41,7 +42,10 @@ class StatementReader:
 
     def function(self, b: Builder, frame: Frame) -> Value | None:
         """Read a whole function; return what it returns, None when it returns nothing."""
-        return read_block(b, frame, frame.function.tree.body)
+        frame.home = b.scope
+        value = read_block(b, frame, frame.function.tree.body)
+        end_of_function(b, frame.backs, is_called=frame.caller is not None)
+        return value
 
     def block(self, b: Builder, frame: Frame, body: list[ast.stmt]) -> Value | None:
         """Read statements in order; return the value of a `return` among them."""

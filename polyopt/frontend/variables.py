@@ -40,7 +40,7 @@ from polyopt.ir.expr import Expr, Iter, Param, walk
 def bind(b: Builder, frame: Frame, name: str, value: Value, node: ast.AST) -> None:
     """`name = value`."""
     if name in frame.pins:
-        store_pinned(b, frame, name, value, frame.loc(node))
+        store_pinned(b, frame, name, value, frame.loc(node), _live(frame, node))
         return
     if name in frame.awaited:
         learn_result(b, frame.awaited[name], value, frame.loc(node))
@@ -48,6 +48,15 @@ def bind(b: Builder, frame: Frame, name: str, value: Value, node: ast.AST) -> No
         frame.watched[name].rebound.append((value, frame.loc(node)))
     written = frame.said is not None  # by polyopt: such functions change nothing they name
     frame.env[name] = value if written and stays_lazy(value) else kept(b, name, value)
+    if isinstance(value, Tensor | Sequence | Masked):
+        frame.scopes[name] = b.scope
+
+
+def _live(frame: Frame, node: ast.AST) -> frozenset[str] | None:
+    """Return the names that may be read after a statement, or in its body."""
+    if not isinstance(node, ast.stmt) or node not in frame.live.after:
+        return None
+    return frame.live.after[node] | frame.live.body.get(node, frozenset())
 
 
 def stays_lazy(value: Value) -> bool:
