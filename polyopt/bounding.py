@@ -29,6 +29,7 @@ from polyopt.numerics.compare import Comparison, compare
 from polyopt.numerics.results import result_arrays
 from polyopt.pipeline import bounded_lower, sequential
 from polyopt.runtime import build as builder
+from polyopt.runtime.caller import caller_for
 from polyopt.runtime.check import check_call
 from polyopt.runtime.library import has_no_buffers, load_extension, load_foreign
 from polyopt.runtime.process import calls_text, process_for
@@ -111,7 +112,8 @@ def _compiled(function: LoopFunction, compiler: str | None) -> Iterator[Callable
         if foreign:
             loaded = load_foreign(path, source, weak, 1, process)
         else:
-            loaded = load_extension(path, source.signature, weak, source.openmp, 1, process)
+            caller = caller_for(store, found)
+            loaded = load_extension(path, source.signature, weak, source.openmp, 1, caller, process)
 
         def call(*values: object) -> Any:  # noqa: ANN401
             symbols = check_call(source.signature, values).symbols

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from polyopt.capture.reads import Read, Recording
@@ -24,6 +25,7 @@ from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.source import Source
 from polyopt.machine import Machine
 from polyopt.runtime import build as builder
+from polyopt.runtime.caller import caller_for
 from polyopt.runtime.fingerprint import versions
 from polyopt.runtime.levels import require_level
 from polyopt.runtime.library import (
@@ -99,8 +101,9 @@ def build_kernel(
         known = found.value
         assert isinstance(known.source, Source)
         apart = foreign or has_no_buffers(known.source)
+        caller = None if apart else caller_for(store, compiler)
         process = process_for(known.source, store, compiler)
-        loaded = _kept_library(store, known, weak, apart, threads, process)
+        loaded = _kept_library(store, known, weak, caller, threads, process)
         if loaded is not None:
             _warn(known.warning)
             timings = {"cache": time.perf_counter() - begun}
@@ -118,8 +121,9 @@ def build_kernel(
     with _library(store, compiler, texts, left) as (path, texts, refused):
         stages.timings["build"] = time.perf_counter() - begun
         begun = time.perf_counter()
+        caller = None if foreign else caller_for(store, compiler)
         process = process_for(source, store, compiler)
-        loaded = _load(path, source, weak, foreign, threads, process)
+        loaded = _load(path, source, weak, caller, threads, process)
         stages.timings["load"] = time.perf_counter() - begun
     library_key = builder.library_key(texts, compiler)
     if refused is not None:
@@ -132,7 +136,7 @@ def _kept_library(
     store: Store,
     known: _Known,
     weak: tuple[bool, ...],
-    foreign: bool,
+    caller: ModuleType | None,
     threads: int,
     process: int | None,
 ) -> Loaded | None:
@@ -142,7 +146,7 @@ def _kept_library(
         return None
     assert isinstance(known.source, Source)
     try:
-        return _load(path, known.source, weak, foreign, threads, process)
+        return _load(path, known.source, weak, caller, threads, process)
     except (ToolchainError, *WRONG_DATA) as error:
         store.reject("libraries", known.library, str(error).splitlines()[0])
         return None
@@ -313,13 +317,14 @@ def _load(
     path: Path,
     source: Source,
     weak: tuple[bool, ...],
-    foreign: bool,
+    caller: ModuleType | None,
     threads: int,
     process: int | None,
 ) -> Loaded:
-    if foreign:
+    """Load a library; without a `caller` its calls go through ctypes."""
+    if caller is None:
         return load_foreign(path, source, weak, threads, process)
-    return load_extension(path, source.signature, weak, source.openmp, threads, process)
+    return load_extension(path, source.signature, weak, source.openmp, threads, caller, process)
 
 
 def _key(

@@ -1,6 +1,7 @@
-"""Print the CPython extension module that checks a call's arguments and runs an emitted kernel.
+"""Print what a kernel's library says of its calls, for the module that makes them.
 
-In: a `Source`.  Out: C text of module `polyopt_call` with `call`, `dispatch`, `configure`.
+In: a `Source`.  Out: C text that goes behind `runtime/native/caller/call.h`: the table `po_call`, a
+function that judges sizes, a function that calls the entry.
 Refuses: nothing; at run time each call that does not fit returns NotImplemented, nothing written.
 """
 
@@ -12,9 +13,6 @@ from dataclasses import dataclass
 from typing_extensions import assert_never
 
 from polyopt.emit.helpers import Helper, HelperKind, definition
-from polyopt.emit.wrapper_library import library_text
-from polyopt.emit.wrapper_support import HEAD, OPENMP, REGISTER, SERIAL, STATE, SUPPORT, TAIL
-from polyopt.emit.wrapper_watch import WATCH
 from polyopt.errors import EmitError
 from polyopt.ir.expr import (
     Binary,
@@ -57,57 +55,56 @@ _PLAIN = {
 
 
 def wrapper_source(source: Source) -> str:
-    """Return the C text of the extension module around the entry of `source`."""
-    plan = _plan(source)
-    signature = source.signature
-    constants = sum(isinstance(a, ConstArg) for a in signature.arguments)
-    numbers = sum(isinstance(a, ScalarArg) for a in signature.arguments)
+    """Return the C text of the table and the functions around the entry of `source`."""
+    plan = _plan(source.signature)
+    openmp = ["extern int omp_get_max_threads(void);", "extern void omp_set_num_threads(int);"]
     parts = [
-        HEAD,
-        OPENMP if source.openmp else SERIAL,
-        SUPPORT,
-        f"enum {{ DTYPES = {len(signature.outputs)}, CONSTANTS = {constants} }};",
-        f"enum {{ NUMBERS = {numbers} }};",
-        STATE,
-        WATCH,
+        *(openmp if source.openmp else ()),
         *(definition(HALF) if any(p.dtype is DType.FLOAT16 for p in source.params) else ()),
-        *([library_text(signature)] if signature.library else []),
         _prototype(source),
         "",
-        "\n".join(_run(source, plan)),
-        TAIL.replace("REGISTER", REGISTER if source.openmp else ""),
+        *_judge(source.signature, plan),
+        "",
+        *_enter(source, plan),
+        "",
+        *_table(source, plan),
     ]
-    return "\n".join(parts)
+    return "\n".join(parts) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Where things are: array name -> buffer number, size parameter -> C identifier."""
+    """Where things are: arrays among buffers, numbers among numbers, extents among cells.
+
+    `numbers`: symbol -> its place.  `sizes`: size parameter -> C identifier.  `extents`: the cell
+    of the first extent of each output; `cells`: how many cells there are.
+    """
 
     buffers: Mapping[str, int]
+    numbers: Mapping[str, int]
     sizes: Mapping[str, str]
-    symbols: Mapping[str, str]
+    extents: tuple[int, ...]
+    cells: int
 
 
-def _plan(source: Source) -> _Plan:
-    buffers: dict[str, int] = {}
-    symbols: dict[str, str] = {}
-    for number, argument in enumerate(source.signature.arguments):
-        match argument:
-            case ArrayArg():
-                buffers[argument.array] = len(buffers)
-            case ScalarArg():
-                symbols[argument.symbol] = f"s{number}"
-            case ConstArg():
-                pass
-            case _:
-                assert_never(argument)
-    for output in source.signature.outputs:
-        buffers[output.array] = len(buffers)
-    signature = source.signature
+def _plan(signature: Signature) -> _Plan:
+    arguments = signature.arguments
+    scalars = [a.symbol for a in arguments if isinstance(a, ScalarArg)]
+    arrays = [a.array for a in arguments if isinstance(a, ArrayArg)]
+    arrays += [output.array for output in signature.outputs]
     every = (*signature.sizes, *signature.starts, *signature.computed)
     sizes = {size.param: f"n{k}" for k, size in enumerate(every)}
-    return _Plan(buffers, sizes, symbols)
+    first, extents = len(sizes), []
+    for output in signature.outputs:
+        extents.append(first)
+        first += len(output.shape)
+    return _Plan(
+        buffers={array: number for number, array in enumerate(arrays)},
+        numbers={symbol: number for number, symbol in enumerate(scalars)},
+        sizes=sizes,
+        extents=tuple(extents),
+        cells=first,
+    )
 
 
 def plain_ctype(dtype: DType) -> str:
@@ -145,131 +142,103 @@ def _declare(param: CParam) -> str:
             assert_never(param.kind)
 
 
-def _run(source: Source, plan: _Plan) -> Iterator[str]:
-    signature = source.signature
-    yield "static PyObject *run(State *state, PyObject *const *args, Py_ssize_t nargs, int choosy)"
+def _judge(signature: Signature, plan: _Plan) -> Iterator[str]:
+    yield "static int judge(const Buffer *v, const Number *s, int64_t *n, int who,"
+    yield "                 const Rare *rare)"
     yield "{"
-    yield f"    Py_buffer v[{max(1, len(plan.buffers))}];"
-    yield f"    PyObject *made[{max(1, len(signature.outputs))}] = {{ NULL }};"
-    yield "    PyObject *result = NULL;"
-    yield "    int held = 0, status;"
-    yield "    (void)v; (void)made; (void)args; (void)choosy;"
-    yield f"    if (nargs != {len(signature.arguments)} || state->forks != forks"
-    yield "        || (choosy != APART && !is_current(state)))"
-    yield "        return Py_NewRef(Py_NotImplemented);"
-    yield from _take_arguments(signature)
-    yield from _bind_sizes(signature)
+    yield "    (void)v; (void)s; (void)n; (void)who; (void)rare;"
+    yield from _judge_arrays(signature)
+    yield from _take_numbers(signature, plan)
+    yield from _bind_sizes(signature, plan)
     yield from _locate_parts(signature, plan)
     yield from _compute_sizes(signature, plan)
     yield from _judge_sizes(signature, plan)
     yield from _judge_overlap(signature)
-    yield from _make_outputs(signature, plan)
-    yield from _invoke(source, plan)
-    yield from _give_results(signature, plan)
-    yield "refuse:"
-    yield "    result = Py_NewRef(Py_NotImplemented);"
-    yield "done:"
-    yield "    while (held > 0)"
-    yield "        PyBuffer_Release(&v[--held]);"
-    for number in range(len(signature.outputs)):
-        yield f"    Py_XDECREF(made[{number}]);"
-    yield "    return result;"
+    yield from _find_extents(signature, plan)
+    for number, name in enumerate(plan.sizes.values()):
+        yield f"    n[{number}] = {name};"
+    yield "    return 1;"
     yield "}"
 
 
-def _take_arguments(signature: Signature) -> Iterator[str]:
-    constants = numbers = 0
-    for number, argument in enumerate(signature.arguments):
-        match argument:
-            case ScalarArg():
-                kind, size = argument.dtype.kind.value, argument.dtype.size
-                yield f"    {plain_ctype(argument.dtype)} s{number};"
-                facts = f"'{kind}', {size}, &s{number}, state->weak[{numbers}], choosy == DISPATCH"
-                yield f"    if (!take_number(args[{number}], {facts}))"
-                yield "        goto refuse;"
-                numbers += 1
-                yield f"    (void)s{number};"
-            case ConstArg():
-                constant = f"PyTuple_GET_ITEM(state->constants, {constants})"
-                yield f"    if (!is_constant(args[{number}], {constant}))"
-                yield "        goto refuse;"
-                constants += 1
-            case ArrayArg():
-                pass
-            case _:
-                assert_never(argument)
-    buffer = 0
-    for number, argument in enumerate(signature.arguments):
-        if isinstance(argument, ArrayArg):
-            dtype = argument.dtype
-            choosy = "0" if argument.part or argument.before else "choosy == DISPATCH"
-            facts = (
-                f"{len(argument.shape)}, '{dtype.kind.value}', {dtype.size}, {alignment(dtype)}, "
-                f"{_LAYOUT[argument.layout]}, {int(argument.written)}, {choosy}"
-            )
-            yield f"    if (!take_array(args[{number}], state->ndarray, &v[{buffer}], {facts}))"
-            yield "        goto refuse;"
-            yield f"    held = {buffer + 1};"
-            buffer += 1
+def _judge_arrays(signature: Signature) -> Iterator[str]:
+    arrays = [a for a in signature.arguments if isinstance(a, ArrayArg)]
+    for buffer, argument in enumerate(arrays):
+        dtype = argument.dtype
+        choosy = "0" if argument.part or argument.before else "who == DISPATCH"
+        facts = (
+            f"{len(argument.shape)}, '{dtype.kind.value}', {dtype.size}, {alignment(dtype)}, "
+            f"{_LAYOUT[argument.layout]}, {int(argument.written)}, {choosy}, rare"
+        )
+        yield from _refuse_if(f"!is_fit(&v[{buffer}], {facts})")
 
 
-def _bind_sizes(signature: Signature) -> Iterator[str]:
-    for number, size in enumerate(signature.sizes):
+def _refuse_if(condition: str) -> Iterator[str]:
+    yield f"    if ({condition})"
+    yield "        return 0;"
+
+
+def _take_numbers(signature: Signature, plan: _Plan) -> Iterator[str]:
+    """Name the numbers that sizes and conditions are made of."""
+    for argument in signature.arguments:
+        if isinstance(argument, ScalarArg):
+            place = plan.numbers[argument.symbol]
+            ctype = plain_ctype(argument.dtype)
+            yield f"    const {ctype} s{place} = *(const {ctype} *)s[{place}].bytes;"
+            yield f"    (void)s{place};"
+
+
+def _bind_sizes(signature: Signature, plan: _Plan) -> Iterator[str]:
+    for size in signature.sizes:
+        name = plan.sizes[size.param]
         match size:
             case SizeOf():
                 buffer = _buffer_of(signature, size.argument)
-                yield f"    const int64_t n{number} = v[{buffer}].shape[{size.dim}];"
+                yield f"    const int64_t {name} = v[{buffer}].shape[{size.dim}];"
             case IntegerOf():
                 argument = signature.arguments[size.argument]
                 assert isinstance(argument, ScalarArg)
-                name = f"s{size.argument}"
+                number = f"s{plan.numbers[argument.symbol]}"
                 if argument.dtype.size == 8:
                     signed = argument.dtype.kind is Kind.SIGNED
-                    low = f"{name} < -SIZE_LIMIT || " if signed else ""
-                    yield f"    if ({low}{name} > SIZE_LIMIT)"
-                    yield "        goto refuse;"
-                yield f"    const int64_t n{number} = (int64_t){name};"
+                    low = f"{number} < -SIZE_LIMIT || " if signed else ""
+                    yield from _refuse_if(f"{low}{number} > SIZE_LIMIT")
+                yield f"    const int64_t {name} = (int64_t){number};"
             case _:
                 assert_never(size)
-        yield f"    (void)n{number};"
 
 
 def _locate_parts(signature: Signature, plan: _Plan) -> Iterator[str]:
     """Find out where arguments that share memory lie in their owners."""
-    bound = {(s.argument, s.dim): plan.sizes[s.param] for s in signature.starts}
     for number, argument in enumerate(signature.arguments):
         if not isinstance(argument, ArrayArg) or argument.part is None:
             continue
         part, own = argument.part, _buffer_of(signature, number)
-        buffer = _buffer_of(signature, part.owner)
-        starts = [
-            "{ 0, 0, 0 }" if s.value is None else f"{{ 1, {int(s.from_end)}, {s.value} }}"
-            for s in part.starts
-        ]
-        yield f"    int64_t at{own}[{max(1, len(starts))}];"
-        yield "    {"
-        axes, steps = (", ".join(map(str, listed)) or "0" for listed in (part.axes, part.steps))
-        yield f"        static const Start starts[] = {{ {', '.join(starts) or '{ 0, 0, 0 }'} }};"
-        yield f"        static const int axes[] = {{ {axes} }};"
-        yield f"        static const int64_t steps[] = {{ {steps} }};"
-        yield f"        if (!locate(&v[{buffer}], &v[{own}], starts, axes, steps, at{own}))"
-        yield "            goto refuse;"
-        yield "    }"
-        for dim in range(len(starts)):
-            if (number, dim) in bound:
-                name = bound[number, dim]
-                yield f"    const int64_t {name} = at{own}[{dim}];"
-                yield f"    (void){name};"
+        lists = {
+            f"Start starts{own}": [
+                "{ 0, 0, 0 }" if s.value is None else f"{{ 1, {int(s.from_end)}, {s.value} }}"
+                for s in part.starts
+            ],
+            f"int axes{own}": [str(axis) for axis in part.axes],
+            f"int64_t steps{own}": [str(step) for step in part.steps],
+        }
+        for name, values in lists.items():
+            yield f"    static const {name}[] = {{ {', '.join(values) or '{ 0 }'} }};"
+        yield f"    int64_t at{own}[{max(1, len(part.starts))}];"
+        owner = _buffer_of(signature, part.owner)
+        facts = f"&v[{owner}], &v[{own}], starts{own}, axes{own}, steps{own}, at{own}"
+        yield from _refuse_if(f"!rare->locate({facts})")
+    for start in signature.starts:
+        own = _buffer_of(signature, start.argument)
+        yield f"    const int64_t {plan.sizes[start.param]} = at{own}[{start.dim}];"
 
 
 def _compute_sizes(signature: Signature, plan: _Plan) -> Iterator[str]:
     for computed in signature.computed:
         name = plan.sizes[computed.param]
         yield f"    const wide w{name} = {size_text(computed.value, plan.sizes)};"
-        yield f"    if (w{name} < -SIZE_LIMIT || w{name} > SIZE_LIMIT)"
-        yield "        goto refuse;"
+        yield from _refuse_if(f"w{name} < -SIZE_LIMIT || w{name} > SIZE_LIMIT")
         yield f"    const int64_t {name} = (int64_t)w{name};"
-        yield f"    (void){name};"
 
 
 def _buffer_of(signature: Signature, argument: int) -> int:
@@ -278,101 +247,58 @@ def _buffer_of(signature: Signature, argument: int) -> int:
 
 def _judge_sizes(signature: Signature, plan: _Plan) -> Iterator[str]:
     bound = {(s.argument, s.dim): s.param for s in signature.sizes if isinstance(s, SizeOf)}
-    buffer = 0
     for number, argument in enumerate(signature.arguments):
         if not isinstance(argument, ArrayArg):
             continue
+        shape = f"v[{_buffer_of(signature, number)}].shape"
         for dim, extent in enumerate(argument.shape):
             param = bound.get((number, dim))
             if param is None or extent != Param(param):
-                yield f"    if ((wide)v[{buffer}].shape[{dim}] != {size_text(extent, plan.sizes)})"
-                yield "        goto refuse;"
-        buffer += 1
-    names = {**plan.symbols, **plan.sizes}
+                text = size_text(extent, plan.sizes)
+                yield from _refuse_if(f"(wide){shape}[{dim}] != {text}")
+    names = {**{symbol: f"s{k}" for symbol, k in plan.numbers.items()}, **plan.sizes}
     for check in (*signature.checks, *signature.limits):
-        yield f"    if (!{size_text(check.condition, names)})"
-        yield "        goto refuse;"
+        yield from _refuse_if(f"!{size_text(check.condition, names)}")
     for number, argument in enumerate(signature.arguments):
         if isinstance(argument, ArrayArg) and argument.before:
-            shape = ", ".join(
-                f"(Py_ssize_t){size_text(extent, plan.sizes)}" for extent in argument.around
-            )
+            extents = [f"(ptrdiff_t){size_text(e, plan.sizes)}" for e in argument.around]
             buffer = _buffer_of(signature, number)
-            yield f"    const Py_ssize_t around{buffer}[] = {{ {shape} }};"
-            yield f"    if (may_nest_badly(&v[{buffer}], around{buffer}))"
-            yield "        goto refuse;"
+            yield f"    const ptrdiff_t around{buffer}[] = {{ {', '.join(extents)} }};"
+            yield from _refuse_if(f"rare->may_nest_badly(&v[{buffer}], around{buffer})")
 
 
 def _judge_overlap(signature: Signature) -> Iterator[str]:
-    buffers = {number: _buffer_of(signature, number) for number in range(len(signature.arguments))}
-    pairs = [(buffers[i], buffers[j]) for i, j in signature.separate]
-    if not pairs:
-        return
+    pairs = [tuple(_buffer_of(signature, k) for k in pair) for pair in signature.separate]
     for number in sorted({k for pair in pairs for k in pair}):
         yield f"    const Span m{number} = span_of(&v[{number}]);"
     for i, j in pairs:
-        yield f"    if (choosy != APART && overlaps(&v[{i}], &v[{j}], m{i}, m{j}))"
-        yield "        goto refuse;"
+        yield from _refuse_if(f"who != APART && overlaps(&v[{i}], &v[{j}], m{i}, m{j}, rare)")
 
 
-def _make_outputs(signature: Signature, plan: _Plan) -> Iterator[str]:
-    for number, output in enumerate(signature.outputs):
-        buffer = plan.buffers[output.array]
-        rank = len(output.shape)
-        yield f"    int64_t shape{number}[{max(1, rank)}] = {{ 0 }};"
-        for dim, extent in enumerate(output.shape):
-            wide = f"w{number}_{dim}"
-            yield f"    const wide {wide} = {size_text(extent, plan.sizes)};"
-            yield f"    if ({wide} < 0 || {wide} > SIZE_LIMIT)"
-            yield "        goto refuse;"
-            yield f"    shape{number}[{dim}] = (int64_t){wide};"
-        dtype = f"PyTuple_GET_ITEM(state->dtypes, {number})"
-        large = "large" if output.length is None else "empty"  # a part of it may be cut off
-        empties = f"state->empty, state->{large}"
-        yield f"    made[{number}] = make_array({empties}, {dtype}, {rank}, shape{number});"
-        yield f"    if (made[{number}] == NULL"
-        yield f"        || PyObject_GetBuffer(made[{number}], &v[{buffer}], PyBUF_RECORDS) < 0) {{"
-        yield "        fail(state, NO_MEMORY);"
-        yield "        goto done;"
-        yield "    }"
-        yield f"    held = {buffer + 1};"
+def _find_extents(signature: Signature, plan: _Plan) -> Iterator[str]:
+    for output, first in zip(signature.outputs, plan.extents, strict=True):
+        for cell, extent in enumerate(output.shape, first):
+            yield f"    const wide w{cell} = {size_text(extent, plan.sizes)};"
+            yield from _refuse_if(f"w{cell} < 0 || w{cell} > SIZE_LIMIT")
+            yield f"    n[{cell}] = (int64_t)w{cell};"
 
 
-def _invoke(source: Source, plan: _Plan) -> Iterator[str]:
+def _enter(source: Source, plan: _Plan) -> Iterator[str]:
     values = ", ".join(_pass(param, plan, source.signature) for param in source.params)
-    library = bool(source.signature.library)
-    if library:
-        yield "    Running running = { state, PyEval_SaveThread(), current };"
-        yield "    current = &running;"
-    else:
-        yield "    Py_BEGIN_ALLOW_THREADS"
+    yield "static int enter(const Buffer *v, const Number *s, const int64_t *n, int threads,"
+    yield "                 Library *library)"
+    yield "{"
+    yield "    (void)v; (void)s; (void)n; (void)threads; (void)library;"
     if source.openmp:
         yield "    const int before = omp_get_max_threads();"
-        yield "    if (before != state->threads)"
-        yield "        omp_set_num_threads(state->threads);"
-    yield f"    status = {source.entry}({values});"
+        yield "    if (before != threads)"
+        yield "        omp_set_num_threads(threads);"
+    yield f"    const int status = {source.entry}({values});"
     if source.openmp:
-        yield "    if (before != state->threads)"
+        yield "    if (before != threads)"
         yield "        omp_set_num_threads(before);"
-    if library:
-        yield "    current = running.outer;"
-        yield "    PyEval_RestoreThread(running.thread);"
-    else:
-        yield "    Py_END_ALLOW_THREADS"
-    yield "    if (status != 0) {"
-    yield "        if (status > 0 || !PyErr_Occurred())"
-    yield "            fail(state, status);"
-    yield "        goto done;"
-    yield "    }"
-    yield from _cut_outputs(source.signature, plan)
-
-
-def _cut_outputs(signature: Signature, plan: _Plan) -> Iterator[str]:
-    for number, output in enumerate(signature.outputs):
-        if output.length is not None:
-            length = f"*(int64_t *)v[{plan.buffers[output.length]}].buf"
-            yield f"    if (!trim(state, &made[{number}], {length}, {output.axis}))"
-            yield "        goto done;"
+    yield "    return status;"
+    yield "}"
 
 
 def _pass(param: CParam, plan: _Plan, signature: Signature) -> str:
@@ -383,13 +309,14 @@ def _pass(param: CParam, plan: _Plan, signature: Signature) -> str:
             place = f"((char *)v[{buffer}].buf{shift})" if shift else f"v[{buffer}].buf"
             return f"({plain_ctype(param.dtype)} *){place}"
         case CParamKind.SIZE:
-            return plan.sizes[param.name]
+            return f"n[{list(plan.sizes).index(param.name)}]"
         case CParamKind.STRIDE:
             size = _element_size(signature, param.name)
             return f"v[{plan.buffers[param.name]}].strides[{param.dim}] / {size}"
         case CParamKind.SCALAR:
-            symbol = plan.symbols[param.name]
-            return f"{HALF.name}({symbol})" if param.dtype is DType.FLOAT16 else symbol
+            place = f"s[{plan.numbers[param.name]}].bytes"
+            value = f"*(const {plain_ctype(param.dtype)} *){place}"
+            return f"{HALF.name}({value})" if param.dtype is DType.FLOAT16 else value
         case CParamKind.LIBRARY:
             return "library"
         case _:
@@ -409,47 +336,84 @@ def _element_size(signature: Signature, array: str) -> int:
     return dtypes[array].size
 
 
-def _give_results(signature: Signature, plan: _Plan) -> Iterator[str]:
-    results = signature.results
-    if not results and not signature.returns_tuple:
-        yield "    result = Py_NewRef(Py_None);"
-        yield "    goto done;"
-        return
-    if len(results) == 1 and not signature.returns_tuple:
-        yield f"    result = {_give(results[0], signature)};"
-        yield "    goto done;"
-        return
-    yield f"    result = PyTuple_New({len(results)});"
-    yield "    if (result == NULL)"
-    yield "        goto done;"
-    for number, value in enumerate(results):
-        yield f"    PyObject *r{number} = {_give(value, signature)};"
-        yield f"    if (r{number} == NULL) {{"
-        yield "        Py_CLEAR(result);"
-        yield "        goto done;"
-        yield "    }"
-        yield f"    PyTuple_SET_ITEM(result, {number}, r{number});"
-    yield "    goto done;"
+def _table(source: Source, plan: _Plan) -> Iterator[str]:
+    """Yield the table that `caller.c` goes through at each call."""
+    signature = source.signature
+    rows = {
+        ("int", "constant"): _constants(signature),
+        ("NumberArgument", "number"): _numbers(signature),
+        ("ArrayArgument", "array"): _arrays(signature),
+        ("Output", "output"): _outputs(signature, plan),
+        ("Result", "result"): [_result(result, signature) for result in signature.results],
+        ("Site", "site"): _sites(signature),
+    }
+    for (ctype, name), values in rows.items():
+        if values:
+            yield f"static const {ctype} {name}[] = {{ {', '.join(values)} }};"
+    plural = {name: f"{name}s" for _, name in rows}
+    yield "const Call po_call = {"
+    yield f"    .arguments = {len(signature.arguments)},"
+    for (_, name), values in rows.items():
+        if values:
+            yield f"    .{plural[name]} = {len(values)}, .{name} = {name},"
+    yield f"    .cells = {plan.cells},"
+    yield f"    .returns_tuple = {int(signature.returns_tuple or len(signature.results) > 1)},"
+    if source.openmp:
+        yield "#ifndef PO_OWN_THREADS"
+        yield "    .is_lost_by_forks = 1,"
+        yield "#endif"
+    yield "    .judge = judge, .enter = enter,"
+    yield "};"
 
 
-def _give(result: Result, signature: Signature) -> str:
+def _braces(*values: object) -> str:
+    return f"{{ {', '.join(map(str, values))} }}"
+
+
+def _constants(signature: Signature) -> list[str]:
+    return [str(k) for k, a in enumerate(signature.arguments) if isinstance(a, ConstArg)]
+
+
+def _numbers(signature: Signature) -> list[str]:
+    numbered = enumerate(signature.arguments)
+    scalars = [(k, a.dtype) for k, a in numbered if isinstance(a, ScalarArg)]
+    return [_braces(k, f"'{dtype.kind.value}'", dtype.size) for k, dtype in scalars]
+
+
+def _arrays(signature: Signature) -> list[str]:
+    numbered = enumerate(signature.arguments)
+    return [_braces(k, int(a.written)) for k, a in numbered if isinstance(a, ArrayArg)]
+
+
+def _outputs(signature: Signature, plan: _Plan) -> list[str]:
+    rows = []
+    for output, first in zip(signature.outputs, plan.extents, strict=True):
+        length = -1 if output.length is None else plan.buffers[output.length]
+        rows.append(_braces(len(output.shape), first, length, output.axis))
+    return rows
+
+
+def _sites(signature: Signature) -> list[str]:
+    rows = []
+    for call in signature.library:
+        arrays = (*call.inputs, *call.outputs)
+        rows.append(_braces(len(arrays), sum(rank for _, rank in arrays)))
+    return rows
+
+
+def _result(result: Result, signature: Signature) -> str:
     match result.kind:
-        case ResultKind.OUTPUT:
-            return f"Py_NewRef(made[{_output_of(signature, result.array)}])"
-        case ResultKind.SCALAR:
-            made = f"made[{_output_of(signature, result.array)}]"
-            return f"scalar_of({made})"
+        case ResultKind.OUTPUT | ResultKind.SCALAR:
+            kind = "OUTPUT" if result.kind is ResultKind.OUTPUT else "OUTPUT_SCALAR"
+            number = [output.array for output in signature.outputs].index(result.array)
+            return _braces(kind, number)
         case ResultKind.ARGUMENT:
             for number, argument in enumerate(signature.arguments):
                 if isinstance(argument, ArrayArg) and argument.array == result.array:
-                    return f"Py_NewRef(args[{number}])"
+                    return _braces("ARGUMENT", number)
             raise AssertionError(f"no argument {result.array}")
         case _:
             assert_never(result.kind)
-
-
-def _output_of(signature: Signature, array: str) -> int:
-    return [output.array for output in signature.outputs].index(array)
 
 
 _OPERATORS = {

@@ -1,4 +1,4 @@
-"""Compile emitted C and its call wrapper into one shared library, or take it from the store.
+"""Compile emitted C and what its calls need into one shared library, or take it from the store.
 
 In: the texts, a `Compiler`, a `Store`.  Out: the path of a library that was verified or just built.
 Refuses: a compiler that fails (PO0502) or takes too long (PO0504).
@@ -20,6 +20,7 @@ from pathlib import Path
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
 from polyopt.runtime.elf import ElfKind, check_elf
+from polyopt.runtime.natives import native_text
 from polyopt.runtime.store import Entry, Store, digest
 from polyopt.runtime.toolchain import (
     WRAPPER_FLAGS,
@@ -31,14 +32,14 @@ from polyopt.runtime.toolchain import (
 )
 from polyopt.runtime.waiting import output_of
 
-ABI = 4
+ABI = 5
 """Raised when libraries built before must not be loaded any more."""
 
 OWN_MEMORY = {"aligned_alloc": "po_take", "free": "po_give"}
 """What kernels that are linked with `Texts.calls` call in place of the C library."""
 
 OWN_THREADS = "PO_OWN_THREADS"
-"""Macro of a wrapper whose kernel's threads a forked child starts anew."""
+"""Macro of the text around a kernel whose threads a forked child starts anew."""
 
 _SECONDS = 300.0
 _LOCK_SECONDS = 30.0
@@ -49,7 +50,8 @@ class Texts:
     """What is compiled; `wrapper` is None where the library is called through ctypes.
 
     `quick` asks for less of the compiler.  `calls` is what the kernel calls in place of OpenMP's
-    library; None: it has no parallel region, or OpenMP's runs them.
+    library; None: it has no parallel region, or OpenMP's runs them.  `extension`: the text is no
+    kernel but a module for this interpreter.
     """
 
     entry: str
@@ -59,6 +61,7 @@ class Texts:
     contract: bool
     quick: bool = False
     calls: str | None = None
+    extension: bool = False
 
     @property
     def links_openmp(self) -> bool:
@@ -67,8 +70,9 @@ class Texts:
 
 
 def kernel_texts(source: Source, wrapper: str | None, calls: str | None) -> Texts:
-    """Return what is compiled for an emitted kernel."""
+    """Return what is compiled for an emitted kernel; `wrapper` is what `emit.wrapper` prints."""
     openmp, contract = source.openmp, source.contract
+    wrapper = None if wrapper is None else f"{native_text('caller/call.h')}\n{wrapper}"
     return Texts(source.entry, source.text, wrapper, openmp, contract, calls=calls)
 
 
@@ -92,7 +96,7 @@ def library_key(texts: Texts, compiler: Compiler) -> str:
         "compiler": [list(compiler.command), compiler.identity],
         "flags": [list(flags), list(WRAPPER_FLAGS), list(link_flags(openmp=texts.links_openmp))],
         "processor": list(processor_features()),
-        "python": python_abi() if texts.wrapper is not None else None,
+        "python": python_abi() if texts.extension else None,
         "libc": libc(),
     }
     return json.dumps(facts, sort_keys=True)
@@ -209,12 +213,10 @@ def build(compiler: Compiler, texts: Texts, work: Path, seconds: float | None = 
     commands = [_compile_kernel(compiler, texts)]
     try:
         (work / "kernel.c").write_text(texts.kernel, encoding="utf-8")
-        if texts.wrapper is not None:
-            (work / "wrapper.c").write_text(texts.wrapper, encoding="utf-8")
-            commands.append(_compile_wrapper(compiler, texts))
-        if texts.calls is not None:
-            (work / "calls.c").write_text(texts.calls, encoding="utf-8")
-            commands.append(_compile_beside(compiler, "calls"))
+        beside = [text for text in (texts.calls, texts.wrapper) if text is not None]
+        if beside:
+            (work / "beside.c").write_text("\n".join(beside), encoding="utf-8")
+            commands.append(_compile_beside(compiler, texts))
     except OSError as error:
         raise DiskFull(str(error)) from None
     _run_all(commands, work, most)
@@ -232,21 +234,19 @@ def _flags(compiler: Compiler, texts: Texts) -> tuple[str, ...]:
 
 def _compile_kernel(compiler: Compiler, texts: Texts) -> Command:
     flags = _flags(compiler, texts)
+    if texts.extension:
+        headers = python_headers()
+        assert headers is not None
+        flags = (*WRAPPER_FLAGS, "-I", str(headers))
     renamed = [f"-D{name}={own}" for name, own in OWN_MEMORY.items() if texts.calls is not None]
     files = ("-c", "kernel.c", "-o", "kernel.o")
     return Command((*compiler.command, *flags, *renamed, *files), "kernel.o")
 
 
-def _compile_wrapper(compiler: Compiler, texts: Texts) -> Command:
-    headers = python_headers()
-    assert headers is not None
+def _compile_beside(compiler: Compiler, texts: Texts) -> Command:
     threads = () if texts.links_openmp else (f"-D{OWN_THREADS}",)
-    return _compile_beside(compiler, "wrapper", *threads, "-I", str(headers))
-
-
-def _compile_beside(compiler: Compiler, name: str, *flags: str) -> Command:
-    files = ("-c", f"{name}.c", "-o", f"{name}.o")
-    return Command((*compiler.command, *WRAPPER_FLAGS, *flags, *files), f"{name}.o")
+    files = ("-c", "beside.c", "-o", "beside.o")
+    return Command((*compiler.command, *WRAPPER_FLAGS, *threads, *files), "beside.o")
 
 
 def _run_all(commands: list[Command], work: Path, seconds: float) -> None:

@@ -30,7 +30,7 @@ def _files(directory: str, prefix: str) -> Iterator[tuple[str, int, int]]:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name != "__pycache__":
                     yield from _files(entry.path, f"{prefix}{entry.name}/")
-            elif entry.name.endswith((".py", ".so", ".pyd")):
+            elif entry.name.endswith((".py", ".c", ".h", ".so", ".pyd")):
                 status = entry.stat()
                 yield f"{prefix}{entry.name}", status.st_size, status.st_mtime_ns
 

@@ -7,12 +7,11 @@ Refuses: a library that cannot be loaded (PO0503).
 from __future__ import annotations
 
 import ctypes
-import importlib.machinery
-import importlib.util
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,14 +19,13 @@ import numpy as np
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import ConstArg, Signature, Source
 from polyopt.ir.types import DType
+from polyopt.runtime.caller import TABLE
 from polyopt.runtime.foreign import ForeignKernel
 from polyopt.runtime.process import join
 from polyopt.runtime.spares import SPARES
 from polyopt.runtime.spinning import short_waits
 from polyopt.runtime.support import Support
 from polyopt.runtime.threads import threads_at_load
-
-MODULE = "polyopt_call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +64,25 @@ def load_extension(
     weak: tuple[bool, ...],
     openmp: bool,
     threads: int,
+    caller: ModuleType,
     process: int | None = None,
 ) -> Loaded:
-    """Load the extension module at `path`; `weak` says which numbers are Python's own types.
+    """Load the library at `path` for calls by `caller`, which `caller_for` gives.
 
-    `process`: the address of what runs its parallel regions; None: OpenMP's library does.
+    `weak` says which numbers are Python's own types.  `process`: the address of what runs its
+    parallel regions; None: OpenMP's library does.
     """
     try:
-        loader = importlib.machinery.ExtensionFileLoader(MODULE, str(path))
-        spec = importlib.util.spec_from_loader(MODULE, loader)
-        assert spec is not None
         with short_waits():
-            module = importlib.util.module_from_spec(spec)
-            loader.exec_module(module)
+            library = ctypes.CDLL(str(path))
         if process is not None:
-            join(ctypes.CDLL(str(path)), process)
-    except (ImportError, OSError, AttributeError) as error:
+            join(library, process)
+        table = ctypes.addressof(ctypes.c_char.in_dll(library, TABLE))
+    except (OSError, AttributeError, ValueError) as error:
         raise _not_loadable(path, error) from None
     support = Support(signature)
-    module.configure(
+    kernel = caller.make(
+        table,
         np.ndarray,
         np.empty,
         SPARES.empty,
@@ -97,8 +95,8 @@ def load_extension(
         support.trim,
     )
     return Loaded(
-        module.call, module.dispatch, module.call_apart, module.is_forked, module.set_threads,
-        module.watch,
+        kernel.call, kernel.dispatch, kernel.call_apart, kernel.is_forked, kernel.set_threads,
+        kernel.watch,
     )  # fmt: skip
 
 

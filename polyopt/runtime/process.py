@@ -11,22 +11,19 @@ import ctypes
 import os
 import sys
 import threading
-from functools import cache
-from pathlib import Path
 
 from polyopt.ir.source import Source
 from polyopt.runtime.build import Texts, library_key
 from polyopt.runtime.build import library as built_library
+from polyopt.runtime.natives import native_text
 from polyopt.runtime.store import Store
 from polyopt.runtime.toolchain import Compiler, Family
-
-NATIVE = Path(__file__).with_name("native")
 
 VARIABLE = "POLYOPT_OPENMP"
 """Environment variable: 1 asks for the compiler's OpenMP library and the C library's memory."""
 
 _HEADER = "process.h"
-_FILES = ("memory.c", "team.c", "process.c")
+_FILES = (_HEADER, "memory.c", "team.c", "process.c")
 
 
 def is_shared(compiler: Compiler) -> bool:
@@ -38,14 +35,7 @@ def is_shared(compiler: Compiler) -> bool:
 def calls_text(source: Source, compiler: Compiler) -> str | None:
     """Return the C text of what a kernel's library calls; None: libraries of the system have it."""
     needs = source.openmp or "aligned_alloc(" in source.text
-    return _text("calls.c") if needs and is_shared(compiler) else None
-
-
-@cache
-def _text(*names: str) -> str:
-    """Return the text of files, with the header in front."""
-    parts = [(NATIVE / name).read_text(encoding="utf-8") for name in (_HEADER, *names)]
-    return "\n".join(parts).replace(f'#include "{_HEADER}"\n', "")
+    return native_text(_HEADER, "calls.c") if needs and is_shared(compiler) else None
 
 
 _LOADED: list[int] = []
@@ -61,7 +51,7 @@ def process_for(source: Source, store: Store, compiler: Compiler) -> int | None:
         return None
     with _LOADING:
         if not _LOADED:
-            texts = Texts("process", _text(*_FILES), None, openmp=False, contract=False)
+            texts = Texts("process", native_text(*_FILES), None, openmp=False, contract=False)
             key = library_key(texts, compiler)
             try:
                 address = _loaded(store, compiler, texts, key)

@@ -151,11 +151,12 @@ def _stages(asked: list[Any]) -> Any:
 def test_other_types_have_other_entries(tmp_path, compiled, cache):
     function = load(tmp_path)
     call(function)
+    built = set((cache / "libraries").iterdir())
     rows = po.ArrayType(DType.FLOAT64, 1, Layout.ROWS, (False,))
     po.kernel(function).compile(rows, rows, rows)
     assert len(compiled) == 2
     assert len(list((cache / "kernels").iterdir())) == 2
-    assert len(list((cache / "libraries").iterdir())) == 1  # the same text, built once
+    assert set((cache / "libraries").iterdir()) == built  # the same text, built once
 
 
 @pytest.mark.parametrize("file", ["source.json", "library.key", "schedule.txt", "manifest.json"])

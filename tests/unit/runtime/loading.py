@@ -5,6 +5,7 @@ from __future__ import annotations
 from polyopt.emit.wrapper import wrapper_source
 from polyopt.ir.source import Source
 from polyopt.runtime import build
+from polyopt.runtime.caller import caller_for
 from polyopt.runtime.library import Loaded, load_extension, load_foreign
 from polyopt.runtime.process import calls_text, process_for
 from polyopt.runtime.store import Store, open_store
@@ -35,5 +36,8 @@ def load(
     process = process_for(source, store, compiler)
     with build.library(store, compiler, texts, key) as path:
         if way == "wrapper":
-            return load_extension(path, source.signature, weak, source.openmp, threads, process)
+            caller = caller_for(store, compiler)
+            return load_extension(
+                path, source.signature, weak, source.openmp, threads, caller, process
+            )
         return load_foreign(path, source, weak, threads, process)

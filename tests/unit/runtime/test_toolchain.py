@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 
 from polyopt.errors import ToolchainError
 from polyopt.runtime import build, toolchain
+from polyopt.runtime.caller import caller_for
 from polyopt.runtime.library import load_extension
 from polyopt.runtime.store import Store, open_store
 from polyopt.runtime.toolchain import Family, find_compiler, kernel_flags
@@ -144,14 +146,13 @@ def test_build_keeps_only_the_library(store):
 def test_every_part_of_the_key_matters(store):
     compiler = find_compiler(store)
     texts = texts_of(sources.add_arrays())
-    from dataclasses import replace
-
     others = [
         replace(texts, kernel=texts.kernel + " "),
         replace(texts, wrapper=None),
         replace(texts, contract=True),
         replace(texts, openmp=True),
         replace(texts, entry="other"),
+        replace(texts, extension=True),
     ]
     keys = {build.library_key(t, compiler) for t in [texts, *others]}
     keys |= {
@@ -159,14 +160,14 @@ def test_every_part_of_the_key_matters(store):
         build.library_key(texts, replace(compiler, machine=())),
         build.library_key(texts, replace(compiler, command=("cc",))),
     }
-    assert len(keys) == 9
+    assert len(keys) == 10
 
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("part", ["processor_features", "libc", "python_abi", "ABI"])
 def test_machine_and_interpreter_are_in_the_key(store, monkeypatch, part):
     compiler = find_compiler(store)
-    texts = texts_of(sources.add_arrays())
+    texts = replace(texts_of(sources.add_arrays()), extension=part == "python_abi")
     before = build.library_key(texts, compiler)
     monkeypatch.setattr(build, part, 99 if part == "ABI" else lambda: ["other"])
     assert build.library_key(texts, compiler) != before
@@ -191,7 +192,8 @@ def test_without_a_cache_the_library_lives_in_memory_only(store):
     nowhere = Store(None)
     texts = texts_of(source)
     with build.library(nowhere, compiler, texts, "key") as path:
-        loaded = load_extension(path, source.signature, (), False, 1)
+        caller = caller_for(nowhere, compiler)
+        loaded = load_extension(path, source.signature, (), False, 1, caller)
     assert not path.exists()
     C = np.zeros(3)
     assert loaded.call(np.ones(3), np.ones(3), C) is None
@@ -255,7 +257,7 @@ def test_processes_building_the_same_library(store):
     for process in running:
         output, _ = process.communicate(timeout=600)
         assert output.strip() == "[2.0, 2.0, 2.0]", output
-    assert len(list((store.root / "libraries").iterdir())) == 1
+    assert len(list((store.root / "libraries").iterdir())) == 2  # the kernel and what calls it
 
 
 @pytest.mark.toolchain
@@ -273,9 +275,24 @@ def test_killed_builders_leave_the_cache_intact(store):
 
 
 @pytest.mark.toolchain
-def test_a_library_that_cannot_be_loaded(tmp_path):
+def test_a_library_that_cannot_be_loaded(store, tmp_path):
     path = tmp_path / "polyopt_x.so"
     path.write_bytes(b"not a library")
+    caller = caller_for(store, find_compiler(store))
     with pytest.raises(ToolchainError) as caught:
-        load_extension(path, sources.add_arrays().signature, (), False, 1)
+        load_extension(path, sources.add_arrays().signature, (), False, 1, caller)
+    assert caught.value.code == "PO0503"
+
+
+@pytest.mark.toolchain
+def test_a_library_without_a_table_cannot_be_called(store):
+    compiler = find_compiler(store)
+    source = sources.add_arrays()
+    texts = texts_of(source, "ctypes")
+    key = build.library_key(texts, compiler)
+    with (
+        build.library(store, compiler, texts, key) as path,
+        pytest.raises(ToolchainError) as caught,
+    ):
+        load_extension(path, source.signature, (), False, 1, caller_for(store, compiler))
     assert caught.value.code == "PO0503"

@@ -56,7 +56,7 @@ def test_adds(loader):
 
 
 @pytest.mark.parametrize(
-    "name", ["run", "call", "state", "PyObject_GetBuffer", "Py_DECREF", "wide", "memcpy", "index"]
+    "name", ["run", "call", "enter", "judge", "Buffer", "Py_DECREF", "wide", "memcpy", "index"]
 )
 def test_entries_may_have_any_name(loader, name):
     source = sources.add_arrays()

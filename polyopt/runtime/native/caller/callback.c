@@ -1,32 +1,14 @@
-"""The part of a call wrapper that calls back into Python for library functions.
+/* Calls back into Python for the library functions of a kernel. */
+#include "caller.h"
 
-In: a signature with library calls.  Out: C text of `library`, which the kernel gets a pointer to.
-"""
-
-from __future__ import annotations
-
-from polyopt.ir.source import Signature
-
-
-def library_text(signature: Signature) -> str:
-    """Return the C text; the table says how many arrays and extents each function takes."""
-    counts = []
-    for call in signature.library:
-        arrays = (*call.inputs, *call.outputs)
-        counts.append(f"{{ {len(arrays)}, {sum(rank for _, rank in arrays)} }}")
-    return LIBRARY.replace("COUNTS", ", ".join(counts))
-
-
-LIBRARY = r"""
 /* The calls that run in this thread, the innermost first: kernels may be called from a callback. */
 typedef struct Running {
-    State *state;
+    Kernel *kernel;
     PyThreadState *thread;
     struct Running *outer;
 } Running;
 
 static _Thread_local Running *current = NULL;
-static const int operands[][2] = { COUNTS };    /* arrays and extents of each library function */
 
 static PyObject *tuple_of(PyObject *(*make)(const void *, int), const void *values, int count)
 {
@@ -56,12 +38,13 @@ static PyObject *extent_of(const void *values, int k)
 static int library(int site, void *const *data, const int64_t *extents)
 {
     Running *running = current;
+    const Site *counts = &running->kernel->call->site[site];
     PyEval_RestoreThread(running->thread);
-    PyObject *addresses = tuple_of(address_of, data, operands[site][0]);
-    PyObject *shape = addresses == NULL ? NULL : tuple_of(extent_of, extents, operands[site][1]);
+    PyObject *addresses = tuple_of(address_of, data, counts->arrays);
+    PyObject *shape = addresses == NULL ? NULL : tuple_of(extent_of, extents, counts->extents);
     PyObject *result = NULL;
     if (shape != NULL)
-        result = PyObject_CallFunction(running->state->library, "iOO", site, addresses, shape);
+        result = PyObject_CallFunction(running->kernel->library, "iOO", site, addresses, shape);
     const int status = result == NULL ? -1 : 0;
     Py_XDECREF(result);
     Py_XDECREF(shape);
@@ -69,4 +52,3 @@ static int library(int site, void *const *data, const int64_t *extents)
     running->thread = PyEval_SaveThread();
     return status;
 }
-"""

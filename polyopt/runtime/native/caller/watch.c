@@ -1,11 +1,6 @@
-"""The part of every call wrapper that asks whether captured values are what they were.
+/* Whether the values outside of a function that its kernel was made for are what they were. */
+#include "caller.h"
 
-In: nothing.  Out: C text; `watch(...)` takes the guards of `capture.guards`.
-"""
-
-from __future__ import annotations
-
-WATCH = r"""
 /* The fields of NumPy's arrays, which its binary interface keeps; `watch` compares them with what
    the buffer protocol says. */
 typedef struct {
@@ -75,21 +70,21 @@ static int is_still(PyObject *value, PyObject *before)
 }
 
 /* Whether all captured values are what the kernel was made for. */
-static int compare_watched(State *state)
+static int compare_watched(Kernel *kernel)
 {
-    PyObject *entry, *watched = state->watched, *names = PyTuple_GET_ITEM(watched, 0);
+    PyObject *entry, *watched = kernel->watched, *names = PyTuple_GET_ITEM(watched, 0);
     PyObject *cells = PyTuple_GET_ITEM(watched, 1), *functions = PyTuple_GET_ITEM(watched, 2);
     PyObject *lists = PyTuple_GET_ITEM(watched, 3), *arrays = PyTuple_GET_ITEM(watched, 4);
     PyObject *others = PyTuple_GET_ITEM(watched, 5);
     EACH(entry, names) {
 #if PY_VERSION_HEX < 0x030C0000    /* dicts have a version that every change makes a new one */
         uint64_t version = ((PyDictObject *)FIELD(0))->ma_version_tag;
-        if (k_names < WATCHED_DICTS && state->versions[k_names] == version)
+        if (k_names < WATCHED_DICTS && kernel->versions[k_names] == version)
             continue;
         if (!same_names(entry))
             return 0;
         if (k_names < WATCHED_DICTS)
-            state->versions[k_names] = version;
+            kernel->versions[k_names] = version;
 #else
         if (!same_names(entry))
             return 0;
@@ -124,9 +119,9 @@ static int compare_watched(State *state)
     return 1;
 }
 
-static inline int is_current(State *state)
+static inline int is_current(Kernel *kernel)
 {
-    return state->watched == NULL || compare_watched(state);
+    return kernel->watched == NULL || compare_watched(kernel);
 }
 
 static int has_fields(PyObject *array)
@@ -147,19 +142,18 @@ static int has_fields(PyObject *array)
 /* watch((names, cells, functions, lists, arrays, others) or None) -> whether it can be done */
 static PyObject *watch(PyObject *self, PyObject *guards)
 {
-    State *state = PyModule_GetState(self);
-    PyObject *old = state->watched;
+    Kernel *kernel = (Kernel *)self;
+    PyObject *old = kernel->watched;
     if (guards == Py_None) {
-        state->watched = NULL;
+        kernel->watched = NULL;
     } else {
         PyObject *entry, *arrays = PyTuple_GET_ITEM(guards, 4);
         EACH(entry, arrays)
             if (!has_fields(FIELD(0)) || !has_fields(FIELD(1)))
                 Py_RETURN_FALSE;
-        memset(state->versions, 0, sizeof state->versions);
-        state->watched = Py_NewRef(guards);
+        memset(kernel->versions, 0, sizeof kernel->versions);
+        kernel->watched = Py_NewRef(guards);
     }
     Py_XDECREF(old);
     Py_RETURN_TRUE;
 }
-"""
