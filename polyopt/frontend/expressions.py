@@ -599,10 +599,10 @@ def _conditional(b: Builder, frame: Frame, node: ast.IfExp) -> Value:
         then = settled(b, operand(evaluate(b, frame, node.body), loc))
     with b.operand(negated(expr)):
         otherwise = settled(b, operand(evaluate(b, frame, node.orelse), loc))
-    weak = then.weak and otherwise.weak
-    kind = _kind_of_both(b, then, otherwise, loc)
     if isinstance(then, Number) and isinstance(otherwise, Number):
         return choose(b, expr, then, otherwise, loc)
+    weak = then.weak and otherwise.weak
+    kind = _kind_of_both(b, then, otherwise, loc)
     inputs = (DType.BOOL, kind, kind)
     values = (condition, then, otherwise)
     result = combine(b, "conditional", values, inputs, kind, lambda p, _: select(*p), loc)

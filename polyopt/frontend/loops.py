@@ -24,6 +24,7 @@ from polyopt.frontend.induction import Counter, counters, enter, leave
 from polyopt.frontend.integers import FALSE, TRUE, ZERO, less, plus, times
 from polyopt.frontend.liveness import assigned
 from polyopt.frontend.names import ascii_identifier
+from polyopt.frontend.perhaps import unset
 from polyopt.frontend.pins import pin_names, pin_results, pinned_value, store_pinned, unpin
 from polyopt.frontend.promote import number_of
 from polyopt.frontend.python_table import iterated
@@ -89,13 +90,13 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
     later = frame.live.after[node]
     touched = assigned(node.body)
     unbound = [n for n in touched if n in later and n not in frame.env and not is_result(n)]
-    if unbound and not _surely_runs(node):
-        shown = ", ".join(f"`{name}`" for name in sorted(unbound))
-        message = f"{shown} has no value after a `while` loop that may not run"
-        refuse("PO0125", message, loc, "assign it before the loop too")
+    if _surely_runs(node):
+        unbound = []
     watched = dict(frame.watched)
     carried = touched & (frame.live.body[node] | later)
-    pinned = [*pin_names(b, frame, carried, node), *pin_results(b, frame, touched, node)]
+    perhaps = [n for n in unbound if frame.place(node, n) in b.facts.partial]
+    pinned = pin_names(b, frame, perhaps, node, unset=True)
+    pinned += [*pin_names(b, frame, carried, node), *pin_results(b, frame, touched, node)]
     test = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
     if isinstance(test, Known) and test.value:
         refuse("PO0110", "a `while` loop that nothing ends", loc, "leave it with `break`")
@@ -112,6 +113,13 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
     own = {name: watch for name, watch in frame.watched.items() if name not in watched}
     settle_watches(b, frame, own, None)
     frame.watched = watched
+    for name in set(unbound) - set(perhaps):
+        place = None if frame.calls else frame.place(node, name)
+        reason = f"`{name}` has no value after a `while` loop that may not run"
+        value = unset(name, place, None, frame.env.get(name))
+        if isinstance(value, Gone):
+            value = replace(value, reason=reason, hint="assign it before the loop too")
+        frame.env[name] = value
     forget_sizes(frame, b.marks[first:])
 
 

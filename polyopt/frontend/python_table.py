@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from dataclasses import replace
 from types import BuiltinMethodType
 
 import numpy as np
@@ -25,6 +26,8 @@ from polyopt.frontend.folds import ordered_extreme, reduced
 from polyopt.frontend.generating import collected, unrolled
 from polyopt.frontend.grids import arange
 from polyopt.frontend.integers import (
+    ONE,
+    at_least,
     both,
     either,
     maximum,
@@ -145,8 +148,12 @@ def _extreme(name: str) -> Rule:
     op = BinaryOp.MIN if name == "min" else BinaryOp.MAX
 
     def rule(b: Builder, args: Arguments) -> Value:
-        if args.keywords:
-            refuse("PO0151", f"`{name}` with `{next(iter(args.keywords))}=`", args.loc)
+        others = set(args.keywords) - {"default"}
+        if others:
+            refuse("PO0151", f"`{name}` with `{min(others)}=`", args.loc)
+        default = args.keywords.get("default")
+        if default is not None:
+            return _or_default(b, rule, default, args)
         values = args.values
         if len(values) == 1:
             only = values[0]
@@ -170,6 +177,25 @@ def _extreme(name: str) -> Rule:
         return result
 
     return rule
+
+
+def _or_default(b: Builder, rule: Rule, default: Value, args: Arguments) -> Value:
+    """Return what `rule` finds among items, `default` where there are none."""
+    if len(args.values) != 1:
+        refuse("PO0147", f"`{args.name}` of several arguments with `default=`", args.loc)
+    only = as_sequence(args.values[0])
+    plain = replace(args, keywords={})
+    match only:
+        case Sequence(items=items):
+            return rule(b, plain) if items else default
+        case Tensor(shape=(extent,)) | Iterated(count=extent):
+            is_some = at_least(extent, ONE)
+            with b.operand(is_some):
+                found = cheap_number(b, number(b, rule(b, plain), "the result", args.loc))
+            other = number(b, default, "the default", args.loc)
+            return choose(b, is_some, found, other, args.loc)
+        case _:
+            return rule(b, plain)
 
 
 def _extreme_pair(b: Builder, op: BinaryOp, left: Number, right: Number, args: Arguments) -> Number:
