@@ -10,8 +10,8 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +25,7 @@ from polyopt.ir.host import DeviceProgram, Emitted
 from polyopt.ir.source import Source
 from polyopt.machine import Machine
 from polyopt.runtime import build as builder
+from polyopt.runtime.caller import begin as begin_caller
 from polyopt.runtime.caller import caller_for
 from polyopt.runtime.fingerprint import versions
 from polyopt.runtime.levels import require_level
@@ -46,7 +47,7 @@ from polyopt.specialize import weak_flags
 from polyopt.targets import Options, Target, detect_machine, seconds_to_compile
 
 if TYPE_CHECKING:
-    from polyopt.pipeline import Compilation
+    from polyopt.pipeline import Compilation, Expect
 
 KIND = "kernels"
 ARTEFACT = "certificate.json.z"
@@ -111,17 +112,19 @@ def build_kernel(
                 known.source, loaded, known.schedule, None, timings, found.reads, known.artefact
             )
     recording = Recording(function)
-    stages = _staged(function, types, options, machine, store, key, recording)
-    source = stages.source
-    assert isinstance(source, Source)
-    foreign = foreign or has_no_buffers(source)
-    texts = _texts(source, foreign, compiler)
-    left = seconds_to_compile(options) - (now() - start)
-    begun = time.perf_counter()
-    with _library(store, compiler, texts, left) as (path, texts, refused):
+    with ExitStack() as stack:
+        ahead = _Ahead(stack, store, compiler, foreign)
+        stages = _staged(function, types, options, machine, store, key, recording, ahead.expect)
+        source = stages.source
+        assert isinstance(source, Source)
+        foreign = foreign or has_no_buffers(source)
+        texts = _texts(source, foreign, compiler)
+        left = seconds_to_compile(options) - (now() - start)
+        begun = time.perf_counter()
+        path, texts, refused = _library(stack, store, compiler, texts, left, ahead.kernel)
         stages.timings["build"] = time.perf_counter() - begun
         begun = time.perf_counter()
-        caller = None if foreign else caller_for(store, compiler)
+        caller = None if foreign else caller_for(store, compiler, ahead.caller)
         process = process_for(source, store, compiler)
         loaded = _load(path, source, weak, caller, threads, process)
         stages.timings["load"] = time.perf_counter() - begun
@@ -130,6 +133,27 @@ def build_kernel(
         stages = stages.without("the C compiler's optimization", refused)
     _finish(stages, library_key, store, key, recording, options)
     return Built(source, loaded, stages.schedule_text, stages, stages.timings, recording.reads)
+
+
+class _Ahead:
+    """What the C compiler does while stages run: the caller's module, and a kernel being proven.
+
+    `expect` begins to build a kernel; it is loaded, and kept, only once it is proven.  The end of
+    `stack` ends what nobody asked for.
+    """
+
+    def __init__(self, stack: ExitStack, store: Store, compiler: Compiler, foreign: bool) -> None:
+        self._stack, self._store, self._compiler = stack, store, compiler
+        self._foreign = foreign
+        self.kernel: builder.Begun | None = None
+        self.caller = None if foreign else begin_caller(stack, store, compiler)
+
+    def expect(self, source: Emitted) -> None:
+        """Start to build a kernel of `source`."""
+        assert isinstance(source, Source)
+        texts = _texts(source, self._foreign or has_no_buffers(source), self._compiler)
+        key = builder.library_key(texts, self._compiler)
+        self.kernel = builder.begin(self._stack, self._store, self._compiler, texts, key)
 
 
 def _kept_library(
@@ -212,35 +236,40 @@ def _staged(
     store: Store,
     key: str | None,
     recording: Recording,
+    expect: Expect | None = None,
 ) -> Compilation:
     """Return all stages; that an argument has to be a constant is remembered."""
     try:
-        return compile_stages(function, types, options, machine, recording)
+        return compile_stages(function, types, options, machine, recording, expect)
     except NeedConstant as need:
         files = {"need.json": json.dumps(need.argument).encode()}
         keep(store, KIND, key, recording.reads, files)
         raise
 
 
-@contextmanager
 def _library(
-    store: Store, compiler: Compiler, texts: builder.Texts, left: float
-) -> Iterator[tuple[Path, builder.Texts, builder.TooSlow | None]]:
-    """Give the library and the texts it was made of: quick ones, if the others take too long."""
-    with ExitStack() as stack:
+    stack: ExitStack,
+    store: Store,
+    compiler: Compiler,
+    texts: builder.Texts,
+    left: float,
+    begun: builder.Begun | None,
+) -> tuple[Path, builder.Texts, builder.TooSlow | None]:
+    """Return the library and the texts it was made of: quick ones, if the others take too long.
 
-        def made(chosen: builder.Texts, seconds: float) -> Path:
-            key = builder.library_key(chosen, compiler)
-            return stack.enter_context(builder.library(store, compiler, chosen, key, seconds))
+    It may be gone after the end of `stack`.
+    """
 
-        refused = None
-        try:
-            path = made(texts, max(left * FIRST, SHORTEST))
-        except builder.TooSlow as error:
-            refused = error
-            texts = replace(texts, quick=True)
-            path = made(texts, max(left * (1.0 - FIRST), SHORTEST))
-        yield path, texts, refused
+    def made(chosen: builder.Texts, seconds: float) -> Path:
+        key = builder.library_key(chosen, compiler)
+        found = builder.library(store, compiler, chosen, key, seconds, begun)
+        return stack.enter_context(found)
+
+    try:
+        return made(texts, max(left * FIRST, SHORTEST)), texts, None
+    except builder.TooSlow as error:
+        texts = replace(texts, quick=True)
+        return made(texts, max(left * (1.0 - FIRST), SHORTEST)), texts, error
 
 
 def _finish(
@@ -279,10 +308,12 @@ def compile_stages(
     options: Options,
     machine: Machine | None = None,
     recording: Recording | None = None,
+    expect: Expect | None = None,
 ) -> Compilation:
     """Run the front end and the pipeline; no compiler and no cache are involved.
 
-    What the front end reads outside of the function is noted in `recording`.
+    What the front end reads outside of the function is noted in `recording`; for `expect` see
+    `compile_program`.
     """
     from polyopt.frontend import build
     from polyopt.ir.budget import Budget
@@ -294,7 +325,8 @@ def compile_stages(
         with budget.share("frontend"):
             program = build(function, types, recording)
         seconds = time.perf_counter() - start
-        stages = compile_program(program, options, machine or detect_machine(), budget=budget)
+        chosen = machine or detect_machine()
+        stages = compile_program(program, options, chosen, budget=budget, expect=expect)
     stages.timings["frontend"] = seconds
     return stages
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TypeAlias, TypeVar
@@ -57,6 +58,7 @@ MANY = 3  # static control parts: of more, each may use a third of `MOST`
 MOST = 0.8  # of the time that is left, for what can be done without
 
 AfterStage: TypeAlias = Callable[[str, object], None]
+Expect: TypeAlias = Callable[[Emitted], None]
 _Value = TypeVar("_Value")
 
 
@@ -99,15 +101,18 @@ def compile_program(
     machine: Machine,
     after_stage: AfterStage | None = None,
     budget: Budget | None = None,
+    expect: Expect | None = None,
 ) -> Compilation:
     """Schedule, lower and emit `program` within the time that `budget` leaves.
 
     What takes too long is left out, and named in `dropped`; raises `BudgetError` where nothing is
-    left that would be code.
+    left that would be code.  `expect` gets the text that results if the fastest loops are proven,
+    before they are: for what can be begun with it and thrown away.
     """
     meter = budget or Budget(seconds_to_compile(options))
     with meter.running():
-        return _compile(program, options, machine_for(options, machine), after_stage, meter)
+        target = machine_for(options, machine)
+        return _compile(program, options, target, after_stage, meter, expect)
 
 
 def _compile(
@@ -116,20 +121,9 @@ def _compile(
     target: Machine,
     after_stage: AfterStage | None,
     budget: Budget,
+    expect: Expect | None,
 ) -> Compilation:
-    timings: dict[str, float] = {}
-
-    def stage(name: str, make: Callable[[], _Value]) -> _Value:
-        start = time.perf_counter()
-        try:
-            with budget.share(name):
-                value = make()
-        finally:
-            timings[name] = timings.get(name, 0.0) + time.perf_counter() - start
-        if after_stage is not None:
-            after_stage(name, value)
-        return value
-
+    stage = _Stages(budget, after_stage)
     program = with_mode(program, options)
     settled = program
     if not program.is_static:
@@ -152,17 +146,60 @@ def _compile(
         written = partial(_as_written, program, options)
         forms.append(Form("local values", written))
         forms.append(Form("the order of the source", partial(written, moves=False)))
+    text = _Text(stage, options.target, program)
+    if expect is not None:
+        text.announce(forms[0], expect)
     proven = stage("certificate", lambda: first_proven(program, forms))
     if proven.position >= scheduled:
         schedules = tuple(map(_source, program.scops))
     elif simple.is_wanted and proven.position == scheduled - 1:
         schedules = simple.schedules
-    source = stage("emit", lambda: _emitted(proven.loops, options.target, program))
+    source = text.of(proven.loops)
     dropped = tuple(dict.fromkeys(budget.dropped))
     return Compilation(
-        settled, schedules, proven.loops, source, timings, dropped, budget.costs, program,
+        settled, schedules, proven.loops, source, stage.timings, dropped, budget.costs, program,
         proven.certificate,
     )  # fmt: skip
+
+
+class _Stages:
+    """Runs each stage in its share of the time; `timings` are seconds."""
+
+    def __init__(self, budget: Budget, after_stage: AfterStage | None) -> None:
+        self.timings: dict[str, float] = {}
+        self._budget, self._after_stage = budget, after_stage
+
+    def __call__(self, name: str, make: Callable[[], _Value]) -> _Value:
+        """Return what a stage makes."""
+        start = time.perf_counter()
+        try:
+            with self._budget.share(name):
+                value = make()
+        finally:
+            self.timings[name] = self.timings.get(name, 0.0) + time.perf_counter() - start
+        if self._after_stage is not None:
+            self._after_stage(name, value)
+        return value
+
+
+class _Text:
+    """The text of loops, printed once for the same loops."""
+
+    def __init__(self, stage: _Stages, target: Target, program: Program) -> None:
+        self._stage, self._target, self._program = stage, target, program
+        self._known: tuple[LoopFunction, Emitted] | None = None
+
+    def of(self, loops: LoopFunction) -> Emitted:
+        """Return the text of `loops`."""
+        if self._known is None or self._known[0] is not loops:
+            text = self._stage("emit", lambda: _emitted(loops, self._target, self._program))
+            self._known = loops, text
+        return self._known[1]
+
+    def announce(self, form: Form, expect: Expect) -> None:
+        """Tell `expect` the text of a form; what is wrong with it is told once it is proven."""
+        with suppress(PolyoptError):
+            expect(self.of(form.make()))
 
 
 def _lowered(schedules: Sequence[Schedule], program: Program, options: Options) -> LoopFunction:

@@ -16,6 +16,7 @@ import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
@@ -84,6 +85,10 @@ class Command:
     output: str
 
 
+Running: TypeAlias = list[tuple[Command, "subprocess.Popen[bytes]"]]
+"""Processes of the compiler, and what each of them was started with."""
+
+
 def library_key(texts: Texts, compiler: Compiler) -> str:
     """Return the full text that decides which library results."""
     flags = _flags(compiler, texts)
@@ -140,50 +145,95 @@ def library_name(data: bytes) -> str:
     return f"polyopt_{digest(data)[:32]}.so"
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Begun:
+    """A build that goes on in directory `work`, of which nobody knows yet whether it is wanted."""
+
+    texts: Texts
+    work: Path
+    running: Running
+
+
+def begin(
+    stack: contextlib.ExitStack, store: Store, compiler: Compiler, texts: Texts, key: str
+) -> Begun | None:
+    """Start to build the library of `key` for `library` to go on with.
+
+    None: it is there already, another process builds it, or it cannot be begun.  The end of `stack`
+    ends what still runs, and removes it.
+    """
+    with contextlib.ExitStack() as own:
+        is_mine = own.enter_context(_one_builder(store, key, seconds=0.0))
+        if not is_mine or find_library(store, key) is not None:
+            return None
+        work = own.enter_context(store.staging())
+        try:
+            running = _begin(compiler, texts, work)
+        except ToolchainError:
+            return None  # it is told by who needs the library
+        own.callback(_end, running)
+        stack.push(own.pop_all())
+        return Begun(texts, work, running)
+
+
 @contextlib.contextmanager
 def library(
-    store: Store, compiler: Compiler, texts: Texts, key: str, seconds: float | None = None
+    store: Store,
+    compiler: Compiler,
+    texts: Texts,
+    key: str,
+    seconds: float | None = None,
+    begun: Begun | None = None,
 ) -> Iterator[Path]:
     """Give the library of `key`, building it if need be; it may be gone after the block.
 
-    The compiler may use `seconds` of a processor, or a few minutes.
+    The compiler may use `seconds` of a processor, or a few minutes.  `begun`: a build that may be
+    of the same texts, and has the others wait.
     """
-    with _one_builder(store, key):
-        found = find_library(store, key)
-        if found is not None:
-            yield found
-            return
-        with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
+        if begun is not None and begun.texts == texts:
+            work = begun.work
+        else:
+            begun = None
+            stack.enter_context(_one_builder(store, key))
+            found = find_library(store, key)
+            if found is not None:
+                yield found
+                return
             work = stack.enter_context(store.staging())
-            try:
-                name = build(compiler, texts, work, seconds)
-            except DiskFull:
-                work = stack.enter_context(Store(None).staging())
-                name = build(compiler, texts, work, seconds)
-            for leftover in set(os.listdir(work)) - {name}:
-                (work / leftover).unlink(missing_ok=True)
-            entry = store.publish("libraries", key, work, (name,))
-            yield (work if entry is None else entry.directory) / name
+        try:
+            running = _begin(compiler, texts, work) if begun is None else begun.running
+            name = _finish(compiler, texts, work, running, seconds)
+        except DiskFull:
+            work = stack.enter_context(Store(None).staging())
+            name = build(compiler, texts, work, seconds)
+        for leftover in set(os.listdir(work)) - {name}:
+            (work / leftover).unlink(missing_ok=True)
+        entry = store.publish("libraries", key, work, (name,))
+        yield (work if entry is None else entry.directory) / name
 
 
 @contextlib.contextmanager
-def _one_builder(store: Store, key: str) -> Iterator[None]:
-    """Keep other processes from the same work; without a lock the work is merely done twice."""
+def _one_builder(store: Store, key: str, seconds: float = _LOCK_SECONDS) -> Iterator[bool]:
+    """Keep other processes from the same work, and tell whether they are kept from it.
+
+    Without a lock the work is merely done twice.
+    """
     if store.root is None:
-        yield
+        yield True
         return
     import filelock
 
     path = store.root / "locks" / f"{digest(key.encode())[:32]}.lock"
-    lock = filelock.FileLock(str(path), timeout=_LOCK_SECONDS)
+    lock = filelock.FileLock(str(path), timeout=seconds)
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         lock.acquire()
     except (OSError, NotImplementedError, filelock.Timeout):
-        yield
+        yield False
         return
     try:
-        yield
+        yield True
     finally:
         lock.release()
 
@@ -209,7 +259,11 @@ def build(compiler: Compiler, texts: Texts, work: Path, seconds: float | None = 
 
     Each of the compiler's processes may use so many `seconds` of a processor.
     """
-    most = _SECONDS if seconds is None else min(seconds, _SECONDS)
+    return _finish(compiler, texts, work, _begin(compiler, texts, work), seconds)
+
+
+def _begin(compiler: Compiler, texts: Texts, work: Path) -> Running:
+    """Start the compiler on each of the texts."""
     commands = [_compile_kernel(compiler, texts)]
     try:
         (work / "kernel.c").write_text(texts.kernel, encoding="utf-8")
@@ -219,10 +273,18 @@ def build(compiler: Compiler, texts: Texts, work: Path, seconds: float | None = 
             commands.append(_compile_beside(compiler, texts))
     except OSError as error:
         raise DiskFull(str(error)) from None
-    _run_all(commands, work, most)
-    objects = tuple(command.output for command in commands)
+    return _start_all(commands, work)
+
+
+def _finish(
+    compiler: Compiler, texts: Texts, work: Path, running: Running, seconds: float | None
+) -> str:
+    """Wait for the compiler, then link what it made."""
+    most = _SECONDS if seconds is None else min(seconds, _SECONDS)
+    _wait(running, most)
+    objects = tuple(command.output for command, _ in running)
     link = (*compiler.command, *objects, "-o", "library.so", *link_flags(openmp=texts.links_openmp))
-    _run_all([Command(link, "library.so")], work, most)
+    _wait(_start_all([Command(link, "library.so")], work), most)
     name = library_name((work / "library.so").read_bytes())
     os.rename(work / "library.so", work / name)
     return name
@@ -249,12 +311,21 @@ def _compile_beside(compiler: Compiler, texts: Texts) -> Command:
     return Command((*compiler.command, *WRAPPER_FLAGS, *threads, *files), "beside.o")
 
 
-def _run_all(commands: list[Command], work: Path, seconds: float) -> None:
-    """Run the compiler processes side by side; all have ended when this returns."""
-    running: list[tuple[Command, subprocess.Popen[bytes]]] = []
+def _start_all(commands: list[Command], work: Path) -> Running:
+    """Start the compiler processes, side by side."""
+    running: Running = []
     try:
         for command in commands:
             running.append((command, _start(command, work)))
+    except BaseException:
+        _end(running)
+        raise
+    return running
+
+
+def _wait(running: Running, seconds: float) -> None:
+    """Wait for processes of the compiler; all have ended when this returns, or raises."""
+    try:
         for command, process in running:
             output = output_of(process, seconds)
             if output is None:
@@ -262,8 +333,12 @@ def _run_all(commands: list[Command], work: Path, seconds: float) -> None:
             if process.returncode != 0:
                 _refuse(command, process.returncode, output.decode("utf-8", "replace"))
     finally:
-        for _, process in running:
-            _stop(process)
+        _end(running)
+
+
+def _end(running: Running) -> None:
+    for _, process in running:
+        _stop(process)
 
 
 def _start(command: Command, work: Path) -> subprocess.Popen[bytes]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 
 from polyopt.errors import ToolchainError
-from polyopt.runtime.build import Texts, library_key
-from polyopt.runtime.build import library as built_library
+from polyopt.runtime import build
+from polyopt.runtime.build import Begun, Texts, library_key
 from polyopt.runtime.natives import native_text
 from polyopt.runtime.store import Store
 from polyopt.runtime.toolchain import Compiler
@@ -28,25 +29,35 @@ _LOADED: list[ModuleType] = []
 _LOADING = threading.Lock()
 
 
-def caller_for(store: Store, compiler: Compiler) -> ModuleType:
-    """Return the module; `compiler` builds it if nothing else has."""
+def begin(stack: ExitStack, store: Store, compiler: Compiler) -> Begun | None:
+    """Start to build the module where nothing has it, for `caller_for` to go on with."""
+    if _LOADED:
+        return None
+    return build.begin(stack, store, compiler, _texts(), library_key(_texts(), compiler))
+
+
+def caller_for(store: Store, compiler: Compiler, begun: Begun | None = None) -> ModuleType:
+    """Return the module; `compiler` builds it if nothing else has, or goes on with `begun`."""
     with _LOADING:
         if not _LOADED:
-            text = native_text(*(f"caller/{name}" for name in _NAMES))
-            texts = Texts("call", text, None, openmp=False, contract=False, extension=True)
-            key = library_key(texts, compiler)
+            key = library_key(_texts(), compiler)
             try:
-                module = _module(store, compiler, texts, key)
+                module = _module(store, compiler, key, begun)
             except ImportError as error:
                 store.reject("libraries", key, str(error))
-                module = _built(store, compiler, texts, key)
+                module = _built(store, compiler, key)
             _LOADED.append(module)
     return _LOADED[0]
 
 
-def _built(store: Store, compiler: Compiler, texts: Texts, key: str) -> ModuleType:
+def _texts() -> Texts:
+    text = native_text(*(f"caller/{name}" for name in _NAMES))
+    return Texts("call", text, None, openmp=False, contract=False, extension=True)
+
+
+def _built(store: Store, compiler: Compiler, key: str) -> ModuleType:
     try:
-        return _module(store, compiler, texts, key)
+        return _module(store, compiler, key, None)
     except ImportError as error:
         hint = "set POLYOPT_CACHE_DIR to a directory on a file system that allows execution"
         raise ToolchainError(
@@ -54,8 +65,8 @@ def _built(store: Store, compiler: Compiler, texts: Texts, key: str) -> ModuleTy
         ) from None
 
 
-def _module(store: Store, compiler: Compiler, texts: Texts, key: str) -> ModuleType:
-    with built_library(store, compiler, texts, key) as path:
+def _module(store: Store, compiler: Compiler, key: str, begun: Begun | None) -> ModuleType:
+    with build.library(store, compiler, _texts(), key, begun=begun) as path:
         return load_module(path)
 
 

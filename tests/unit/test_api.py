@@ -45,7 +45,13 @@ class FakeFrontend:
         self.seen: list[tuple[object, ...]] = []
 
     def __call__(
-        self, function: Any, types: Any, options: Any, machine: Any = None, recording: Any = None
+        self,
+        function: Any,
+        types: Any,
+        options: Any,
+        machine: Any = None,
+        recording: Any = None,
+        expect: Any = None,
     ) -> Any:
         self.seen.append(types)
         if len(types) > 4 and not isinstance(types[4], ConstType):

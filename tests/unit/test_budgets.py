@@ -60,18 +60,18 @@ def test_a_text_that_is_too_long_is_refused(monkeypatch):
 
 @pytest.mark.toolchain
 def test_a_compiler_that_takes_too_long_is_asked_for_less(monkeypatch):
-    real = builder.build
+    real = builder._finish
     asked = []
 
-    def slow(compiler, texts, work, seconds=None):
+    def slow(compiler, texts, work, running, seconds):
         if seconds is None:  # what all kernels of the process share
-            return real(compiler, texts, work)
+            return real(compiler, texts, work, running, seconds)
         asked.append((texts.quick, seconds))
         if not texts.quick:
             raise builder.TooSlow(seconds)
-        return real(compiler, texts, work, seconds)
+        return real(compiler, texts, work, running, seconds)
 
-    monkeypatch.setattr(builder, "build", slow)
+    monkeypatch.setattr(builder, "_finish", slow)
     fast = po.kernel(smooth, budget=30.0)
     with pytest.warns(po.BudgetWarning, match="without: the C compiler's optimization; allow more"):
         made = fast.compile(np.ones(5), 3)

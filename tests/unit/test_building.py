@@ -47,7 +47,12 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     asked: list[Any] = []
 
     def stages(
-        function: Any, types: Any, options: Any, machine: Any = None, recording: Any = None
+        function: Any,
+        types: Any,
+        options: Any,
+        machine: Any = None,
+        recording: Any = None,
+        expect: Any = None,
     ) -> Any:
         asked.append(types)
         with contextlib.suppress(FrontendError):
@@ -88,7 +93,7 @@ def call(function: Any, **options: object) -> po.Kernel:
 def test_second_process_compiles_nothing(tmp_path, compiled, monkeypatch):
     function = load(tmp_path)
     call(function)
-    monkeypatch.setattr(building.builder, "build", None)  # running the compiler would fail
+    monkeypatch.setattr(building.builder, "_begin", None)  # running the compiler would fail
     kernel = call(function)
     assert len(compiled) == 1
     again = kernel.compile(np.zeros(1), np.zeros(1), np.zeros(1))
@@ -131,7 +136,12 @@ def test_everything_that_matters_makes_a_miss(tmp_path, compiled, monkeypatch):
 
 def _stages(asked: list[Any]) -> Any:
     def stages(
-        function: Any, types: Any, options: Any, machine: Any = None, recording: Any = None
+        function: Any,
+        types: Any,
+        options: Any,
+        machine: Any = None,
+        recording: Any = None,
+        expect: Any = None,
     ) -> Any:
         asked.append(types)
         with contextlib.suppress(FrontendError):
@@ -201,7 +211,12 @@ def test_needed_values_are_remembered(tmp_path, monkeypatch):
     asked: list[Any] = []
 
     def stages(
-        function: Any, types: Any, options: Any, machine: Any = None, recording: Any = None
+        function: Any,
+        types: Any,
+        options: Any,
+        machine: Any = None,
+        recording: Any = None,
+        expect: Any = None,
     ) -> Any:
         asked.append(types)
         with contextlib.suppress(FrontendError):
