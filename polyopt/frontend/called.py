@@ -393,6 +393,12 @@ LIBRARY: dict[str, LibraryRule] = {
     "scipy.linalg.solve_triangular": LibraryRule("a b", "trans lower unit_diagonal", _triangular),
     "scipy.linalg.toeplitz": LibraryRule("c r?", "", _toeplitz),
 }
+
+OF_COMPLEX: dict[str, LibraryRule] = {
+    f"numpy.{name}": LibraryRule("a", "axis keepdims", _reduced)
+    for name in ("max", "min", "argmax", "argmin")
+}
+"""Functions that are called back for where the numbers are complex: NumPy orders these by parts."""
 """Full name -> rule; besides, every other ufunc of NumPy and SciPy is called."""
 
 

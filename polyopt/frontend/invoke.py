@@ -16,7 +16,7 @@ import numpy as np
 from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments, known_int, tensor
 from polyopt.frontend.builder import Builder
-from polyopt.frontend.called import LIBRARY, LibraryRule, Operands, called_name, resolve
+from polyopt.frontend.called import LIBRARY, OF_COMPLEX, LibraryRule, Operands, called_name, resolve
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.compaction import total
 from polyopt.frontend.constants import as_sequence, nested
@@ -74,6 +74,19 @@ def rule_of(function: object) -> Rule | None:
     if isinstance(function, np.ufunc):
         return _ufunc_rule(function)
     return None
+
+
+def ordering(name: str, plain: Rule) -> Rule:
+    """Return the rule of a function that orders numbers; `plain` is the one for real ones."""
+    full = f"numpy.{name}"
+    of_complex = _rule(full, getattr(np, name), OF_COMPLEX[full])
+
+    def rule(b: Builder, args: Arguments) -> Value:
+        first = args.values[0] if args.values else None
+        is_complex = isinstance(first, Tensor) and first.dtype.is_complex
+        return (of_complex if is_complex else plain)(b, args)
+
+    return rule
 
 
 # -- functions of the table -------------------------------------------------------------------

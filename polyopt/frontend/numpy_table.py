@@ -104,10 +104,10 @@ _ALL: dict[str, Rule | Written] = {
     # reductions
     "sum": reduction("sum"),
     "prod": reduction("prod"),
-    "max": reduction("max"),
-    "min": reduction("min"),
-    "amax": reduction("max"),
-    "amin": reduction("min"),
+    "max": invoke.ordering("max", reduction("max")),
+    "min": invoke.ordering("min", reduction("min")),
+    "amax": invoke.ordering("max", reduction("max")),
+    "amin": invoke.ordering("min", reduction("min")),
     "any": reduction("any"),
     "all": reduction("all"),
     "mean": reductions.mean,
@@ -127,8 +127,8 @@ _ALL: dict[str, Rule | Written] = {
     # along an axis
     "cumsum": scans.running("np.cumsum", "sum"),
     "cumprod": scans.running("np.cumprod", "prod"),
-    "argmax": scans.arg_extreme("np.argmax", CompareOp.GT),
-    "argmin": scans.arg_extreme("np.argmin", CompareOp.LT),
+    "argmax": invoke.ordering("argmax", scans.arg_extreme("np.argmax", CompareOp.GT)),
+    "argmin": invoke.ordering("argmin", scans.arg_extreme("np.argmin", CompareOp.LT)),
     "diff": joining.diff,
     "roll": joining.roll,
     # put together

@@ -247,12 +247,20 @@ def rounded(value: Any, digits: Any = None) -> Any:
     return weakened(cast(apply("rint", value), np.dtype(int)))
 
 
+def ordered(values: Any, **options: Any) -> Any:
+    found = list(values)
+    if any(isinstance(value, Sym | Arr) for value in found):
+        raise Unread("sorted: by comparisons or by NumPy")
+    return sorted(found, **options)
+
+
 for _made, _kind in ((to_float, float), (to_int, int), (to_complex, complex), (to_bool, bool)):
     _made.dtype = np.dtype(_kind)  # type: ignore[attr-defined]  # as `dtype=int` is written
 
 BUILTINS = {
     **vars(builtins), "float": to_float, "int": to_int, "complex": to_complex, "bool": to_bool,
     "sum": summed, "isinstance": is_instance, "pow": powered, "round": rounded,
+    "sorted": ordered,
 }  # fmt: skip
 
 

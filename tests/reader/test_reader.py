@@ -84,7 +84,27 @@ def endings(x: po.f64["N"]):
     return i
 
 
-@pytest.mark.parametrize("function", [views, choices, widths, endings])
+def kept(x: po.f64["N"], n: int):
+    found = [v * q for v in x if v > 1.0 for q in range(n) if q % 2]
+    total = 0.0
+    for v in reversed(x):
+        total = 2.0 * total + v
+    for t in (1, 2.5):
+        if x[0] > t:
+            break
+        total += t
+    return total, sum(found, 0.0), len(found)
+
+
+def rebound(x: po.f64["N"], n: int):
+    for i in range(n):
+        if x[0] > i:
+            x = x * 2.0
+        x[0] += i
+    return x
+
+
+@pytest.mark.parametrize("function", [views, choices, widths, endings, kept, rebound])
 def test_two_readings_agree(function: Callable[..., Any]) -> None:
     types = infer_types(function)
     found = read_samples(function, build(function, types), types, count=8)
