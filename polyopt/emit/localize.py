@@ -45,15 +45,37 @@ MAX_OF_BLOCK = 65536
 def localize(body: Body, arrays: tuple[Array, ...], homes: dict[str, str]) -> tuple[Body, set[str]]:
     """Return the body with temporaries of constant extent made local, and their names."""
     done: set[str] = set()
+    names = _Names()
     for array in arrays:
         home = homes.get(array.name)
         if home is None:
             continue
-        changed = _in_loop(body, array, home, ())
-        if changed is not None and not any(mentions(node, array.name) for node in changed):
+        changed = _in_loop(body, array, home, (), names)
+        left = () if changed is None else [n for n in changed if array.name in names.of(n)]
+        if changed is not None and not any(mentions(node, array.name) for node in left):
             body = changed
             done.add(array.name)
     return without_copies(body, done), done
+
+
+class _Names:
+    """The arrays that nodes use in any way, found once for each node."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Node, frozenset[str]]] = {}  # nodes are kept alive
+
+    def of(self, node: Node) -> frozenset[str]:
+        """Return the arrays that a node and those in it use."""
+        if id(node) not in self._known:
+            found = set(whole_arrays(node))
+            exprs = [*expressions(node), *getattr(node, "instance", ())]
+            for part in (part for expr in exprs for part in walk(expr)):
+                if isinstance(part, Load | VectorLoad):
+                    found.add(part.array)
+            for inner in (inner for body in nested(node) for inner in body):
+                found |= self.of(inner)
+            self._known[id(node)] = node, frozenset(found)
+        return self._known[id(node)][1]
 
 
 def mentions(node: Node, array: str) -> bool:
@@ -70,19 +92,24 @@ def mentions(node: Node, array: str) -> bool:
     )
 
 
-def _in_loop(body: Body, array: Array, home: str, around: tuple[For, ...]) -> Body | None:
+def _in_loop(
+    body: Body, array: Array, home: str, around: tuple[For, ...], names: _Names
+) -> Body | None:
     """Return the body with every loop labelled `home` holding its own copy; None if one cannot."""
     result: list[Node] = []
     for node in body:
+        if array.name not in names.of(node):
+            result.append(node)
+            continue
         loops = (*around, node) if isinstance(node, For) else around
         if isinstance(node, For) and node.label == home:
-            if any(mentions(part, array.name) for part in node.body):
-                inner = _at_home(loops, array)
+            if any(mentions(p, array.name) for p in node.body if array.name in names.of(p)):
+                inner = _at_home(loops, array, names)
                 if inner is None:
                     return None
                 node = replace(node, body=inner)
         else:
-            below = [_in_loop(inner, array, home, loops) for inner in nested(node)]
+            below = [_in_loop(inner, array, home, loops, names) for inner in nested(node)]
             if None in below:
                 return None
             node = with_nested(node, tuple(inner for inner in below if inner is not None))
@@ -90,7 +117,7 @@ def _in_loop(body: Body, array: Array, home: str, around: tuple[For, ...]) -> Bo
     return tuple(result)
 
 
-def _at_home(loops: tuple[For, ...], array: Array) -> Body | None:
+def _at_home(loops: tuple[For, ...], array: Array, names: _Names) -> Body | None:
     """Return the body of the last loop with the array declared; None where it has to be memory.
 
     Threads of a block see one array; code around kernels of a grid has no arrays.
@@ -98,13 +125,13 @@ def _at_home(loops: tuple[For, ...], array: Array) -> Body | None:
     home = loops[-1]
     kinds = [loop.kind for loop in loops]
     if LoopKind.THREAD in kinds:
-        return _declare(home, array, Space.LOCAL)
+        return _declare(home, array, Space.LOCAL, names)
     if LoopKind.BLOCK in kinds:
-        return _declare(home, array, Space.SHARED)
+        return _declare(home, array, Space.SHARED, names)
     if _has(home.body, LoopKind.BLOCK):
         return None
     is_block = _has(home.body, LoopKind.THREAD)  # a block of its own runs the loop
-    return _declare(home, array, Space.SHARED if is_block else Space.LOCAL)
+    return _declare(home, array, Space.SHARED if is_block else Space.LOCAL, names)
 
 
 def _has(body: Body, kind: LoopKind) -> bool:
@@ -116,8 +143,9 @@ def _has(body: Body, kind: LoopKind) -> bool:
     )
 
 
-def _declare(loop: For, array: Array, space: Space) -> Body | None:
-    kept = needed_dimensions(loop, array)
+def _declare(loop: For, array: Array, space: Space, names: _Names) -> Body | None:
+    using = tuple(node for node in loop.body if array.name in names.of(node))
+    kept = needed_dimensions(replace(loop, body=using), array)
     elements = 1
     for dim in kept:
         if not isinstance(dim.extent, Const):
@@ -126,13 +154,13 @@ def _declare(loop: For, array: Array, space: Space) -> Body | None:
     if elements > (MAX_OF_BLOCK if space is Space.SHARED else MAX_ELEMENTS):
         return None
     if not kept and space is Space.LOCAL:
-        return _scalar(loop.body, array)
+        return _scalar(loop.body, array, names)
     if not kept:
         return _single(loop.body, array)
     return with_array(loop, array, kept, space)
 
 
-def _scalar(body: Body, array: Array) -> Body:
+def _scalar(body: Body, array: Array, names: _Names) -> Body:
     """Return the body with the array as a local scalar, declared where it is first assigned."""
     symbol = Symbol(array.name, array.dtype)
 
@@ -142,6 +170,9 @@ def _scalar(body: Body, array: Array) -> Body:
     result: list[Node] = []
     declared = False
     for node in body:
+        if array.name not in names.of(node):
+            result.append(node)
+            continue
         used = mentions(node, array.name)
         changed = map_node(node, rule)
         if used and not declared:
