@@ -173,7 +173,9 @@ def producers(
     scop: Scop, sink: isl.UnionMap, must: isl.UnionMap, may: isl.UnionMap | None
 ) -> isl.UnionMap:
     """Return last write -> read in the source's order."""
-    return producers_in(scop.order.intersect_params(scop.context), sink, must, may)
+    whole = sink.union(must) if may is None else sink.union(must).union(may)
+    names = {str(one.get_tuple_name(isl.dim_type.in_)) for one in pieces(whole)}
+    return producers_in(scop.order_of(names).intersect_params(scop.context), sink, must, may)
 
 
 def producers_in(

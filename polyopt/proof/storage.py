@@ -39,12 +39,16 @@ def check_storage(
     """Return whether each array that moved keeps its dataflow."""
     claims: list[Claim] = []
     settled: set[str] = set()
+    moved = _moved(found)
+    by_array: dict[str, list[int]] = {}
+    for number, touch in enumerate(found):
+        by_array.setdefault(touch.access.array, []).append(number)
     for arrays in _sharing(found):
-        touches = [t for t in found if t.access.array in arrays]
+        touches = [found[n] for n in sorted(n for array in arrays for n in by_array[array])]
         name = ", ".join(arrays)
         if not all(map(part.is_temporary, arrays)):
             claims.append(_open(name, "its elements are seen after the part"))
-        elif any(t.access.array in _moved(found) and not t.is_moved for t in touches):
+        elif any(t.access.array in moved and not t.is_moved for t in touches):
             claims.append(_open(name, "only some of its accesses moved"))
         else:
             sources = _flows(part, touches, moved=False, times=None)
