@@ -8,7 +8,7 @@ keeps every ordered pair that touches one element and feeds the legality check.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, unique
 from functools import cached_property
@@ -56,14 +56,57 @@ class Dependence:
 
 @dataclass(frozen=True, eq=False)
 class Dependences:
-    """The dependences of a Scop.
+    """The dependences of a Scop: `given`, or else those of any two statements when asked for.
 
     `known` holds what was found out of groups of them, for a Scop that has some of them again.
     """
 
     scop: Scop
-    memory: tuple[Dependence, ...]
+    given: tuple[Dependence, ...] | None = None
     known: dict[tuple[object, ...], Any] = field(default_factory=dict)
+
+    @cached_property
+    def memory(self) -> tuple[Dependence, ...]:
+        """All of them, memory-based."""
+        if self.given is not None:
+            return self.given
+        return tuple(self.among({statement.name for statement in self.scop.statements}))
+
+    def among(self, names: Collection[str]) -> Iterator[Dependence]:
+        """Yield the dependences of statements called `names`, memory-based."""
+        return (found for pair in self.pairs(names) for found in self.between(*pair))
+
+    def pairs(self, names: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of statements called `names` that may have dependences, in order."""
+        if self.given is None:
+            yield from self._conflicts.pairs(names)
+            return
+        for source, target in self._given:
+            if source in names and target in names:
+                yield source, target
+
+    def between(self, source: str, target: str) -> tuple[Dependence, ...]:
+        """Return the dependences of two statements, `source` the earlier one."""
+        if self.given is not None:
+            return self._given.get((source, target), ())
+        return self._conflicts.between(source, target)
+
+    @cached_property
+    def asked(self) -> dict[tuple[object, ...], Any]:
+        """What was found out of two of the statements."""
+        return {}
+
+    @cached_property
+    def _given(self) -> dict[tuple[str, str], tuple[Dependence, ...]]:
+        found: dict[tuple[str, str], list[Dependence]] = {}
+        for one in self.given or ():
+            found.setdefault((one.source, one.target), []).append(one)
+        return {pair: tuple(members) for pair, members in found.items()}
+
+    @cached_property
+    def _conflicts(self) -> _Conflicts:
+        arrays = frozenset(a.name for a in self.scop.arrays)
+        return _Conflicts(self.scop, self.scop.statements, arrays - unordered(self.scop))
 
     def of_kind(self, kind: DependenceKind) -> isl.UnionMap:
         """Return the union of the memory-based dependences of one kind."""
@@ -169,63 +212,89 @@ def dependences_of(scop: Scop) -> Dependences:
 
 def compute_dependences(scop: Scop) -> Dependences:
     """Return every ordered pair of instances that touch one element, at least one writing."""
-    arrays = frozenset(a.name for a in scop.arrays)
-    return Dependences(scop, tuple(ordered_pairs(scop, scop.statements, arrays)))
+    return Dependences(scop)
 
 
 def ordered_pairs(
     scop: Scop, statements: Sequence[Statement], arrays: frozenset[str]
 ) -> Iterator[Dependence]:
     """Yield the dependences of some of the statements on some of the arrays."""
-    arrays -= unordered(scop)
-    statements = [s for s in statements if _touches(s, arrays)]
-    order = scop.order_of({s.name for s in statements})
-    times = {s.name: _times(order, s).intersect_params(scop.context) for s in statements}
-    for source in statements:
-        for target in statements:
+    conflicts = _Conflicts(scop, statements, arrays - unordered(scop))
+    for source, target in conflicts.pairs(conflicts.statements):
+        yield from conflicts.between(source, target)
+
+
+class _Conflicts:
+    """The dependences of some of the statements on some of the arrays, each two statements' once.
+
+    Only statements that touch one array are looked at together.
+    """
+
+    def __init__(self, scop: Scop, statements: Sequence[Statement], arrays: frozenset[str]) -> None:
+        self.statements = {s.name: s for s in statements}
+        self._scop = scop
+        self._arrays = arrays
+        self._length = max((len(s.order) for s in scop.statements), default=1)
+        self._places = {name: number for number, name in enumerate(self.statements)}
+        self._writers: dict[str, list[str]] = {}
+        self._touching: dict[str, list[str]] = {}
+        for statement in statements:
+            self._writers.setdefault(statement.write.array, []).append(statement.name)
+            for array in _arrays_of(statement):
+                self._touching.setdefault(array, []).append(statement.name)
+        self._partners: dict[str, dict[str, None]] = {}
+        self._known: dict[tuple[str, str], tuple[Dependence, ...]] = {}
+        self._times: dict[str, isl.Map] = {}
+
+    def pairs(self, names: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of statements that touch one of the arrays, one of them writing."""
+        chosen = sorted(filter(self._places.__contains__, names), key=self._places.__getitem__)
+        wanted = frozenset(chosen)
+        for source in chosen:
+            partners = self._partners_of(source)
+            if len(partners) <= len(chosen):
+                yield from ((source, target) for target in partners if target in wanted)
+            else:
+                yield from ((source, target) for target in chosen if target in partners)
+
+    def _partners_of(self, name: str) -> dict[str, None]:
+        """Return, in order, the statements that touch what one writes, or write what it touches."""
+        if name not in self._partners:
+            one = self.statements[name]
+            found: set[str] = set()
+            for array in _arrays_of(one) & self._arrays:
+                among = self._touching if array == one.write.array else self._writers
+                found.update(among.get(array, ()))
+            self._partners[name] = dict.fromkeys(sorted(found, key=self._places.__getitem__))
+        return self._partners[name]
+
+    def between(self, source: str, target: str) -> tuple[Dependence, ...]:
+        """Return the dependences of two statements, `source` the earlier one."""
+        if (source, target) not in self._known:
             checkpoint()
-            if _may_conflict(source, target, arrays):
-                before = times[source.name].lex_lt_map(times[target.name])
-                if not before.is_empty():
-                    pairs = _between(source, target, before)
-                    yield from (pair for pair in pairs if pair.array in arrays)
+            one, two = self.statements[source], self.statements[target]
+            before = self._time(one).lex_lt_map(self._time(two))
+            found = [] if before.is_empty() else _between(one, two, before)
+            kept = tuple(pair for pair in found if pair.array in self._arrays)
+            self._known[source, target] = kept
+        return self._known[source, target]
+
+    def _time(self, statement: Statement) -> isl.Map:
+        """Return instance -> time at sizes that may be."""
+        if statement.name not in self._times:
+            time = statement.time(self._length).intersect_params(self._scop.context)
+            self._times[statement.name] = time
+        return self._times[statement.name]
+
+
+def _arrays_of(statement: Statement) -> frozenset[str]:
+    """Return the arrays that a statement touches."""
+    return frozenset((statement.write.array, *(read.array for read in statement.reads)))
 
 
 def unordered(scop: Scop) -> frozenset[str]:
     """Return the arrays whose writes all write the same and that nobody reads."""
     return frozenset(array.name for array in scop.arrays if array.role is Role.FAULT)
-
-
-def _touches(statement: Statement, arrays: frozenset[str]) -> bool:
-    return any(a.array in arrays for a in (statement.write, *statement.reads))
-
-
-def _may_conflict(source: Statement, target: Statement, arrays: frozenset[str]) -> bool:
-    """Tell whether the statements touch one of the arrays, and one of them writes it."""
-    first, second = source.write.array, target.write.array
-    if first == second:
-        return first in arrays
-    return (first in arrays and any(a.array == first for a in target.reads)) or (
-        second in arrays and any(a.array == second for a in source.reads)
-    )
-
-
-def _times(order: isl.UnionMap, statement: Statement) -> isl.Map:
-    times = order.intersect_domain(isl.UnionSet.from_set(statement.domain))
-    return isl.Map.from_union_map(times) if not times.is_empty() else _no_times(order, statement)
-
-
-def _no_times(order: isl.UnionMap, statement: Statement) -> isl.Map:
-    length = 1
-
-    def measure(part: isl.Map) -> None:
-        nonlocal length
-        length = part.dim(isl.dim_type.out)
-
-    order.foreach_map(measure)
-    space = statement.domain.get_space().align_params(order.get_space())
-    target = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, length).align_params(space)
-    return isl.Map.empty(space.map_from_domain_and_range(target))
 
 
 def _between(source: Statement, target: Statement, before: isl.Map) -> list[Dependence]:

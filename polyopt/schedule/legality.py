@@ -26,6 +26,7 @@ from polyopt.schedule.tree import (
     Sequence,
     Tree,
     bands,
+    children,
     tuple_names,
 )
 
@@ -148,6 +149,8 @@ def _inside(part: Filter, proven: Tree | None) -> Tree | None:
 def _check(tree: Tree, pending: Pending, proven: Tree | None, level: int) -> Violation | None:
     if tree is proven:
         return None
+    if not pending.is_small:
+        return _violation(tree, pending, proven, level)
     key = (check_legal, tree, pending.groups)
     if key in pending.known:
         return None
@@ -179,7 +182,7 @@ def _check_band(band: Band, pending: Pending, proven: Band | None, level: int) -
             if found is not None:
                 return found
         else:
-            pending = pending.backwards(member)[1].equal(member)
+            pending = pending.learnt(member).equal(member)
     below = None if proven is None else proven.child
     return _check(band.child, pending, below, level + len(band.members))
 
@@ -188,9 +191,10 @@ def _check_member(
     member: BandMember, pending: Pending, level: int
 ) -> tuple[Violation | None, Pending]:
     """Return what is wrong with a loop, and the pairs that it leaves equal."""
-    backwards, pending = pending.backwards(member)
+    backwards = pending.backwards(member)
     if backwards is not None:
         return Violation(Fault.REVERSED, backwards, member.name, level), pending
+    pending = pending.learnt(member)
     match member.kind:
         case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.MATRIX | LoopKind.SCAN:
             return None, pending.equal(member)
@@ -253,9 +257,23 @@ def _across(tree: Sequence, pending: Pending) -> isl.UnionMap | None:
 
 def carried_pairs(dependences: Dependences, tree: Tree, label: str, position: int) -> isl.UnionMap:
     """Return the dependent pairs that loop `label[position]` separates while those above agree."""
-    below = dependences.all
+    below = dependences.union(dependences.among(_names_below(tree, dependences.scop, label)))
     found = _descend(tree, below, label, position)
     return found if found is not None else below.empty(below.get_space())
+
+
+def _names_below(tree: Tree, scop: Scop, label: str) -> frozenset[str]:
+    """Return the statements below the band called `label`."""
+    names = frozenset(statement.name for statement in scop.statements)
+    while not (isinstance(tree, Band) and tree.label == label):
+        if isinstance(tree, Filter):
+            names = frozenset(tuple_names(tree.domain))
+        inside = (child for child in children(tree) if label in child.by_label)
+        below = next(inside, None)
+        if below is None:
+            return frozenset()
+        tree = below
+    return names
 
 
 def _descend(tree: Tree, pairs: isl.UnionMap, label: str, position: int) -> isl.UnionMap | None:
@@ -266,11 +284,8 @@ def _descend(tree: Tree, pairs: isl.UnionMap, label: str, position: int) -> isl.
             inside = pairs.intersect_domain(tree.domain).intersect_range(tree.domain)
             return _descend(tree.child, inside, label, position)
         case Sequence():
-            for part in tree.parts:
-                found = _descend(part, pairs, label, position)
-                if found is not None:
-                    return found
-            return None
+            parts = (part for part in tree.parts if label in part.by_label)
+            return next((_descend(part, pairs, label, position) for part in parts), None)
         case Band():
             for number, member in enumerate(tree.members):
                 equal = pairs.eq_at_multi_union_pw_aff(member.function)
@@ -319,6 +334,8 @@ def mark_facts(dependences: Dependences, tree: Tree, marked: Tree | None = None)
 def _mark(tree: Tree, pending: Pending, marked: Tree | None) -> Tree:
     if tree is marked:
         return tree
+    if not pending.is_small:
+        return _marks(tree, pending, marked)
     key = (mark_facts, tree, pending.groups)
     if key not in pending.known:
         found = _marks(tree, pending, marked)
@@ -360,7 +377,7 @@ def _mark_below(band: Band, pending: Pending, same: Band) -> Band:
     child = band.child
     if child is not same.child:
         for member in members:
-            pending = pending.backwards(member)[1].equal(member)
+            pending = pending.learnt(member).equal(member)
         child = _mark(child, pending, same.child)
     return Band(band.label, members, child, same.permutable)
 
@@ -369,11 +386,12 @@ def _mark_band(band: Band, pending: Pending) -> Band:
     entry = pending
     permutable = True
     members = []
-    for member in band.members:
+    for position, member in enumerate(band.members):
         if permutable:
-            backwards, entry = entry.backwards(member)
-            permutable = backwards is None
-        pending = pending.backwards(member)[1]
+            # the first loop of a legal tree reverses none of the pairs that those around leave
+            permutable = position == 0 or not entry.reverses(member)
+            entry = entry.learnt(member)
+        pending = pending.learnt(member)
         coincident = not pending.separates(member)
         members.append(replace(member, coincident=coincident))
         pending = pending if coincident else pending.equal(member)

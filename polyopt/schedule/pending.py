@@ -15,16 +15,21 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum, unique
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from itertools import islice
+from typing import Any, TypeAlias, TypeVar
 
 import islpy as isl
 
 from polyopt.schedule.dependences import Dependence, Dependences
+from polyopt.schedule.local import is_local
 from polyopt.schedule.monotone import Part, parts_of
 from polyopt.schedule.tree import BandMember, Filter
 
 _Answer = TypeVar("_Answer")
 _Piece = Any  # a function or a set of isl's, None where there is none
+
+FEW = 24
+"""Pairs of statements, for each of these, that are all looked at, whatever is asked."""
 
 
 @unique
@@ -169,21 +174,61 @@ class Pairs:
         )
 
 
+Step: TypeAlias = Callable[[Pairs], "Pairs | None"]
+
+
 @dataclass(frozen=True, eq=False)
 class Pending:
     """The pairs of each two statements that are left.
 
+    These are the pairs of statements called `names` that the `steps` leave, found when they are
+    asked for.  `outer` are the functions of loops around on which all of them are equal.
     `known` holds what was found of trees for the very same pairs.
     """
 
-    groups: tuple[Pairs, ...]
-    known: dict[tuple[object, ...], Any]
+    dependences: Dependences
+    names: frozenset[str]
+    steps: tuple[Step, ...] = ()
+    outer: tuple[BandMember, ...] = ()
+    before: Pending | None = None
 
-    def _of(self, found: Iterable[Pairs | None]) -> Pending:
-        return Pending(tuple(pairs for pairs in found if pairs is not None), self.known)
+    @property
+    def known(self) -> dict[tuple[object, ...], Any]:
+        """Answers about trees."""
+        return self.dependences.known
+
+    @cached_property
+    def groups(self) -> tuple[Pairs, ...]:
+        """The pairs of each two statements."""
+        return tuple(self._found())
+
+    @cached_property
+    def is_small(self) -> bool:
+        """Whether all pairs may be looked at: there are some times as many as statements."""
+        if len(self.names) <= FEW or (self.before is not None and self.before.is_small):
+            return True
+        most = FEW * len(self.names)
+        return sum(1 for _ in islice(self.dependences.pairs(self.names), most + 1)) <= most
+
+    def _found(self) -> Iterator[Pairs]:
+        if self.before is not None and "groups" in vars(self.before):
+            return _through(self.before.groups, self.names, self.steps[-1:])
+        return _through(self._all(), self.names, self.steps)
+
+    def _all(self) -> Iterator[Pairs]:
+        asked = self.dependences.asked
+        for pair in self.dependences.pairs(self.names):
+            key = (pending_of, *pair)
+            if key not in asked:
+                asked[key] = tuple(_pairs_of(self.dependences, *pair))
+            yield from asked[key]
 
     def __iter__(self) -> Iterator[Pairs]:
-        return iter(self.groups)
+        return iter(self.groups if self.is_small else self._found())
+
+    def _after(self, step: Step, loop: BandMember | None = None) -> Pending:
+        outer = self.outer if loop is None else (*self.outer, loop)
+        return Pending(self.dependences, self.names, (*self.steps, step), outer, self)
 
     @property
     def is_empty(self) -> bool:
@@ -212,33 +257,71 @@ class Pending:
         return self._once("within", part.domain, lambda: self._within(part))
 
     def _within(self, part: Filter) -> Pending:
-        names = part.pieces
-        return self._of(p.within(part) for p in self if p.source in names and p.target in names)
+        names = self.names.intersection(part.pieces)
+        steps = (*self.steps, lambda pairs: pairs.within(part))
+        return Pending(self.dependences, names, steps, self.outer, self)
 
-    def backwards(self, loop: BandMember) -> tuple[isl.UnionMap | None, Pending]:
-        """Return the pairs that a loop reverses, and all pairs with what was learnt of them."""
-        return self._once("backwards", loop.schedule, lambda: self._backwards(loop))
+    def backwards(self, loop: BandMember) -> isl.UnionMap | None:
+        """Return the pairs that a loop reverses, None for none."""
+        if self.is_local(loop):
+            return None
+        return self._once(
+            "backwards", loop.schedule, lambda: union(p.backwards(loop)[0] for p in self)
+        )
 
-    def _backwards(self, loop: BandMember) -> tuple[isl.UnionMap | None, Pending]:
-        answers = [pairs.backwards(loop) for pairs in self]
-        return union(found for found, _ in answers), self._of(after for _, after in answers)
+    def reverses(self, loop: BandMember) -> bool:
+        """Tell whether a loop reverses any pair."""
+        if self.is_small or self.is_local(loop):
+            return self.backwards(loop) is not None
+        return any(pairs.backwards(loop)[0] is not None for pairs in self)
+
+    def learnt(self, loop: BandMember) -> Pending:
+        """Return all pairs, with what is known of those that a loop does not reverse."""
+        return self._once(
+            "learnt", loop.schedule, lambda: self._after(lambda pairs: pairs.backwards(loop)[1])
+        )
 
     def equal(self, loop: BandMember) -> Pending:
         """Return the pairs on which `loop` is equal."""
-        return self._once("equal", loop.schedule, lambda: self._equal(loop))
-
-    def _equal(self, loop: BandMember) -> Pending:
-        return self._of(pairs.equal(loop) for pairs in self)
+        return self._once(
+            "equal", loop.schedule, lambda: self._after(lambda pairs: pairs.equal(loop), loop)
+        )
 
     def separates(self, loop: BandMember) -> bool:
         """Tell whether any pair, free ones too, differs on a loop that reverses none."""
+        if self.is_local(loop):
+            return False
         return any(pairs.separated(loop) is not None for pairs in self)
+
+    def is_local(self, loop: BandMember) -> bool:
+        """Tell whether elements show that a loop separates none of many pairs."""
+        return not self.is_small and self._once(
+            "local",
+            loop.schedule,
+            lambda: is_local(self.dependences.scop, self.names, self.outer, loop),
+        )
 
     def separated(
         self, loop: BandMember, but: Callable[[Pairs], bool] = lambda _: False
     ) -> isl.UnionMap | None:
         """Return the pairs, free ones too, on which a loop that reverses none differs."""
+        if self.is_local(loop):
+            return None
         return union(pairs.separated(loop) for pairs in self if not but(pairs))
+
+
+def _through(
+    found: Iterable[Pairs], names: frozenset[str], steps: tuple[Step, ...]
+) -> Iterator[Pairs]:
+    """Yield what steps leave of the pairs of some statements."""
+    for pairs in found:
+        left: Pairs | None = pairs
+        if pairs.source not in names or pairs.target not in names:
+            continue
+        for step in steps:
+            left = None if left is None else step(left)
+        if left is not None:
+            yield left
 
 
 def union(found: Iterable[isl.UnionMap | None]) -> isl.UnionMap | None:
@@ -253,18 +336,22 @@ def union(found: Iterable[isl.UnionMap | None]) -> isl.UnionMap | None:
 @lru_cache(maxsize=2)
 def pending_of(dependences: Dependences) -> Pending:
     """Return all pairs of a Scop; what is known of some that another Scop had is kept."""
+    return Pending(dependences, frozenset(s.name for s in dependences.scop.statements))
+
+
+def _pairs_of(dependences: Dependences, source: str, target: str) -> Iterator[Pairs]:
+    """Yield the pairs of two statements, those of one sort together."""
     groups: dict[tuple[str, str, Sort, bool], list[Dependence]] = {}
-    for one in dependences.memory:
+    for one in dependences.between(source, target):
         own = dependences.is_own(one)
-        groups.setdefault((one.source, one.target, _sort(dependences, one), own), []).append(one)
+        groups.setdefault((source, target, _sort(dependences, one), own), []).append(one)
     known = dependences.known
-    found = []
     for key, members in groups.items():
         name = (pending_of, *key, *members)
         if name not in known:
             known[name] = Pairs(*key, dependences.union(members))
-        found.append(known[name])
-    return Pending(tuple(found), known)
+        found: Pairs = known[name]
+        yield found
 
 
 def _sort(dependences: Dependences, one: Dependence) -> Sort:

@@ -18,6 +18,7 @@ from polyopt.schedule.tree import (
     find_band,
     path_to,
     statements_of,
+    tuple_names,
 )
 from polyopt.strategy.strides import Step, accesses, along_row, directions, step_of
 from polyopt.transforms import Cut, Distribute, Interchange, Peel, Reorder, Vectorize
@@ -137,8 +138,9 @@ def dependence_order(schedule: Schedule, label: str, body: Sequence) -> tuple[in
     form a circle.
     """
     band = find_band(schedule.tree, label)
-    path, _ = path_to(schedule.tree, schedule.scop, label)
-    pairs = schedule.dependences.ordering
+    path, domain = path_to(schedule.tree, schedule.scop, label)
+    found = schedule.dependences.among(frozenset(tuple_names(domain)))
+    pairs = schedule.dependences.union(d for d in found if not d.reduction)
     for member in (*path, *band.members[:-1]):
         pairs = pairs.eq_at_multi_union_pw_aff(member.function)
     waits: dict[int, set[int]] = {}

@@ -27,6 +27,7 @@ from polyopt.schedule.tree import (
     map_bands,
     path_to,
     replace_band,
+    tuple_names,
 )
 
 
@@ -44,7 +45,8 @@ class Peel:
         """Return the split tree; raises `ScheduleError` PO0301, PO0308."""
         band = find_band(tree, self.band)
         path, domain = path_to(tree, scop, self.band)
-        pivots = self._pivots(tree, scop, band).intersect(domain)
+        names = frozenset(tuple_names(domain))
+        pivots = self._pivots(tree, scop, band, names).intersect(domain)
         if not _is_single(band.members[0], path, pivots):
             raise ScheduleError(
                 "PO0308",
@@ -62,12 +64,12 @@ class Peel:
             parts.append(Filter(coalesced(part), copy))
         return replace_band(tree, self.band, lambda _: Sequence(tuple(parts)))
 
-    def _pivots(self, tree: Tree, scop: Scop, band: Band) -> isl.UnionSet:
+    def _pivots(self, tree: Tree, scop: Scop, band: Band, names: frozenset[str]) -> isl.UnionSet:
         """Return the writing ends of the dependences that the loop carries."""
         dependences = dependences_of(scop)
         carried = carried_pairs(dependences, tree, band.label, 0)
         found = isl.UnionSet.empty(carried.get_space())
-        for dependence in dependences.memory:
+        for dependence in dependences.among(names):
             pairs = carried.intersect(isl.UnionMap.from_map(dependence.relation))
             if dependence.kind is not DependenceKind.ANTI:
                 found = found.union(pairs.domain())

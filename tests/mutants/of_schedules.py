@@ -66,7 +66,7 @@ def _any_sum(original: Any, source: Any, target: Any, first: Any, second: Any) -
 def _equal_is_less(original: Any, member: Any, pending: Any, level: int) -> Any:
     """Take the pairs that a loop leaves equal for ordered."""
     found, rest = original(member, pending, level)
-    return found, replace(rest, groups=())
+    return found, replace(rest, names=frozenset(), before=None)
 
 
 def _no_marks(original: Any, member: Any, pending: Any, level: int) -> Any:

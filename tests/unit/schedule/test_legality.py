@@ -152,7 +152,7 @@ def test_lost_below_a_loop():
 
 
 def without(dependences: Dependences, kind: DependenceKind) -> Dependences:
-    return replace(dependences, memory=tuple(d for d in dependences.memory if d.kind is not kind))
+    return replace(dependences, given=tuple(d for d in dependences.memory if d.kind is not kind))
 
 
 NEEDED = {
