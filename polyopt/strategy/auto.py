@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from polyopt.ir.budget import optional
+from polyopt.errors import BudgetError
+from polyopt.ir.budget import note_dropped, optional
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.machine import Machine
@@ -27,6 +28,7 @@ from polyopt.strategy.fusion import fuse_nests
 from polyopt.strategy.held import held_sums
 from polyopt.strategy.intervals import intervals
 from polyopt.strategy.lanes import sink_lanes
+from polyopt.strategy.large import each_nest, size_of
 from polyopt.strategy.lines import jam_lines
 from polyopt.strategy.order import contiguous_innermost
 from polyopt.strategy.private import private_loops
@@ -64,6 +66,12 @@ def auto_schedule(
     """
     source = source_schedule(scop)
     scalars = {array.name for array in scop.arrays if not array.shape}
+    size = size_of(source)
+    if size is not None:
+        reason = f"the program has {size}: its nests stay as they are"
+        note_dropped("other orders of nests", BudgetError("PO0701", reason))
+        found = _within_budget("parallel loops", source, each_nest)
+        return source if outgrowing(found) else found
     with optional("the automatic schedule"):
         start: Schedule | None = source
         cells = Counter[str]()

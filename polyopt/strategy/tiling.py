@@ -56,7 +56,7 @@ def _parallelize(schedule: Schedule, label: str, machine: Machine, above: int) -
         return schedule
     if any(m.kind is LoopKind.PARALLEL for below in bands(band) for m in below.members):
         return _parallelize_inner(schedule, band, machine, above)
-    coincident = _parallel_position(schedule, band)
+    coincident = parallel_position(schedule, band)
     if coincident is not None:
         found = in_tiles(schedule, label) or _outermost(schedule, band, coincident)
         if found is not None:
@@ -102,7 +102,7 @@ def _peeled(schedule: Schedule, band: Band) -> Schedule | None:
     return peeled
 
 
-def _parallel_position(schedule: Schedule, band: Band) -> int | None:
+def parallel_position(schedule: Schedule, band: Band) -> int | None:
     """Return the coincident loop to run in parallel: not the contiguous one if there is another."""
     found = [p for p, member in enumerate(band.members) if member.coincident]
     if not found:
