@@ -1,21 +1,30 @@
 """Which statements' order the text of the loops settles, whatever these touch.
 
-In: a tree of runs, the iterators that were proven to be functions of instances.
+In: a tree of runs, the iterators that were proven to be functions of instances, what is touched.
 Out: `Doubt`s: statements whose instances may run in another order than the source's, or at the
-same time.  Any two instances that are not of one `Doubt` run in the source's order.
+same time.  Any two instances that are not of one `Doubt`, and conflict, run in the source's order.
 A loop keeps that order where its iterator differs by one constant from the number that times in
-the source have at its place; a sequence where the constants there ascend.
+the source have at its place; a sequence where the constants there ascend.  Iterations that may run
+at the same time keep it where none touches an element that another one does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import islpy as isl
 
 from polyopt.ir.expr import Expr, Linear, integer, linear, sub
 from polyopt.ir.loops import CONCURRENT
+from polyopt.proof.accesses import Touch
 from polyopt.proof.instances import Placed
 from polyopt.proof.reading import Loop, Piece, Run, all_runs
+
+FEW = 16
+"""Statements in a loop whose pairs may as well be compared."""
+MOST = 32
+"""Different relations of elements and iterations that are united; of more, nothing is said."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +35,17 @@ class Doubt:
     body: tuple[Piece, ...]
 
 
-def doubts(body: tuple[Piece, ...], places: Collection[Placed]) -> tuple[Doubt, ...]:
-    """Return the parts of a tree that may not keep the source's order; no statement is in two."""
+def doubts(
+    body: tuple[Piece, ...],
+    places: Collection[Placed],
+    touched: Mapping[str, Sequence[Touch]],
+) -> tuple[Doubt, ...]:
+    """Return the parts of a tree that may not keep the source's order; no statement is in two.
+
+    `touched` is what instances touch, by statement.
+    """
     by_run = {id(placed.run): placed for placed in places}
-    return tuple(_Walk(by_run).body(body, 0, ()))
+    return tuple(_Walk(by_run, touched).body(body, 0, ()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +57,7 @@ class _Walk:
     """
 
     places: dict[int, Placed]
+    touched: Mapping[str, Sequence[Touch]]
 
     def body(self, body: tuple[Piece, ...], depth: int, above: tuple[Loop, ...]) -> Iterator[Doubt]:
         """Yield the doubts about a sequence."""
@@ -61,7 +78,10 @@ class _Walk:
                 if any(_constant(time) is None for time in self.order(piece)[depth:]):
                     yield _doubt((piece,), above)
             case Loop():
-                if piece.loop.kind in CONCURRENT or not self.is_kept(piece, runs, depth):
+                is_kept = self.is_kept(piece, runs, depth)
+                if is_kept and piece.loop.kind in CONCURRENT:
+                    is_kept = self.is_local(piece, runs, above)
+                if not is_kept:
                     yield _doubt((piece,), above)
                 else:
                     yield from self.body(piece.body, depth + 1, (*above, piece))
@@ -118,6 +138,44 @@ class _Walk:
             distances.add(None if value is None else linear(sub(self.time(run, depth), value)))
         found = distances.pop() if len(distances) == 1 else None
         return found is not None and not found.terms
+
+    def is_local(self, loop: Loop, runs: tuple[Run, ...], above: tuple[Loop, ...]) -> bool:
+        """Tell whether no element that is written is touched in two iterations of a loop.
+
+        Iterations are compared that agree on the loops `above`.
+        """
+        if len(runs) <= FEW:
+            return False
+        found: dict[str, list[isl.Map]] = {}
+        written: set[str] = set()
+        for run in runs:
+            placed = self.places[id(run)]
+            values = [placed.known.get(one.loop.iter) for one in (*above, loop)]
+            known = [placed.quotients.function(value) for value in values if value is not None]
+            if len(known) < len(values):
+                return False
+            *outer, inner = known
+            for touch in self.touched.get(run.statement, ()):
+                name = str(touch.relation.get_tuple_name(isl.dim_type.out))
+                place = touch.relation
+                for one in outer:
+                    place = place.flat_range_product(one)
+                iterations = place.reverse().apply_range(inner)
+                kept = found.setdefault(name, [])
+                if touch.writes:
+                    written.add(name)
+                if not any(iterations.plain_is_equal(other) for other in kept):
+                    kept.append(iterations)
+                if len(kept) > MOST:
+                    return False
+        return all(_is_function(found[name]) for name in sorted(written))
+
+
+def _is_function(relations: Sequence[isl.Map]) -> bool:
+    whole = relations[0]
+    for one in relations[1:]:
+        whole = whole.union(one)
+    return bool(whole.is_single_valued())
 
 
 def _constant(time: Expr) -> int | None:
