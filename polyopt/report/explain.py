@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import islpy as isl
 
@@ -18,11 +19,14 @@ from polyopt.ir.scop import Scop
 from polyopt.report.fusion import explain_fusion
 from polyopt.report.mapping import explain_mapping
 from polyopt.report.storage import explain_reductions, explain_storage
-from polyopt.schedule import Dependence, Schedule
+from polyopt.schedule import Dependence, Dependences, Schedule
 from polyopt.schedule.legality import Fault, Violation, carried_pairs
 from polyopt.schedule.telling import describe
-from polyopt.schedule.tree import Band, BandMember, bands, path_to, statements_of
+from polyopt.schedule.tree import Band, BandMember, bands, path_to, statements_of, tuple_names
 from polyopt.schedule.witness import find_witness, inexact_access
+
+MOST_PAIRS = 1000
+"""Pairs of statements whose dependences are listed, or looked at together for an example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +117,14 @@ def show_set(domain: isl.Set) -> str:
 
 
 def _dependences(schedule: Schedule) -> Iterator[str]:
-    for dependence in schedule.dependences.memory:
-        nature = _nature(schedule.scop, dependence)
-        yield f"{show_dependence(dependence)}{_distances(dependence)}{nature}"
+    found = schedule.dependences
+    pairs = list(found.pairs([statement.name for statement in schedule.scop.statements]))
+    for pair in pairs[:MOST_PAIRS]:
+        for dependence in found.between(*pair):
+            nature = _nature(schedule.scop, dependence)
+            yield f"{show_dependence(dependence)}{_distances(dependence)}{nature}"
+    if len(pairs) > MOST_PAIRS:
+        yield f"and those of {len(pairs) - MOST_PAIRS} more pairs of statements"
 
 
 def show_dependence(dependence: Dependence) -> str:
@@ -163,16 +172,24 @@ def explain_loop(
     if member.coincident:
         yield head + _coincident(schedule, band, position, member)
         return
-    pairs = carried_pairs(schedule.dependences, schedule.tree, band.label, position)
-    pairs = pairs.intersect_params(schedule.scop.context)
     yield head + f"{_kind(member)}, because it carries a dependence"
-    if pairs.is_empty():
-        return
-    violation = Violation(Fault.CONCURRENT, pairs, member.name)
-    witness = find_witness(schedule.scop, schedule.dependences, violation)
-    example, kind, *_ = describe(witness, schedule.scop)
-    yield f"    {kind.removeprefix('kind: ')}"
-    yield f"    {example.partition(';')[0]}"
+    for some in _batches(schedule.dependences, frozenset(tuple_names(domain))):
+        pairs = carried_pairs(some, schedule.tree, band.label, position)
+        pairs = pairs.intersect_params(schedule.scop.context)
+        if not pairs.is_empty():
+            violation = Violation(Fault.CONCURRENT, pairs, member.name)
+            witness = find_witness(schedule.scop, some, violation)
+            example, kind, *_ = describe(witness, schedule.scop)
+            yield f"    {kind.removeprefix('kind: ')}"
+            yield f"    {example.partition(';')[0]}"
+            return
+
+
+def _batches(dependences: Dependences, names: frozenset[str]) -> Iterator[Dependences]:
+    """Yield the dependences of some statements, those of many pairs a part at a time."""
+    waiting = dependences.among(names)
+    while some := tuple(islice(waiting, MOST_PAIRS)):
+        yield Dependences(dependences.scop, some)
 
 
 def _kind(member: BandMember) -> str:
