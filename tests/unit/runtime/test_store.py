@@ -312,6 +312,8 @@ def test_killed_writers_leave_the_cache_intact(store):
     rng = random.Random(3)
     for round_ in range(12):
         process = start(str(round_), "1000000")
+        while not (store.root / "staging").exists():
+            time.sleep(0.01)
         time.sleep(0.15 + 0.15 * rng.random())
         process.send_signal(signal.SIGKILL)
         process.communicate()
