@@ -46,7 +46,6 @@ from polyopt.schedule.regions import settle_regions
 from polyopt.schedule.scales import with_scaled_rows
 from polyopt.schedule.transfers import overwritten
 from polyopt.strategy import auto_schedule
-from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.targets import FpMode, Options, Target, seconds_to_compile
 from polyopt.transforms import parse_schedules, show_schedules
 
@@ -265,6 +264,8 @@ class Simple:
     @cached_property
     def schedules(self) -> tuple[Schedule, ...]:
         """A schedule for each static control part."""
+        from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
+
         return tuple(
             auto_schedule_gpu(
                 scop,
@@ -382,6 +383,8 @@ def _automatic(
         if options.target is Target.C:
             is_inner = id(scop) in _inner_scops(program)
             return auto_schedule(scop, machine, is_inner=is_inner, outgrowing=large)
+        from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
+
         is_cuda = options.target is Target.CUDA
         return auto_schedule_gpu(scop, GpuModel(matrices=is_cuda, atomics=is_cuda), large)
     return written_order(scop)
