@@ -25,8 +25,8 @@ from polyopt.frontend.gather import Pending
 from polyopt.frontend.generating import unrolled
 from polyopt.frontend.integers import ONE, ZERO
 from polyopt.frontend.masks import chosen, is_same_mask
-from polyopt.frontend.memory import buffers_read, forced, settled, store
-from polyopt.frontend.narrowing import demand_fit
+from polyopt.frontend.memory import buffers_read, cheap_number, forced, settled, store
+from polyopt.frontend.narrowing import demand_fit, demand_stored
 from polyopt.frontend.operators import BINARY, describe, operand, operate
 from polyopt.frontend.pins import fixed_items, refuse_write
 from polyopt.frontend.products import matmul
@@ -138,6 +138,7 @@ class Scattered:
         """`view[parts] = value`."""
         new = as_tensor(operand(value, loc))
         with self.outer.met(b):
+            _demand_picked(b, view, value, loc)
             scatter(b, view, self.parts, self.name, lambda _: new, loc)
 
     def augment(
@@ -221,6 +222,7 @@ def write_masked(b: Builder, view: Tensor, mask: Tensor, value: Value, loc: Loc 
     An array with an element for each one that the mask picks is written element by element.
     """
     flags = _widened(view, mask, loc)
+    _demand_picked(b, view, value, loc)
     new = _under_mask(b, view, mask, value, loc)
     if new.dtype.is_complex and not view.dtype.is_complex:
         refuse("PO0144", "complex numbers do not fit a real array", loc, "take `.real`")
@@ -234,6 +236,13 @@ def write_masked(b: Builder, view: Tensor, mask: Tensor, value: Value, loc: Loc 
         write_where(b, view, mask, new, loc)
     else:
         scatter(b, view, [Mask(mask)], "the array", lambda _: new, loc)
+
+
+def _demand_picked(b: Builder, view: Tensor, value: Value, loc: Loc | None) -> None:
+    """Require that one number fits `view`, some elements of which it becomes."""
+    found = value if isinstance(value, Masked) else operand(value, loc)
+    if isinstance(found, Number):
+        demand_stored(b, found, view.dtype, loc, picked=True)
 
 
 def _under_mask(b: Builder, view: Tensor, mask: Tensor, value: Value, loc: Loc | None) -> Tensor:
@@ -278,14 +287,26 @@ def _widened(view: Tensor, mask: Tensor, loc: Loc | None) -> Tensor:
 def write(b: Builder, view: Tensor, value: Value, loc: Loc | None) -> None:
     """`view[...] = value`."""
     found = operand(value, loc)
-    lists.widen(b, view, found.dtype, loc)
+    lists.widen(b, view, found, loc)
     if view.rank == 0:
-        if isinstance(found, Tensor) and found.fold is not None and found.rank == 0:
+        is_fold = isinstance(found, Tensor) and found.fold is not None and found.rank == 0
+        if is_fold and found.dtype is view.dtype:
+            assert isinstance(found, Tensor)
             store(b, view, found, loc)
             return
         write_element(b, view, settled(b, found), loc)
         return
+    if isinstance(found, Number):
+        found = _checked(b, view, found, loc)
     store(b, view, as_tensor(found), loc)
+
+
+def _checked(b: Builder, view: Tensor, value: Number, loc: Loc | None) -> Number:
+    """Return a number that is put into elements of `view`, which must hold it."""
+    needs_check = view.dtype.is_integer and value.dtype is not view.dtype
+    value = cheap_number(b, value) if needs_check else value
+    demand_stored(b, value, view.dtype, loc)
+    return value
 
 
 def write_element(b: Builder, view: Tensor, value: Number | Tensor, loc: Loc | None) -> None:
@@ -297,6 +318,7 @@ def write_element(b: Builder, view: Tensor, value: Number | Tensor, loc: Loc | N
     target = view.at(())
     assert isinstance(target, Load)
     demand_fit(b, value, view.dtype, loc)
+    value = _checked(b, view, value, loc)
     store_element(b, target, cast(value.expr, view.dtype, loc))
 
 

@@ -160,6 +160,7 @@ class Builder:
     ranges: dict[str, Span] = field(default_factory=dict)  # of variables that are set once
     variables: dict[str, Origin] = field(default_factory=dict)  # Python's integers, set again
     guarded: set[str] = field(default_factory=set)  # variables with ranges, set under a guard
+    nonzero: set[Expr] = field(default_factory=set)  # divisors that were tested before all loops
     converted: set[Expr] = field(default_factory=set)  # floats whose size was checked
     wrapping: set[ast.expr] = field(default_factory=set)  # only their lowest bits count
     evaluated: dict[ast.expr, Value] = field(default_factory=dict)  # read ahead
@@ -176,6 +177,7 @@ class Builder:
     constants: dict[int, Buffer] = field(default_factory=dict)
     assumed: list[Expr] = field(default_factory=list)  # of the sizes, in every call
     copies: dict[str, str] = field(default_factory=dict)
+    mixed: dict[str, str] = field(default_factory=dict)  # array of several types -> why
     snapshots: list[Snapshot] = field(default_factory=list)
     copied: list[Copied] = field(default_factory=list)
     written_back: set[int] = field(default_factory=set)  # drafts that write copies back

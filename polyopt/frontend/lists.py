@@ -10,6 +10,8 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments, number, tensor
 from polyopt.frontend.builder import Builder
@@ -24,6 +26,7 @@ from polyopt.frontend.subscripts import Cut, Part, Stepped
 from polyopt.frontend.values import (
     Known,
     Number,
+    Operandish,
     Sequence,
     Tensor,
     Value,
@@ -67,9 +70,16 @@ def tolist(b: Builder, args: Arguments) -> Value:
     if array.rank != 1 or array.dtype is DType.UINT64 or array.dtype.is_complex:
         refuse("PO0152", f"`.tolist` of an array of {array.dtype} of rank {array.rank}", args.loc)
     found = of_items(b, array, _OF_PYTHON.get(array.dtype.kind))
-    assert found.view is not None
-    found.view.buffer.weak = True
+    _mark_own(b, found)
     return found
+
+
+def _mark_own(b: Builder, found: Tensor) -> None:
+    """Note that the items are Python's own numbers, unless a later float of NumPy is one, too."""
+    assert found.view is not None
+    buffer = found.view.buffer
+    held = None if buffer.made_at is None else b.facts.widths.get(buffer.made_at)
+    buffer.weak = held is None or held[1] or buffer.dtype is DType.INT64
 
 
 def of_items(b: Builder, array: Tensor, least: DType | None = None) -> Tensor:
@@ -89,8 +99,8 @@ def in_memory(b: Builder, tree: ast.AST, targets: list[ast.expr], value: Value) 
         return value
     if any(isinstance(name, ast.Name) and _is_replaced(tree, name.id) for name in targets):
         found = made(b, lambda kind: nested(b, value, kind, b.loc))
-        assert found.view is not None
-        found.view.buffer.weak = all(_is_of_python(item) for item in value.items)
+        if all(_is_of_python(item) for item in value.items):
+            _mark_own(b, found)
         return found
     return value
 
@@ -98,7 +108,7 @@ def in_memory(b: Builder, tree: ast.AST, targets: list[ast.expr], value: Value) 
 def _is_of_python(value: Value) -> bool:
     match value:
         case Known(value=known):
-            return isinstance(known, int)
+            return isinstance(known, int | float | complex) and not isinstance(known, np.generic)
         case Sequence(items=items):
             return all(map(_is_of_python, items))
         case _:
@@ -176,11 +186,12 @@ def _filled(b: Builder, item: Value, count: Number, loc: Loc | None) -> Tensor |
     def make(kind: DType | None) -> Tensor:
         whole = view_of(b.new_buffer("items", kind or value.dtype, (extent,)))
         store(b, whole, as_tensor(Number(value.expr, False)), loc)
-        assert whole.view is not None
-        whole.view.buffer.weak = value.weak
         return whole
 
-    return made(b, make)
+    found = made(b, make)
+    if value.weak:
+        _mark_own(b, found)
+    return found
 
 
 def cut_out(b: Builder, found: Tensor, parts: list[Part]) -> Tensor:
@@ -202,13 +213,19 @@ def refuse_slices(parts: list[Part], loc: Loc | None) -> None:
         refuse("PO0124", "assignment to a slice of a list", loc, HINT)
 
 
-def widen(b: Builder, target: Tensor, dtype: DType, loc: Loc | None) -> None:
-    """Learn that a list gets items of a wider type: the next reading makes it so."""
-    if not is_list(target) or is_castable(dtype, target.dtype, "safe"):
+def widen(b: Builder, target: Tensor, item: Operandish, loc: Loc | None) -> None:
+    """Learn that a list gets items of a wider type, or NumPy's: the next reading makes it so."""
+    if not is_list(target):
         return
     assert target.view is not None
-    place = target.view.buffer.made_at
+    buffer, dtype = target.view.buffer, item.dtype
+    place = buffer.made_at
+    if is_castable(dtype, target.dtype, "safe"):
+        if buffer.weak and buffer.dtype is not DType.INT64 and not item.weak and place is not None:
+            b.facts.set_width(place, buffer.dtype, False, loc)
+        return
     if place is None:
         hint = "start with items of that type: [0.0] * n"
         refuse("PO0144", f"a list of {target.dtype} gets an item of {dtype}", loc, hint)
-    b.facts.set_width(place, common_pair((dtype, False), (target.dtype, False), loc), False, loc)
+    wide = common_pair((dtype, False), (target.dtype, False), loc)
+    b.facts.set_width(place, wide, item.weak and buffer.weak, loc)

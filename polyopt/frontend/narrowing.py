@@ -1,22 +1,23 @@
 """Python integers beside narrow NumPy integers: they must fit; comparisons take any.
 
-In: operands of an elementwise operation and the dtypes NumPy computes it in.
-Out: checks of the call; for comparisons, dtypes wide enough for both sides.
+In: operands of an elementwise operation and the dtypes NumPy computes it in; numbers that are put
+into arrays.  Out: checks of the call, faults; for comparisons, dtypes wide enough for both sides.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
-from polyopt.frontend.integers import at_least, both, either, is_affine
-from polyopt.frontend.ranges import MOST, of_type, range_of
+from polyopt.frontend.integers import FALSE, TRUE, at_least, both, either, is_affine, negated
+from polyopt.frontend.ranges import MOST, Span, of_type, range_of
 from polyopt.frontend.values import Number, Operandish, Tensor
-from polyopt.ir.expr import Compare, CompareOp, Const, Expr, integer, show
-from polyopt.ir.types import DType
+from polyopt.ir.expr import Cast, Compare, CompareOp, Const, Expr, integer, show
+from polyopt.ir.types import DType, Kind
 
 COMPARISONS = frozenset(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"))
 
@@ -48,6 +49,58 @@ def _note_fit(b: Builder, value: Expr, dtype: DType, loc: Loc | None) -> None:
     hint = "use a wider element type, or convert the integer first"
     number = b.fault("PO0234", f"an integer of `{b.words}` does not fit {dtype}", loc, hint)
     b.fail_where(outside, number, guarded=True)
+
+
+def demand_stored(
+    b: Builder, number: Number, dtype: DType, loc: Loc | None, *, picked: bool = False
+) -> None:
+    """Require that a number fits an array of integers, of which it becomes some elements.
+
+    NumPy 2 converts numbers for single elements and slices one by one: signed types refuse what
+    they do not hold, also NaN; unsigned ones, and elements `picked` by a mask or by subscripts,
+    refuse Python's own numbers only.  Python's integers are `demand_fit`'s.
+    """
+    expr = number.expr
+    is_free = not number.weak and (picked or dtype.kind is Kind.UNSIGNED)
+    if b.scout or not dtype.is_integer or is_free or (number.weak and expr.dtype.is_integer):
+        return
+    whole = of_type(dtype)
+    if expr.dtype.is_float:
+        outside = _unfit(expr, whole.low, whole.high)
+    elif expr.dtype.is_integer and not range_of(expr, b.span_of).within(whole):
+        outside = _beyond(expr, of_type(expr.dtype), whole)
+    else:
+        return
+    if outside == FALSE:
+        return
+    hint = "test the number before it is stored, or convert arrays with `.astype`"
+    message = f"a number of `{b.words}` is NaN or does not fit {dtype}"
+    b.fail_where(outside, b.fault("PO0234", message, loc, hint), guarded=True)
+
+
+def _unfit(expr: Expr, low: int, high: int) -> Expr:
+    """Return whether a float, rounded towards zero, leaves `low..high`, or is NaN."""
+    if isinstance(expr, Const):
+        value = float(expr.value.real)
+        return FALSE if math.isfinite(value) and low <= int(value) <= high else TRUE
+    wide = expr if expr.dtype is DType.FLOAT64 else Cast(expr, DType.FLOAT64)
+    is_word = high >= 2**53  # the limits themselves are floats, the next integers are not
+    first, last = (float(low), float(high + 1)) if is_word else (low - 1.0, high + 1.0)
+    above = CompareOp.GE if is_word else CompareOp.GT
+    fits = both(
+        Compare(above, wide, Const(first, DType.FLOAT64)),
+        Compare(CompareOp.LT, wide, Const(last, DType.FLOAT64)),
+    )
+    return negated(fits)
+
+
+def _beyond(expr: Expr, own: Span, whole: Span) -> Expr:
+    outside: Expr = FALSE
+    if own.low < whole.low:
+        outside = Compare(CompareOp.LT, expr, Const(whole.low, expr.dtype))
+    if own.high > whole.high:
+        outside = either(outside, Compare(CompareOp.GT, expr, Const(whole.high, expr.dtype)))
+    return outside
 
 
 def compared_in(values: Sequence[Operandish], inputs: tuple[DType, ...]) -> tuple[DType, ...]:

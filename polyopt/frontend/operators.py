@@ -12,6 +12,7 @@ from polyopt.frontend.alternatives import either_way
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.computed import as_affine, quotient
+from polyopt.frontend.divisors import nonzero
 from polyopt.frontend.elementwise import apply
 from polyopt.frontend.exact import exact, in_words
 from polyopt.frontend.folding import check_items, fold
@@ -55,7 +56,6 @@ UNARY: dict[type[ast.unaryop], str] = {
     ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert",
 }  # fmt: skip
 _DIVISIONS = frozenset(["divide", "floor_divide", "remainder"])
-_ZEROS = (Const(0, DType.INT64), Const(0.0, DType.FLOAT64))
 _COMPARISONS = frozenset(COMPARE.values())
 _ORDER = _COMPARISONS - {"equal", "not_equal"}
 _BITWISE = frozenset(["bitwise_and", "bitwise_or", "bitwise_xor"])
@@ -189,8 +189,8 @@ def _python(
                 found = quotient(b, name, wide[0].expr, wide[1].expr)
             if found is not None:
                 return Number(exact(b, name, (wide[0].expr, wide[1].expr), found, loc), True)
-        if name in _DIVISIONS and wide[1].expr in _ZEROS:
-            refuse("PO0147", "division by zero", loc, "divide by a number that is not zero")
+        if name in _DIVISIONS:
+            wide = (wide[0], nonzero(b, wide[1], loc))
         if name == "power":
             _refuse_unknown_exponent(b, wide, loc)
         result = apply(b, UFUNCS[name], wide, loc)

@@ -189,9 +189,7 @@ def _pin_array(
 ) -> Pin:
     """An array nobody else knows is taken over; others are copied."""
     dtype, _ = _wide(b, place, (value.dtype, False), loc)
-    if value.dtype is not dtype and value.dtype.is_integer and dtype.is_integer:
-        message = f"`{name}` is an array of {value.dtype} first and one of {dtype} later"
-        refuse("PO0161", message, loc, f"start with `.astype({dtype.spelled})`")
+    mixed = _mixed_width(name, value.dtype, dtype, loc)
     sized = replace(value, shape=tuple(clipped(extent) for extent in value.shape))
     own = is_whole(sized)
     is_ours = own is not None and own.argument is None and own.dtype is dtype
@@ -203,6 +201,8 @@ def _pin_array(
     copy = stored(b, Tensor(value.shape, dtype, lambda i: cast(value.at(i), dtype)), name)
     assert copy.view is not None
     copy.view.buffer.is_list = source is not None and source.is_list
+    if mixed is not None:
+        b.mixed[copy.view.buffer.name] = mixed
     shared = source is not None and (
         own is None or not is_ours or _has_other_names(frame, name, own)
     )
@@ -249,6 +249,19 @@ def _standing_in(
         back = WriteBack(value, whole, same, made)
         frame.backs.append(back)
     return Pin(copy, False, place, value.shape, source=source, start=ends[0], back=back, made=made)
+
+
+def _mixed_width(name: str, one: DType, other: DType, loc: Loc | None) -> str | None:
+    """Return why an array of type `one` that is held as one of `other` must not be written.
+
+    Refuses types in which sums would differ, too.
+    """
+    if one is other:
+        return None
+    message = f"`{name}` is an array of {one} on one path and one of {other} on another"
+    if one.is_float or one.is_complex or (one.is_integer and other.is_integer):
+        refuse("PO0161", message, loc, f"convert it with `.astype({other.spelled})`")
+    return message
 
 
 def _has_other_names(frame: Frame, name: str, buffer: Buffer) -> bool:
@@ -315,6 +328,9 @@ def _store_array(
 ) -> None:
     """Store the array that a pinned name becomes."""
     pin = frame.pins[name]
+    mixed = _mixed_width(name, array.dtype, pin.buffer.dtype, loc)
+    if mixed is not None:
+        b.mixed[pin.buffer.name] = mixed
     for mine, other in zip(pin.shape, array.shape, strict=True):
         equate(b, mine, other, f"`{name}` changes its shape", loc)
     whole = replace(view_of(pin.buffer), shape=pin.shape)
@@ -436,7 +452,10 @@ def unpin(b: Builder, frame: Frame, names: Iterable[str], loc: Loc | None) -> No
 
 
 def refuse_write(b: Builder, view: Tensor, loc: Loc | None) -> None:
-    """Refuse writing into a copy that stands for an array with other names."""
+    """Refuse writing into a copy that stands for an array with other names or of another type."""
+    if view.view is not None and view.view.buffer.name in b.mixed:
+        message = f"elements are written, and {b.mixed[view.view.buffer.name]}"
+        refuse("PO0161", message, loc, "convert it with `.astype` where it is made")
     if view.view is not None and view.view.buffer.name in b.copies:
         copy = view.view.buffer.name
         for made in b.copied:
@@ -444,5 +463,5 @@ def refuse_write(b: Builder, view: Tensor, loc: Loc | None) -> None:
                 learn_write(b, made)
                 return
         reason = b.copies[copy]
-        message = f"an array with two names is written here, and {reason}"
+        message = f"in Python this writes another array: {reason}"
         refuse("PO0160", message, loc, _HINT)

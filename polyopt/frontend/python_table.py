@@ -46,6 +46,7 @@ from polyopt.frontend.sorting import sorted_
 from polyopt.frontend.strides import step_of, stepped_range
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
+    Buffer,
     Iterated,
     Known,
     Masked,
@@ -55,7 +56,9 @@ from polyopt.frontend.values import (
     Slice,
     Tensor,
     Value,
+    View,
     has_loads,
+    item_of,
 )
 from polyopt.ir.expr import BinaryOp, Compare, CompareOp, Const, Expr, integer
 from polyopt.ir.types import DType
@@ -157,14 +160,8 @@ def _extreme(name: str) -> Rule:
         values = args.values
         if len(values) == 1:
             only = values[0]
-            if isinstance(only, Tensor):
-                if only.rank != 1:
-                    refuse("PO0142", f"`{name}` of an array of rank {only.rank}", args.loc)
-                return ordered_extreme(b, name, only, args.loc)
-            if isinstance(only, Iterated):
-                items = collected(b, only, None, args.loc)
-                whole = ordered_extreme(b, name, items, args.loc)
-                return _of_items(number(b, whole, "the result", args.loc))
+            if isinstance(only, Tensor | Iterated):
+                return _extreme_item(b, name, only, args)
             found_items = as_sequence(only)
             values = found_items.items if isinstance(found_items, Sequence) else values
         if all(isinstance(v, Known) for v in values):
@@ -177,6 +174,20 @@ def _extreme(name: str) -> Rule:
         return result
 
     return rule
+
+
+def _extreme_item(b: Builder, name: str, only: Tensor | Iterated, args: Arguments) -> Value:
+    """Return the least or largest item."""
+    if isinstance(only, Iterated):
+        items = collected(b, only, None, args.loc)
+        whole = ordered_extreme(b, name, items, args.loc)
+        return _of_items(number(b, whole, "the result", args.loc))
+    if only.rank != 1:
+        refuse("PO0142", f"`{name}` of an array of rank {only.rank}", args.loc)
+    whole = ordered_extreme(b, name, only, args.loc)
+    if not lists.is_list(only):
+        return whole
+    return item_of(only, number(b, whole, "the result", args.loc))
 
 
 def _or_default(b: Builder, rule: Rule, default: Value, args: Arguments) -> Value:
@@ -277,8 +288,10 @@ def _sum(b: Builder, args: Arguments) -> Value:
     total: Value = Known(0) if is_none(start) else start
     found = as_sequence(value)
     if isinstance(found, Iterated):
-        return _sum_of_items(b, found, total, args)
+        return _sum_of_items(b, collected(b, found, None, args.loc), total, args)
     match found:
+        case Tensor(view=View(buffer=Buffer(is_list=True, weak=True))):
+            return _sum_of_items(b, found, total, args)
         case Tensor(shape=shape) if len(shape) == 1:
             kind = DType.INT64 if found.dtype is DType.BOOL else found.dtype
             whole = reduced(b, "sum", found, None, False, args.loc, kind)
@@ -291,9 +304,8 @@ def _sum(b: Builder, args: Arguments) -> Value:
             refuse("PO0147", f"sum of {describe(value)}", args.loc, "use np.sum")
 
 
-def _sum_of_items(b: Builder, value: Iterated, total: Value, args: Arguments) -> Value:
-    """The sum of what a comprehension makes: its items are put into an array first."""
-    items = collected(b, value, None, args.loc)
+def _sum_of_items(b: Builder, items: Tensor, total: Value, args: Arguments) -> Value:
+    """The sum of what a comprehension made, or of a list of Python's own numbers."""
     if items.rank != 1:
         whole = reduced(b, "sum", items, (0,), False, args.loc)
         return operate(b, "add", (total, whole), args.loc)

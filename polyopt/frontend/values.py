@@ -337,8 +337,11 @@ def as_value(tensor: Tensor) -> Operandish:
 
 
 def item_of(array: Tensor, found: Operandish) -> Operandish:
-    """Return an element of `array`: one of Python's integers where it is a list of these."""
+    """Return an element of `array`: one of Python's own numbers where it is a list of these."""
     buffer = array.view.buffer if array.view is not None else None
     if buffer is None or not (buffer.is_list and buffer.weak) or not isinstance(found, Number):
         return found
-    return Number(found.expr, found.weak or found.dtype is DType.INT64)
+    return Number(found.expr, found.weak or found.dtype in _OWN)
+
+
+_OWN = (DType.BOOL, DType.INT64, DType.FLOAT64, DType.COMPLEX128)

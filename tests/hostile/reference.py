@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,20 +23,23 @@ BITS = 4096
 class Returned:
     """A result; `largest`: the largest finite magnitude of a float seen on the way.
 
-    `big`: an integer left 64 bits.
+    `big`: an integer left 64 bits.  `mixed`: a name had values of several types, or there are lines
+    that were not run.
     """
 
     value: Any
     largest: float = 0.0
     big: bool = False
     lines: int = 0
+    mixed: bool = False
 
 
 @dataclass(slots=True)
 class Raised:
-    """An exception."""
+    """An exception; `mixed` as for results."""
 
     error: BaseException
+    mixed: bool = False
 
 
 @dataclass(slots=True)
@@ -57,7 +60,8 @@ class _Watch:
     lines: int = 0
     largest: float = 0.0
     big: bool = False
-    seen: dict[int, Any] = field(default_factory=dict)
+    types: dict[tuple[CodeType, str], set[str]] = field(default_factory=dict)
+    run: set[tuple[CodeType, int]] = field(default_factory=set)
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> Any:
         if not frame.f_code.co_filename.startswith(self.files):
@@ -65,11 +69,28 @@ class _Watch:
         self.lines += event == "line"
         if self.lines > LINES:
             raise _Stop
-        for value in frame.f_locals.values():
+        self.run.add((frame.f_code, frame.f_lineno))
+        for name, value in frame.f_locals.items():
             self.look(value)
+            self.types.setdefault((frame.f_code, name), set()).add(_type_of(value))
         if event == "return":
             self.look(argument)
         return self
+
+    @property
+    def mixed(self) -> bool:
+        """Whether a name had values of several types, or a line of a function was not run."""
+        several = any(len(found) > 1 for found in self.types.values())
+        return several or any(not lines_of(code) <= self.ran(code) for code in self.codes)
+
+    @property
+    def codes(self) -> set[CodeType]:
+        """The functions that were called."""
+        return {code for code, _ in self.run}
+
+    def ran(self, code: CodeType) -> set[int]:
+        """Return the lines of a function that were run."""
+        return {line for other, line in self.run if other is code}
 
     def look(self, value: object) -> None:
         """Note a magnitude."""
@@ -90,6 +111,17 @@ class _Watch:
                 self.largest = max(self.largest, float(finite.max()))
 
 
+def lines_of(code: CodeType) -> set[int]:
+    """Return the lines of a function that hold code, but for its first."""
+    return {line for *_, line in code.co_lines() if line is not None and line > code.co_firstlineno}
+
+
+def _type_of(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}, {value.ndim}"
+    return type(value).__name__
+
+
 def run_bounded(function: Callable[..., Any], args: tuple[Any, ...]) -> Ended:
     """Call `function`; the arguments are changed as it changes them."""
     watch = _Watch(function.__code__.co_filename.rsplit("/", 1)[0])
@@ -107,5 +139,5 @@ def run_bounded(function: Callable[..., Any], args: tuple[Any, ...]) -> Ended:
     except RecursionError:
         return TooLong()
     except Exception as error:
-        return Raised(error)
-    return Returned(value, watch.largest, watch.big, watch.lines)
+        return Raised(error, watch.mixed)
+    return Returned(value, watch.largest, watch.big, watch.lines, watch.mixed)
