@@ -19,6 +19,7 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import ENDLESS, Loop
 from polyopt.frontend.expressions import evaluate, truth
+from polyopt.frontend.facts import Place
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.induction import Counter, counters, enter, leave
 from polyopt.frontend.integers import FALSE, TRUE, ZERO, less, plus, times
@@ -272,7 +273,23 @@ def _unrolled(b: Builder, frame: Frame, node: ast.For, value: Value) -> None:
         case _:
             raise AssertionError("checked by the caller")
     flag = node.type_comment
-    for item in found:
+    place = frame.place(node, "(left early)")
+    is_left = place in b.facts.merged
+    pinned = pin_results(b, frame, assigned(node.body), node) if is_left else []
+    _read_items(b, frame, node, found, flag, place)
+    unpin(b, frame, pinned, frame.loc(node))
+
+
+def _read_items(
+    b: Builder,
+    frame: Frame,
+    node: ast.For,
+    items: tuple[Value, ...],
+    flag: str | None,
+    place: Place,
+) -> None:
+    """Read the body for each item; under a condition from where a `break` may have come."""
+    for item in items:
         going = frame.env.get(flag) if flag is not None else None
         if isinstance(going, Known) and not going.value:
             return
@@ -280,6 +297,7 @@ def _unrolled(b: Builder, frame: Frame, node: ast.For, value: Value) -> None:
             assign_to(b, frame, node.target, item, node)
             frame.reader.block(b, frame, node.body)
             continue
+        b.facts.add(b.facts.merged, place)
         frame.env[_ITEM] = item
         read_if(b, frame, _while_going(b, frame, node, flag), [])
     frame.env.pop(_ITEM, None)

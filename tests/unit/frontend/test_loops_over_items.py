@@ -83,7 +83,16 @@ def left_by_flags(a, n):
     return found
 
 
-PROGRAMS = [backwards, rows_backwards, steps_backwards, written_meanwhile, list_backwards,
+def array_returned_from(a, n):
+    for t in (1, 2.5):
+        if t > a[0]:
+            return a - 0.25
+    a[0] = n
+    return a
+
+
+PROGRAMS = [array_returned_from, backwards, rows_backwards, steps_backwards,
+            written_meanwhile, list_backwards,
             left_early, returned_from, left_by_flags]  # fmt: skip
 
 
