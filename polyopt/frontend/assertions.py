@@ -6,9 +6,12 @@ In: the statement's tree.  Out: a demand, or a statement that notes where it doe
 from __future__ import annotations
 
 import ast
+from collections.abc import Set
 
+from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.domains import ENDLESS
 from polyopt.frontend.expressions import evaluate, truth
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import FALSE, TRUE, is_affine, negated
@@ -37,21 +40,33 @@ def read_assert(b: Builder, frame: Frame, node: ast.Assert) -> None:
 
 def read_raise(b: Builder, frame: Frame, node: ast.Raise) -> None:
     """Read a `raise`: nothing may lead there."""
-    loc = frame.loc(node)
     message = f"`{ast.unparse(node)}` is reached"
-    hint = "pass values for which it is not"
+    unreached(b, "PO0177", message, frame.loc(node), "pass values for which it is not")
+
+
+def unreached(b: Builder, code: str, message: str, loc: Loc | None, hint: str | None) -> None:
+    """Note that nothing may lead here: a check of the call, or a fault where data decides."""
     if b.scope.guard == TRUE:
-        b.demand(FALSE, "PO0177", message, loc, hint)
+        b.demand(FALSE, code, message, loc, hint)
         return
-    b.fail_where(TRUE, b.fault("PO0177", message, loc, hint))
+    b.fail_where(TRUE, b.fault(code, message, loc, hint))
 
 
-def always_raises(body: list[ast.stmt]) -> bool:
-    """Whether a block that Python ends, ends by raising."""
+def may_be_skipped(b: Builder) -> bool:
+    """Whether a branch leads past this place, and loops around it end whatever is left out."""
+    scope = b.scope
+    is_bounded = all(loop.upper != ENDLESS for loop in scope.loops)
+    return is_bounded and bool(scope.conditions or scope.guard != TRUE)
+
+
+def always_raises(body: list[ast.stmt], raising: Set[ast.stmt] = frozenset()) -> bool:
+    """Whether a block that Python ends, ends by raising; `raising`: statements that do."""
+    if not raising.isdisjoint(body):
+        return True
     match body:
         case [*_, ast.Raise()]:
             return True
         case [*_, ast.If(body=then, orelse=otherwise)]:
-            return always_raises(then) and always_raises(otherwise)
+            return always_raises(then, raising) and always_raises(otherwise, raising)
         case _:
             return False

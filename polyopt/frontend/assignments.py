@@ -12,7 +12,7 @@ from polyopt.errors import Loc
 from polyopt.frontend import lists
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
-from polyopt.frontend.codes import refuse
+from polyopt.frontend.codes import refuse, refuse_raising
 from polyopt.frontend.compaction import compacted, write_where
 from polyopt.frontend.constants import as_sequence, nested
 from polyopt.frontend.creation import astype
@@ -389,4 +389,4 @@ def _augment_array(
 def _refuse_cast(source: DType, target: DType, loc: Loc | None) -> None:
     if not is_castable(source, target, "same_kind"):
         message = f"{source} cannot be put into an array of {target} in place"
-        refuse("PO0144", message, loc, "write `A[...] = ...`, or convert with `.astype`")
+        refuse_raising("PO0144", message, loc, "write `A[...] = ...`, or convert with `.astype`")

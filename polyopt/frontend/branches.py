@@ -184,20 +184,22 @@ def _merge(
         if name not in frame.live.after[node]:
             frame.env.pop(name, None)
             continue
-        found = _of_the_other(name, node, left, right)
+        found = _of_the_other(b, name, node, left, right)
         if found is None:
             found = _merged(b, frame, node, name, condition, left, right)
         frame.env[name] = found
 
 
-def _of_the_other(name: str, node: ast.If, left: Value | None, right: Value | None) -> Value | None:
+def _of_the_other(
+    b: Builder, name: str, node: ast.If, left: Value | None, right: Value | None
+) -> Value | None:
     """Return what `name` stands for where the other branch raises an error.
 
     A number must not be read where it was not computed: it may be a bound.
     """
-    if always_raises(node.body):
+    if always_raises(node.body, b.raising):
         found = right
-    elif always_raises(node.orelse):
+    elif always_raises(node.orelse, b.raising):
         found = left
     else:
         return None

@@ -162,6 +162,7 @@ class Builder:
     guarded: set[str] = field(default_factory=set)  # variables with ranges, set under a guard
     nonzero: set[Expr] = field(default_factory=set)  # divisors that were tested before all loops
     converted: set[Expr] = field(default_factory=set)  # floats whose size was checked
+    raising: set[ast.stmt] = field(default_factory=set)  # where Python always raises
     wrapping: set[ast.expr] = field(default_factory=set)  # only their lowest bits count
     evaluated: dict[ast.expr, Value] = field(default_factory=dict)  # read ahead
     unproven: bool = False  # an operation on Python's integers may leave 64 bits

@@ -1,6 +1,7 @@
-"""The front end's error codes and the one function that raises them.
+"""The front end's error codes and the functions that raise them.
 
-In: a code of `CODES`, a reason, a place, a hint.  Out: `FrontendError`.
+In: a code of `CODES`, a reason, a place, a hint.  Out: `FrontendError`; `RaisingError` for what
+Python refuses, too.
 """
 
 from __future__ import annotations
@@ -95,6 +96,16 @@ _HINTS: dict[str, str] = {
     "PO0174": "pass sizes of at least zero",
     "PO0180": "divide it into several kernels",
 }
+
+
+class RaisingError(FrontendError):
+    """Python itself raises an error wherever the statement is reached."""
+
+
+def refuse_raising(code: str, message: str, loc: Loc | None, hint: str | None = None) -> NoReturn:
+    """Refuse what Python raises for, too, on any values: on some paths it is no matter."""
+    assert code in CODES, code
+    raise RaisingError(code, message, loc=loc, hint=hint or _HINTS.get(code))
 
 
 def refuse(code: str, message: str, loc: Loc | None, hint: str | None = None) -> NoReturn:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from polyopt.errors import Loc
-from polyopt.frontend.codes import refuse
+from polyopt.frontend.codes import refuse, refuse_raising
 
 MAX_BITS = 8192
 MAX_ITEMS = 10_000
@@ -38,12 +38,12 @@ def fold(name: str, objects: list[object], loc: Loc | None) -> object:
     try:
         return OPERATORS[name](*objects)
     except ZeroDivisionError:
-        refuse("PO0147", "division by zero", loc)
+        refuse_raising("PO0147", "division by zero", loc)
     except TypeError:
         kinds = " and ".join(type(o).__name__ for o in objects)
-        refuse("PO0147", f"`{name}` of {kinds} has no numeric meaning", loc)
+        refuse_raising("PO0147", f"`{name}` of {kinds} has no numeric meaning", loc)
     except (ValueError, OverflowError) as error:
-        refuse("PO0147", f"`{name}` of these constants: {error}", loc)
+        refuse_raising("PO0147", f"`{name}` of these constants: {error}", loc)
 
 
 def check_items(count: int, loc: Loc | None) -> None:

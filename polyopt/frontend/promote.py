@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from polyopt.errors import Loc
-from polyopt.frontend.codes import refuse
+from polyopt.frontend.codes import refuse, refuse_raising
 from polyopt.frontend.folding import integer_text
 from polyopt.frontend.integers import is_size, strip_casts
 from polyopt.frontend.values import Number
@@ -57,7 +57,7 @@ def dtypes_of(ufunc: np.ufunc, operands: tuple[Operand, ...], loc: Loc | None) -
     try:
         names = loop_dtypes(ufunc, operands)
     except TypeError:
-        refuse(
+        refuse_raising(
             "PO0146",
             f"`{ufunc.__name__}` is not defined for {shown}",
             loc,

@@ -17,7 +17,7 @@ from polyopt.frontend.alternatives import choose
 from polyopt.frontend.arguments import Arguments, is_none, number
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.closures import Closure
-from polyopt.frontend.codes import refuse
+from polyopt.frontend.codes import refuse, refuse_raising
 from polyopt.frontend.complexes import of_parts
 from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.elementwise import apply
@@ -72,7 +72,7 @@ def _known(function: Callable[..., object], values: tuple[object, ...], args: Ar
     try:
         return Known(function(*values))
     except (TypeError, ValueError, OverflowError) as error:
-        refuse("PO0147", f"`{args.name}`: {error}", args.loc)
+        refuse_raising("PO0147", f"`{args.name}`: {error}", args.loc)
 
 
 def _weak(number: Number) -> Number:
@@ -103,7 +103,8 @@ def _len(b: Builder, args: Arguments) -> Value:
         case Masked():
             return count(b, value, args.loc)
         case _:
-            refuse("PO0147", f"len of {describe(value)}", args.loc)
+            fail = refuse_raising if isinstance(value, Number) else refuse
+            fail("PO0147", f"len of {describe(value)}", args.loc)
 
 
 def _range(b: Builder, args: Arguments) -> Value:

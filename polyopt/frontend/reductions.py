@@ -23,7 +23,7 @@ from polyopt.frontend.arguments import (
     tensor,
 )
 from polyopt.frontend.builder import Builder
-from polyopt.frontend.codes import refuse
+from polyopt.frontend.codes import refuse, refuse_raising
 from polyopt.frontend.constants import array_or_number, as_sequence
 from polyopt.frontend.elementwise import apply, combine
 from polyopt.frontend.integers import ONE, at_least, select
@@ -168,7 +168,8 @@ def with_out(
     if target.view is None:
         target = stored(b, target, "out")
     if not is_castable(result.dtype, target.dtype, "same_kind"):
-        refuse("PO0144", f"{result.dtype} does not go into `out` of {target.dtype}", args.loc)
+        message = f"{result.dtype} does not go into `out` of {target.dtype}"
+        refuse_raising("PO0144", message, args.loc)
     if not widens and target.rank != as_tensor(result).rank:
         ranks = f"{as_tensor(result).rank} dimensions, `out` has {target.rank}"
         refuse("PO0140", f"the result of `{args.name}` has {ranks}", args.loc)

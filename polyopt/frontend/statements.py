@@ -10,12 +10,12 @@ import ast
 from typing import cast
 
 from polyopt.frontend.appending import append, appended_name, note_list
-from polyopt.frontend.assertions import read_assert, read_raise
+from polyopt.frontend.assertions import may_be_skipped, read_assert, read_raise, unreached
 from polyopt.frontend.assignments import assign, augment
 from polyopt.frontend.branches import read_if
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.closures import closure_of
-from polyopt.frontend.codes import refuse
+from polyopt.frontend.codes import RaisingError, refuse
 from polyopt.frontend.expressions import evaluate
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.loops import read_for, read_while
@@ -61,12 +61,26 @@ def read_block(b: Builder, frame: Frame, body: list[ast.stmt]) -> Value | None:
                 return Known(None)
             case ast.Return(value=ast.expr() as value):
                 return evaluate(b, frame, value)
-            case ast.If():
-                returned = read_if(b, frame, node, body[number + 1 :])
+            case _:
+                returned = _read_path(b, frame, node, body[number + 1 :])
                 if returned is not None:
                     return returned
-            case _:
-                read_statement(b, frame, node)
+    return None
+
+
+def _read_path(b: Builder, frame: Frame, node: ast.stmt, rest: list[ast.stmt]) -> Value | None:
+    """Read a statement; where Python always raises in it, it must not be reached."""
+    ahead = dict(b.evaluated)
+    try:
+        if isinstance(node, ast.If):
+            return read_if(b, frame, node, rest)
+        read_statement(b, frame, node)
+    except RaisingError as error:
+        if not may_be_skipped(b):
+            raise
+        unreached(b, error.code, error.message, error.loc, error.hint)
+        b.evaluated = ahead
+        b.raising.add(node)
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from polyopt.errors import Loc
 from polyopt.frontend.arguments import is_none
 from polyopt.frontend.builder import Builder
-from polyopt.frontend.codes import refuse
+from polyopt.frontend.codes import refuse, refuse_raising
 from polyopt.frontend.constants import as_sequence, nested
 from polyopt.frontend.fancy import SHORT, index_list
 from polyopt.frontend.integers import is_affine, strip_casts
@@ -114,5 +114,5 @@ def whole_number(b: Builder, value: Value, what: str, loc: Loc | None) -> Number
     if found.dtype is DType.BOOL:
         refuse("PO0135", f"{what} is a truth value", loc, "use np.where for masks")
     if not found.dtype.is_integer:
-        refuse("PO0135", f"{what} is no integer", loc, "use `//` for whole quotients")
+        refuse_raising("PO0135", f"{what} is no integer", loc, "use `//` for whole quotients")
     return found

@@ -10,7 +10,7 @@ from polyopt.errors import Loc
 from polyopt.frontend import folds, masks, products, scans
 from polyopt.frontend.arguments import Arguments, dtype, is_none, known_int, tensor
 from polyopt.frontend.builder import Builder
-from polyopt.frontend.codes import refuse
+from polyopt.frontend.codes import refuse, refuse_raising
 from polyopt.frontend.constants import array_or_number, as_sequence
 from polyopt.frontend.elementwise import Elementwise, apply, combine, operand_kinds
 from polyopt.frontend.folds import normal_axes
@@ -85,7 +85,8 @@ def _check_cast(
     b: Builder, result: Operandish, target: Tensor, casting: str, loc: Loc | None
 ) -> None:
     if not is_castable(result.dtype, target.dtype, casting):
-        refuse("PO0144", f"{result.dtype} does not go into `out` of {target.dtype}", loc)
+        message = f"{result.dtype} does not go into `out` of {target.dtype}"
+        refuse_raising("PO0144", message, loc)
 
 
 def _converted(b: Builder, result: Operandish, target: Tensor, loc: Loc | None) -> Operandish:

@@ -1,0 +1,113 @@
+"""Statements for which Python always raises: refused, unless there is a path past them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from polyopt.errors import PolyoptError
+from polyopt.frontend.codes import RaisingError
+from polyopt.ir.interp import run_program
+from tests.unit.frontend.harness import agree, compiled
+
+
+def by_a_size(a, n):
+    if n > 2:
+        a += 0.5
+    return np.sum(a)
+
+
+def by_an_element(a, n):
+    if a[0] > 3:
+        a += 0.5
+    return np.sum(a)
+
+
+def into_out(a, n):
+    if a[0] > 3:
+        np.maximum(a, 0.5, out=a)
+    return a[0]
+
+
+def in_a_loop(a, n):
+    for i in range(n):
+        if i > 1:
+            a += 0.5
+    return a
+
+
+def subscript_in_a_branch(a, n):
+    x = n / 2
+    v = 3
+    if a[0] > 3:
+        v = a[x]
+    return v
+
+
+def bits_of_floats(a, n):
+    v = 2
+    if a[0] > 3:
+        v = (a[0] / 2) | 1
+    return v
+
+
+def length_of_a_number(a, n):
+    x = a[0] / 4
+    for i in range(2):
+        if a[i] > 3:
+            a[i] = len(x)
+            break
+    return a
+
+
+def unlike_arrays(a, n):
+    if a[0] > 3:
+        b = a * 2
+        b += 0.5
+        return b
+    return a
+
+
+def in_a_helper(a, n):
+    return by_an_element(a, n) + n if n > 0 else a[0]
+
+
+PROGRAMS = [by_a_size, by_an_element, into_out, in_a_loop, subscript_in_a_branch, bits_of_floats,
+            length_of_a_number, unlike_arrays, in_a_helper]  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+@pytest.mark.parametrize("first", [5, 1])
+@pytest.mark.parametrize("func", PROGRAMS)
+def test_raises_where_python_does(func, first, n):
+    values = np.array([first, 2, 3]), n
+    try:
+        func(values[0].copy(), n)
+    except (TypeError, IndexError, UnboundLocalError):
+        with pytest.raises(PolyoptError):
+            run_program(compiled(func, *values), values)
+    else:
+        agree(func, *values)
+
+
+def everywhere(a, n):
+    a += 0.5
+    return a[0]
+
+
+def in_every_turn(a, n):
+    for _ in range(n):
+        a += 0.5
+    return a[0]
+
+
+def without_end(a, n):
+    while a[0] < n:
+        a += 0.5
+    return a[0]
+
+
+@pytest.mark.parametrize("func", [everywhere, in_every_turn, without_end])
+def test_refused_where_nothing_leads_past(func):
+    with pytest.raises(RaisingError, match="PO0144"):
+        compiled(func, np.ones(3, int), 2)
