@@ -162,6 +162,8 @@ def begin(
     None: it is there already, another process builds it, or it cannot be begun.  The end of `stack`
     ends what still runs, and removes it.
     """
+    if find_library(store, key) is not None:
+        return None
     with contextlib.ExitStack() as own:
         is_mine = own.enter_context(_one_builder(store, key, seconds=0.0))
         if not is_mine or find_library(store, key) is not None:
@@ -195,8 +197,10 @@ def library(
             work = begun.work
         else:
             begun = None
-            stack.enter_context(_one_builder(store, key))
             found = find_library(store, key)
+            if found is None:
+                stack.enter_context(_one_builder(store, key))
+                found = find_library(store, key)  # others may have been at it
             if found is not None:
                 yield found
                 return

@@ -56,10 +56,11 @@ def array_of(value: object) -> AnyArray | None:
     """
     if type(value) is np.ndarray:
         return value
-    if isinstance(value, np.generic | str | np.matrix | np.ma.MaskedArray):
+    if isinstance(value, np.ndarray):  # the module of masked arrays is imported for no other
+        is_another = isinstance(value, np.matrix | np.ma.MaskedArray)
+        return None if is_another else value.view(np.ndarray)
+    if isinstance(value, np.generic | str):
         return None
-    if isinstance(value, np.ndarray):
-        return value.view(np.ndarray)
     try:
         return np.asarray(memoryview(value))  # type: ignore[arg-type]
     except (TypeError, ValueError, BufferError):
