@@ -24,7 +24,7 @@ from polyopt.frontend.integers import TRUE, ZERO, is_size, less
 from polyopt.frontend.marks import Binding, Invocation, Mark, Storage, dynamic_params
 from polyopt.frontend.regions import Former, Known, used_params
 from polyopt.frontend.renaming import Renaming, renamed_draft, renamed_mark
-from polyopt.frontend.split import Piece, pieces_of, split_conditions
+from polyopt.frontend.split import Piece, Sizes, pieces_of, split_conditions
 from polyopt.frontend.values import Buffer, Index
 from polyopt.ir.affine import condition_set, param_space
 from polyopt.ir.choice import chosen
@@ -218,10 +218,11 @@ class _Scops:
             params = tuple(param for param in known.params if param in used)
             context = projected(known.context, params)
         statements: list[Statement] = []
+        sizes = Sizes(context, self.passing)
         own = {array.name for array in arrays if array.role in (Role.TEMP, Role.OUTPUT)}
         for draft in drafts:
             reads = any(load.array in own for load in draft_loads(draft))
-            for piece in pieces_of(draft, params, context, self.passing, narrows=reads):
+            for piece in pieces_of(draft, params, sizes, narrows=reads):
                 statements.append(_statement(f"S{self.count}", draft, piece))
                 self.count += 1
         return Scop(params, context, arrays, tuple(statements)) if statements else None

@@ -44,42 +44,62 @@ class Piece:
     guard: Expr
 
 
+class Sizes:
+    """What is known of the sizes: they are in `context` and in each of the sets `passing`."""
+
+    def __init__(self, context: isl.Set, passing: Sequence[isl.Set] = ()) -> None:
+        self.passing = passing
+        self._sets = [(one, _involved(one)) for one in (context, *passing)]
+        self._asked: dict[str, bool] = {}
+
+    def exclude(self, domain: isl.Set) -> bool:
+        """Tell whether one of the sets leaves nothing of a domain."""
+        sizes = domain.params()
+        key = str(sizes)
+        if key not in self._asked:
+            names = _involved(sizes)
+            self._asked[key] = bool(sizes.is_empty()) or any(
+                one.is_empty() if names.isdisjoint(own) else sizes.intersect(one).is_empty()
+                for one, own in self._sets
+            )
+        return self._asked[key]
+
+
+def _involved(sizes: isl.Set) -> frozenset[str]:
+    """Return the parameters that a parameter set says something of."""
+    kind = isl.dim_type.param
+    places = [n for n in range(sizes.dim(kind)) if sizes.involves_dims(kind, n, 1)]
+    return frozenset(str(sizes.get_dim_name(kind, place)) for place in places)
+
+
 def pieces_of(
-    draft: Draft,
-    params: tuple[str, ...],
-    context: isl.Set,
-    passing: Sequence[isl.Set] = (),
-    *,
-    narrows: bool = False,
+    draft: Draft, params: tuple[str, ...], sizes: Sizes, *, narrows: bool = False
 ) -> list[Piece]:
     """Return the non-empty parts of a draft, in which no choice between elements is left.
 
-    Nor is one in a subscript, if that makes few parts: then each has loops of its own.  Sizes are
-    in each of the sets `passing`; with `narrows` the parts say so, where that is one condition.
+    Nor is one in a subscript, if that makes few parts: then each has loops of its own.  With
+    `narrows` the parts say which `sizes` pass checks, where that is one condition.
     """
     domain = domain_of(draft.scope, params, "S")
-    for allowed in passing if narrows else ():
+    for allowed in sizes.passing if narrows else ():
         within = domain.intersect_params(allowed).coalesce()
         if within.n_basic_set() <= domain.n_basic_set():
             domain = within
     whole = Piece(domain, draft.target, draft.value, draft.scope.guard)
-    known = (context, *passing)
-    found = _split([whole], known, MAX_PIECES, subscripts=False)
-    further = _split(found, known, FEW + 1, subscripts=True)
+    found = _split([whole], sizes, MAX_PIECES, subscripts=False)
+    further = _split(found, sizes, FEW + 1, subscripts=True)
     if len(further) <= FEW:
         found = further
     return [replace(piece, domain=in_one_piece(piece.domain)) for piece in found]
 
 
-def _split(
-    pieces: list[Piece], known: Sequence[isl.Set], most: int, *, subscripts: bool
-) -> list[Piece]:
+def _split(pieces: list[Piece], sizes: Sizes, most: int, *, subscripts: bool) -> list[Piece]:
     """Return the non-empty parts of `pieces` after choices in subscripts, or others, are made."""
     done: list[Piece] = []
     waiting = pieces[::-1]
     while waiting:
         piece = waiting.pop()
-        if any(piece.domain.intersect_params(sizes).is_empty() for sizes in known):
+        if sizes.exclude(piece.domain):
             continue
         parts = (piece.target, piece.value, piece.guard)
         choice = next((c for part in parts for c in _choices(part, subscripts)), None)
