@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import islpy as isl
 
+from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import (
     BinaryOp,
     Compare,
@@ -60,6 +61,9 @@ from polyopt.proof.strips import without_strips
 from polyopt.proof.trust import untrusted
 from polyopt.proof.values import Differs, Match, match_statement
 from polyopt.proof.widths import check_widths
+
+FEW = 4
+"""Pieces of what is known of the sizes; more are joined where that is one piece."""
 
 
 def certify(program: Program, function: LoopFunction) -> Certificate:
@@ -145,9 +149,11 @@ def context_of(program: Program) -> isl.Set:
     for condition in (*(c.condition for c in signature.checks), *_shapes(signature)):
         with contextlib.suppress(NotAffine):
             result = result.intersect(frame.condition(condition))
+            if result.n_basic_set() > FEW:
+                result = coalesced(result)
     for computed in signature.computed:
         result = result.intersect(_as_product(computed, frame))
-    context = result.params()
+    context = coalesced(result).params()
     return context.intersect(program.scop.context) if program.is_static else context
 
 
