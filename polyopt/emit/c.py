@@ -28,6 +28,7 @@ from polyopt.emit.extrema import with_extrema
 from polyopt.emit.frame import Frame, make_frame
 from polyopt.emit.helpers import Helper, HelperKind, definition
 from polyopt.emit.helpers.intrinsics import intrinsics
+from polyopt.emit.interrupts import STOPPED, TEXT, any_asks
 from polyopt.emit.literals import literal
 from polyopt.emit.localize import zero
 from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
@@ -46,7 +47,8 @@ def emit_c(fn: LoopFunction) -> Source:
     used: dict[Helper, None] = {}
     printer = ExprPrinter(frame.views, frame.names, frame.ranges, used)
     cleans = bool(frame.heap or frame.late or frame.faults)
-    jumps = cleans and (leaves_early(fn.body) or bool(region_arrays(fn.body)))
+    leaves = leaves_early(fn.body) or any_asks(fn.body)
+    jumps = cleans and (leaves or bool(region_arrays(fn.body)))
     emitter = BodyEmitter(frame, printer, Exit(Way.GOTO if jumps else Way.RETURN))
     lines = _entry_body(fn, emitter, jumps=jumps)
     entry = Function(f"int {frame.entry}", frame.declarations(), lines)
@@ -124,7 +126,8 @@ def _file(fn: LoopFunction, used: dict[Helper, None], code: str) -> str:
     includes += intrinsics(words)
     if any(h.lanes > 1 for h in helpers) or "_ZGV" in support:
         includes += ["", "#ifdef __GNUC__", '#pragma GCC diagnostic ignored "-Wpsabi"', "#endif"]
-    parts = [banner(fn), "\n".join(includes), support, code]
+    stops = TEXT if STOPPED in words else ""
+    parts = [banner(fn), "\n".join(includes), stops, support, code]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

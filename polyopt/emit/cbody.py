@@ -22,6 +22,8 @@ from polyopt.emit.exits import FIRST_FAULT, STATUS, Block, Exit, Way, leaves_ear
 from polyopt.emit.extents import extent_of
 from polyopt.emit.frame import Frame, array_view, extent_text, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.interrupts import STATUS as INTERRUPTED
+from polyopt.emit.interrupts import STOPPED, asks
 from polyopt.emit.lanes import is_contiguous, vectorized
 from polyopt.emit.literals import literal
 from polyopt.emit.localize import zero
@@ -144,7 +146,8 @@ class BodyEmitter:
             case While():
                 printer = replace(self.printer, is_repeated=True)
                 inner = replace(self, printer=printer, is_repeated=True)
-                return [Nest(f"while ({self.printer.text(node.condition)})", inner.body(node.body))]
+                head = f"while ({self.printer.text(node.condition)})"
+                return [Nest(head, [*self._asked(node), *inner.body(node.body)])]
             case Break():
                 return [cgen.Line("break;")]
             case Fail():
@@ -282,7 +285,7 @@ class BodyEmitter:
             return self._explicit(loop) if loop.kind is LoopKind.VECTOR else inner._crossed(loop)
         if loop.kind is LoopKind.VECTOR:  # OpenMP has no threads inside lanes
             inner = replace(inner, is_parallel=True)
-        nest = Nest(self._head(loop), inner.body(loop.body))
+        nest = Nest(self._head(loop), [*self._asked(loop), *inner.body(loop.body)])
         match loop.kind:
             case LoopKind.VECTOR if loop.streams and not loop.reductions:
                 return self._in_strips(loop, inner)
@@ -296,6 +299,12 @@ class BodyEmitter:
                 raise AssertionError("loops over blocks and threads stand in kernels of a device")
             case _:
                 assert_never(loop.kind)
+
+    def _asked(self, loop: For | While) -> list[cgen.Generable]:
+        """Return the statements with which an outermost loop asks for signals."""
+        if self.is_repeated or self.is_parallel or not asks(loop):
+            return []
+        return [Branch(STOPPED, self.exit.lines(INTERRUPTED, self.printer), [])]
 
     def _crossed(self, loop: For) -> list[cgen.Generable]:
         """Print a loop along rows whose lanes go across them."""

@@ -351,7 +351,10 @@ def _table(source: Source, plan: _Plan) -> Iterator[str]:
         if values:
             yield f"static const {ctype} {name}[] = {{ {', '.join(values)} }};"
     plural = {name: f"{name}s" for _, name in rows}
+    yield "static const volatile int never = 0;"
+    yield "Stop po_stop = { &never, NULL };"
     yield "const Call po_call = {"
+    yield "    .stop = &po_stop,"
     yield f"    .arguments = {len(signature.arguments)},"
     for (_, name), values in rows.items():
         if values:

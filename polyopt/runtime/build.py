@@ -73,8 +73,11 @@ class Texts:
 def kernel_texts(source: Source, wrapper: str | None, calls: str | None) -> Texts:
     """Return what is compiled for an emitted kernel; `wrapper` is what `emit.wrapper` prints."""
     openmp, contract = source.openmp, source.contract
-    wrapper = None if wrapper is None else f"{native_text('caller/call.h')}\n{wrapper}"
-    return Texts(source.entry, source.text, wrapper, openmp, contract, calls=calls)
+    text = source.text
+    if wrapper is not None:
+        wrapper = f"{native_text('caller/call.h')}\n{wrapper}"
+        text = f"#define PO_STOPS\n{text}"
+    return Texts(source.entry, text, wrapper, openmp, contract, calls=calls)
 
 
 @dataclass(frozen=True, slots=True)

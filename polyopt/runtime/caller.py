@@ -24,7 +24,7 @@ MODULE = "polyopt_call"
 TABLE = "po_call"
 """What a kernel's library calls its table."""
 
-_NAMES = ("call.h", "caller.h", "arguments.c", "watch.c", "callback.c", "caller.c")
+_NAMES = ("call.h", "caller.h", "arguments.c", "watch.c", "callback.c", "signals.c", "caller.c")
 _LOADED: list[ModuleType] = []
 _LOADING = threading.Lock()
 

@@ -4,6 +4,13 @@
 
 #include <stdint.h>
 
+#ifdef PO_STOPS
+extern struct { const volatile int *signalled; int (*ask)(void); } po_stop;
+#define PO_STOPPED (*po_stop.signalled && po_stop.ask())
+#else
+#define PO_STOPPED 0
+#endif
+
 static inline int64_t po_extent(int64_t n)
 {
     return n > 0 ? n : 1;
@@ -16,6 +23,9 @@ int polyopt_gemm(int64_t N, int64_t M, int64_t K, double *restrict po_C,
     const double (*A)[po_extent(K)] = (const double (*)[po_extent(K)])po_A;
     const double (*B)[po_extent(16 * M)] = (const double (*)[po_extent(16 * M)])po_B;
     for (int64_t i = 0; i < 4 * N; i += 4) {
+        if (PO_STOPPED) {
+            return -1;
+        }
         for (int64_t j = 0; j < 16 * M; j += 16) {
             for (int64_t k = 0; k < K; k++) {
                 for (int64_t r = 0; r < 4; r++) {

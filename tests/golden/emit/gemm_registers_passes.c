@@ -8,6 +8,13 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
+#ifdef PO_STOPS
+extern struct { const volatile int *signalled; int (*ask)(void); } po_stop;
+#define PO_STOPPED (*po_stop.signalled && po_stop.ask())
+#else
+#define PO_STOPPED 0
+#endif
+
 typedef double po_f64x8 __attribute__((vector_size(64)));
 typedef double po_f64x8_mem
     __attribute__((vector_size(64), aligned(8), may_alias));
@@ -39,6 +46,9 @@ int polyopt_gemm(int64_t N, int64_t M, int64_t K, double *restrict po_C,
     const double (*A)[po_extent(K)] = (const double (*)[po_extent(K)])po_A;
     const double (*B)[po_extent(16 * M)] = (const double (*)[po_extent(16 * M)])po_B;
     for (int64_t i = 0; i < 4 * N; i += 4) {
+        if (PO_STOPPED) {
+            return -1;
+        }
         for (int64_t j = 0; j < 16 * M; j += 16) {
             if (K > 0) {
                 po_f64x8 C_acc_ = po_load_f64x8(C[i] + j);

@@ -70,7 +70,15 @@ typedef struct {
                   const int64_t *steps, int64_t *starts);
 } Rare;
 
+/* Whether a signal waits for the interpreter, and what lets it handle that: nonzero if an exception
+   came of it. */
 typedef struct {
+    const volatile int *signalled;
+    int (*ask)(void);
+} Stop;
+
+typedef struct {
+    Stop *stop;              /* which loops of the kernel look at */
     int arguments, numbers, constants, arrays, outputs, results, sites;
     int cells;               /* length of `n` */
     int returns_tuple;

@@ -9,7 +9,11 @@
 enum { NO_MEMORY = 1 };
 
 static int forks = 0;    /* on the way to this process; threads of OpenMP survive none */
-static void after_fork(void) { forks++; }
+static void after_fork(void)
+{
+    forks++;
+    main_thread = pthread_self();
+}
 
 static inline int is_lost(const Kernel *kernel)
 {
@@ -69,6 +73,7 @@ static int enter(Kernel *kernel, const Py_buffer *v, const Number *s, const int6
     const Call *call = kernel->call;
     const Buffer *buffers = (const Buffer *)v;
     int status;
+    keep_listening();
     if (call->sites > 0) {
         Running running = { kernel, PyEval_SaveThread(), current };
         current = &running;
@@ -301,6 +306,7 @@ static PyObject *make(PyObject *self, PyObject *args)
         PyMem_Free(flags);
         return NULL;
     }
+    *call->stop = (Stop){ &signalled, ask };
     kernel->call = call;
     kernel->weak = flags;
     kernel->threads = threads;
@@ -324,7 +330,7 @@ static int execute(PyObject *module)
     registered = 1;
     PyObject *type = PyType_FromModuleAndSpec(module, &kernel_spec, NULL);
     ((Module *)PyModule_GetState(module))->type = type;
-    return type == NULL ? -1 : 0;
+    return type == NULL ? -1 : find_main_thread();
 }
 
 static int traverse_module(PyObject *module, visitproc visit, void *arg)
