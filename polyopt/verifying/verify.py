@@ -344,7 +344,7 @@ class Bench:
 
 _FLOAT_ERRORS = ("division by zero", "modulo", "domain error", "range error", "out of range",
                  "negative power", "expected a positive input", "expected a nonnegative input",
-                 "must be in the range")  # fmt: skip
+                 "must be in the range", "absolute value too large")  # fmt: skip
 
 
 def is_of_floats(error: Exception) -> bool:
