@@ -27,8 +27,8 @@ RELATIVE = 1e-11
 """Of the largest magnitude: thousands of roundings, far less than any error of meaning."""
 _INEXACT = re.compile(r"\b(sum|mean|prod|dot|cumsum)\(|@|\*\*")
 """Functions whose order of operations, or last bits, the numerics contract leaves open."""
-_MIXING = re.compile(r"\S if | and | or |\bmin\(|\bmax\(")
-"""Expressions whose type depends on values."""
+_MIXING = re.compile(r"\S if | and | or |\bmin\(|\bmax\(|(?<!\.)\bsum\(")
+"""Expressions whose type depends on values; the sum of no floats is an integer."""
 Call = Callable[..., Any]
 
 
