@@ -146,9 +146,9 @@ def numpy_types_differ(A, n):
     return A * (np.int64(3) if A[0] > n else np.float32(0.5))
 
 
-def test_numpy_numbers_of_two_types_are_refused() -> None:
-    with pytest.raises(PolyoptError, match="PO0161"):
-        compiled(numpy_types_differ, VECTOR, 0)
+def test_numpy_numbers_of_two_types_are_widened() -> None:
+    agree(numpy_types_differ, VECTOR, 0)
+    agree(numpy_types_differ, VECTOR, 100)
 
 
 def element_types_differ(A, n):

@@ -1,7 +1,8 @@
 """Emitted C as a syntax tree, by pycparser.
 
 In: C text.  Out: `Unit`: its functions, vector types and declared reductions.
-Nothing is included and no macro but the emitters' own is known; tests for a compiler all fail.
+Nothing is included, no macros but numbers and the emitters' own are known; tests for a compiler all
+fail.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _DECLARED = re.compile(
     r"omp declare reduction\((\w+) : ([\w ]+) :\s*omp_out = (\w+)\(omp_out, omp_in\)\)"
     r"\s*initializer\(omp_priv = (-?)INFINITY\)"
 )
+_NUMBER = re.compile(r"^\s*#\s*define (\w+) (\d+)$", re.M)
 _STUBS = "".join(f"typedef int {name};\n" for name in NAMED if name.endswith("_t"))
 
 
@@ -50,6 +52,8 @@ def read_unit(text: str) -> Unit:
     }
     vectors = {m[2]: _vector(m[1], int(m[3])) for m in _VECTOR.finditer(text)}
     vectors |= {f"{name}_mem": kind for name, kind in vectors.items()}
+    for name, number in _NUMBER.findall(text):
+        text = re.sub(rf"\b{name}\b", number, text)
     text = re.sub(
         r"^\s*#\s*(include|define|undef|pragma GCC|pragma omp declare).*$", "", text, flags=re.M
     )
