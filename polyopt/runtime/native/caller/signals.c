@@ -5,12 +5,6 @@
 #include <signal.h>
 #include <time.h>
 
-#ifdef CLOCK_MONOTONIC_COARSE    /* a few nanoseconds, steps of some milliseconds */
-#define COARSE CLOCK_MONOTONIC_COARSE
-#else
-#define COARSE CLOCK_MONOTONIC
-#endif
-
 static volatile int signalled = 0;    /* SIGINT came; loops of kernels look at it */
 static void (*handler)(int) = NULL;   /* of the interpreter */
 static pthread_t main_thread;
@@ -33,17 +27,16 @@ static void listen(void)
     sigaction(SIGINT, &now, NULL);
 }
 
-/* Listen again now and then: `signal.signal` puts the interpreter's own handler back. */
+/* Listen again every 16 microseconds: `signal.signal` puts the interpreter's own handler back. */
 static inline void keep_listening(void)
 {
-    static _Atomic time_t seconds;
-    static _Atomic long fraction;
+    static _Atomic int64_t last;
     struct timespec now;
-    clock_gettime(COARSE, &now);
-    if (now.tv_sec == seconds && now.tv_nsec == fraction)
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t tick = (int64_t)now.tv_sec * 1000000000 / 16384 + now.tv_nsec / 16384;
+    if (tick == last)
         return;
-    seconds = now.tv_sec;
-    fraction = now.tv_nsec;
+    last = tick;
     listen();
 }
 
