@@ -7,7 +7,7 @@ Refuses: each statement outside the supported set with its own code.
 from __future__ import annotations
 
 import ast
-from typing import cast
+from typing import Any, cast
 
 from polyopt.frontend.appending import append, appended_name, note_list
 from polyopt.frontend.assertions import may_be_skipped, read_assert, read_raise, unreached
@@ -71,6 +71,8 @@ def read_block(b: Builder, frame: Frame, body: list[ast.stmt]) -> Value | None:
 def _read_path(b: Builder, frame: Frame, node: ast.stmt, rest: list[ast.stmt]) -> Value | None:
     """Read a statement; where Python always raises in it, it must not be reached."""
     ahead = dict(b.evaluated)
+    before = len(b.drafts), len(b.marks), len(b.demands), len(b.limits)
+    names = dict(frame.env), dict(frame.pins), dict(frame.watched), dict(frame.awaited)
     try:
         if isinstance(node, ast.If):
             return read_if(b, frame, node, rest)
@@ -78,6 +80,11 @@ def _read_path(b: Builder, frame: Frame, node: ast.stmt, rest: list[ast.stmt]) -
     except RaisingError as error:
         if not may_be_skipped(b):
             raise
+        # a loop that was read in part might never end
+        made: tuple[list[Any], ...] = (b.drafts, b.marks, b.demands, b.limits)
+        for listed, count in zip(made, before, strict=True):
+            del listed[count:]
+        frame.env, frame.pins, frame.watched, frame.awaited = names
         unreached(b, error.code, error.message, error.loc, error.hint)
         b.evaluated = ahead
         b.raising.add(node)

@@ -8,6 +8,7 @@ import pytest
 from polyopt.errors import PolyoptError
 from polyopt.frontend.codes import RaisingError
 from polyopt.ir.interp import run_program
+from polyopt.ir.program import Repeat
 from tests.unit.frontend.harness import agree, compiled
 
 
@@ -111,3 +112,24 @@ def without_end(a, n):
 def test_refused_where_nothing_leads_past(func):
     with pytest.raises(RaisingError, match="PO0144"):
         compiled(func, np.ones(3, int), 2)
+
+
+def test_loops_in_a_branch_end():
+    """A loop that is read up to what raises in it has no end of its own."""
+
+    def program(a, c, n):
+        k = 0
+        if a[0] > 3:
+            while k < n:
+                c[k % 2] = 1.0
+                a += 0.5
+                k += 1
+        return k
+
+    agree(program, np.array([1, 2]), np.zeros(2), 3)
+    args = (np.array([5, 2]), np.zeros(2), 3)
+    made = compiled(program, *args)
+    assert not any(isinstance(part, Repeat) for part in made.parts)
+    with pytest.raises(PolyoptError, match="PO0144"):
+        run_program(made, args)
+    assert list(args[0]) == [5, 2]
