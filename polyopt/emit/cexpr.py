@@ -140,11 +140,15 @@ class ExprPrinter:
 
     def element(self, array: str, index: tuple[Expr, ...]) -> str:
         """Return the text of one array element."""
-        return self.views[array].element(tuple(self.text(i) for i in index), self._factor(index))
+        view = self.views[array]
+        alone = 0 if view.strides else len(index)
+        return view.element(self._terms(index, alone), self._factor(index))
 
     def address(self, array: str, index: tuple[Expr, ...]) -> str:
         """Return the text of a pointer to an array element."""
-        return self.views[array].address(tuple(self.text(i) for i in index), self._factor(index))
+        view = self.views[array]
+        alone = 0 if view.strides else len(index) - 1
+        return view.address(self._terms(index, alone), self._factor(index))
 
     def load(self, source: VectorLoad) -> str:
         """Return the text that loads elements of a row; those outside `part` are zero."""
@@ -173,6 +177,10 @@ class ExprPrinter:
 
     def _lanes(self, kind: HelperKind, access: VectorLoad) -> str:
         return self.helper(Helper(kind, access.dtype, access.lanes))
+
+    def _terms(self, index: tuple[Expr, ...], alone: int) -> tuple[str, ...]:
+        """Return the subscripts: the first ones `alone` in brackets, the rest as terms of a sum."""
+        return tuple(self.text(i, SELECT if d < alone else SUM) for d, i in enumerate(index))
 
     def _factor(self, index: tuple[Expr, ...]) -> tuple[str, ...]:
         return tuple(self.text(i, PRODUCT) for i in index)

@@ -1,0 +1,28 @@
+"""Subscripts that are choices, in arrays with strides: they are terms of a sum in the text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyopt as po
+
+pytestmark = pytest.mark.toolchain
+
+
+def from_the_end(a, c):
+    m = a.shape[1]
+    for k in [3, -1]:
+        c[k % len(c), -1] *= c[-1, m % m] - c[-1, 7 % m] - c[-1 % a.shape[0], c.shape[0] % m]
+
+
+@pytest.mark.parametrize("rows", [slice(None, None, -1), slice(None, None, 2), slice(None)])
+def test_views_with_strides(rows) -> None:
+    def made() -> tuple[np.ndarray, np.ndarray]:
+        count = 8 if rows.step == 2 else 4
+        return np.ones((4, 3)), np.arange(1.0, 3 * count + 1).reshape(count, 3)[rows]
+
+    (a, want), (_, found) = made(), made()
+    from_the_end(a, want)
+    po.kernel(from_the_end)(a, found)
+    assert np.array_equal(found, want)
