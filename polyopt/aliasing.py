@@ -8,8 +8,8 @@ Refuses: with that error arrays that cannot be seen so.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.frontend.argtypes import ArgType, ArrayType, PartType
 from polyopt.ir.source import NO_AXIS, ArrayArg, Layout, Part, Signature, Start
 from polyopt.runtime.check import OverlapError

@@ -12,10 +12,10 @@ import json
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from polyopt.dataclass import dataclass
 from polyopt.emit.text import SUFFIXES, emit
 from polyopt.errors import PolyoptError, UsageError
 from polyopt.ir.affine import quota

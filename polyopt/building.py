@@ -12,12 +12,12 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from polyopt.capture.reads import Read, Recording
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ToolchainError
 from polyopt.frontend.argtypes import ArgType, ConstType, NeedConstant
 from polyopt.ir.clock import now

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import linecache
 import os
-from dataclasses import dataclass
 from typing import Any
 
+from polyopt.dataclass import dataclass
 from polyopt.files import is_readable
 
 LONGEST = 1000  # characters of a line of an error

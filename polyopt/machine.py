@@ -6,7 +6,7 @@ In: nothing.  Out: `Machine`, which decides code, and `Rates`, which only forete
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from polyopt.dataclass import dataclass
 
 USUAL_HERTZ = 3.0e9  # of a core of which nothing is known
 

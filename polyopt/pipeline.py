@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TypeAlias, TypeVar
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit import optimize_loops
 from polyopt.emit.lanes import is_contiguous, row_arrays
 from polyopt.emit.lower import lower, outgrowing

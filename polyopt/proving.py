@@ -7,8 +7,8 @@ Refuses (PO0705): a program none of whose forms can be proven within the budget.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.passes.ratios import settle_ratios
 from polyopt.emit.stops import stop_at_faults
 from polyopt.errors import BudgetError

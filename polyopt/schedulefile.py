@@ -11,10 +11,10 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import Loc, ScheduleError, UsageError
 from polyopt.files import read_text
 

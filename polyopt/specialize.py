@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ArgumentError
 from polyopt.frontend.argtypes import (
     ArgType,

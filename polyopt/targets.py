@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
 from enum import Enum, unique
 
+from polyopt.dataclass import dataclass, fields, replace
 from polyopt.errors import UsageError
 from polyopt.machine import Machine
 from polyopt.measuring.detection import detect_machine

@@ -11,13 +11,13 @@ import builtins
 import json
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum, unique
 
 import numpy as np
 
 from polyopt.capture.text import FunctionText, NoText, text_of, verified_text
 from polyopt.capture.values import ABSENT, digest, is_known, value_text
+from polyopt.dataclass import dataclass
 
 
 @unique

@@ -14,7 +14,8 @@ import linecache
 import tokenize
 import types
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from polyopt.dataclass import dataclass, field
 
 _FUTURE = 0
 for _name in __future__.all_feature_names:

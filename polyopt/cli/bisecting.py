@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum, unique
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ import numpy as np
 
 from polyopt.cli.stored import restored
 from polyopt.cli.trial import Request
+from polyopt.dataclass import dataclass, replace
 from polyopt.numerics.compare import Comparison, Difference
 from polyopt.transforms.text import Placed
 

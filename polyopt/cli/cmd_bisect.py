@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from polyopt.cli.prepare import (
     target_argument,
     types_option,
 )
+from polyopt.dataclass import dataclass
 from polyopt.errors import KernelFault, PolyoptError
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ Refuses: a directory that cannot be emptied (PO0614).
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from polyopt.cli.console import result, result_json
 from polyopt.cli.prepare import json_option
+from polyopt.dataclass import dataclass
 from polyopt.errors import UsageError
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import click
 
@@ -38,6 +37,7 @@ from polyopt.cli.prepare import (
 )
 from polyopt.cli.subjects import Chosen, choose
 from polyopt.cli.typespec import parse_sizes
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import InternalError, Loc, PolyoptError, ScheduleError, UsageError, render
 from polyopt.frontend.claimed import LoopClaim, Said, Unclear, claims_in
 from polyopt.proof import certify

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from polyopt.cli.prepare import (
     types_option,
 )
 from polyopt.cli.typespec import parse_sizes
+from polyopt.dataclass import dataclass
 from polyopt.errors import KernelFault, PolyoptError, UsageError
 
 if TYPE_CHECKING:

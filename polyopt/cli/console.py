@@ -15,10 +15,10 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
+from polyopt.dataclass import replace
 from polyopt.errors import PolyoptError, render
 
 _RED, _BLUE, _GREEN, _RESET = "\x1b[1;31m", "\x1b[1;34m", "\x1b[1;32m", "\x1b[0m"

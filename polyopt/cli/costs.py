@@ -6,10 +6,10 @@ In: a prepared target, its compilation, options, sizes.  Out: a section's lines,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polyopt.cli.prepare import Prepared
+from polyopt.dataclass import dataclass
 from polyopt.errors import ToolchainError
 
 if TYPE_CHECKING:

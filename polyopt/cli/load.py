@@ -15,11 +15,11 @@ import io
 import sys
 import tokenize
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import FrontendError, Loc, UsageError
 from polyopt.files import read_regular
 

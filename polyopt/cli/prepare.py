@@ -10,12 +10,12 @@ import functools
 import inspect
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from polyopt.cli.load import Target, load_target
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import UsageError
 from polyopt.schedulefile import parse_setting, text_or_file, with_sizes
 

@@ -10,10 +10,10 @@ import ast
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from polyopt.cli.load import Target, functions_of, load_module, load_target, read_source
+from polyopt.dataclass import dataclass
 from polyopt.errors import PolyoptError, UsageError
 from polyopt.report.findings import Skipped
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import IllegalSchedule, PolyoptError, ScheduleError, ToolchainError
 
 

@@ -6,9 +6,9 @@ In: a `LoopFunction`, as it is printed.  Out: its temporaries with where each li
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, unique
 
+from polyopt.dataclass import dataclass
 from polyopt.emit.frame import used_arrays
 from polyopt.emit.regions import nodes
 from polyopt.ir.array import Array, Role

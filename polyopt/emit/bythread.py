@@ -9,8 +9,8 @@ begin, and whose iterations other than threads run at the same time.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.emit.localize import mentions
 from polyopt.emit.nodes import expressions, nested, with_nested
 from polyopt.emit.regions import nodes, whole_arrays

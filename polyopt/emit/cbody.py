@@ -7,11 +7,10 @@ parallel region, but keeps it for the parameters of a function that it does not 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 import cgen
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.banner import plain
 from polyopt.emit.blocks import Branch, Function, Nest, prototype, words
 from polyopt.emit.cexpr import ExprPrinter, lanes

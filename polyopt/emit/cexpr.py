@@ -7,10 +7,10 @@ Refuses: ordering comparisons and min/max of complex numbers (PO0401), functions
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, field
 from polyopt.emit.dialect import C11, Dialect
 from polyopt.emit.functions.table import COVERED
 from polyopt.emit.halves import is_half_operation, is_rounded, widened

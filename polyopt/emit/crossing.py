@@ -7,11 +7,11 @@ their steps inside, and a loop over the steps that are left.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import cgen
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.blocks import Branch, Nest
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.exits import Block

@@ -5,9 +5,9 @@ In: dtypes, constants, calls.  Out: the protocol `Dialect`, and C11.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from polyopt.dataclass import dataclass
 from polyopt.emit.cmath import call_text
 from polyopt.emit.literals import literal
 from polyopt.ir.expr import Call, Const

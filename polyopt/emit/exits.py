@@ -6,12 +6,12 @@ In: where a statement stands, a status.  Out: the C lines that leave there with 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, unique
 
 import cgen
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.emit.blocks import indented
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind

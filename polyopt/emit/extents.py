@@ -5,8 +5,7 @@ In: a loop.  Out: a lower bound and a constant such that the loop ends before th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import BinaryOp, Expr, linear, operands, sub
 from polyopt.ir.loops import For
 

@@ -10,8 +10,7 @@ Leaves alone: halves, loops of fewer iterations than `LEAST`, whatever is inside
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.emit.lanes import is_contiguous, row_arrays
 from polyopt.emit.nodes import nested, with_nested
 from polyopt.emit.passes.rewriting import Names, bottom_up, trip_count

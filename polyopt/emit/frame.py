@@ -6,11 +6,11 @@ In: a `LoopFunction`.  Out: `Frame`, which every part of the text agrees on.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import cgen
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.emit.blocks import words
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind

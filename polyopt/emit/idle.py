@@ -6,8 +6,8 @@ In: a loop AST.  Out: the same without them.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.emit.nodes import expressions, nested, with_nested
 from polyopt.emit.regions import nodes
 from polyopt.ir.expr import Symbol, walk

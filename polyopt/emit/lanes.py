@@ -8,8 +8,7 @@ Refuses (`NotVector`): other subscripts, mixed dtypes, operations without a vect
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
     MOST_APART,

@@ -7,10 +7,9 @@ is copied into a local that nobody reads is left out.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from typing_extensions import assert_never
 
+from polyopt.dataclass import replace
 from polyopt.emit.idle import without_copies
 from polyopt.emit.nodes import expressions, map_node, nested, with_nested
 from polyopt.emit.regions import whole_arrays

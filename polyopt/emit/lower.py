@@ -7,10 +7,10 @@ every instance once, in order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.lower_scop import Lowered, lower_scop
 from polyopt.emit.nodes import map_node
 from polyopt.emit.regions import nodes

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.bythread import give_to_threads
 from polyopt.emit.localize import localize
 from polyopt.emit.regions import nodes

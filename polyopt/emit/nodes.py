@@ -6,10 +6,10 @@ In: a node.  Out: its own expressions, its bodies, and the node with either repl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import replace
 from polyopt.ir.expr import Expr, Load, Symbol, VectorLoad, rewrite
 from polyopt.ir.loops import (
     AllocateArray,

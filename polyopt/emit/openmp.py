@@ -5,8 +5,7 @@ In: a `For`.  Out: the pragma's text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.emit.cexpr import SHIFT, ExprPrinter
 from polyopt.emit.exits import leaves_early
 from polyopt.emit.extrema import is_choice

@@ -6,8 +6,8 @@ In: what is known of sizes and iterators.  Out: a constant below every value, or
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.regions import is_settled
 from polyopt.ir.expr import (
     Binary,

@@ -6,10 +6,10 @@ In: a body.  Out: the free names, each once, in order of first use.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
 from polyopt.ir.loops import (
     AllocateArray,

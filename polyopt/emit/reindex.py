@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.emit.nodes import expressions, map_node, nested, with_nested
 from polyopt.ir.expr import (
     Binary,

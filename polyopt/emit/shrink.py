@@ -8,8 +8,8 @@ Iterations that run at the same time keep memory of their own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.nodes import expressions, map_node, nested
 from polyopt.emit.regions import whole_arrays
 from polyopt.ir.array import Turn

@@ -8,8 +8,8 @@ Refuses: rows that the body may write.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.nodes import expressions
 from polyopt.emit.regions import written_arrays
 from polyopt.ir.expr import (

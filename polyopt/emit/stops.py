@@ -8,8 +8,8 @@ Leaves: faults noted in counted loops, which go on.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.nodes import nested, with_nested
 from polyopt.emit.regions import leaves_itself, nodes
 from polyopt.ir.expr import Compare, CompareOp, Const, Load, integer

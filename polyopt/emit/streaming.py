@@ -9,10 +9,10 @@ Compilers have no stores past the caches in the loops that they put in lanes the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import cgen
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.blocks import Branch, Nest
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.exits import Block

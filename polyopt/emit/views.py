@@ -5,8 +5,7 @@ In: an `Array` and the identifiers chosen for it.  Out: text of elements and dec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.ir.scop import Array
 from polyopt.ir.source import Layout
 

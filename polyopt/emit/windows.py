@@ -8,8 +8,8 @@ Bounds of loops and conditions around the accesses tell.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.nodes import expressions, map_node, nested
 from polyopt.ir.affine import span
 from polyopt.ir.expr import (

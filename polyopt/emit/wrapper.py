@@ -8,10 +8,10 @@ Refuses: nothing; at run time each call that does not fit returns NotImplemented
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.emit.helpers import Helper, HelperKind, definition
 from polyopt.errors import EmitError
 from polyopt.ir.expr import (

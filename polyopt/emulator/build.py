@@ -10,10 +10,10 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import PolyoptError, ToolchainError
 from polyopt.runtime.device.faults import compile_failure
 from polyopt.runtime.device.provider import Log, no_log

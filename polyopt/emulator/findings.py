@@ -5,9 +5,9 @@ In: numbers that the run time noted, and the lines and names they stand for.  Ou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, unique
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import PolyoptError
 
 _MOST = 6  # findings that an error shows

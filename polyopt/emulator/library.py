@@ -15,13 +15,13 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum, unique
 from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from polyopt.dataclass import dataclass
 from polyopt.emulator.build import Built, lines_at
 from polyopt.emulator.findings import Actor, Finding, FindingKind, Line
 from polyopt.errors import ToolchainError

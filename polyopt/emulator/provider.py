@@ -11,11 +11,11 @@ import ctypes
 import itertools
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from polyopt.dataclass import dataclass, field
 from polyopt.emulator.build import build, find_gcc
 from polyopt.emulator.findings import DeviceFault
 from polyopt.emulator.library import (

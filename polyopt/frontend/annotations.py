@@ -6,8 +6,7 @@ Refuses: nothing; names are documentation, only their count and the dimension "1
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.types import DType
 
 

@@ -6,9 +6,9 @@ In: nothing.  Out: `ArrayType`, `PartType`, `ScalarType`, `ConstType`, hashable;
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Expr
 from polyopt.ir.source import Layout, Part
 from polyopt.ir.types import DType

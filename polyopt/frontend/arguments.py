@@ -7,10 +7,10 @@ Refuses: arguments a rule does not know (PO0151), sizes that are not affine (PO0
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
 from polyopt.frontend.argtypes import NeedConstant
 from polyopt.frontend.builder import Builder

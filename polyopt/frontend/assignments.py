@@ -6,8 +6,8 @@ In: the statement's tree.  Out: bindings in the frame, statements in the builder
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
 from polyopt.frontend import lists
 from polyopt.frontend.arguments import Arguments

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.errors import Loc
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import Loop, Scope, holds_nowhere

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.integers import ONE, floordiv, minimum, plus, times

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
 from polyopt.capture.reads import plain_function
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import FrontendError, Loc
 from polyopt.frontend import creation, library, numpy_table, python_table
 from polyopt.frontend.advice import instead_of_function, instead_of_numpy

@@ -6,10 +6,10 @@ In: demands with their scopes.  Out: `Check` records whose conditions are exact.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.frontend.builder import Demand
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import Loop, Scope, domain_of, scope_exprs

@@ -11,10 +11,10 @@ import io
 import re
 import tokenize
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum, unique
 from typing import Any
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
 from polyopt.frontend.markers import is_marker, is_prange
 from polyopt.frontend.pysource import PyFunction, read_function

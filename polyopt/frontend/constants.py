@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import replace
 
 import numpy as np
 
+from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder, Draft
 from polyopt.frontend.codes import refuse

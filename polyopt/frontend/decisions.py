@@ -7,10 +7,10 @@ conditions a call could decide; the truth of a condition under those that were d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.frontend.argtypes import ArgType, SizeCondition
 from polyopt.frontend.array_arguments import size_name
 from polyopt.frontend.builder import Builder

@@ -6,10 +6,10 @@ In: loops and conditions over iterators and parameters.  Out: domains, and answe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.errors import Loc
 from polyopt.frontend.integers import TRUE, constant, minus
 from polyopt.ir.affine import condition_set, param_space, set_space

@@ -6,11 +6,11 @@ In: an `Elementwise` rule and values.  Out: a number or a lazy array.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.exponents import demand_exponent

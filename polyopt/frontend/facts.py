@@ -6,10 +6,10 @@ In: facts found while reading.  Out: the same object, grown; the reading is repe
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from polyopt.capture.reads import Recording
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.frontend.integers import is_size
 from polyopt.frontend.marks import is_dynamic_name

@@ -7,8 +7,8 @@ as in NumPy; or the statements that write, in the order of the index arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse

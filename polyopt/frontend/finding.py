@@ -6,8 +6,7 @@ Refuses: axes and options that are not known while compiling (PO0151).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments, is_none, known_int, size, tensor
 from polyopt.frontend.builder import Builder

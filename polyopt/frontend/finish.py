@@ -6,11 +6,11 @@ In: the builder after the last reading.  Out: `Finished`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.frontend.builder import Builder, Draft
 from polyopt.frontend.checks import (
     DynamicChecks,

@@ -6,9 +6,9 @@ In: the function's tree.  Out: `Frame`, mutable: what each name stands for now.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.frontend.domains import Scope
 from polyopt.frontend.facts import Place

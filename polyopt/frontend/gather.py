@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.domains import Loop

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder

@@ -7,10 +7,10 @@ Refuses: bounds that are not integers and not known while compiling, for arange 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
 from polyopt.frontend.arguments import (
     Arguments,

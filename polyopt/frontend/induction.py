@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.domains import Loop
 from polyopt.frontend.exact import limited

@@ -6,8 +6,8 @@ In: INT64 expressions, some of them found while the kernel runs.  Out: affine bo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.frontend.integers import (
     ZERO,
     constant,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments, known_int, tensor
 from polyopt.frontend.builder import Builder

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
+from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments, number, tensor
 from polyopt.frontend.builder import Builder

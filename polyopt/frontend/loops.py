@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.assignments import assign_to
 from polyopt.frontend.branches import read_if

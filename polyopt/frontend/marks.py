@@ -6,9 +6,9 @@ A dynamic size is an integer found while the kernel runs; from its mark on it is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from polyopt.dataclass import dataclass
 from polyopt.frontend.domains import Scope
 from polyopt.frontend.values import Buffer
 from polyopt.ir.expr import Expr, Param, walk

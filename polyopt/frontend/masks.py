@@ -8,8 +8,8 @@ Refuses: uses that need to know how many elements there are (PO0135).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments, dtype, known_axes, known_bool
 from polyopt.frontend.builder import Builder

@@ -7,9 +7,9 @@ from: operations go on in its dimensions, so that no subscript is divided.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 
+from polyopt.dataclass import replace
 from polyopt.frontend.integers import ONE, ZERO, floordiv, modulo, plus, times
 from polyopt.frontend.values import Index, Merged, Tensor, remapped
 from polyopt.ir.expr import Expr, integer

@@ -7,11 +7,11 @@ A test keeps the groups and the tables equal.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, unique
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.frontend import finding, indexing
 from polyopt.frontend.called import LIBRARY
 from polyopt.frontend.numpy_table import FUNCTIONS, METHODS, function_named

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.alternatives import exactly
 from polyopt.frontend.builder import Builder, Copied, Draft

@@ -10,11 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from typing_extensions import assert_never
 
 from polyopt.capture.reads import Recording
+from polyopt.dataclass import replace
 from polyopt.errors import FrontendError, Loc
 from polyopt.frontend.annotations import Annotation
 from polyopt.frontend.argtypes import (

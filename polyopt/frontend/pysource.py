@@ -12,11 +12,11 @@ import inspect
 import sysconfig
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from polyopt.capture.reads import Recording, Scope, annotations_of, plain_function
 from polyopt.capture.text import Changed, FunctionText, NoText, verified_text
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.liveness import Liveness, analyse, assigned

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from dataclasses import replace
 from types import BuiltinMethodType
 
 import numpy as np
 
+from polyopt.dataclass import replace
 from polyopt.frontend import lists, math_table, selection
 from polyopt.frontend.alternatives import choose
 from polyopt.frontend.arguments import Arguments, is_none, number

@@ -8,9 +8,9 @@ Interval arithmetic after Moore, "Interval Analysis", 1966.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend import folds, masks, products
 from polyopt.frontend.arguments import (

@@ -8,11 +8,11 @@ A loop of a region is a parameter of what it holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.frontend.builder import Draft
 from polyopt.frontend.domains import ENDLESS, Loop, Scope, params_of
 from polyopt.frontend.integers import at_least, floordiv, less, minus, plus, times

@@ -6,8 +6,8 @@ In: the parameters, what the user calls them.  Out: `Renaming`, applied to expre
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.frontend.builder import Draft
 from polyopt.frontend.domains import Scope
 from polyopt.frontend.marks import Binding, Mark

@@ -6,8 +6,7 @@ Views and expressions are copied into new arrays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse

@@ -7,8 +7,8 @@ Refuses: axes outside the array (PO0153).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.frontend import regrouping
 from polyopt.frontend.arguments import Arguments, dtype, is_none, known_bool, known_int, tensor
 from polyopt.frontend.builder import Builder

@@ -7,8 +7,8 @@ Every reading starts from ranges that are right (any 64-bit integer at first), s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.frontend.builder import Builder, Draft
 from polyopt.frontend.domains import Loop
 from polyopt.frontend.exact import is_known_at_call

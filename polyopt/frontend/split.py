@@ -7,10 +7,10 @@ domain where `A[i - 1]` wraps around is a statement of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.frontend.builder import Draft
 from polyopt.frontend.domains import domain_of
 from polyopt.frontend.integers import is_affine

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from types import UnionType
 
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.frontend.codes import refuse
 

@@ -10,7 +10,6 @@ import ast
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import TypeGuard
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from polyopt.capture.reads import plain_function
 from polyopt.capture.text import Changed, NoText, verified_text
+from polyopt.dataclass import dataclass, field
 from polyopt.frontend.called import called_name
 from polyopt.frontend.markers import marked_bounds, parallel
 

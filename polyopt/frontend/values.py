@@ -7,9 +7,9 @@ slices, transposes and broadcasts are subscript maps and elementwise chains stay
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -7,8 +7,7 @@ Refuses (PO0160): arrays that something else reads or writes in between.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.frontend.builder import Builder, Copied, Draft
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.integers import FALSE

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.errors import ArgumentError
 from polyopt.ir.array import Array, Role
 from polyopt.ir.types import DType

@@ -5,9 +5,9 @@ In: nothing.  Out: immutable records without isl, for every layer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, unique
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, integer, mul
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType

@@ -14,10 +14,10 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import BudgetError, InternalError, PolyoptError
 from polyopt.ir.clock import BLOCK, NEVER, Block, checkpoint, now, out_of_time
 from polyopt.ir.stopwatch import Stopwatch, make_stopwatch

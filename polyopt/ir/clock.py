@@ -11,8 +11,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import BudgetError
 
 NEVER = float("inf")

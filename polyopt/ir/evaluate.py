@@ -10,13 +10,13 @@ import ctypes
 import ctypes.util
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import InternalError
 from polyopt.ir.expr import (
     Binary,

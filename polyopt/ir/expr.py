@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, unique
 from functools import lru_cache
 from typing import TypeAlias
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.types import DType
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from typing import TypeAlias
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.array import Array
 from polyopt.ir.expr import (
     Binary,

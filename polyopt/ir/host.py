@@ -5,9 +5,9 @@ In: a `LoopFunction` with kernels, the text made of it.  Out: `DeviceProgram`, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.array import Array
 from polyopt.ir.loops import Body, Comment, For, If, Kernel, LoopFunction, Node, While
 from polyopt.ir.source import DeviceSource, Signature, Source

@@ -9,7 +9,6 @@ It shares nothing with the scheduler or the emitters, so that it can judge both.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeAlias
 
@@ -17,6 +16,7 @@ import islpy as isl
 import numpy as np
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import ArgumentError, InternalError
 from polyopt.ir.evaluate import Frame, compile_expr, compile_store
 from polyopt.ir.expr import evaluate

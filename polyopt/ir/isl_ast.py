@@ -6,11 +6,11 @@ In: an `isl.AstNode` or `isl.AstExpr`.  Out: `Expr`, and a plain tree of loops, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -6,13 +6,13 @@ In: the lowered schedule.  Out: immutable nodes.  Bounds and subscripts are INT6
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum, unique
 from operator import is_
 from typing import Any, TypeAlias, TypeVar
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.array import Array
 from polyopt.ir.expr import BinaryOp, Expr, Load, Symbol, VectorLoad, show
 from polyopt.ir.source import Signature

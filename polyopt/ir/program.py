@@ -7,11 +7,11 @@ A name bound by `Bind` or `Repeat` is a parameter (`Param`) of everything after 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
 from polyopt.ir.expr import Expr, Load, show
 from polyopt.ir.scop import Array, Scop

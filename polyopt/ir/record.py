@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import is_dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.dataclass import is_dataclass
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.ir.record_sets import RecordError, set_text, space_of, text_set

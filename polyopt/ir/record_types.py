@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import types
 import typing
-from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from typing import Any, TypeAlias
 
 import islpy as isl
 
+from polyopt.dataclass import MISSING, dataclass, fields, is_dataclass
 from polyopt.ir.source import ConstArg, LibraryCall
 
 

@@ -7,13 +7,13 @@ Refuses: with `shuffle`, iterations of a PARALLEL or VECTOR loop that conflict (
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import InternalError, kernel_fault
 from polyopt.ir.array import Array
 from polyopt.ir.evaluate import (

@@ -8,13 +8,13 @@ Refuses: library calls on other types than the signature says (PO0911).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import InternalError
 from polyopt.ir.evaluate import Frame, compile_expr
 from polyopt.ir.expr import Expr

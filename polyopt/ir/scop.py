@@ -7,12 +7,12 @@ Spaces: a domain is `[params] -> { S0[i, j] }`, an access `{ S0[i, j] -> A[i, j 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from enum import Enum, unique
 from functools import cached_property
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.ir.affine import covering_map, time_map
 from polyopt.ir.array import Array as Array

@@ -6,10 +6,10 @@ runtime needs nothing else.  Sizes and checks are `Expr` over `Param`; `evaluate
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, unique
 from typing import TypeAlias
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
 from polyopt.ir.expr import Expr
 from polyopt.ir.types import DType

@@ -13,11 +13,11 @@ import struct
 import sys
 import time
 import weakref
-from dataclasses import dataclass
 from functools import cache
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.clock import now
 
 _SIGEV_THREAD, _CLOCK_THREAD, _TIMER_ABSTIME = 2, 3, 1  # <signal.h>, <time.h> of Linux

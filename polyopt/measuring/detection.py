@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.machine import Machine
 from polyopt.measuring.overrides import overridden
 from polyopt.runtime.threads import available_cores

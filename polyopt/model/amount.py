@@ -7,10 +7,11 @@ values, so that a minimum's formula is that of its smaller side.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 from typing import Any, TypeAlias
+
+from polyopt.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,8 +7,7 @@ BLIS", 2016.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.machine import Machine
 
 

@@ -7,9 +7,9 @@ a block of each operand and of the result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isqrt, sqrt
 
+from polyopt.dataclass import dataclass
 from polyopt.machine import Machine
 from polyopt.model.caches import caches_of
 

@@ -6,8 +6,7 @@ middle of the outer ones, so that triangles count half; what data decides is gue
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Load, Symbol, VectorLoad, walk
 from polyopt.ir.loops import (
     Assign,

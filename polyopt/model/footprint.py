@@ -7,10 +7,10 @@ array the smaller of the box around all accesses and the sum of their own boxes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, field
 from polyopt.ir.array import Array
 from polyopt.ir.expr import Expr, Load, VectorLoad, walk
 from polyopt.ir.loops import (

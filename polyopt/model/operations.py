@@ -5,8 +5,7 @@ In: an expression.  Out: `Work`: floating-point operations, and their places in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

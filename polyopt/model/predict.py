@@ -8,8 +8,8 @@ Model", 2009, with a roof for every cache.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.loops import DeclareArray, LoopFunction, Node
 from polyopt.machine import Machine, Rates, Speeds
 from polyopt.model.amount import ZERO, Amount, total

@@ -6,10 +6,10 @@ In: an INT64 expression, ranges of the iterators in it.  Out: a `Range`, None wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

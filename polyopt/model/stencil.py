@@ -7,11 +7,11 @@ elements it has along each dimension of space: those with the least time for an 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from math import prod
 
+from polyopt.dataclass import dataclass
 from polyopt.machine import Machine, Rates, assumed_rates
 from polyopt.model.caches import caches_of
 

@@ -8,8 +8,8 @@ iteration fits, and part after part where not even one does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.loops import Body, Declare, For, If, Kernel, LoopKind, Node, SetLocal, While
 from polyopt.model.amount import ONE, Amount, amount, total
 from polyopt.model.footprint import GUESS, Memory, footprint, iterations, note_local

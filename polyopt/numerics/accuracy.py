@@ -7,8 +7,7 @@ Python; both are the documented largest errors against the exact value, in units
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Binary, BinaryOp, Call, Expr, MathFunc, Unary, UnaryOp
 from polyopt.ir.types import DType, Kind
 

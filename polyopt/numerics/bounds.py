@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.interp import run_loops, run_program
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program

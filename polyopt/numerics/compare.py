@@ -6,11 +6,12 @@ NaN equals NaN; an element without a finite bound is counted, not judged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from polyopt.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ In: what `classify` finds.  Out: immutable records, lines for people, plain data
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, unique
 from typing import Any
+
+from polyopt.dataclass import dataclass
 
 
 @unique

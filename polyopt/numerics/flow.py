@@ -7,11 +7,11 @@ array and local, the causes that reach it.  Arrays count as a whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, field
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -8,11 +8,11 @@ To first order where it says so; infinite where no bound follows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import log, pi
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

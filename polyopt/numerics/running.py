@@ -9,10 +9,10 @@ Refuses: vectors and PARALLEL loops, which only passes make.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

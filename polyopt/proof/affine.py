@@ -8,11 +8,11 @@ Written apart from `polyopt.ir.affine`, on which the scheduler stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -9,10 +9,10 @@ threads at the same time is a matter of `order` and `sharing`, as for any loop o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Iter, linear, sub, walk
 from polyopt.ir.loops import (

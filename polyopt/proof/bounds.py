@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

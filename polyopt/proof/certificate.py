@@ -5,8 +5,9 @@ In: the verdicts of the checks.  Out: immutable records, and plain data for a JS
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, unique
+
+from polyopt.dataclass import dataclass
 
 FORMAT = 1
 

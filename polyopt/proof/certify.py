@@ -9,10 +9,10 @@ import contextlib
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import islpy as isl
 
+from polyopt.dataclass import replace
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import (
     BinaryOp,

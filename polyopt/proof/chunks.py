@@ -8,8 +8,8 @@ it runs as often as before; that all may run at the same time allows more orders
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -7,10 +7,9 @@ Found in the text of bounds and tags; `instances` checks what is found before it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass, field
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

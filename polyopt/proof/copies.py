@@ -9,10 +9,10 @@ Refuses: copies that no wait covers, accesses of their elements in between, by w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Iter
 from polyopt.proof.touching import Reader, Touch

@@ -8,11 +8,11 @@ followed through copies and partial sums to the instances that made the value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import islpy as isl
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced, in_one_piece, is_covered, joined
 from polyopt.ir.expr import BinaryOp, Const, Load
 from polyopt.ir.types import Kind

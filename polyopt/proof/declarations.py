@@ -8,8 +8,8 @@ Nothing but storage that the loops declare themselves may differ from the progra
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
 from polyopt.ir.loops import (
     AllocateArray,

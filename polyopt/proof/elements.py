@@ -5,10 +5,9 @@ In: accesses with the iterations around them.  Out: True only where it is certai
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Expr, Linear, Load, VectorLoad, linear, walk
 from polyopt.ir.loops import Assign, Body
 from polyopt.proof.affine import NotAffine

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import BinaryOp, Expr, Load, Symbol, integer, walk
 from polyopt.ir.scop import Access, Statement
 from polyopt.ir.types import DType, Kind

@@ -7,11 +7,10 @@ Conservative: sizes found on the way may be anything, loops around parts may run
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.affine import index_box
 from polyopt.ir.expr import Expr, Param, loads, walk
 from polyopt.ir.program import Allocate, Bind, Invoke, Part, Parts, Repeat, Require

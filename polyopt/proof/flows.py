@@ -7,11 +7,11 @@ is no accumulation, and the accumulations since.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum, unique
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.proof.source import Clock, producers_in
 
 _IN = isl.dim_type.in_

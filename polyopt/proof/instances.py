@@ -8,10 +8,10 @@ Tiles are named by quotients that are parameters here: all sets stay free of div
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import (
     Expr,

@@ -8,8 +8,8 @@ that are neither of a thread nor of a block.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.array import Array
 from polyopt.ir.atomic import NoUpdate, update_of
 from polyopt.ir.expr import (

@@ -7,8 +7,8 @@ before any writes, which is the same where lanes do not touch each other's eleme
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.ir.expr import (
     Broadcast,
     Expr,

@@ -8,10 +8,10 @@ which copies set and nothing else did since, or goes to results that nothing rea
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Const, Expr, Load, linear
 from polyopt.ir.loops import (

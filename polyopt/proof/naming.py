@@ -7,8 +7,8 @@ with every local and every declared array under a name that no other one has.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, rewrite
 from polyopt.ir.loops import Body, Declare, DeclareArray, For, LoopKind, Node, SetLocal
 from polyopt.proof.nodes import Rule, bodies, changed, with_bodies

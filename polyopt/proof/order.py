@@ -9,10 +9,10 @@ walked once from the outside; a loop or a sequence orders pairs, those it leaves
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced, joined
 from polyopt.ir.expr import BinaryOp, Expr, Iter, Load, Symbol, walk
 from polyopt.ir.loops import CONCURRENT, LoopKind

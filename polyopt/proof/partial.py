@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Iter, Load, Symbol, VectorLoad, walk
 from polyopt.ir.identity import identity, is_exact
 from polyopt.ir.loops import (

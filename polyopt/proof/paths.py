@@ -6,11 +6,11 @@ In: nodes from the outermost inwards.  Out: isl sets over their iterators.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Unary, UnaryOp
 from polyopt.ir.loops import CONCURRENT, Body, For, If, Node
 from polyopt.ir.types import DType

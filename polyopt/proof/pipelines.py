@@ -8,8 +8,7 @@ code in between writes what they read, or touches the part that they fill.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

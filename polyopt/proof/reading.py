@@ -8,12 +8,12 @@ Refuses (`Unreadable`): what is no counted loop, condition or assignment.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Expr, Load, Symbol, show, walk
 from polyopt.ir.loops import (

@@ -8,10 +8,10 @@ values that sizes found on the way may have.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Compare,
     CompareOp,

@@ -8,10 +8,10 @@ replaced by what it copies only where nothing in between can write that; others 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import islpy as isl
 
+from polyopt.dataclass import replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -7,8 +7,8 @@ over the copies.  Every copy is compared with the loop's body at its place, so n
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.ir.expr import (
     Const,
     Expr,

@@ -8,10 +8,10 @@ Refuses (`Unproven`, `NotAffine`): elements that only data tells, in other stora
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, field
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

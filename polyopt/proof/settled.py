@@ -11,10 +11,10 @@ at the same time keep it where none touches an element that another one does.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Expr, Linear, integer, linear, sub
 from polyopt.ir.loops import CONCURRENT
 from polyopt.proof.accesses import Touch

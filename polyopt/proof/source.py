@@ -7,11 +7,11 @@ it is used, instead of keeping it, is put into its readers after checking that t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import joined
 from polyopt.ir.expr import Expr, Iter, Load, rewrite, substitute
 from polyopt.ir.scop import Access, Array, Role, Scop, Statement

@@ -10,11 +10,11 @@ serve only in the loops' own order, it is decided in that.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Expr, Iter, integer
 from polyopt.ir.scop import AccessKind
 from polyopt.proof.accesses import Tagged, Touch

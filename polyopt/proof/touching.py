@@ -7,10 +7,9 @@ Subscripts and conditions that only data tells count as any.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

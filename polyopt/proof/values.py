@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -7,8 +7,8 @@ with sizes within `LARGEST_SIZE`, which every call checks; arithmetic on data is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import ToolchainError
 from polyopt.ir.source import Source
 from polyopt.racecheck.jobs import read_result, write_job

@@ -10,12 +10,12 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import PolyoptError
 from polyopt.ir.source import ArrayArg, CParamKind, Source
 from polyopt.racecheck.packing import pack, save_memory, unpack

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.source import Source
 from polyopt.racecheck.packing import pack, unpack
 from polyopt.runtime.records import to_json

@@ -7,12 +7,12 @@ Refuses: values that a kernel cannot take (PO0202).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import ArgumentError
 from polyopt.runtime.records import RecordError, from_json, to_json
 from polyopt.runtime.values import AnyArray, array_of, type_name

@@ -5,8 +5,9 @@ In: nothing.  Out: plain records.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, unique
+
+from polyopt.dataclass import dataclass
 
 
 @unique

@@ -10,10 +10,10 @@ import select
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import polyopt
+from polyopt.dataclass import dataclass
 
 _COMMAND = "from polyopt.racecheck.child import main; main()"
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import (
     BudgetError,
     IllegalSchedule,

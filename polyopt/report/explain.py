@@ -6,11 +6,11 @@ In: a Program and its Schedule.  Out: text, section by section, and the same fac
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import show
 from polyopt.ir.loops import LoopKind

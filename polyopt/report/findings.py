@@ -6,9 +6,9 @@ In: verdicts with their places.  Out: `Finding`s and the `Report` they make up, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, unique
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import Loc, PolyoptError
 
 

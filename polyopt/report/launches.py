@@ -6,11 +6,11 @@ In: loops with kernels, and their schedules.  Out: `Launch`es, for people and as
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import evaluate, show
 from polyopt.ir.loops import (
     Assign,

@@ -7,8 +7,8 @@ A NumPy expression's loops are found by its line.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
 from polyopt.ir.program import Parts, Program, Repeat
 from polyopt.schedule import Schedule

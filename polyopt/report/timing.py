@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import Budget, Cost
 from polyopt.report.explain import Section

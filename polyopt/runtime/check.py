@@ -7,11 +7,11 @@ Refuses: with a coded `ArgumentError` everything that the C wrapper refuses with
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import ArgumentError, Loc
 from polyopt.ir.expr import Compare, CompareOp, Const, Expr, Param, Symbol, evaluate, show, walk
 from polyopt.ir.source import (

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import UsageError
 
 VARIABLE = "POLYOPT_MACHINE"

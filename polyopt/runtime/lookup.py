@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from polyopt.capture.reads import (
@@ -21,6 +20,7 @@ from polyopt.capture.reads import (
     resolved,
     written,
 )
+from polyopt.dataclass import dataclass
 from polyopt.runtime.store import Entry, Store
 
 T = TypeVar("T")

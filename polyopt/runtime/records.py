@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable
-from dataclasses import fields
 from enum import Enum
 from functools import cache
 from types import NoneType
 
+from polyopt.dataclass import fields
 from polyopt.errors import Loc
 from polyopt.ir.array import Array, Role, Turn
 from polyopt.ir.expr import (

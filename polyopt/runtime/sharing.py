@@ -6,11 +6,11 @@ In: arrays of a call.  Out: whether two share an element; where one begins in an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.source import NO_AXIS, Part, Start
 from polyopt.runtime.values import AnyArray, array_at
 

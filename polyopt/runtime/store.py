@@ -18,10 +18,10 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from polyopt.dataclass import dataclass
 from polyopt.runtime.notices import CacheWarning, notice
 
 T = TypeVar("T")

@@ -7,11 +7,11 @@ Refuses: lengths outside the array (PO0904), and what `call_library` refuses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import BudgetError, InternalError, kernel_fault
 from polyopt.ir.library import call_library
 from polyopt.ir.source import Signature

@@ -13,10 +13,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum, unique
 from pathlib import Path
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import ToolchainError
 from polyopt.runtime.levels import chosen_level
 from polyopt.runtime.store import Store, digest

@@ -7,12 +7,12 @@ Refuses: what is no array (PO0206), element types without C counterpart (PO0202)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import ArgumentError, Loc
 from polyopt.ir.types import DType
 

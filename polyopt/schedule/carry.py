@@ -8,10 +8,10 @@ the new tree keeps them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import islpy as isl
 
+from polyopt.dataclass import replace
 from polyopt.ir.expr import Iter
 from polyopt.ir.scop import Access, Origin, Scop, Statement
 from polyopt.schedule.dependences import Dependence, Dependences, ordered_pairs

@@ -8,11 +8,11 @@ Olsen, Sarkar, Thekkath, "Collective loop fusion for array contraction", 1992).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.schedule.dependences import last_writers
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree

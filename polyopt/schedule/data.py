@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import IllegalSchedule, Loc
 from polyopt.ir.budget import query
 from polyopt.ir.expr import show

@@ -9,10 +9,10 @@ of array and scalar references", 1991).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import index_box, index_map
 from polyopt.ir.budget import exceeds_limit

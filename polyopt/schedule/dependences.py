@@ -9,13 +9,13 @@ keeps every ordered pair that touches one element and feeds the legality check.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, unique
 from functools import cached_property
 from typing import Any
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, field
 from polyopt.ir.affine import coalesced
 from polyopt.ir.budget import checkpoint, exceeds_limit
 from polyopt.ir.scop import Access, AccessKind, Role, Scop, Statement

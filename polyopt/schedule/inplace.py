@@ -11,10 +11,9 @@ Leaves alone: temporaries with other uses, sums that read nothing of the array t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -6,11 +6,10 @@ For lowering every band gets a mark above it that names it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import (

@@ -8,12 +8,12 @@ pairs it reverses are violations, pairs it leaves equal go on to the next level.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from enum import Enum, unique
 
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import Dependences

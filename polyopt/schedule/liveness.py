@@ -7,10 +7,10 @@ arrays of which every iteration of a loop could have a copy, and whether the las
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
 from polyopt.ir.scop import AccessKind, Role, Scop
 from polyopt.schedule.dependences import (

@@ -8,10 +8,11 @@ Refuses (None): floors under a minus, functions of several pieces, statements th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import islpy as isl
+
+from polyopt.dataclass import dataclass
 
 _DIV = isl.dim_type.div
 

@@ -9,8 +9,8 @@ Leaves alone: results that are used in float64, arguments made in float64, gamma
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.ir.expr import Call, Cast, Expr, Load, MathFunc, rewrite, walk
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Array, Role, Scop, Statement

@@ -12,7 +12,6 @@ where a nest joins others, most pairs of statements meet the loops and filters t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from enum import Enum, unique
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -20,6 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.schedule.dependences import Dependence, Dependences
 from polyopt.schedule.local import is_local
 from polyopt.schedule.monotone import Part, parts_of

@@ -5,8 +5,7 @@ In: a Program.  Out: the same, its statements' powers as calls of `MathFunc.POWE
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.ir.powers import by_products
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Statement

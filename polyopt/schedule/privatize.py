@@ -9,10 +9,10 @@ lives in (scalar expansion: Kuck et al., "Dependence graphs and compiler optimiz
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import islpy as isl
 
+from polyopt.dataclass import replace
 from polyopt.ir.affine import index_map
 from polyopt.ir.expr import (
     Binary,

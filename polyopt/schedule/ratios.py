@@ -8,8 +8,7 @@ number, ours does not.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, rewrite, walk
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Statement

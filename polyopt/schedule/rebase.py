@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Sequence as Values
-from dataclasses import dataclass, replace
 
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Const, Expr, Iter, Select, integer
 from polyopt.ir.isl_ast import affine_expr, set_expr
 from polyopt.ir.scop import Scop, Statement

@@ -8,9 +8,9 @@ extremum kept beside it; under any condition that does not read what is accumula
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from enum import Enum, unique
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.choice import chosen
 from polyopt.ir.expr import (
     Binary,

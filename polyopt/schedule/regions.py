@@ -8,11 +8,11 @@ Dynamic sizes and inner loops of a region are left open: a conflict for any valu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import index_box
 from polyopt.ir.expr import Const, Expr, Load, loads
 from polyopt.ir.program import (

@@ -7,13 +7,13 @@ Out: the first `Repair` that the judge accepts, or None.  Bounded in isl operati
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum, unique
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError, IllegalSchedule
 from polyopt.ir.affine import quota
 from polyopt.ir.scop import Scop

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import Enum, unique
 from random import Random
 from typing import Any, TypeAlias
@@ -17,6 +16,7 @@ from typing import Any, TypeAlias
 import islpy as isl
 import numpy as np
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import InternalError
 from polyopt.ir.expr import Expr, Load, Symbol, evaluate, walk
 from polyopt.ir.interp import Arrays, fix_params, original_time, points, run_scop

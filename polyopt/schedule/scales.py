@@ -9,9 +9,9 @@ loops that form a box: there what rows are multiplied by is computed once for al
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
 
+from polyopt.dataclass import replace
 from polyopt.ir.affine import is_box
 from polyopt.ir.expr import (
     Binary,

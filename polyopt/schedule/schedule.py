@@ -7,10 +7,10 @@ for the others.  Nothing holds a tree that was not judged.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Protocol
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.ir.budget import bounded
 from polyopt.ir.scop import Scop

@@ -6,8 +6,9 @@ In: steps.  Out: their text, with a `let` line where a name gets its value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
 from typing import TypeAlias
+
+from polyopt.dataclass import dataclass, fields, is_dataclass
 
 
 @dataclass(frozen=True, slots=True)

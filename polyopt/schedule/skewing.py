@@ -7,10 +7,10 @@ Refuses (None): a distance that no multiple of the outer loops makes up for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
 from polyopt.schedule.tree import BandMember
 

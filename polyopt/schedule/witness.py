@@ -6,10 +6,9 @@ sizes, and what the refused order does to values.  A lost instance is a witness 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import param_names, quota
 from polyopt.ir.expr import evaluate, show

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import note_dropped, optional
 from polyopt.ir.loops import LoopKind

@@ -10,8 +10,7 @@ open.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.scop import Statement
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform

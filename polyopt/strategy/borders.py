@@ -6,10 +6,9 @@ Finds none where a bound says nothing of the loop and of terms, or is no such su
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.scop import Scop, Statement
 from polyopt.schedule.isl_bridge import coefficients
 from polyopt.schedule.schedule import Transform

@@ -8,8 +8,7 @@ contractions in register tiles.  The order of each element's updates stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Iter
 from polyopt.ir.scop import Role, Statement
 from polyopt.machine import Machine

@@ -7,8 +7,7 @@ The scheme is Goto and van de Geijn, "Anatomy of high-performance matrix multipl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.ir.affine import is_box
 from polyopt.machine import Machine
 from polyopt.model.contraction import ContractionSizes, contraction_sizes, packed_sizes

@@ -8,9 +8,9 @@ what is left of the rows by fewer at a time.  Leaves alone: sums over one loop, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Expr, Iter, linear, walk
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.machine import Machine

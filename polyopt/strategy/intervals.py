@@ -11,10 +11,10 @@ algorithms for dynamic programming recurrences with more than O(1) dependency", 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.scop import Statement
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform

@@ -9,8 +9,8 @@ Refuses: sums whose order counts, and nests that need all rows of one before the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Leaf, find_band, only_statement

@@ -7,8 +7,7 @@ one accumulator each.  Sums along columns: strips of columns in SIMD lanes, a fe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, find_band, only_statement
 from polyopt.strategy.interchanges import order_steps

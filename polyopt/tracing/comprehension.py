@@ -8,10 +8,10 @@ Sums run in the order of their indices, the last fastest; `fp="reassociate"` may
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.tracing import kinds, recording
 from polyopt.tracing.arrays import LazyArray
 from polyopt.tracing.loopnest import Nest

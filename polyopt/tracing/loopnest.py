@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, field
 from polyopt.tracing import kinds, writing
 from polyopt.tracing.nodes import Array, LoopNest, Node
 from polyopt.tracing.places import refuse

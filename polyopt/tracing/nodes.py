@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.tracing.sizes import Extent, Shape, Size, Unknown, atoms
 

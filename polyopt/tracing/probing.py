@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.tracing.kinds import element_type
 from polyopt.tracing.nodes import Node, leaves
 from polyopt.tracing.places import refuse

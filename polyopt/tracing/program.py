@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.ir.types import dtype_of
 from polyopt.tracing import shapes, writing

@@ -7,11 +7,11 @@ Integer subscripts of arrays are left to the caller, which takes them as views.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.tracing import shapes
 from polyopt.tracing.nodes import (
     Call,

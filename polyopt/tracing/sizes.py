@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
+from polyopt.dataclass import dataclass
 from polyopt.tracing.places import refuse
 
 

@@ -10,7 +10,6 @@ import builtins
 import linecache
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 
 import polyopt
 from polyopt.api import CompiledKernel, Kernel, kernel
+from polyopt.dataclass import dataclass
 from polyopt.errors import Loc, PolyoptError
 from polyopt.frontend.argtypes import ArgType, ArrayType, ScalarType
 from polyopt.ir.source import Layout

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.tracing import kinds
 from polyopt.tracing.nodes import Node
 from polyopt.tracing.places import refuse

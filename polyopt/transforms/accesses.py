@@ -7,8 +7,8 @@ Refuses: a name that is no array of the program (PO0331).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Expr, Load, rewrite
 from polyopt.ir.scop import Array, Role, Scop, Statement

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum, unique
 from itertools import chain, count
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import BudgetError, ScheduleError
 from polyopt.ir.budget import exceeds_limit, query
 from polyopt.ir.scop import Scop

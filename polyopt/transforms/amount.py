@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import NotAffine, pw_aff
 from polyopt.ir.expr import (

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.schedule.sizes import Named, Size
 from polyopt.schedulefile import MAX_SIZE, Call, Word

@@ -7,10 +7,9 @@ Refuses: statements that are no such update, whose order counts, that devices do
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.atomic import NoUpdate, update_of
 from polyopt.ir.expr import loads

@@ -7,10 +7,9 @@ Refuses: arguments of the program; two values that would share a cell while both
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Load, integer
 from polyopt.ir.scop import Array, Role, Scop

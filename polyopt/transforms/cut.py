@@ -6,8 +6,7 @@ Refuses: a cut at the band's ends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import Band, Tree, find_band, fresh_label, replace_band

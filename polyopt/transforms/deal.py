@@ -7,10 +7,9 @@ Refuses: a number under 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.scop import Scop
 from polyopt.schedule.sizes import Size
 from polyopt.schedule.tree import BandMember, Tree

@@ -7,10 +7,9 @@ Refuses: a nest without two hyperplanes that every dependence crosses forwards.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import dependences_of

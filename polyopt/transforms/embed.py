@@ -7,10 +7,9 @@ Refuses: a nest that is not directly in the body of a band, other nests beside i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import (

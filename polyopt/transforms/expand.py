@@ -8,11 +8,11 @@ Refuses: an array that the loops do not write, a read that needs another iterati
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced, index_map, set_space
 from polyopt.ir.expr import Expr, Iter, Load, show

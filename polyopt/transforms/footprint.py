@@ -6,10 +6,9 @@ Refuses: a box whose extent no formula over the sizes bounds (PO0332).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced, set_space
 from polyopt.ir.expr import Const, Expr, add, integer, normalize, sub

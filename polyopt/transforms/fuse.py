@@ -7,8 +7,8 @@ Refuses: bands that are not adjacent parts of one sequence.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import Refused, Repair, RepairKind

@@ -7,8 +7,8 @@ Refuses: more than six loops, loops inside or around others that are mapped in a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop

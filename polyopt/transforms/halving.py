@@ -7,8 +7,8 @@ Refuses: a size under 1, a loop that is not there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.schedule.sizes import Size
 from polyopt.schedule.tree import Band, BandMember, Tree, replace_band
 from polyopt.transforms.reference import loop

@@ -7,11 +7,11 @@ Refuses: arguments of the program; dimensions that are left out or named twice.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from enum import Enum, unique
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import condition_set
 from polyopt.ir.array import Turn

@@ -7,11 +7,11 @@ Refuses: a footprint that nothing bounds (PO0332).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import coalesced, condition_set, index_box, index_map, set_space
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, add, normalize, show, substitute
 from polyopt.ir.scop import Access, Array, Origin, Role, Scop, Statement

@@ -7,8 +7,8 @@ Refuses: loops apart from each other (PO0304), nests that are mapped already (PO
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
 from polyopt.schedule.legality import Fault

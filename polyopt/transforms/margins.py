@@ -8,8 +8,8 @@ Refuses (`NoMargin`): distances that are no constants, work that is needed witho
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Expr, linear, sub
 from polyopt.ir.scop import Statement
 

@@ -6,8 +6,7 @@ Refuses: bands that are not parts of one sequence (PO0305).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import Band, Filter, Sequence, Tree, children, find_band, with_children

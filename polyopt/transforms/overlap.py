@@ -9,8 +9,7 @@ Refuses (PO0344): statements that read at no constant distance, or what they com
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Iter
 from polyopt.ir.scop import Origin, Scop

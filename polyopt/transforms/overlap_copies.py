@@ -6,10 +6,10 @@ In: an array's part in a tile, what of it is copied.  Out: statements; sets over
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced, index_map, set_space
 from polyopt.ir.expr import Compare, CompareOp, Expr, Iter, Load, add, integer, show
 from polyopt.ir.scop import Array, Origin, Statement

@@ -9,11 +9,11 @@ turn.  Others start with what is never written, and are copied out after the las
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import coalesced, condition_set, index_map, set_space
 from polyopt.ir.expr import (
     Compare,

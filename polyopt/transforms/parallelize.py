@@ -6,8 +6,8 @@ In: a loop.  Out: the same tree with the loop marked; the judge decides whether 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import Refused, Repair

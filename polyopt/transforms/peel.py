@@ -7,10 +7,9 @@ Refuses: a loop with no such iteration.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.scop import Scop

@@ -7,8 +7,7 @@ Refuses: loops outside of a grid, loops across threads, loops that copy nothing 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.loops import Pipeline as Stages

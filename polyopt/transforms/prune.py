@@ -5,11 +5,10 @@ In: a tree, the instances that are left.  Out: the tree over them.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.dataclass import replace
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
 
 

@@ -7,8 +7,7 @@ Refuses: an array that the nest does not touch; dimensions that are left out or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.ir.scop import Scop
 from polyopt.schedule.data import DataStep, Renewal
 from polyopt.schedule.tree import Tree, resolve

@@ -8,11 +8,11 @@ made from others that are no longer there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Iter, show

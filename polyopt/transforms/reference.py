@@ -7,8 +7,8 @@ Refuses: a name of no loop, of several loops, of a band where one loop is needed
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.errors import ScheduleError
 from polyopt.schedule.tree import (
     Band,

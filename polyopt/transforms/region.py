@@ -7,11 +7,11 @@ every loop around them; the tree with nests of new statements at the begin or en
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import coalesced, index_map, pw_aff, set_space
 from polyopt.ir.expr import Expr, Iter
 from polyopt.ir.scop import Origin, Scop, Statement

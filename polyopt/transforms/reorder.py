@@ -7,9 +7,9 @@ Refuses: a body that is no sequence, something that is no permutation of its par
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import permutations
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import Refused, Repair, RepairKind

@@ -6,8 +6,8 @@ In: a loop.  Out: the band with the loop counting down.  Refuses: nothing; the j
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import Refused, Repair
 from polyopt.schedule.tree import Tree

@@ -7,8 +7,7 @@ Refuses: statements that are no such recurrence, or whose last bits tell the gro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Binary
 from polyopt.ir.loops import LoopKind

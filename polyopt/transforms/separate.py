@@ -6,10 +6,9 @@ nests: the instances of full tiles, then the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.loops import LoopKind

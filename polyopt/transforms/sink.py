@@ -7,10 +7,10 @@ Refuses: a loop that is innermost already.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import Refused, Repair

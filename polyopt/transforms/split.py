@@ -6,10 +6,9 @@ on, one after the other.  Refuses: a point that is not affine, that names no siz
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.scop import Scop

@@ -7,10 +7,9 @@ Refuses: sizes, element types and modes that no instruction is for (PO0340).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Binary, BinaryOp, Cast, Expr, Load
 from polyopt.ir.loops import LoopKind

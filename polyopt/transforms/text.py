@@ -7,8 +7,8 @@ Refuses: unknown steps and malformed arguments, with the place in the text.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import IllegalSchedule, Loc, ScheduleError
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.sizes import show_steps

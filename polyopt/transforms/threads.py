@@ -7,8 +7,8 @@ Refuses: loops inside or around others that run across threads, loops around a g
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import Refused, Repair

@@ -7,11 +7,11 @@ in each turn a nest of tiles: copies in, the time steps, copies out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 import islpy as isl
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import index_map, pw_aff
 from polyopt.ir.expr import Expr, Iter
 from polyopt.ir.scop import Scop, Statement

@@ -5,8 +5,7 @@ In: a loop.  Out: the same tree with the loop marked; the judge decides whether 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import Tree

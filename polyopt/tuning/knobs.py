@@ -8,8 +8,8 @@ A text with other numbers is judged and proven like any other: knobs know nothin
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.sizes import Size, show_steps, value_of
 from polyopt.transforms import Deal, Diamond, Overlap, Separate, Strip, Tile

@@ -7,9 +7,9 @@ Coordinate descent: one knob at a time, on in a direction for as long as it gets
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from polyopt.dataclass import dataclass
 from polyopt.tuning.knobs import knobs, moves, with_value
 
 GAIN = 0.97  # of the time that a schedule may take to replace another: less is noise

@@ -10,11 +10,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import numpy as np
 
 from polyopt.building import Built, build_kernel, compile_stages
+from polyopt.dataclass import replace
 from polyopt.errors import PolyoptError, UsageError
 from polyopt.frontend.argtypes import ArgType
 from polyopt.ir.budget import Budget

@@ -6,8 +6,7 @@ Refuses: `raise_mismatch` raises `MisreadError` PO0920 where the Program is not 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc, MisreadError
 
 LONGEST = 160  # characters of an argument in a note

@@ -7,12 +7,12 @@ argument, or None where no sizes were found that the checks of the call accept.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.frontend.argtypes import ArgType, ConstType, ScalarType
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Param, evaluate, walk
 from polyopt.ir.source import ArrayArg, ConstArg, IntegerOf, ScalarArg, Signature

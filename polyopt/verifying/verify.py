@@ -10,13 +10,13 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, unique
 from typing import Any
 
 import numpy as np
 
 from polyopt.bounding import analysis_of
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import ArgumentError, BudgetError, KernelFault, Loc, PolyoptError
 from polyopt.frontend.argtypes import (
     ArgType,

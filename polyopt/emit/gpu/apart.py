@@ -9,8 +9,8 @@ Where a part needs what another declares, the loops inside run in order instead.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.emit.nodes import nested, with_nested
 from polyopt.emit.regions import nodes
 from polyopt.ir.expr import Expr, Unary, UnaryOp, loads

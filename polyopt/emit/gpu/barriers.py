@@ -7,8 +7,8 @@ orders.  One that could be left out is not placed; a warp waits where only its o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.gaps import Gap, Layout, layout_of
 from polyopt.emit.gpu.meetings import Meeting, meetings_of, walk_block

@@ -8,11 +8,11 @@ loops than these, all are along x.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import reduce
 
 import cgen
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.blocks import Nest, words
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter

@@ -7,13 +7,13 @@ Refuses: loops over threads without a constant box (PO0405).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 
 import cgen
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.banner import plain
 from polyopt.emit.blocks import Branch, Nest, words
 from polyopt.emit.compound import in_place

@@ -8,10 +8,10 @@ All threads of a block come here, so that all lanes of a warp take part.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import cgen
 
+from polyopt.dataclass import dataclass
 from polyopt.emit.blocks import Branch, Nest
 from polyopt.emit.cexpr import AND
 from polyopt.emit.gpu.combining import WARP, update_of

@@ -6,8 +6,7 @@ where it is one assignment to one element by the threads of a warp; all others r
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.emit.gpu.apart import in_order
 from polyopt.emit.gpu.nests import Unbounded, extent, thread_nest
 from polyopt.emit.nodes import expressions, nested, with_nested

@@ -7,7 +7,8 @@ In: nothing.  Out: bodies in C, where `$real` and the like stand for words of a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from polyopt.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ where there are no conflicts; what it would take without padding.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.fragments import is_pair, matrices_lie
 from polyopt.emit.gpu.nests import ThreadNest, Unbounded, spans, thread_nest
 from polyopt.emit.nodes import expressions, nested

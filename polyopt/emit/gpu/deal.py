@@ -7,8 +7,9 @@ Iterations are counted row by row; thread `t` runs those whose number modulo `th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
+
+from polyopt.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

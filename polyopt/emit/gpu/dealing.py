@@ -6,9 +6,9 @@ conditions for threads that have less.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import prod
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.deal import Deal, deal
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.limits import tests_below

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
+from polyopt.dataclass import dataclass, field
 from polyopt.emit.cmath import call_text
 from polyopt.emit.gpu.halves import Shortcuts
 from polyopt.emit.gpu.warps import WarpFunction

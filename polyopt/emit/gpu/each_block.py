@@ -6,9 +6,9 @@ In: loops with kernels, a change of one block's code.  Out: the same loops, the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
+from polyopt.dataclass import replace
 from polyopt.emit.nodes import nested, with_nested
 from polyopt.ir.loops import Body, For, Kernel, LoopFunction, LoopKind, Node
 

@@ -7,8 +7,8 @@ Out: text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.cexpr import AND, ATOM, BIT_AND, BIT_OR, RELATION, SHIFT, UNARY, ExprPrinter
 from polyopt.emit.gpu.complex import complex_text
 from polyopt.emit.gpu.own import Limit, Own

@@ -6,8 +6,7 @@ A kernel with more threads than the one before, or with registers for another nu
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.emit.gpu.each_block import block_of
 from polyopt.emit.gpu.nests import thread_nest
 from polyopt.emit.gpu.threads import fresh, outermost_nests

@@ -8,10 +8,10 @@ that they call.  With g = lane / 4 and t = lane % 4 a lane has, of 16 rows by 8 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import cgen
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.blocks import Nest
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.own import Own

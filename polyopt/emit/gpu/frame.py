@@ -6,8 +6,8 @@ In: a `Kernel`, the arrays where it stands, a dialect.  Out: `KernelFrame`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import Place
 from polyopt.emit.gpu.scans import BLOCKS, lone_scan

@@ -6,8 +6,7 @@ In: a nest of THREAD loops.  Out: the same, its inner loops of a small constant 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.nests import spans
 from polyopt.emit.gpu.quotients import undivided
 from polyopt.emit.nodes import expressions, map_body, nested, with_nested

@@ -7,8 +7,8 @@ Inside of a node that runs as data tells, gaps count only between two places tha
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from polyopt.dataclass import dataclass, field
 from polyopt.emit.gpu.meetings import Meeting
 from polyopt.emit.gpu.touches import Spot
 from polyopt.emit.nodes import expressions, nested

@@ -7,8 +7,8 @@ operation whose order nobody sees, it does so in an array of its own and once on
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.emit.gpu.room import MAX_SHARED, bytes_of, shared_arrays
 from polyopt.emit.nodes import expressions, nested, with_nested
 from polyopt.emit.regions import nodes

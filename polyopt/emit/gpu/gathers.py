@@ -6,10 +6,9 @@ in all places and the updates of the device's memory, each by one thread, where 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import cgen
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.blocks import Branch, Nest
 from polyopt.emit.gpu.atomics import atomic_text
 from polyopt.emit.gpu.expressions import KernelPrinter, Place

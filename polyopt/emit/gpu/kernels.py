@@ -7,10 +7,10 @@ sizes found on the way, faults and library calls stay outside.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.gpu.apart import apart, holds
 from polyopt.emit.gpu.combining import WARP, combines, combining, fitting, spread, touched_arrays
 from polyopt.emit.gpu.each_block import under_grid

@@ -6,8 +6,7 @@ In: a value and its limit, INT64.  Out: comparisons without floor division where
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.emit.ranges import Ranges
 from polyopt.ir.expr import (
     Binary,

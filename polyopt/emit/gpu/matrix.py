@@ -9,8 +9,8 @@ that are not in registers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.nests import spans
 from polyopt.emit.gpu.quotients import undivided

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.gpu.touches import Place, Spot, Touch, Walk, bounds_of
 from polyopt.emit.regions import nodes, written_arrays
 from polyopt.ir.affine import NotAffine, coalesced, condition_set, param_space

@@ -9,10 +9,10 @@ least `lanes` places where these are more than one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

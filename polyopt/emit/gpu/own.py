@@ -5,9 +5,9 @@ In: wishes, while the body is printed.  Out: names, and the lines of the head.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import prod
 
+from polyopt.dataclass import dataclass, field
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.names import c_identifier
 from polyopt.ir.array import Array

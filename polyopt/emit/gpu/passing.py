@@ -7,10 +7,10 @@ In: a meeting, gaps with barriers.  Out: whether every pair of the meeting has o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, field
 from polyopt.emit.gpu.gaps import Gap
 from polyopt.emit.gpu.meetings import Meeting
 from polyopt.emit.gpu.touches import Place, Spot, Walk

@@ -8,9 +8,9 @@ Refuses (PO0408, PO0409): loops that do not begin with copies, stages without ro
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from math import prod
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.copies import SIZES
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.nests import spans

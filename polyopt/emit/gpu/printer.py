@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import cgen
 
+from polyopt.dataclass import replace
 from polyopt.emit.banner import banner
 from polyopt.emit.blocks import Function, words
 from polyopt.emit.gpu.blocks import make_grid

@@ -5,8 +5,7 @@ In: a condition on sizes and iterators.  Out: the same, without the quotient whe
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -8,11 +8,11 @@ Leaves: arrays of which a thread would have too many elements, or that threads s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from math import gcd, prod
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.full import full_tiles
 from polyopt.emit.gpu.meetings import walk_block

@@ -7,8 +7,7 @@ Leaves: loops along which nothing is read twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.full import MOST
 from polyopt.emit.gpu.nests import rebuilt, spans, thread_nest

@@ -6,9 +6,9 @@ each block, allocated before the kernel.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 
+from polyopt.dataclass import replace
 from polyopt.emit.gpu.each_block import block_of, under_grid
 from polyopt.emit.nodes import map_body, nested, with_nested
 from polyopt.emit.regions import nodes

@@ -6,8 +6,7 @@ run together, in order elsewhere.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.emit.nodes import nested, with_nested
 from polyopt.ir.loops import Body, For, LoopKind, Node
 from polyopt.ir.scan import NoScan, scan_of

@@ -8,10 +8,10 @@ A scan that is all of a kernel without a grid has two: the sums of parts, then t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 
 import cgen
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.blocks import Branch, Nest
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.limits import ranges_inside

@@ -8,9 +8,9 @@ to do.  Refuses (None): loops that would have many more iterations than that.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice, product
 
+from polyopt.dataclass import replace
 from polyopt.emit.gpu.grids import boxed
 from polyopt.emit.gpu.nests import spans
 from polyopt.ir.expr import BinaryOp, Expr, Iter, operands, walk

@@ -8,9 +8,9 @@ on another THREAD loop around it, each thread runs it in order.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import prod
 
+from polyopt.dataclass import replace
 from polyopt.emit.gpu.apart import apart, directly_inside, holds, in_order
 from polyopt.emit.gpu.nests import Unbounded, extent, spans
 from polyopt.emit.gpu.steady import steady

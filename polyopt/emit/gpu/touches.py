@@ -7,10 +7,10 @@ What only data tells counts as any value.  Iterators of the host and of blocks a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.gpu.matrix import as_touched
 from polyopt.emit.gpu.nests import thread_nest
 from polyopt.emit.gpu.pipelines import landed

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.combining import combines
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.nodes import nested, with_nested

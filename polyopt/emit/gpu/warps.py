@@ -8,8 +8,8 @@ Refuses: nothing; without a function the caller prints shuffles.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import BinaryOp
 from polyopt.ir.types import DType
 

@@ -8,8 +8,8 @@ Subscripts of shared arrays are aligned by proof, those of the device's memory b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.copies import SIZES, copy_text
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import KernelPrinter

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, unique
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.types import DType
 
 SUFFIX = {dtype: dtype.short_name for dtype in DType} | {DType.BOOL: "b"}

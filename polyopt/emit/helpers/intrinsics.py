@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum, unique
+
+from polyopt.dataclass import dataclass
 
 _NAME = re.compile(r"_mm(256|512|)_([a-z]\w*)")
 _TYPE = re.compile(r"__m(128|256|512)(d|i|)(_u)?|__mmask(8|16|32|64)")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.emit.helpers.helper import Helper
 from polyopt.ir.types import DType
 

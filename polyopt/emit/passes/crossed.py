@@ -7,9 +7,9 @@ Leaves: what `polyopt.emit.passes.squares` refuses, loops with fewer steps than 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeGuard
 
+from polyopt.dataclass import replace
 from polyopt.emit.lanes import row_arrays
 from polyopt.emit.passes.guards import bounds_where, is_index
 from polyopt.emit.passes.rewriting import bottom_up, trip_count

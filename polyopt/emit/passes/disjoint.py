@@ -7,9 +7,9 @@ Out: True only when it is proven, from the bounds of the loops.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
+from polyopt.dataclass import dataclass, field
 from polyopt.ir.expr import BinaryOp, Expr, Iter, Linear, Param, linear, operands, sub
 from polyopt.ir.loops import For
 

@@ -10,8 +10,7 @@ them ahead takes as long as it saves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.extents import extent_of
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.passes.tiles import Nest, is_contiguous, mentions, operands_of

@@ -7,8 +7,7 @@ Leaves: loops around loops, conditions with other statements under them.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.emit.passes.rewriting import Names, bottom_up
 from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (

@@ -7,8 +7,7 @@ Leaves: every other product and sum, which round twice as in the source.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.emit.passes.rewriting import bottom_up
 from polyopt.ir.expr import Call, Expr, MathFunc, Unary, UnaryOp
 from polyopt.ir.loops import Assign, Body, LoopFunction, Node

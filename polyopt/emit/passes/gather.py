@@ -8,8 +8,8 @@ Leaves: elements that another access may touch, temporaries.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.emit.nodes import expressions
 from polyopt.emit.passes.rewriting import Names, bottom_up
 from polyopt.ir.expr import Expr, Iter, Load, Symbol, VectorLoad, rewrite, walk

@@ -7,9 +7,9 @@ Leaves: conditions on data that the loop changes or walks through, loops with lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import groupby
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.passes.rewriting import bottom_up
 from polyopt.emit.regions import declared_names, nodes, written_arrays
 from polyopt.ir.expr import (

@@ -7,8 +7,7 @@ Leaves: expressions with elements, iterators or locals, and those outside of loo
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import Names
 from polyopt.emit.regions import nodes

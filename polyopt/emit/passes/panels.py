@@ -11,10 +11,10 @@ As in Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.extents import extent_of
 from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.passes.disjoint import Box, Place

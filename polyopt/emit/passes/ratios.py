@@ -7,8 +7,7 @@ Leaves: every other operation.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.regions import declared_names, nodes
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Symbol, is_function, rewrite, walk

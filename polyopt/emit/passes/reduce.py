@@ -8,9 +8,9 @@ Leaves in order: VECTOR loops whose accumulator cannot be a local, or whose oper
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.emit.lanes import is_contiguous, row_arrays
 from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.passes.disjoint import Box

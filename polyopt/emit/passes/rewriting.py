@@ -6,8 +6,8 @@ In: nodes.  Out: nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.regions import declared_names, nodes
 from polyopt.ir.clock import checkpoint

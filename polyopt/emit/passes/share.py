@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import Names, bottom_up
 from polyopt.emit.regions import written_arrays

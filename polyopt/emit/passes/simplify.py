@@ -7,10 +7,10 @@ Leaves: what depends on sizes beyond their signs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import replace
 from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import Names, local_names, renamed, substituted, trip_count
 from polyopt.emit.ranges import Ranges

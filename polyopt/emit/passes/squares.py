@@ -10,8 +10,8 @@ Refuses: other accesses, statements under conditions, elements that other rows w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.lanes import DTYPES, NotVector, is_unit_stride, vectorized
 from polyopt.emit.passes.rewriting import substituted, trip_count
 from polyopt.ir.expr import (

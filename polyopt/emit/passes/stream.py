@@ -11,9 +11,9 @@ Leaves: what the nest reads, writes in several statements, twice or not along ro
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain
 
+from polyopt.dataclass import replace
 from polyopt.emit.lanes import is_contiguous, is_unit_stride, row_arrays
 from polyopt.emit.passes.rewriting import Names, bottom_up, trip_count
 from polyopt.emit.regions import expressions, nodes, whole_arrays, written_arrays

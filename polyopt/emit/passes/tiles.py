@@ -6,8 +6,8 @@ In: a node.  Out: its loops by their parts, where it has the shape; expressions 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

@@ -6,8 +6,7 @@ Leaves: loops whose copies would be more than `LIMIT` nodes, and loops of unknow
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.emit.passes.rewriting import (
     Names,
     bottom_up,

@@ -7,8 +7,7 @@ Leaves to the compiler's vectorizer: what `polyopt.emit.lanes` refuses, reductio
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from polyopt.dataclass import replace
 from polyopt.emit.lanes import NotVector, row_arrays, vector_dtype, vectorized
 from polyopt.emit.passes.rewriting import bottom_up, substituted, trip_count
 from polyopt.emit.passes.stream import streamed

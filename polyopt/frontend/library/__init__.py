@@ -7,9 +7,9 @@ They are read like functions of the user; run by Python they can be compared wit
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from polyopt.dataclass import dataclass
 from polyopt.frontend.library import (
     calculus,
     calls,

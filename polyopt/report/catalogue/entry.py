@@ -5,7 +5,7 @@ In: texts.  Out: `Entry`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from polyopt.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

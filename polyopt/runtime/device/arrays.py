@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import ArgumentError, PolyoptError
 from polyopt.ir.types import DType
 from polyopt.runtime.device.dlpack import CUDA, CUDA_MANAGED, Tensor, give, take

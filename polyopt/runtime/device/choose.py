@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, unique
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
 
 from typing_extensions import assert_never
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import PolyoptError, ToolchainError
 from polyopt.runtime.device.bindings import Bindings
 from polyopt.runtime.device.compile import find_cuda_compiler

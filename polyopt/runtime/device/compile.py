@@ -10,10 +10,10 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import ToolchainError
 from polyopt.runtime.device.faults import compile_failure
 from polyopt.runtime.device.nvrtc import Nvrtc, find_nvrtc

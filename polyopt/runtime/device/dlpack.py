@@ -7,11 +7,11 @@ Refuses: element types without a `DType`, by None.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.types import DType, Kind
 
 CPU, CUDA, CUDA_MANAGED = 1, 2, 13

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from dataclasses import dataclass
 from typing import Any
 
+from polyopt.dataclass import dataclass
 from polyopt.runtime.device.faults import device_failed, no_driver
 from polyopt.runtime.device.provider import Limits
 

@@ -6,8 +6,8 @@ In: what was found where.  Out: coded errors, with the line of the text where th
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import BudgetError, PolyoptError, ToolchainError, UsageError
 
 _PLACES = (

@@ -11,9 +11,10 @@ import importlib.util
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from polyopt.dataclass import dataclass
 
 _OK = 0
 

@@ -5,7 +5,7 @@ In: threads, registers and shared memory of a block; an architecture.  Out: `Occ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from polyopt.dataclass import dataclass
 
 _WARP = 32
 _REGISTERS = 64 << 10

@@ -13,11 +13,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import PolyoptError
 from polyopt.runtime.device.faults import device_failed, no_platform
 from polyopt.runtime.device.opencl import CHECKER, OpenCLProvider, opencl_devices

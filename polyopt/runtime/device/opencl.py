@@ -11,12 +11,12 @@ import importlib
 import shutil
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
 
+from polyopt.dataclass import dataclass
 from polyopt.errors import InternalError
 from polyopt.runtime.device.faults import (
     compile_failure,

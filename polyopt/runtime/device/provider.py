@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from polyopt.dataclass import dataclass, field
 from polyopt.errors import InternalError, ToolchainError
 from polyopt.runtime.device.faults import forked
 

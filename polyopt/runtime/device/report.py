@@ -6,8 +6,8 @@ In: the output of nvcc or NVRTC with `-v` for ptxas.  Out: `Resources` by kernel
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
+from polyopt.dataclass import replace
 from polyopt.runtime.device.provider import Resources
 
 _ENTRY = re.compile(r"Compiling entry function '(\w+)' for '\w+'")

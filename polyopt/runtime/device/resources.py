@@ -8,8 +8,8 @@ shared memory (PO0517).
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.runtime.device.compile import CudaCompiler, compile_cuda, find_cuda_compiler
 from polyopt.runtime.device.faults import compile_failure, complaints
 from polyopt.runtime.device.provider import Resources

@@ -8,8 +8,7 @@ The scheme is Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.budget import optional
 from polyopt.ir.scop import Role
 from polyopt.schedule.contraction import contraction_loops

@@ -6,8 +6,7 @@ over a thread's own points inside all others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from polyopt.dataclass import dataclass
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import find_band
 from polyopt.strategy.gpu.tiles import TileSizes

@@ -9,9 +9,9 @@ Turned rows are the swizzled layouts of CUTLASS (Thakkar et al., 2023).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import product
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.array import Turn
 from polyopt.ir.banks import LANES, WORD, of_warps
 from polyopt.strategy.gpu.tiles import WIDE

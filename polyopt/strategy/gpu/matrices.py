@@ -6,8 +6,7 @@ no instruction for its factors or too little to do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.matrix import DEPTHS
 from polyopt.ir.types import DType
 from polyopt.schedule.schedule import Schedule

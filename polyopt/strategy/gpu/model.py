@@ -5,7 +5,7 @@ In: nothing.  Out: `GpuModel`, plain data.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from polyopt.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ In: a contraction's band.  Out: neighbours with a loop for each loop of the resu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Iter, linear
 from polyopt.ir.scop import Access, Statement
 from polyopt.schedule.schedule import Schedule

@@ -7,9 +7,9 @@ fewest bank conflicts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.array import Array
 from polyopt.ir.banks import of_warps
 from polyopt.ir.source import Layout

@@ -9,8 +9,8 @@ computed in the order of the source by one thread a row, and copied out.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.array import Role
 from polyopt.ir.budget import optional

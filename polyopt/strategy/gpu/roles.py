@@ -5,9 +5,9 @@ In: a band around one statement.  Out: which loops play which part, or None.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Iter, linear
 from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule

@@ -8,10 +8,10 @@ elements, partial results are combined by warps and then by the block.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.budget import optional
 from polyopt.ir.expr import Iter, walk
 from polyopt.schedule.schedule import Schedule, Transform

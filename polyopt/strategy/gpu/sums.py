@@ -8,8 +8,8 @@ and by a kernel of their own.  Every run adds in the same order, whatever the de
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 
+from polyopt.dataclass import dataclass
 from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (

@@ -6,9 +6,9 @@ registers, smaller ones where known sizes would leave the device with few blocks
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
+from polyopt.dataclass import dataclass
 from polyopt.schedule.schedule import Schedule
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.roles import Roles

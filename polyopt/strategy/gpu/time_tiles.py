@@ -9,10 +9,10 @@ faster, and of launches.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
+from polyopt.dataclass import dataclass, replace
 from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.sizes import value_of
