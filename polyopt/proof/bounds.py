@@ -103,6 +103,7 @@ class Unknowns:
 
     names: dict[Expr, str] = field(default_factory=dict)
     products: set[str] = field(default_factory=set)
+    truths: set[str] = field(default_factory=set)
 
     def of(self, expr: Expr) -> Param:
         """Return the size that stands for `expr`."""
@@ -129,10 +130,30 @@ class Unknowns:
                 return self.of(expr)
             case Binary() if expr.dtype is DType.INT64 and expr.op not in _AFFINE:
                 return self.of(expr)
-            case Binary() | Unary() | Compare() | Select():
+            case Select():
+                arms = map(self.abstracted, (expr.then, expr.otherwise))
+                return with_children(expr, (self.decided(expr.condition), *arms))
+            case Binary() | Unary() | Compare():
                 return with_children(expr, tuple(map(self.abstracted, children(expr))))
             case _:
                 return expr
+
+    def decided(self, condition: Expr) -> Expr:
+        """Return the condition of a choice with what is not affine as unknown truth values."""
+        match condition:
+            case Const():
+                return condition
+            case Unary(op=UnaryOp.INVERT) | Binary(op=BinaryOp.AND | BinaryOp.OR | BinaryOp.XOR):
+                return with_children(condition, tuple(map(self.decided, children(condition))))
+            case Compare():
+                plain = self.abstracted(condition)
+                sides = children(plain)
+                if all(isinstance(s, Const | Param) or s.dtype is DType.INT64 for s in sides):
+                    return plain
+            case _:
+                pass
+        self.truths.add(self.of(condition).name)
+        return Compare(CompareOp.NE, self.of(condition), integer(0))
 
 
 _AFFINE = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MIN, BinaryOp.MAX)
@@ -371,7 +392,7 @@ class _Checker:
         names = {p.name for part in parts for p in walk(part) if isinstance(p, Param | Symbol)}
         if not names and set(place.frame.params) - self.sizes:
             return True  # a fixed element, where something found on the way is large enough
-        return bool(names - self.sizes)
+        return bool(names - self.sizes - self.unknowns.truths)
 
     def known_after(self, node: Node, rest: Body, spans: Spans) -> Iterator[Expr]:
         """Yield what holds after a node: it names a value, or ends under a condition."""
@@ -379,19 +400,21 @@ class _Checker:
             case Declare(dtype=DType.INT64, lanes=1) if node.name not in set_locals(rest):
                 value, name = node.value, Symbol(node.name, node.dtype)
                 yield from counters.conditions((name,), counters.after(node, spans))
-                if reads(value) & written(rest) or symbols(value) & set_locals(rest):
-                    value = self.frozen(value)
+                changed = set_locals(rest)
+                if reads(value) & written(rest) or symbols(value) & changed:
+                    value = self.frozen(value, changed)
                 yield Compare(CompareOp.EQ, name, value)
             case _:
                 yield from _known_after(node, rest)
 
-    def frozen(self, value: Expr) -> Expr:
-        """Return `value` with its elements as numbers of their own: they may change later."""
+    def frozen(self, value: Expr, changed: frozenset[str]) -> Expr:
+        """Return `value` with its elements, and the locals `changed`, as numbers of their own."""
 
         def rule(part: Expr) -> Expr | None:
-            if isinstance(part, Load | Call | Cast) and part.dtype.is_integer:
+            is_set = isinstance(part, Symbol) and part.name in changed
+            if is_set or isinstance(part, Load | VectorLoad | Call | Cast):
                 self.fresh += 1
-                return Symbol(f"?now{self.fresh}", DType.INT64)
+                return Symbol(f"?now{self.fresh}", part.dtype)
             return None
 
         return rewrite(value, rule)

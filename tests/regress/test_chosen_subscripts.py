@@ -26,3 +26,21 @@ def test_views_with_strides(rows) -> None:
     from_the_end(a, want)
     po.kernel(from_the_end)(a, found)
     assert np.array_equal(found, want)
+
+
+def read_where_data_say(a, c):
+    return c[1, 1 if a[0, 0] > 0 else 2]
+
+
+def write_where_data_say(a, c):
+    c[1, 1 if a[0, 0] > 0 else 2] = 4.0
+    return c
+
+
+@pytest.mark.parametrize("function", [read_where_data_say, write_where_data_say])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_choices_by_data(function, sign) -> None:
+    a = np.full((2, 3), sign)
+    want = function(a, np.arange(12.0).reshape(3, 4))
+    found = po.kernel(function)(a, np.arange(12.0).reshape(3, 4))
+    assert np.array_equal(found, want)

@@ -122,6 +122,9 @@ FAIL = Fail(0)
 T = element("t", I, dtype=I64)
 EIGHT = op(BinaryOp.MUL, op(BinaryOp.FLOORDIV, SIZE, integer(8)), integer(8))
 
+POSITIVE = Compare(CompareOp.GT, element("a", I), number(0.0))
+CHOSEN = Select(negated(POSITIVE), add(I, integer(1)), sub(SIZE, I), I64)
+
 PROVEN = {
     "loop": loop(use(I)),
     "reversed": loop(use(sub(sub(SIZE, I), integer(1)))),
@@ -141,6 +144,10 @@ PROVEN = {
     ),
     "select": loop(
         Assign(element("a", I), Select(inside(K), element("a", K), number(0.0), F64))
+    ),
+    "choice by data": loop(use(Select(POSITIVE, I, ZERO, I64))),
+    "choice by data that a guard tests": loop(
+        where(inside(CHOSEN), Assign(K, Cast(element("a", CHOSEN), I64)))
     ),
     "masked": where(
         below(integer(7), SIZE),
@@ -202,6 +209,21 @@ OPEN = {
     ),
     "select": loop(
         Assign(element("a", I), Select(inside(K), number(0.0), element("a", K), F64))
+    ),
+    "choice by data": loop(use(Select(POSITIVE, I, SIZE, I64))),
+    "choice by data that changed": loop(
+        where(inside(CHOSEN), Assign(element("a", I), number(0.0)), use(CHOSEN))
+    ),
+    "local of a choice by data that changed": loop(
+        Declare("w", I64, 1, Select(POSITIVE, ZERO, integer(1), I64)),
+        Assign(element("a", I), number(0.0)),
+        use(op(BinaryOp.MUL, sub(W, Select(POSITIVE, ZERO, integer(1), I64)), SIZE)),
+    ),
+    "local of a local that is set": loop(
+        Declare("w", I64, 1, ZERO),
+        Declare("v", I64, 1, W),
+        SetLocal("w", I64, 1, SIZE),
+        where(inside(local("v", I64)), use(W)),
     ),
     "local that is set": (
         loop(
