@@ -34,7 +34,7 @@ def nonzero(b: Builder, divisor: Number, loc: Loc | None) -> Number:
         is_zero: Expr = compare(CompareOp.EQ, divisor.expr, integer(0))
         if span.low > 0 or span.high < 0 or b.never(is_zero):
             return divisor
-    early = _before_loops(b, divisor.expr)
+    early = before_loops(b, divisor.expr)
     if early is not None and divisor.expr in b.nonzero:
         return divisor
     if early is None:
@@ -54,14 +54,14 @@ def nonzero(b: Builder, divisor: Number, loc: Loc | None) -> Number:
     return divisor
 
 
-def _before_loops(b: Builder, divisor: Expr) -> Scope | None:
-    """Return where a divisor that the call decides is tested once: where all loops around run.
+def before_loops(b: Builder, decided: Expr) -> Scope | None:
+    """Return where a value that the call decides is tested once: where all loops around run.
 
     None where that is here, or the iterations have to be asked.
     """
     scope = b.scope
     bounds = tuple(bound for loop in scope.loops for bound in (loop.lower, loop.upper))
-    asked = (divisor, *bounds, *scope.conditions)
+    asked = (decided, *bounds, *scope.conditions)
     is_left = any(loop.going is not None for loop in scope.loops)
     if not scope.loops or is_left or scope.guard != TRUE or dynamic_params(*asked):
         return None

@@ -1,8 +1,9 @@
-"""Exponents of powers of NumPy's integers: none is negative.
+"""Powers that NumPy or Python has no number of the result's type for.
 
-In: the exponent, a number or an array, and the type of the result.
+In: the operands and the type of the result.
 Out: checks of the call, faults.
-Refuses: negative constants (PO0147); what only the running kernel knows is a fault (PO0232).
+Refuses: negative exponents of NumPy's integers (PO0147); what only the running kernel knows, and a
+complex power of Python's floats, is a fault (PO0232).
 """
 
 from __future__ import annotations
@@ -10,15 +11,29 @@ from __future__ import annotations
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.integers import at_least, is_affine, is_nonnegative
+from polyopt.frontend.divisors import before_loops
+from polyopt.frontend.integers import at_least, both, is_affine, is_nonnegative
 from polyopt.frontend.intervals import interval_of
 from polyopt.frontend.memory import cheap, cheap_number, forced
-from polyopt.frontend.values import Operandish, Tensor
-from polyopt.ir.expr import Compare, CompareOp, Const
+from polyopt.frontend.promote import cast
+from polyopt.frontend.values import Number, Operandish, Tensor
+from polyopt.ir.expr import (
+    Binary,
+    BinaryOp,
+    Call,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    MathFunc,
+    Unary,
+    UnaryOp,
+)
 from polyopt.ir.types import DType, Kind
 
 _NEGATIVE_POWER = "integers to negative powers are not allowed in NumPy"
 _FLOAT_BASE = "convert the base to float first"
+_COMPLEX_BASE = "test the number first, or convert it with `complex` or `np.float64`"
 
 
 def demand_exponent(b: Builder, exponent: Operandish, output: DType, loc: Loc | None) -> Operandish:
@@ -49,3 +64,41 @@ def demand_exponent(b: Builder, exponent: Operandish, output: DType, loc: Loc | 
         number = b.fault("PO0232", _NEGATIVE_POWER, loc, _FLOAT_BASE)
         b.fail_where(Compare(CompareOp.LT, expr, zero), number, loops)
     return exponent
+
+
+def demand_real(b: Builder, base: Number, exponent: Number, loc: Loc | None) -> None:
+    """Require that a power of Python's own numbers is real: a root of a negative one is complex."""
+    power = exponent.expr
+    whole = (
+        isinstance(power, Const) and not isinstance(power.value, complex) and power.value % 1 == 0
+    )
+    types = base.dtype, exponent.dtype
+    if b.scout or whole or exponent.dtype.is_integer or any(dtype.is_complex for dtype in types):
+        return
+    value = cast(base.expr, DType.FLOAT64)
+    if _is_never_negative(value) or (base.dtype.is_integer and b.nonnegative(base.expr)):
+        return
+    is_complex: Expr = Compare(CompareOp.LT, value, Const(0.0, DType.FLOAT64))
+    if not isinstance(power, Const):
+        below = Compare(CompareOp.LT, Call(MathFunc.FLOOR, (power,), power.dtype), power)
+        is_complex = both(is_complex, below)
+    number = b.fault("PO0232", f"`{b.words}` of a negative number is complex", loc, _COMPLEX_BASE)
+    scope, b.scope = b.scope, before_loops(b, is_complex) or b.scope
+    b.fail_where(is_complex, number)
+    b.scope = scope
+
+
+def _is_never_negative(value: Expr) -> bool:
+    """Tell whether a float's form says that it is not below zero."""
+    match value:
+        case Const(value=float() | int() as known):
+            return known >= 0
+        case Call(func=MathFunc.SQRT | MathFunc.EXP) | Unary(op=UnaryOp.ABS):
+            return True
+        case Binary(op=BinaryOp.ADD | BinaryOp.MIN | BinaryOp.DIV):
+            return _is_never_negative(value.left) and _is_never_negative(value.right)
+        case Binary(op=BinaryOp.MUL):
+            parts = value.left, value.right
+            return value.left == value.right or all(map(_is_never_negative, parts))
+        case _:
+            return False

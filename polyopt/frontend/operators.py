@@ -15,6 +15,7 @@ from polyopt.frontend.computed import as_affine, quotient
 from polyopt.frontend.divisors import nonzero
 from polyopt.frontend.elementwise import apply
 from polyopt.frontend.exact import exact, in_words
+from polyopt.frontend.exponents import demand_real
 from polyopt.frontend.folding import check_items, fold
 from polyopt.frontend.integers import ZERO, at_least, both, is_affine, negated
 from polyopt.frontend.large import is_large, with_large
@@ -193,6 +194,7 @@ def _python(
             wide = (wide[0], nonzero(b, wide[1], loc))
         if name == "power":
             _refuse_unknown_exponent(b, wide, loc)
+            demand_real(b, wide[0], wide[1], loc)
         result = apply(b, UFUNCS[name], wide, loc)
     assert isinstance(result, Number)
     if result.dtype is DType.INT64:

@@ -101,3 +101,40 @@ def test_bools_of_python_are_integers() -> None:
 
     agree(program, 3, np.arange(4))
     agree(program, 2, np.zeros(4))
+
+
+def roots(a, x, y, n):
+    """A power of Python's own numbers is complex where the base is negative."""
+    for i in range(len(a)):
+        a[i] += x**0.5 + (x - i) ** y
+    return (
+        (x * x + y * y) ** 0.5,
+        abs(x) ** -0.5,
+        np.float64(-x) ** 0.5,
+        sum(i**0.5 for i in range(n)),
+    )
+
+
+@pytest.mark.parametrize(("x", "y"), [(4.0, 0.5), (4.0, -3.0), (2.0, 3.0)])
+def test_real_powers_of_floats(x: float, y: float) -> None:
+    agree(roots, np.ones(3), x, y, 4)
+
+
+@pytest.mark.parametrize(("count", "x", "y"), [(3, -4.0, 2.0), (3, 1.0, 0.5), (1, -0.5, 0.5)])
+def test_complex_powers_of_floats(count: int, x: float, y: float) -> None:
+    args = (np.ones(count), x, y, 4)
+    with pytest.raises(PolyoptError, match=r"PO0232.*complex"):
+        run_program(compiled(roots, *args), args)
+
+
+def root_of_positive(a, x):
+    for i in range(len(a)):
+        if x > 0.0:
+            a[i] += x**0.5
+        a[i] += x**1.5 if x > 0.0 else 1.0
+    return a
+
+
+@pytest.mark.parametrize("x", [-4.0, 4.0])
+def test_guarded_powers_of_floats(x: float) -> None:
+    agree(root_of_positive, np.ones(3), x)
