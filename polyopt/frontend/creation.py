@@ -17,11 +17,12 @@ from polyopt.frontend.arguments import (
 )
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.complexes import real
 from polyopt.frontend.folds import with_unit_axes
 from polyopt.frontend.integers import compare, plus
 from polyopt.frontend.memory import forced, is_stable, store, stored_number
 from polyopt.frontend.merging import like
-from polyopt.frontend.promote import cast, is_castable
+from polyopt.frontend.promote import cast, is_castable, real_dtype
 from polyopt.frontend.reductions import Rule
 from polyopt.frontend.values import Index, Known, Number, Tensor, Value, cost_of
 from polyopt.ir.expr import CompareOp, Const, Expr, Select, integer
@@ -163,7 +164,14 @@ def astype(b: Builder, args: Arguments) -> Value:
     rule = casting.value if isinstance(casting, Known) and casting.value else "unsafe"
     if not is_castable(value.dtype, found, str(rule)):
         refuse("PO0144", f"{value.dtype} does not become {found} with casting {rule!r}", args.loc)
+    if value.dtype.is_complex and not (found.is_complex or found is DType.BOOL):
+        value = like(value, _real)
     return converted(value, found, args.loc)
+
+
+def _real(x: Tensor) -> Tensor:
+    """Return the real parts, which NumPy keeps of complex numbers, with a warning."""
+    return Tensor(x.shape, real_dtype(x.dtype), lambda i: real(x.at(i)), cost=x.cost)
 
 
 def converted(value: Tensor, kind: DType, loc: Loc | None) -> Tensor:

@@ -180,3 +180,14 @@ def reduced_comprehensions(A, M):
 
 def test_comprehensions_are_arrays_to_numpy() -> None:
     agree(reduced_comprehensions, VECTOR, np.arange(12.0).reshape(3, 4))
+
+
+def real_types(z):
+    x = z.astype(float)
+    x += np.ones(len(z), np.complex128).astype(int)
+    return x, z.astype(np.int32), z.astype(bool), z[1].astype(np.float32)
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex")
+def test_astype_keeps_the_real_parts():
+    agree(real_types, np.array([1 + 2j, -3.5j, 2.5]))
