@@ -109,7 +109,8 @@ def learn_result(b: Builder, place: Place, value: Value, loc: Loc | None) -> Non
                 message = "an array whose size changes with the loop is returned from inside it"
                 refuse("PO0122", message, loc, "return it after the loop")
             b.facts.set_width(place, dtype, False, loc)
-            b.facts.set_shape(place, shape)
+            if shape:
+                b.facts.set_shape(place, shape)
         case _:
             refuse("PO0122", f"{describe(value)} returned from inside a loop", loc)
 

@@ -106,3 +106,14 @@ def default_of_a_range(a, n):
 @pytest.mark.parametrize("func", [defaults, default_of_a_range])
 def test_default(func, items, n):
     agree(func, np.array(items), n)
+
+
+def first_or_product(a):
+    for x in a[1:]:
+        return x
+    return np.prod(a)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_returns_of_a_number_and_of_a_reduction(count):
+    agree(first_or_product, np.arange(2.0, 2.0 + count))
