@@ -53,10 +53,13 @@ def unreached(b: Builder, code: str, message: str, loc: Loc | None, hint: str | 
 
 
 def may_be_skipped(b: Builder) -> bool:
-    """Whether a branch leads past this place, and loops around it end whatever is left out."""
+    """Whether a branch leads past this place, and loops around it end whatever is left out.
+
+    A guard is inside the innermost `while` loop, which a fault ends.
+    """
     scope = b.scope
     is_bounded = all(loop.upper != ENDLESS for loop in scope.loops)
-    return is_bounded and bool(scope.conditions or scope.guard != TRUE)
+    return scope.guard != TRUE or (is_bounded and bool(scope.conditions))
 
 
 def always_raises(body: list[ast.stmt], raising: Set[ast.stmt] = frozenset()) -> bool:

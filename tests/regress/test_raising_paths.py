@@ -73,7 +73,16 @@ def in_a_helper(a, n):
     return by_an_element(a, n) + n if n > 0 else a[0]
 
 
-PROGRAMS = [by_a_size, by_an_element, into_out, in_a_loop, subscript_in_a_branch, bits_of_floats,
+def in_a_while_loop(a, n):
+    k = 0.5
+    while k < n:
+        if a[0] > 3:
+            a[0] = a[k]
+        k += 1
+    return a
+
+
+PROGRAMS = [by_a_size, in_a_while_loop, by_an_element, into_out, in_a_loop, subscript_in_a_branch, bits_of_floats,
             length_of_a_number, unlike_arrays, in_a_helper]  # fmt: skip
 
 
