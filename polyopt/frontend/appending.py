@@ -28,7 +28,6 @@ from polyopt.frontend.values import (
     Tensor,
     Value,
     as_tensor,
-    iterators,
     remapped,
     view_of,
 )
@@ -119,13 +118,11 @@ def _array(b: Builder, name: str, loop: Loop, value: Value, node: ast.Call, fram
     """Return the array of all items; the one of this turn is stored."""
     loc = frame.loc(node)
     element = as_tensor(settled(b, array_or_number(b, value, loc)))
-    if any(loop.iter in iterators(extent) for extent in element.shape):
-        refuse("PO0152", f"the items of `{name}` have different shapes", loc, HINT)
     current = Iter(loop.iter)
     distance = minus(current, loop.lower) if loop.step > 0 else minus(loop.lower, current)
     place: Expr = floordiv(distance, integer(abs(loop.step)))
     shape = (trips(b, loop), *element.shape)
-    whole = view_of(b.new_buffer(name, element.dtype, shape))
+    whole = view_of(b.new_buffer(name, element.dtype, shape, around=True))
     assert whole.view is not None
     whole.view.buffer.weak = element.weak
     row = remapped(whole, element.shape, lambda inner: (place, *inner))

@@ -311,14 +311,34 @@ class Builder:
 
     # -- storage --------------------------------------------------------------------------------
 
-    def new_buffer(self, name: str, dtype: DType, shape: Index) -> Buffer:
-        """Return a new array of the kernel; its extents are made sizes (no less than zero)."""
+    def new_buffer(self, name: str, dtype: DType, shape: Index, *, around: bool = False) -> Buffer:
+        """Return a new array of the kernel; its extents are made sizes (no less than zero).
+
+        `around`: it is filled by the innermost loop, and has its memory before that.
+        """
+        if around:
+            self._refuse_ragged(name, shape)
         shape = tuple(clipped(self.bounded(extent)) for extent in shape)
         buffer = Buffer(self.names.unique(name), dtype, shape)
         self.buffers.append(buffer)
-        if dynamic_params(*shape):
+        if not dynamic_params(*shape):
+            return buffer
+        if around:
+            before = replace(self.scope, loops=self.scope.loops[:-1], order=self.scope.order[:-1])
+            self.marks.append(Mark(before, Storage(buffer)))
+        else:
             self.mark(Storage(buffer))
         return buffer
+
+    def _refuse_ragged(self, name: str, shape: Index) -> None:
+        """Refuse extents that every iteration of the innermost loop may have others of."""
+        loop = self.scope.loops[-1]
+        marks = (mark for mark in self.marks if loop in mark.scope.loops)
+        found = {mark.what.param for mark in marks if isinstance(mark.what, Binding)}
+        own = any(loop.iter in iterators(extent) for extent in shape)
+        if own or found & dynamic_params(*shape):
+            hint = "fill an array by subscripts: out = np.zeros(n), out[i] = value"
+            refuse("PO0152", f"the items of `{name}` have different shapes", self.loc, hint)
 
     def bounded(self, extent: Expr) -> Expr:
         """Return an extent over parameters that is never less than `extent` in this scope."""

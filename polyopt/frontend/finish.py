@@ -178,6 +178,7 @@ def finish(b: Builder, rename: Renaming, found: Alive, params: tuple[str, ...]) 
     dynamic = DynamicChecks(
         [demand for demand in b.demands if is_dynamic(demand)], found.marks, rename, b.faults
     )
+    _check_memory(found)
     drafts = [renamed_draft(rename, draft) for draft in found.drafts]
     marks = [renamed_mark(rename, mark) for mark in found.marks]
     used = _used(drafts, marks)
@@ -194,6 +195,17 @@ def finish(b: Builder, rename: Renaming, found: Alive, params: tuple[str, ...]) 
     if is_static and not parts:
         parts = (Scop(params, context, arrays, ()),)
     return Finished(parts, arrays, checks, tuple(b.faults))
+
+
+def _check_memory(found: Alive) -> None:
+    """Arrays with extents that are found inside a loop are used inside that loop alone."""
+    homes = {m.what.buffer.name: m.scope.loops for m in found.marks if isinstance(m.what, Storage)}
+    uses = [(d.scope, {d.target.array, *(x.array for x in draft_loads(d))}) for d in found.drafts]
+    uses += [(mark.scope, _touched(mark)) for mark in found.marks]
+    for scope, names in uses:
+        for name in names & homes.keys():
+            home = homes[name]
+            assert scope.loops[: len(home)] == home, f"{name} is used outside the loop that made it"
 
 
 @dataclass(eq=False)

@@ -199,7 +199,8 @@ def _row(
 ) -> Tensor:
     """Store the element that belongs to `place` and return the whole array."""
     shape = (value.count, *element.shape)
-    whole = view_of(b.new_buffer("items", kind or element.dtype, shape))
+    is_filled = place != ZERO
+    whole = view_of(b.new_buffer("items", kind or element.dtype, shape, around=is_filled))
     assert whole.view is not None
     if element.rank == 0 and element.dtype.is_integer:
         whole.view.buffer.weak = element.weak

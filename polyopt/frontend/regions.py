@@ -84,18 +84,18 @@ class Former:
 
         for _, group in groupby(sorted(items, key=position), key=position):
             here = list(group)
-            drafts = [item for item in here if isinstance(item, Draft)]
-            if len(drafts) == len(here) and not any(_ends_early(d, depth) for d in drafts):
+            marks = [m for m in here if isinstance(m, Mark) and len(m.scope.loops) == depth]
+            rest = [item for item in here if item not in marks]
+            drafts = [item for item in rest if isinstance(item, Draft)]
+            if marks:
+                flush()
+            for mark in marks:
+                known = self._mark(mark, known, result)
+            if len(drafts) == len(rest) and not any(_ends_early(d, depth) for d in drafts):
                 waiting += drafts
                 continue
             flush()
-            first = here[0]
-            if isinstance(first, Mark) and len(first.scope.loops) == depth:
-                for mark in here:
-                    assert isinstance(mark, Mark)
-                    known = self._mark(mark, known, result)
-            else:
-                result.append(self._region(here, depth, known))
+            result.append(self._region(rest, depth, known))
         flush()
         return tuple(result)
 

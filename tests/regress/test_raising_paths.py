@@ -82,8 +82,8 @@ def in_a_while_loop(a, n):
     return a
 
 
-PROGRAMS = [by_a_size, in_a_while_loop, by_an_element, into_out, in_a_loop, subscript_in_a_branch, bits_of_floats,
-            length_of_a_number, unlike_arrays, in_a_helper]  # fmt: skip
+PROGRAMS = [by_a_size, by_an_element, into_out, in_a_loop, in_a_while_loop, subscript_in_a_branch,
+            bits_of_floats, length_of_a_number, unlike_arrays, in_a_helper]  # fmt: skip
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
