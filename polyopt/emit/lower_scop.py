@@ -18,6 +18,7 @@ from polyopt.emit.regions import nodes
 from polyopt.emit.reindex import reindex
 from polyopt.emit.shrink import shrink
 from polyopt.errors import BudgetError
+from polyopt.ir.affine import param_names
 from polyopt.ir.budget import query
 from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, normalize, rewrite, substitute, walk
 from polyopt.ir.isl_ast import (
@@ -33,9 +34,9 @@ from polyopt.ir.isl_ast import (
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.schedule.contraction import contraction_nests
-from polyopt.schedule.isl_bridge import Marked, to_isl, unseparated
+from polyopt.schedule.isl_bridge import Marked, nest_to_isl, to_isl, unseparated
 from polyopt.schedule.schedule import Schedule
-from polyopt.schedule.tree import Tree, depth
+from polyopt.schedule.tree import Sequence, Tree, depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +87,12 @@ def _lowered(
     schedule: Schedule, names: frozenset[str], moves: bool, sizes: Collection[str] | None
 ) -> Lowered:
     scop = schedule.scop
-    marked = to_isl(schedule.tree, scop)
-    build = with_iterators(isl.AstBuild.from_context(scop.context), depth(schedule.tree))
-    if moves:
-        ast = _ast(build, marked.schedule, len(scop.statements))
-    else:
-        ast = build.node_from_schedule(unseparated(marked.schedule))
-    loops = ast_body(ast, frozenset(scop.params))
     taken = names | {array.name for array in scop.arrays} | set(scop.params)
-    body = _Lowering(scop, marked, taken).body(loops, {})
+    body = tuple(
+        node
+        for marked, loops in _nests(schedule, moves)
+        for node in _Lowering(scop, marked, taken).body(loops, {})
+    )
     nests = contraction_nests(scop, schedule.tree) if moves else {}
     body, arrays = _stored(reindex(body), scop.arrays, nests, sizes)
     local = {a.name for a in scop.arrays} - {a.name for a in arrays}
@@ -102,6 +100,30 @@ def _lowered(
     fusible = frozenset(source_name(s) for s in scop.statements if s.fuses)
     expanded = tuple(a for a in arrays if a.role is Role.TEMP)
     return Lowered(body, frozenset(local), reassociable, fusible, expanded, arrays)
+
+
+def _nests(schedule: Schedule, moves: bool) -> tuple[tuple[Marked, AstBody], ...]:
+    """Return isl's loops for each part of the outermost sequence, or of all parts together.
+
+    They are the same, unless a condition is around all of a part: isl joins those of several.
+    """
+    tree, levels = schedule.tree, depth(schedule.tree)
+    if isinstance(tree, Sequence):
+        marked = (nest_to_isl(part, schedule.scop) for part in tree.parts)
+        nests = tuple((one, _loops(one, levels, moves)) for one in marked)
+        if not any(isinstance(step, AstIf) for _, loops in nests for step in loops):
+            return nests
+    whole = to_isl(tree, schedule.scop)
+    return ((whole, _loops(whole, levels, moves)),)
+
+
+def _loops(marked: Marked, levels: int, moves: bool) -> AstBody:
+    build = with_iterators(isl.AstBuild.from_context(marked.context), levels)
+    if moves:
+        ast = _ast(build, marked.schedule, marked.schedule.get_domain().n_set())
+    else:
+        ast = build.node_from_schedule(unseparated(marked.schedule))
+    return ast_body(ast, frozenset(param_names(marked.context)))
 
 
 def _stored(

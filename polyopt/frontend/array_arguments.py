@@ -58,14 +58,13 @@ def array_arguments(b: Builder, types: Types) -> None:
         if isinstance(kind, ArrayType | PartType):
             for dim in range(len(kind.ones)):
                 b.size_order[size_name(name, dim)] = len(b.size_order)
+    parts: dict[int, dict[str, PartType]] = {}
+    for name, kind in types.items():
+        if isinstance(kind, PartType):
+            parts.setdefault(kind.part.owner, {})[name] = kind
     for position, (name, kind) in enumerate(types.items()):
         if isinstance(kind, ArrayType):
-            parts = {
-                n: t
-                for n, t in types.items()
-                if isinstance(t, PartType) and t.part.owner == position
-            }
-            _owner(b, name, kind, parts)
+            _owner(b, name, kind, parts.get(position, {}))
     for name, kind in types.items():
         if isinstance(kind, PartType):
             owner = names[kind.part.owner]

@@ -15,7 +15,7 @@ from polyopt.frontend.builder import Draft
 from polyopt.frontend.domains import domain_of
 from polyopt.frontend.integers import is_affine
 from polyopt.frontend.values import has_loads, iterators
-from polyopt.ir.affine import condition_set, in_one_piece
+from polyopt.ir.affine import bare, condition_set, in_one_piece, mentioned
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -28,6 +28,7 @@ from polyopt.ir.expr import (
     normalize,
     rewrite,
 )
+from polyopt.ir.sizes import SizeFacts
 
 MAX_PIECES = 64
 FEW = 16
@@ -49,27 +50,32 @@ class Sizes:
 
     def __init__(self, context: isl.Set, passing: Sequence[isl.Set] = ()) -> None:
         self.passing = passing
-        self._sets = [(one, _involved(one)) for one in (context, *passing)]
+        self._facts = SizeFacts(context)
+        self._sets = [(one, _involved(one)) for one in passing]
+        self._is_empty = bool(context.is_empty())
         self._asked: dict[str, bool] = {}
 
     def exclude(self, domain: isl.Set) -> bool:
         """Tell whether one of the sets leaves nothing of a domain."""
-        sizes = domain.params()
+        sizes = bare(domain.params())
         key = str(sizes)
         if key not in self._asked:
             names = _involved(sizes)
-            self._asked[key] = bool(sizes.is_empty()) or any(
-                one.is_empty() if names.isdisjoint(own) else sizes.intersect(one).is_empty()
-                for one, own in self._sets
+            linked = [(self._facts.about(names), names), *self._sets]
+            self._asked[key] = (
+                self._is_empty
+                or bool(sizes.is_empty())
+                or any(
+                    one.is_empty() if names.isdisjoint(own) else sizes.intersect(one).is_empty()
+                    for one, own in linked
+                )
             )
         return self._asked[key]
 
 
 def _involved(sizes: isl.Set) -> frozenset[str]:
     """Return the parameters that a parameter set says something of."""
-    kind = isl.dim_type.param
-    places = [n for n in range(sizes.dim(kind)) if sizes.involves_dims(kind, n, 1)]
-    return frozenset(str(sizes.get_dim_name(kind, place)) for place in places)
+    return frozenset(mentioned(sizes, sizes.get_space()))
 
 
 def pieces_of(

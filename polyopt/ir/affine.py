@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from functools import lru_cache, reduce
 from typing import TypeVar
 
 import islpy as isl
@@ -33,6 +34,7 @@ from polyopt.ir.expr import (
 
 _Elements = TypeVar("_Elements", isl.Set, isl.Map, isl.UnionSet, isl.UnionMap)
 _Union = TypeVar("_Union", isl.UnionSet, isl.UnionMap)
+_Bare = TypeVar("_Bare", isl.Set, isl.PwAff, isl.UnionSet, isl.UnionPwAff)
 
 
 class NotAffine(Exception):
@@ -147,16 +149,28 @@ def _apart_map(value: isl.Map) -> isl.Map:
 
 def set_space(params: Sequence[str], name: str, iters: Sequence[str]) -> isl.Space:
     """Return the space `[params] -> { name[iters] }`."""
-    space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=list(iters), params=list(params))
+    space = param_space(params).add_unnamed_tuple_ui(len(iters))
+    for position, iterator in enumerate(iters):
+        space = space.set_dim_name(isl.dim_type.set, position, iterator)
     return space.set_tuple_name(isl.dim_type.set, name)
 
 
 def param_space(params: Sequence[str]) -> isl.Space:
     """Return the parameter space `[params] -> { : }`."""
+    return _param_space(tuple(params))
+
+
+@lru_cache(maxsize=64)
+def _param_space(params: tuple[str, ...]) -> isl.Space:
+    """Return the space; isl compares each new name with all before it, so it is made once."""
     space = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, len(params))
     for position, name in enumerate(params):
         space = space.set_dim_name(isl.dim_type.param, position, name)
     return space
+
+
+FEW = 32
+"""Parameters of a space in which functions are made as they are, not in that of their own."""
 
 
 def pw_aff(expr: Expr, space: isl.Space) -> isl.PwAff:
@@ -164,6 +178,33 @@ def pw_aff(expr: Expr, space: isl.Space) -> isl.PwAff:
 
     Raises `NotAffine`.
     """
+    own = _own_space((expr,), space)
+    found = _pw_aff(expr, own)
+    return found if own is space else found.align_params(space)
+
+
+def _own_space(exprs: Sequence[Expr], space: isl.Space) -> isl.Space:
+    """Return the set `space` with no parameters but those that `exprs` mention, in its order.
+
+    The work of isl on a value grows with the square of its parameters, used or not.  A space of few
+    is returned as it is.
+    """
+    kind, iters = isl.dim_type.param, isl.dim_type.set
+    if space.dim(kind) <= FEW or (not space.is_params() and space.is_wrapping()):
+        return space
+    names = {part.name for expr in exprs for part in walk(expr) if isinstance(part, Param)}
+    places = {name: space.find_dim_by_name(kind, name) for name in names}
+    own = param_space(sorted((n for n in names if places[n] >= 0), key=places.__getitem__))
+    if space.is_params():
+        return own
+    own = own.add_unnamed_tuple_ui(space.dim(iters))
+    for position in range(space.dim(iters)):
+        if space.has_dim_id(iters, position):
+            own = own.set_dim_id(iters, position, space.get_dim_id(iters, position))
+    return own.set_tuple_id(iters, space.get_tuple_id(iters)) if space.has_tuple_id(iters) else own
+
+
+def _pw_aff(expr: Expr, space: isl.Space) -> isl.PwAff:
     local = isl.LocalSpace.from_space(space)
     match expr:
         case Const(value=bool(value)):
@@ -175,16 +216,16 @@ def pw_aff(expr: Expr, space: isl.Space) -> isl.PwAff:
         case Param(name=name):
             return _variable(expr, local, space, isl.dim_type.param, name)
         case Unary(op=UnaryOp.NEG):
-            return pw_aff(expr.operand, space).neg()
+            return _pw_aff(expr.operand, space).neg()
         case Unary(op=UnaryOp.ABS):
-            operand = pw_aff(expr.operand, space)
+            operand = _pw_aff(expr.operand, space)
             return operand.max(operand.neg())
         case Binary():
             return _binary(expr, space)
         case Select():
-            condition = condition_set(expr.condition, space)
-            then = pw_aff(expr.then, space).intersect_domain(condition)
-            otherwise = pw_aff(expr.otherwise, space).intersect_domain(condition.complement())
+            condition = _condition(expr.condition, space, None)
+            then = _pw_aff(expr.then, space).intersect_domain(condition)
+            otherwise = _pw_aff(expr.otherwise, space).intersect_domain(condition.complement())
             return then.union_add(otherwise)
         case _:
             raise NotAffine(expr, "is not built from iterators and sizes")
@@ -204,8 +245,8 @@ def _variable(
 
 
 def _binary(expr: Binary, space: isl.Space) -> isl.PwAff:
-    left = pw_aff(expr.left, space)
-    right = pw_aff(expr.right, space)
+    left = _pw_aff(expr.left, space)
+    right = _pw_aff(expr.right, space)
     match expr.op:
         case BinaryOp.ADD:
             return left.add(right)
@@ -248,20 +289,26 @@ def condition_set(expr: Expr, space: isl.Space, inside: isl.Set | None = None) -
     Comparisons of affine sides joined by `&`, `|`, `^` and `~` are accepted; raises `NotAffine`.
     Nothing is said of points outside of `inside`: sides of many pieces have few there.
     """
+    own = space if inside is not None else _own_space((expr,), space)
+    found = _condition(expr, own, inside)
+    return found if own is space else isl.Set.align_params(found, space)
+
+
+def _condition(expr: Expr, space: isl.Space, inside: isl.Set | None) -> isl.Set:
     match expr:
         case Const(value=value):
             universe = isl.Set.universe(space)
             return universe if value else isl.Set.empty(space)
         case Compare():
-            left, right = pw_aff(expr.left, space), pw_aff(expr.right, space)
+            left, right = _pw_aff(expr.left, space), _pw_aff(expr.right, space)
             if inside is not None:
                 left, right = left.intersect_domain(inside), right.intersect_domain(inside)
             return _COMPARE[expr.op](left, right)
         case Unary(op=UnaryOp.INVERT):
-            return condition_set(expr.operand, space, inside).complement()
+            return _condition(expr.operand, space, inside).complement()
         case Binary(op=BinaryOp.AND | BinaryOp.OR | BinaryOp.XOR):
-            one = condition_set(expr.left, space, inside)
-            two = condition_set(expr.right, space, inside)
+            one = _condition(expr.left, space, inside)
+            two = _condition(expr.right, space, inside)
             if expr.op is BinaryOp.AND:
                 return one.intersect(two)
             if expr.op is BinaryOp.OR:
@@ -305,11 +352,10 @@ def span(expr: Expr, conditions: Sequence[Expr]) -> tuple[int, int] | None:
 
 def index_map(domain: isl.Set, array: str, index: Sequence[Expr]) -> isl.Map:
     """Return `{ instance -> array[index] }` for the instances in `domain`.  Raises `NotAffine`."""
-    space = domain.get_space()
-    result = isl.Map.from_domain(domain)
+    space, result = _own_domain(domain, index)
     for part in index:
         result = result.flat_range_product(isl.Map.from_pw_aff(pw_aff(part, space)))
-    return result.set_tuple_name(isl.dim_type.out, array).intersect_domain(domain)
+    return _on(domain, result.set_tuple_name(isl.dim_type.out, array))
 
 
 def covering_map(domain: isl.Set, array: str, index: Sequence[Expr]) -> tuple[isl.Map, bool]:
@@ -317,8 +363,7 @@ def covering_map(domain: isl.Set, array: str, index: Sequence[Expr]) -> tuple[is
 
     A dimension whose subscript is not affine lies between the affine bounds it is cut to, if any.
     """
-    space = domain.get_space()
-    result = isl.Map.from_domain(domain)
+    space, result = _own_domain(domain, index)
     exact = True
     for part in index:
         try:
@@ -327,7 +372,19 @@ def covering_map(domain: isl.Set, array: str, index: Sequence[Expr]) -> tuple[is
             exact = False
             one = _between(part, space)
         result = result.flat_range_product(one)
-    return result.set_tuple_name(isl.dim_type.out, array).intersect_domain(domain), exact
+    return _on(domain, result.set_tuple_name(isl.dim_type.out, array)), exact
+
+
+def _own_domain(domain: isl.Set, exprs: Sequence[Expr]) -> tuple[isl.Space, isl.Map]:
+    """Return a space for functions of instances, and a map of no dimensions from its instances."""
+    space = domain.get_space()
+    own = _own_space(exprs, space)
+    return own, isl.Map.from_domain(domain if own is space else isl.Set.universe(own))
+
+
+def _on(domain: isl.Set, relation: isl.Map) -> isl.Map:
+    """Return a relation for the instances in `domain` alone, with its parameters."""
+    return isl.Map.align_params(relation, domain.get_space()).intersect_domain(domain)
 
 
 def _between(expr: Expr, space: isl.Space) -> isl.Map:
@@ -359,16 +416,16 @@ def _line_order(bound: isl.Map, below: bool) -> isl.Map:
 def time_map(domain: isl.Set, time: Sequence[Expr], length: int) -> isl.Map:
     """Return `{ instance -> [time, 0, …] }` of `length` dimensions for a domain."""
     padded = [*time, *[integer(0)] * (length - len(time))]
-    space = domain.get_space()
+    space = _own_space(time, domain.get_space())
     values = isl.PwAffList.alloc(isl.DEFAULT_CONTEXT, length)
     for part in padded:
         values = values.add(pw_aff(part, space))
     line = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, len(padded)).align_params(space)
     whole = isl.MultiPwAff.from_pw_aff_list(space.map_from_domain_and_range(line), values)
-    return isl.Map.from_multi_pw_aff(whole).intersect_domain(domain)
+    return _on(domain, isl.Map.from_multi_pw_aff(whole))
 
 
-def param_names(value: isl.Set | isl.Map) -> list[str]:
+def param_names(value: isl.Set | isl.Map | isl.Space) -> list[str]:
     """Return the names of a value's parameters in order."""
     found = []
     for position in range(value.dim(isl.dim_type.param)):
@@ -376,6 +433,55 @@ def param_names(value: isl.Set | isl.Map) -> list[str]:
         assert name is not None, "every parameter is named"
         found.append(name)
     return found
+
+
+def mentioned(value: isl.Set | isl.Map | isl.PwAff | isl.Constraint, space: isl.Space) -> list[str]:
+    """Return the names of the parameters that a value of `space` has constraints on, in order."""
+    kind = isl.dim_type.param
+
+    def within(first: int, count: int) -> list[str]:
+        if count == 0 or not value.involves_dims(kind, first, count):
+            return []
+        if count == 1:
+            return [space.get_dim_name(kind, first) or ""]
+        half = count // 2
+        return within(first, half) + within(first + half, count - half)
+
+    return within(0, space.dim(kind))
+
+
+def bare(value: _Bare) -> _Bare:
+    """Return a value without the parameters that do not matter to it.
+
+    isl's `drop_unused_params` takes them away one by one.
+    """
+    match value:
+        case isl.Set():
+            for first, count in _unused(value):
+                value = value.remove_dims(isl.dim_type.param, first, count)
+            return value
+        case isl.PwAff():
+            for first, count in _unused(value):
+                value = value.drop_dims(isl.dim_type.param, first, count)
+            return value
+        case isl.UnionSet():
+            sets: list[isl.Set] = []
+            value.foreach_set(sets.append)
+            return joined(value, (isl.UnionSet.from_set(bare(one)) for one in sets))
+        case isl.UnionPwAff():
+            functions: list[isl.PwAff] = []
+            value.foreach_pw_aff(functions.append)
+            first, *others = (isl.UnionPwAff.from_pw_aff(bare(one)) for one in functions)
+            return reduce(isl.UnionPwAff.union_add, others, first)
+    raise AssertionError(type(value))
+
+
+def _unused(value: isl.Set | isl.PwAff) -> list[tuple[int, int]]:
+    """Return where parameters lie that do not matter, and how many, from the last ones on."""
+    kind, space = isl.dim_type.param, value.get_space()
+    used = [space.find_dim_by_name(kind, name) for name in mentioned(value, space)]
+    gaps = zip([-1, *used], [*used, space.dim(kind)], strict=True)
+    return [(one + 1, two - one - 1) for one, two in gaps if two > one + 1][::-1]
 
 
 def sample_point(value: isl.Set) -> tuple[dict[str, int], tuple[int, ...]] | None:

@@ -6,7 +6,7 @@ Spaces: a domain is `[params] -> { S0[i, j] }`, an access `{ S0[i, j] -> A[i, j 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from enum import Enum, unique
 from functools import cached_property
 
@@ -14,11 +14,12 @@ import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
-from polyopt.ir.affine import covering_map, time_map
+from polyopt.ir.affine import bare, covering_map, mentioned, param_space, time_map
 from polyopt.ir.array import Array as Array
 from polyopt.ir.array import Role as Role
 from polyopt.ir.choice import chosen
-from polyopt.ir.expr import BinaryOp, Expr, Load, loads, show
+from polyopt.ir.expr import BinaryOp, Expr, Load, Param, loads, show, walk
+from polyopt.ir.sizes import SizeFacts
 from polyopt.ir.types import DType
 
 
@@ -150,6 +151,19 @@ class Statement:
             len(own) == 2 and chosen(self.value, self.target) is self.reduction.op
         )
 
+    @cached_property
+    def arrays(self) -> frozenset[str]:
+        """The arrays that it touches."""
+        return frozenset((self.write.array, *(read.array for read in self.reads)))
+
+    @cached_property
+    def sizes(self) -> frozenset[str]:
+        """The sizes that its instances, their order and what they compute mention."""
+        exprs = [self.target, self.value, *self.order]
+        exprs += () if self.guard is None else (self.guard,)
+        exprs += () if self.origin is None else self.origin.instance
+        return _params(exprs).union(mentioned(self.domain, self.domain.get_space()))
+
     def _access(self, number: int, load: Load, kind: AccessKind) -> Access:
         ref = f"{self.name}_{number}"
         relation, exact = covering_map(self.domain, load.array, load.index)
@@ -163,6 +177,10 @@ class Statement:
         if self.guard is not None:
             rule += f"  if {show(self.guard)}"
         return f"{head}: {rule}"
+
+
+def _params(exprs: Iterable[Expr]) -> frozenset[str]:
+    return frozenset(p.name for expr in exprs for p in walk(expr) if isinstance(p, Param))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,23 +219,45 @@ class Scop:
         return result
 
     @cached_property
+    def sizes(self) -> SizeFacts:
+        """What `context` says of some of the sizes."""
+        return SizeFacts(self.context)
+
+    def part(self, statements: Sequence[Statement], names: Collection[str] = ()) -> Scop:
+        """Return some of the statements, with the sizes alone that they and the context mention.
+
+        `names` are more sizes that matter.
+        """
+        arrays = {array: None for s in statements for array in s.arrays}
+        found = tuple(array for array in self.arrays if array.name in arrays)
+        extents = (extent for array in found for extent in array.shape)
+        own = (s.sizes for s in statements)
+        params = self.sizes.linked(frozenset(names).union(_params(extents), *own))
+        space = param_space(params)
+        domains = (isl.Set.align_params(bare(s.domain), space) for s in statements)
+        renewed = (replace(s, domain=d) for s, d in zip(statements, domains, strict=True))
+        return Scop(params, self.sizes.alone(params), found, tuple(renewed))
+
+    @cached_property
     def known(self) -> dict[object, object]:
         """What analyses have found out and need not ask again; forgotten with the Scop."""
         return {}
 
     def array(self, name: str) -> Array:
         """Return the array called `name`; raises `KeyError`."""
-        for array in self.arrays:
-            if array.name == name:
-                return array
-        raise KeyError(name)
+        return self._arrays[name]
 
     def statement(self, name: str) -> Statement:
         """Return the statement called `name`; raises `KeyError`."""
-        for statement in self.statements:
-            if statement.name == name:
-                return statement
-        raise KeyError(name)
+        return self._statements[name]
+
+    @cached_property
+    def _arrays(self) -> dict[str, Array]:
+        return {array.name: array for array in reversed(self.arrays)}
+
+    @cached_property
+    def _statements(self) -> dict[str, Statement]:
+        return {statement.name: statement for statement in reversed(self.statements)}
 
     def __str__(self) -> str:
         lines = [f"params {', '.join(self.params)}  context {self.context}"]

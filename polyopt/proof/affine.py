@@ -8,7 +8,7 @@ Written apart from `polyopt.ir.affine`, on which the scheduler stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import islpy as isl
 
@@ -46,6 +46,15 @@ class NotAffine(Exception):
         self.part = part
 
 
+@lru_cache(maxsize=64)
+def _sizes(params: tuple[str, ...]) -> isl.Space:
+    """Return `[params] -> { : }`; isl compares each new name with all before it: made once."""
+    space = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, len(params))
+    for position, name in enumerate(params):
+        space = space.set_dim_name(_PARAM, position, name)
+    return space
+
+
 @dataclass(frozen=True)
 class Frame:
     """Names in scope: sizes and whatever is fixed outside (`params`), iterators (`dims`)."""
@@ -56,9 +65,9 @@ class Frame:
     @cached_property
     def space(self) -> isl.Space:
         """`[params] -> { [dims] }`."""
-        space = isl.Space.create_from_names(
-            isl.DEFAULT_CONTEXT, set=list(self.dims), params=list(self.params)
-        )
+        space = _sizes(self.params).add_unnamed_tuple_ui(len(self.dims))
+        for position, name in enumerate(self.dims):
+            space = space.set_dim_name(_SET, position, name)
         return space
 
     @cached_property

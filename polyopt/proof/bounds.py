@@ -59,6 +59,7 @@ from polyopt.ir.loops import (
     While,
 )
 from polyopt.ir.scop import Array, Role
+from polyopt.ir.sizes import SizeFacts
 from polyopt.ir.types import DType, Kind
 from polyopt.proof import counters
 from polyopt.proof.affine import Frame, NotAffine
@@ -176,6 +177,8 @@ def check_bounds(
     checker = _Checker({a.name: a for a in function.arrays}, held)
     checker.sizes = frozenset(function.params)
     checker.is_wanted = is_wanted
+    if not held and checker.sizes.issuperset(params):
+        checker.start, checker.facts = start.domain, SizeFacts(context)
     checker.body(function.body, start)
     claims = []
     for name in checker.seen:
@@ -243,6 +246,8 @@ class _Checker:
         self.trusted: dict[str, str] = {}
         self.fresh = 0
         self.sizes: frozenset[str] = frozenset()
+        self.start: isl.Set | None = None
+        self.facts: SizeFacts | None = None
         self.is_wanted: Callable[[Node], bool] = lambda _: True
 
     def body(self, body: Body, place: _Place) -> None:
@@ -281,7 +286,7 @@ class _Checker:
             place = replace(place, spans=spans)
             match node:
                 case For():
-                    self.body(node.body, self.inside(place, node))
+                    self.body(node.body, self.inside(self.narrowed(place, node), node))
                 case If():
                     self.body(node.then, self.branch(place, node.condition, node.then))
                     negated = Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
@@ -293,6 +298,21 @@ class _Checker:
                     pass
 
     # -- iterations
+
+    def narrowed(self, place: _Place, node: Node) -> _Place:
+        """Return the place of a node, with no more sizes than matter to it where all are known."""
+        if self.facts is None or place.domain is not self.start or not self.facts.is_many:
+            return place
+        exprs = list(expressions((node,)))
+        touched = written((node,)).union(*map(reads, exprs))
+        local = [n.array for n in all_nodes((node,)) if isinstance(n, DeclareArray | AllocateArray)]
+        for array in (*local, *(self.arrays[name] for name in touched if name in self.arrays)):
+            exprs += array.shape
+        parts = (part for expr in exprs for part in walk(expr))
+        names = self.facts.linked(p.name for p in parts if isinstance(p, Param | Symbol))
+        frame = Frame(names)
+        domain = frame.universe.intersect_params(self.facts.alone(names))
+        return replace(place, frame=frame, domain=domain)
 
     def inside(self, place: _Place, loop: For) -> _Place:
         """Return the iterations of `loop`."""

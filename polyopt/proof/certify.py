@@ -39,6 +39,7 @@ from polyopt.proof.computed import uncomputed
 from polyopt.proof.dataflow import check_dataflow
 from polyopt.proof.declarations import check_declarations, scalars_of
 from polyopt.proof.forms import check_forms
+from polyopt.proof.groups import groups_of
 from polyopt.proof.instances import Placed, check_instances, place
 from polyopt.proof.kernels import check_kernels, has_kernels, without_kernels
 from polyopt.proof.lanes import one_lane
@@ -194,6 +195,21 @@ def part_claims(
 
     `used` says how often the whole program mentions each array.
     """
+    claims = (
+        claim
+        for some, loops in groups_of(scop, body)
+        for claim in _group_claims(some, loops, is_temporary, given, used)
+    )
+    yield from dict.fromkeys(claims)
+
+
+def _group_claims(
+    scop: Scop,
+    body: Body,
+    is_temporary: Callable[[str], bool],
+    given: frozenset[str],
+    used: Counter[str],
+) -> Iterator[Claim]:
     path = Path(scop.params, scop.context)
     statements = {statement.name: statement for statement in scop.statements}
     body = without_partial_results(body, path, statements, given, used)

@@ -15,7 +15,7 @@ from typing import Any
 
 import islpy as isl
 
-from polyopt.dataclass import dataclass, field
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.affine import coalesced
 from polyopt.ir.budget import checkpoint, exceeds_limit
 from polyopt.ir.scop import Access, AccessKind, Role, Scop, Statement
@@ -240,7 +240,7 @@ class _Conflicts:
         self._touching: dict[str, list[str]] = {}
         for statement in statements:
             self._writers.setdefault(statement.write.array, []).append(statement.name)
-            for array in _arrays_of(statement):
+            for array in statement.arrays:
                 self._touching.setdefault(array, []).append(statement.name)
         self._partners: dict[str, dict[str, None]] = {}
         self._known: dict[tuple[str, str], tuple[Dependence, ...]] = {}
@@ -262,7 +262,7 @@ class _Conflicts:
         if name not in self._partners:
             one = self.statements[name]
             found: set[str] = set()
-            for array in _arrays_of(one) & self._arrays:
+            for array in one.arrays & self._arrays:
                 among = self._touching if array == one.write.array else self._writers
                 found.update(among.get(array, ()))
             self._partners[name] = dict.fromkeys(sorted(found, key=self._places.__getitem__))
@@ -273,11 +273,24 @@ class _Conflicts:
         if (source, target) not in self._known:
             checkpoint()
             one, two = self.statements[source], self.statements[target]
-            before = self._time(one).lex_lt_map(self._time(two))
-            found = [] if before.is_empty() else _between(one, two, before)
+            if self._scop.sizes.is_many:
+                found = self._at_own_sizes(one, two)
+            else:
+                before = self._time(one).lex_lt_map(self._time(two))
+                found = [] if before.is_empty() else _between(one, two, before)
             kept = tuple(pair for pair in found if pair.array in self._arrays)
             self._known[source, target] = kept
         return self._known[source, target]
+
+    def _at_own_sizes(self, one: Statement, two: Statement) -> list[Dependence]:
+        """Return the dependences, found without the sizes that matter to none of the two."""
+        part = self._scop.part((one,) if one is two else (one, two))
+        first, second = part.statements[0], part.statements[-1]
+        times = (s.time(self._length).intersect_params(part.context) for s in (first, second))
+        before = next(times).lex_lt_map(next(times))
+        found = [] if before.is_empty() else _between(first, second, before)
+        space = self._scop.context.get_space()
+        return [replace(d, relation=isl.Map.align_params(d.relation, space)) for d in found]
 
     def _time(self, statement: Statement) -> isl.Map:
         """Return instance -> time at sizes that may be."""
@@ -285,11 +298,6 @@ class _Conflicts:
             time = statement.time(self._length).intersect_params(self._scop.context)
             self._times[statement.name] = time
         return self._times[statement.name]
-
-
-def _arrays_of(statement: Statement) -> frozenset[str]:
-    """Return the arrays that a statement touches."""
-    return frozenset((statement.write.array, *(read.array for read in statement.reads)))
 
 
 def unordered(scop: Scop) -> frozenset[str]:

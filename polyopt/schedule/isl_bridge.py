@@ -6,10 +6,14 @@ For lowering every band gets a mark above it that names it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import islpy as isl
 from typing_extensions import assert_never
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import dataclass, replace
+from polyopt.ir.affine import bare, param_names, param_space
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.tree import (
@@ -100,10 +104,12 @@ class Marked:
     """An isl schedule for code generation and what its marks stand for.
 
     `bands` maps a mark's name to the band below it and the number of loops above that band.
+    `context` is what is known of the schedule's sizes.
     """
 
     schedule: isl.Schedule
     bands: dict[str, tuple[Band, int]]
+    context: isl.Set
 
 
 def to_isl(tree: Tree, scop: Scop) -> Marked:
@@ -111,10 +117,55 @@ def to_isl(tree: Tree, scop: Scop) -> Marked:
 
     A band stays one isl band: isl takes seconds to generate the same loops from a band each.
     """
+    return _marked(Filter(scop.domain, tree), scop, scop.context)
+
+
+def nest_to_isl(part: Filter, scop: Scop) -> Marked:
+    """Return a part of the outermost sequence as an isl schedule, with no sizes but those it needs.
+
+    The time that isl takes grows with the square of the sizes, whether they matter or not.
+    """
+    nest = Filter(part.domain.intersect(scop.domain), part.child)
+    if not scop.sizes.is_many:
+        return _marked(nest, scop, scop.context)
+    used: set[str] = set()
+
+    def without_others(value: Any) -> Any:  # noqa: ANN401
+        left = bare(value)
+        used.update(param_names(left.get_space()))
+        return left
+
+    nest = _with_values(nest, without_others)
+    sizes = scop.sizes.linked(used)
+    space = param_space(sizes)
+    nest = _with_values(nest, lambda value: value.align_params(space))
+    return _marked(nest, scop, scop.sizes.alone(sizes))
+
+
+_Part = TypeVar("_Part", Filter, Tree)
+
+
+def _with_values(tree: _Part, change: Callable[[Any], Any]) -> _Part:
+    """Return a tree with other sets of instances and other functions of them."""
+    match tree:
+        case Filter():
+            return Filter(change(tree.domain), _with_values(tree.child, change))
+        case Band():
+            members = tuple(replace(m, schedule=change(m.schedule)) for m in tree.members)
+            return replace(tree, members=members, child=_with_values(tree.child, change))
+        case Sequence():
+            return Sequence(tuple(_with_values(part, change) for part in tree.parts))
+        case Leaf():
+            return tree
+        case _:
+            assert_never(tree)
+
+
+def _marked(nest: Filter, scop: Scop, context: isl.Set) -> Marked:
     marks: dict[str, tuple[Band, int]] = {}
-    schedule = isl.Schedule.from_domain(scop.domain)
-    node = _insert(schedule.get_root().child(0), tree, scop, marks, 0)
-    return Marked(node.get_schedule(), marks)
+    schedule = isl.Schedule.from_domain(nest.domain)
+    node = _insert(schedule.get_root().child(0), nest.child, scop, marks, 0)
+    return Marked(node.get_schedule(), marks, context)
 
 
 def _insert(

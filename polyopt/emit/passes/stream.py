@@ -10,6 +10,7 @@ Leaves: what the nest reads, writes in several statements, twice or not along ro
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
@@ -64,9 +65,10 @@ def stream_stores(fn: LoopFunction, machine: Machine) -> LoopFunction:
     names = Names(fn)
     known: dict[Expr, Symbol] = {}
     body: list[Node] = []
+    rows, readers = row_arrays(fn), Counter(chain.from_iterable(map(_read, fn.body)))
     for nest in fn.body:
         told: dict[str, Symbol] = {}
-        for array, large in _conditions(fn, nest, machine).items():
+        for array, large in _conditions(fn, nest, machine, rows, readers).items():
             symbol = known.get(large)
             if symbol is None:
                 symbol = known[large] = Symbol(names.fresh("is_large"), DType.BOOL)
@@ -84,7 +86,7 @@ def strip_streams(fn: LoopFunction) -> LoopFunction:
     names, rows = Names(fn), row_arrays(fn)
     body: list[Node] = []
     for nest in fn.body:
-        past = frozenset(streamed(fn, nest))
+        past = frozenset(streamed(fn, nest, rows))
 
         def rule(node: Node, past: frozenset[str] = past) -> Body:
             if not isinstance(node, For) or not _is_bare(node, rows):
@@ -113,14 +115,18 @@ def _strips(loop: For, names: Names) -> For:
     return replace(loop, iter=strip, lower=integer(0), upper=upper, body=(lanes,))
 
 
-def streamed(fn: LoopFunction, nest: Node) -> tuple[str, ...]:
-    """Return the arrays that one nest of `fn` fills and neither reads nor writes twice."""
-    found = list(_stores((nest,), ()))
-    rows = row_arrays(fn)
+def streamed(fn: LoopFunction, nest: Node, rows: frozenset[str]) -> tuple[str, ...]:
+    """Return the arrays that one nest of `fn` fills and neither reads nor writes twice.
+
+    `rows` are the function's `row_arrays`.
+    """
+    found: dict[str, list[tuple[_Loops, Assign]]] = {}
+    for loops, store in _stores((nest,), ()):
+        found.setdefault(store.target.array, []).append((loops, store))
     touched = _read(nest)
     chosen = []
-    for array in fn.arrays:
-        own = [(loops, store) for loops, store in found if store.target.array == array.name]
+    for array in fn.arrays if found else ():
+        own = found.get(array.name, ())
         if not own or array.role not in _KEPT or array.name in touched:
             continue
         once = all(loops is not None and _is_once(loops, store, rows) for loops, store in own)
@@ -129,18 +135,23 @@ def streamed(fn: LoopFunction, nest: Node) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-def _conditions(fn: LoopFunction, nest: Node, machine: Machine) -> dict[str, Expr]:
+def _conditions(
+    fn: LoopFunction, nest: Node, machine: Machine, rows: frozenset[str], readers: Counter[str]
+) -> dict[str, Expr]:
     """Return the arrays that a nest may store past the caches, and when it pays.
 
-    What another nest reads has to be too large for the caches by itself.
+    What another nest reads has to be too large for the caches by itself; `readers` says how many
+    nests read an array, and the nest reads none of those that it fills.
     """
+    chosen = streamed(fn, nest, rows)
+    if not chosen:
+        return {}
     arrays = {array.name: array for array in fn.arrays}
     used = {part.array for part in _loads((nest,))} | written_arrays((nest,))
     moved = [arrays[name] for name in arrays if name in used and _is_sized(arrays[name])]
     found: dict[str, Expr] = {}
-    for name in streamed(fn, nest):
-        again = any(name in _read(node) for node in fn.body if node is not nest)
-        size = _bytes([arrays[name]] if again else moved)
+    for name in chosen:
+        size = _bytes([arrays[name]] if readers[name] else moved)
         found[name] = Compare(CompareOp.GE, size, integer(TIMES * machine.l3))
     return found
 

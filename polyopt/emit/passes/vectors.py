@@ -25,7 +25,7 @@ def vectorize(fn: LoopFunction, machine: Machine) -> LoopFunction:
     rows = row_arrays(fn)
     body: list[Node] = []
     for nest in fn.body:
-        past = frozenset(streamed(fn, nest))
+        past = frozenset(streamed(fn, nest, rows))
 
         def rule(node: Node, past: frozenset[str] = past) -> Body:
             if isinstance(node, For) and node.kind is LoopKind.VECTOR:

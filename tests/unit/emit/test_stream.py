@@ -54,7 +54,7 @@ def put(target=Y, value=X, statement="S0"):
 
 def arrays_of(*body):
     fn = made(*body)
-    return streamed(fn, fn.body[-1])
+    return streamed(fn, fn.body[-1], row_arrays(fn))
 
 
 def test_what_is_only_written_goes_past_the_caches():

@@ -1,0 +1,120 @@
+"""A static control part as groups of nests that have no storage in common but what is read alone.
+
+In: a Scop, its loops.  Out: Scops of some of the statements and of the sizes that these need, each
+with its loops; every statement and every node is in one of them.
+Instances of different groups never conflict, so each group is proven by itself: the time that a
+proof takes grows with the square of the sizes in it, whether they matter or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from polyopt.dataclass import dataclass, replace
+from polyopt.ir.expr import Expr, Load, Param, Symbol, VectorLoad, walk
+from polyopt.ir.loops import Assign, Body, Declare, For, Node, SetLocal
+from polyopt.ir.scop import Scop, Statement
+from polyopt.proof.nodes import all_nodes, own_expressions, own_written
+
+
+@dataclass(frozen=True, eq=False)
+class _Member:
+    """A statement of the source, or a node of the loops: what it sets, reads and runs."""
+
+    sets: frozenset[str]
+    reads: frozenset[str]
+    statements: frozenset[str]
+    sizes: frozenset[str]
+
+
+def groups_of(scop: Scop, body: Body) -> list[tuple[Scop, Body]]:
+    """Return the groups, in the order of their first statements; one where there are few sizes."""
+    if not scop.sizes.is_many:
+        return [(scop, body)]
+    members = [*map(_of_statement, scop.statements), *map(_of_node, body)]
+    count = len(scop.statements)
+    groups = _joined(members)
+    if len(groups) == 1:
+        return [(scop, body)]
+    return [
+        (
+            _restricted(scop, [members[n] for n in group], [n for n in group if n < count]),
+            tuple(body[n - count] for n in group if n >= count),
+        )
+        for group in groups
+    ]
+
+
+def _of_statement(statement: Statement) -> _Member:
+    guard = () if statement.guard is None else (statement.guard,)
+    used = _used((statement.value, *guard, *statement.target.index))
+    sets = frozenset((statement.write.array,))
+    return _Member(sets, used, frozenset((statement.name,)), statement.sizes)
+
+
+def _of_node(node: Node) -> _Member:
+    inner = tuple(all_nodes((node,)))
+    named = [one for one in inner if isinstance(one, Assign | Declare | SetLocal)]
+    exprs = [expr for one in inner for expr in own_expressions(one)]
+    exprs += [expr for one in named for expr in one.instance]
+    return _Member(
+        frozenset(name for one in inner for name in _set_by(one)),
+        _used(exprs),
+        frozenset(one.statement for one in named if one.statement),
+        _sizes(exprs),
+    )
+
+
+def _set_by(node: Node) -> Iterator[str]:
+    yield from own_written(node)
+    match node:
+        case Declare() | SetLocal():
+            yield node.name
+        case For():
+            yield from (symbol.name for _, symbol in node.reductions)
+        case _:
+            pass
+
+
+def _used(exprs: Iterable[Expr]) -> frozenset[str]:
+    """Return the arrays, locals and scalars in expressions."""
+    parts = [part for expr in exprs for part in walk(expr)]
+    arrays = {part.array for part in parts if isinstance(part, Load | VectorLoad)}
+    return frozenset(arrays | {part.name for part in parts if isinstance(part, Symbol)})
+
+
+def _sizes(exprs: Iterable[Expr]) -> frozenset[str]:
+    return frozenset(p.name for expr in exprs for p in walk(expr) if isinstance(p, Param))
+
+
+def _joined(members: list[_Member]) -> list[list[int]]:
+    """Return positions of members, those together of which one sets what another sets or reads."""
+    changed = frozenset[str]().union(*(member.sets for member in members))
+    above = list(range(len(members)))
+
+    def top(number: int) -> int:
+        while above[number] != number:
+            above[number] = number = above[above[number]]
+        return number
+
+    first: dict[tuple[str, str], int] = {}
+    for number, member in enumerate(members):
+        keys = [("storage", name) for name in member.sets | (member.reads & changed)]
+        keys += [("statement", name) for name in member.statements]
+        for key in keys:
+            one, two = top(first.setdefault(key, number)), top(number)
+            above[max(one, two)] = min(one, two)
+    groups: dict[int, list[int]] = {}
+    for number in range(len(members)):
+        groups.setdefault(top(number), []).append(number)
+    return list(groups.values())
+
+
+def _restricted(scop: Scop, members: list[_Member], places: list[int]) -> Scop:
+    """Return some statements as a part of their own, with the arrays and sizes in `members`."""
+    names = frozenset[str]().union(*(member.sets | member.reads for member in members))
+    arrays = tuple(array for array in scop.arrays if array.name in names)
+    sizes = _sizes(extent for array in arrays for extent in array.shape)
+    sizes = sizes.union(*(member.sizes for member in members))
+    part = scop.part([scop.statements[place] for place in places], sizes)
+    return replace(part, arrays=arrays)
