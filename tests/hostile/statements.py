@@ -479,8 +479,8 @@ def over_constants(m: Maker, depth: int) -> str:
 def repeat_while(m: Maker, depth: int) -> str:
     if m.scope.loops > 1:
         return ""
-    name = m.fresh("w")
-    m.line(f"{m.bind(name, Kind('int'))} = {m.pick('0', '1', m.make('int', 0))}")
+    name, first_value = m.fresh("w"), m.pick("0", "1", m.make("int", 0))
+    m.line(f"{m.bind(name, Kind('int'))} = {first_value}")
     most = m.pick("3", "4", m.length("N"))
     rest = m.pick("", "", f" and {m.make('bool', 1)}")
     with m.path(), m.block(f"while {name} < {most}{rest}:"):
