@@ -23,9 +23,17 @@ from polyopt.frontend.fancy import is_fancy, scatter
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.gather import Pending
 from polyopt.frontend.generating import unrolled
-from polyopt.frontend.integers import ONE, ZERO
+from polyopt.frontend.integers import ONE, TRUE, ZERO
 from polyopt.frontend.masks import chosen, is_same_mask
-from polyopt.frontend.memory import buffers_read, cheap_number, forced, settled, store
+from polyopt.frontend.memory import (
+    buffers_read,
+    cheap_number,
+    forced,
+    is_stable,
+    settled,
+    store,
+    stored_number,
+)
 from polyopt.frontend.narrowing import demand_fit, demand_stored
 from polyopt.frontend.operators import BINARY, describe, operand, operate
 from polyopt.frontend.pins import fixed_items, refuse_write
@@ -240,8 +248,9 @@ def write_masked(b: Builder, view: Tensor, mask: Tensor, value: Value, loc: Loc 
 
 def _demand_picked(b: Builder, view: Tensor, value: Value, loc: Loc | None) -> None:
     """Require that one number fits `view`, some elements of which it becomes."""
-    found = value if isinstance(value, Masked) else operand(value, loc)
+    found = value if isinstance(value, Masked) else settled(b, operand(value, loc))
     if isinstance(found, Number):
+        demand_fit(b, found, view.dtype, loc)
         demand_stored(b, found, view.dtype, loc, picked=True)
 
 
@@ -296,6 +305,8 @@ def write(b: Builder, view: Tensor, value: Value, loc: Loc | None) -> None:
             return
         write_element(b, view, settled(b, found), loc)
         return
+    if isinstance(found, Tensor) and found.rank == 0 and view.dtype.is_integer:
+        found = settled(b, found)
     if isinstance(found, Number):
         found = _checked(b, view, found, loc)
     store(b, view, as_tensor(found), loc)
@@ -303,8 +314,10 @@ def write(b: Builder, view: Tensor, value: Value, loc: Loc | None) -> None:
 
 def _checked(b: Builder, view: Tensor, value: Number, loc: Loc | None) -> Number:
     """Return a number that is put into elements of `view`, which must hold it."""
-    needs_check = view.dtype.is_integer and value.dtype is not view.dtype
-    value = cheap_number(b, value) if needs_check else value
+    if view.dtype.is_integer and value.dtype is not view.dtype:
+        # a test in a guard is evaluated where the rest of the guard does not hold, too
+        is_safe = b.scope.guard == TRUE or is_stable(value)
+        value = cheap_number(b, value) if is_safe else stored_number(b, value, "value")
     demand_stored(b, value, view.dtype, loc)
     return value
 
@@ -317,8 +330,8 @@ def write_element(b: Builder, view: Tensor, value: Number | Tensor, loc: Loc | N
         refuse("PO0144", "a complex number does not fit a real array", loc, "take `.real`")
     target = view.at(())
     assert isinstance(target, Load)
-    demand_fit(b, value, view.dtype, loc)
     value = _checked(b, view, value, loc)
+    demand_fit(b, value, view.dtype, loc)
     store_element(b, target, cast(value.expr, view.dtype, loc))
 
 

@@ -22,6 +22,7 @@ from polyopt.frontend.folds import with_unit_axes
 from polyopt.frontend.integers import compare, plus
 from polyopt.frontend.memory import forced, is_stable, store, stored_number
 from polyopt.frontend.merging import like
+from polyopt.frontend.narrowing import demand_fit, demand_stored
 from polyopt.frontend.promote import cast, is_castable, real_dtype
 from polyopt.frontend.reductions import Rule
 from polyopt.frontend.values import Index, Known, Number, Tensor, Value, cost_of
@@ -90,6 +91,7 @@ def _full(b: Builder, shape: Index, value: Value, kind: DType | None, loc: Loc |
     fill = number(b, value, "fill_value", loc)
     if not is_stable(fill) and shape:
         fill = stored_number(b, fill, "fill")
+    demand_fit(b, fill, kind or fill.dtype, loc)
     return filled(shape, cast(fill.expr, kind or fill.dtype, loc))
 
 
@@ -219,6 +221,8 @@ def fill(b: Builder, args: Arguments) -> Value:
     array, value = args.take("a value")
     target = tensor(b, array, args.loc)
     fill_value = number(b, value, "the fill value", args.loc)
+    demand_fit(b, fill_value, target.dtype, args.loc)
+    demand_stored(b, fill_value, target.dtype, args.loc)
     store(b, target, filled(target.shape, cast(fill_value.expr, target.dtype, args.loc)), args.loc)
     return Known(None)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from polyopt.errors import PolyoptError
-from tests.unit.frontend.harness import compiled, run_program
+from tests.unit.frontend.harness import agree, compiled, run_program
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 NUMBERS = (
@@ -78,3 +78,54 @@ def test_sums_into_narrow_elements() -> None:
         run(np.array([2**31 - 1, 2**31 - 1], np.int32), narrow)
     run(np.array([4, 3], np.int32), narrow)
     assert list(narrow) == [7, 1]
+
+
+def masked(a, n):
+    a[a != 1] = n
+    return a
+
+
+def filled(a, n):
+    a.fill(n)
+    return a
+
+
+def new(a, n):
+    return np.full(2, n, dtype=np.uint8), np.full_like(a, n)
+
+
+@pytest.mark.parametrize("function", [masked, filled, new])
+@pytest.mark.parametrize("count", [0, 2])
+def test_numbers_that_no_element_holds(function, count):
+    """NumPy converts the number even where there is no element to store it into."""
+    args = np.zeros(count, np.uint8), -2
+    with pytest.raises(OverflowError):
+        function(*args)
+    with pytest.raises(PolyoptError, match="PO0176"):
+        run_program(compiled(function, *args), args)
+    agree(function, np.zeros(count, np.uint8), 7)
+
+
+def sum_into_a_slice(a, x):
+    a[:0] = np.dot(x, x)
+    return a
+
+
+def test_reductions_that_no_element_holds():
+    args = np.zeros(2, np.int64), np.array([np.inf])
+    with pytest.raises(OverflowError):
+        sum_into_a_slice(*args)
+    with pytest.raises(PolyoptError, match="PO0234"):
+        run_program(compiled(sum_into_a_slice, *args), args)
+
+
+def place_that_data_say(a, b):
+    b[b[0]] -= np.argmax(a)
+    return b
+
+
+def test_an_element_outside_is_not_read_for_a_check():
+    agree(place_that_data_say, np.ones(3), np.array([-2, 4, 5], np.int32))
+    args = np.ones(1), np.array([-2], np.int32)
+    with pytest.raises(PolyoptError, match="PO0231"):
+        run_program(compiled(place_that_data_say, *args), args)
