@@ -1,12 +1,16 @@
-"""`items.append(value)`: lists that grow, in straight-line code and once in every turn of a loop.
+"""`items.append(value)` and `x = items.pop()`: lists that grow and shrink.
 
-In: the call's tree.  Out: a longer sequence; or, in a loop, an array with a place for every turn.
-Refuses: lists that grow under a condition, twice in a turn, or under two names (PO0152).
+In: the call's tree.  Out: a longer or shorter sequence; in a loop, an array with a place for every
+turn; elsewhere a list that lives in memory (`growing`).
+Refuses: lists under two names (PO0152).
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from polyopt.errors import Loc
 from polyopt.frontend import lists
@@ -16,7 +20,7 @@ from polyopt.frontend.constants import array_or_number
 from polyopt.frontend.domains import Loop, Scope, is_same_place
 from polyopt.frontend.expressions import evaluate
 from polyopt.frontend.frames import Frame
-from polyopt.frontend.growing import HINT, grow, made
+from polyopt.frontend.growing import HINT, grow, made, shrink
 from polyopt.frontend.integers import floordiv, minus
 from polyopt.frontend.lists import as_list
 from polyopt.frontend.memory import settled, store
@@ -48,6 +52,7 @@ def appended_name(node: ast.expr) -> str | None:
 
 def note_list(b: Builder, frame: Frame, targets: list[ast.expr], value: ast.expr) -> None:
     """Remember where a list is made; one that gets a second name may not grow."""
+    share(frame, value)
     match targets, value:
         case [ast.Name(id=name)], ast.List() | ast.ListComp() | ast.Call():
             frame.lists[name] = b.scope
@@ -70,6 +75,35 @@ def note_list(b: Builder, frame: Frame, targets: list[ast.expr], value: ast.expr
                         frame.lists.pop(part.id, None)
 
 
+def share(frame: Frame, value: ast.expr) -> None:
+    """Note that the lists which `value` holds are another's, too: they may not grow."""
+    match value:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.BoolOp(values=parts):
+            pass
+        case ast.IfExp(body=then, orelse=otherwise):
+            parts = [then, otherwise]
+        case ast.Call(func=ast.Name(id=name)) if not hasattr(builtins, name):
+            parts = [*value.args, *(keyword.value for keyword in value.keywords)]
+        case _:
+            return
+    for part in parts:
+        if isinstance(part, ast.Name):
+            frame.lists.pop(part.id, None)
+        share(frame, part)
+
+
+@contextmanager
+def fixed(frame: Frame, iterable: ast.expr) -> Iterator[None]:
+    """Lists that a loop runs over neither grow nor shrink in it."""
+    before = frame.fixed
+    parts = () if ast.unparse(iterable).startswith("range(") else ast.walk(iterable)
+    frame.fixed |= {part.id for part in parts if isinstance(part, ast.Name)}
+    try:
+        yield
+    finally:
+        frame.fixed = before
+
+
 def append(b: Builder, frame: Frame, node: ast.Call, name: str) -> bool:
     """Read `name.append(value)`; False when the name is no list."""
     found = frame.env.get(name)
@@ -78,8 +112,9 @@ def append(b: Builder, frame: Frame, node: ast.Call, name: str) -> bool:
     if not is_list and not (isinstance(found, Tensor) and home is not None):
         return False
     loc = frame.loc(node)
-    if home is None or name not in frame.made:
+    if home is None or name not in frame.made or name in frame.fixed:
         refuse("PO0152", f"`{name}` cannot grow here", loc, HINT)
+    share(frame, ast.Tuple(node.args))
     value = evaluate(b, frame, node.args[0])
     if isinstance(found, Sequence) and is_same_place(b.scope, home):
         frame.env[name] = Sequence((*found.items, kept(b, name, value)), True)
@@ -96,6 +131,27 @@ def append(b: Builder, frame: Frame, node: ast.Call, name: str) -> bool:
         return True
     frame.env[name] = _array(b, name, loop, value, node, frame)
     return True
+
+
+def pop(b: Builder, frame: Frame, node: ast.expr) -> Value | None:
+    """Return the last item of the list in `name.pop()`, which loses it; None for anything else."""
+    match node:
+        case ast.Call(func=ast.Attribute(ast.Name(id=name), "pop"), args=[], keywords=[]):
+            found, home = frame.env.get(name), frame.lists.get(name)
+        case _:
+            return None
+    items = found.items if isinstance(found, Sequence) and found.is_list else None
+    is_made = home is not None and name in frame.made and name not in frame.fixed
+    if home is None or not is_made or (not items and not isinstance(found, Growing)):
+        return None
+    if items and is_same_place(b.scope, home):
+        frame.env[name] = Sequence(items[:-1], True)
+        return items[-1]
+    last = None
+    if items:
+        (last,) = _numbers(b, [array_or_number(b, items[-1], b.loc)], b.loc)
+    places = (frame.made[name], frame.place(node, "pop"))
+    return shrink(b, name, places, found if isinstance(found, Growing) else None, last)
 
 
 def _numbers(b: Builder, items: list[Number | Tensor], loc: Loc | None) -> tuple[Number, ...]:

@@ -73,6 +73,7 @@ class Frame:
     awaited: dict[str, Place] = field(default_factory=dict)  # results of loops not yet known
     said: tuple[Loc | None, str] | None = None
     lists: dict[str, Scope] = field(default_factory=dict)  # where lists that may grow were made
+    fixed: frozenset[str] = frozenset()  # lists that a loop around runs over
     caller: Frame | None = None  # or, of a function in a function, where that was defined
     made: dict[str, Place] = field(default_factory=dict)  # the statements that made them
     home: Scope | None = None  # where the function's body begins

@@ -12,7 +12,8 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.computed import as_affine, is_over_params
 from polyopt.frontend.domains import ENDLESS, Scope
 from polyopt.frontend.facts import Place
-from polyopt.frontend.integers import ONE, ZERO, at_least, both, plus, times
+from polyopt.frontend.integers import ONE, ZERO, at_least, both, negated, plus, times
+from polyopt.frontend.marks import Binding, dynamic_params
 from polyopt.frontend.promote import cast
 from polyopt.frontend.rotation import trips
 from polyopt.frontend.values import Growing, Number, Tensor, viewed
@@ -31,6 +32,9 @@ def made(b: Builder, name: str, place: Place, items: tuple[Number, ...]) -> Grow
     for more in b.facts.grown[place].values():
         room = plus(room, more)
     room = b.facts.resolve(room)
+    bound = {mark.what.param for mark in b.marks if isinstance(mark.what, Binding)}
+    if dynamic_params(room) - bound:
+        refuse("PO0152", f"how many items `{name}` gets is found after it is made", b.loc, HINT)
     room = b.dynamic(as_affine(b.facts, room) if is_over_params(room) else room, "room")
     buffer = b.new_buffer(name, dtype, (room,))
     buffer.is_list = True
@@ -55,6 +59,31 @@ def grow(
     dtype = found.buffer.dtype
     b.emit((), Load(found.buffer.name, (found.count,), dtype), cast(item.expr, dtype, b.loc))
     b.emit((), found.count, Binary(BinaryOp.ADD, found.count, ONE, DType.INT64))
+
+
+def shrink(
+    b: Builder, name: str, places: tuple[Place, Place], found: Growing | None, last: Number | None
+) -> Number:
+    """Take the last item, once an earlier reading has seen the list shrink here.
+
+    `last` is that item where it is known, for the readings before.
+    """
+    place, site = places
+    if found is None and (last is None or site in b.facts.grown.get(place, {})):
+        refuse("PO0152", f"`{name}` cannot shrink here", b.loc, HINT)
+    b.facts.set_room(place, site, ZERO)
+    if found is None:
+        assert last is not None
+        b.facts.set_width(place, last.dtype, last.weak, b.loc)
+        return last
+    is_some = at_least(found.count, ONE)
+    b.fail_where(negated(is_some), b.fault("PO0231", f"`{name}` is empty", b.loc, HINT))
+    dtype, fewer = found.buffer.dtype, Binary(BinaryOp.SUB, found.count, ONE, DType.INT64)
+    item = Load(b.new_buffer("popped", dtype, ()).name, (), dtype)
+    with b.under((), is_some):
+        b.emit((), item, Load(found.buffer.name, (fewer,), dtype))
+        b.emit((), found.count, fewer)
+    return Number(item, found.weak)
 
 
 def _room(b: Builder, name: str, home: Scope) -> Expr:

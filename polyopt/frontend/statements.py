@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from typing import Any, cast
 
-from polyopt.frontend.appending import append, appended_name, note_list
+from polyopt.frontend.appending import append, appended_name, fixed, note_list, pop
 from polyopt.frontend.assertions import may_be_skipped, read_assert, read_raise, unreached
-from polyopt.frontend.assignments import assign, augment
+from polyopt.frontend.assignments import assign, assign_to, augment
 from polyopt.frontend.branches import read_if
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.closures import closure_of
@@ -95,7 +95,12 @@ def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:  # noqa: C
     """Read one statement that neither branches nor returns."""
     match node:
         case ast.Assign(targets=targets, value=value):
-            assign(b, frame, targets, value, node)
+            taken = pop(b, frame, value)
+            if taken is None:
+                assign(b, frame, targets, value, node)
+            for target in targets if taken is not None else ():
+                assert taken is not None
+                assign_to(b, frame, target, taken, node)
             note_list(b, frame, targets, value)
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             assign(b, frame, [target], value, node)
@@ -104,7 +109,8 @@ def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:  # noqa: C
         case ast.FunctionDef(name=name):
             frame.env[name] = closure_of(b, frame, node, evaluate)
         case ast.For():
-            read_for(b, frame, node)
+            with fixed(frame, node.iter):
+                read_for(b, frame, node)
         case ast.While():
             read_while(b, frame, node)
         case ast.Assert():
@@ -114,6 +120,8 @@ def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:  # noqa: C
         case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign():
             return
         case ast.Expr(value=value):
+            if pop(b, frame, value) is not None:
+                return
             grown = appended_name(value)
             if grown is None or not append(b, frame, cast(ast.Call, value), grown):
                 evaluate(b, frame, value)
