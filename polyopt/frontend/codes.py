@@ -38,7 +38,7 @@ CODES: dict[str, str] = {
     "PO0132": "loop step is zero or not a constant",
     "PO0134": "slice bound is not affine, or slice step is not a constant",
     "PO0135": "subscript of a kind that is not supported (floats, too many)",
-    "PO0136": "a loop variable, or a value made from it, is used after its loop",
+    "PO0136": "a slice or a tuple made from a loop variable is used after its loop",
     "PO0137": "size is not affine in the sizes of the arguments",
     "PO0140": "shapes do not fit together",
     "PO0141": "operands of a product have ranks that do not fit",

@@ -11,7 +11,7 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.integers import constant, floordiv, minimum, minus, plus, times
-from polyopt.frontend.memory import forced
+from polyopt.frontend.memory import forced, stored
 from polyopt.frontend.operators import describe
 from polyopt.frontend.subscripts import At, select_parts
 from polyopt.frontend.values import (
@@ -42,6 +42,8 @@ def iterated(b: Builder, value: Value, args: Arguments) -> Iterated:
             return value
         case Tensor() if value.rank:
             array = forced(b, value)
+            if array.view is None:  # the items are what they are before the body writes
+                array = stored(b, array, "items")
             return Iterated(array.shape[0], lambda i: _item(b, array, i, args))
         case _:
             hint = "loop over a range: `for i in range(n)`"

@@ -110,19 +110,19 @@ def _block(body: Sequence[ast.stmt], live: frozenset[str], result: Liveness) -> 
 def _statement(node: ast.stmt, live: frozenset[str], result: Liveness) -> frozenset[str]:
     match node:
         case ast.Assign(targets=targets, value=value):
-            kill = frozenset(t.id for target in targets for t in _plain_names(target))
+            kill = frozenset(t.id for target in targets for t in plain_names(target))
             reads = result.used(value).union(*(result.used(t) for t in targets))
             return (live - kill) | reads
         case ast.AnnAssign(target=target, value=value):
             kill = (
-                frozenset(t.id for t in _plain_names(target)) if value is not None else frozenset()
+                frozenset(t.id for t in plain_names(target)) if value is not None else frozenset()
             )
             return (live - kill) | result.used(value) | result.used(target)
         case ast.AugAssign(target=target, value=value):
             own = frozenset([target.id]) if isinstance(target, ast.Name) else result.used(target)
             return live | own | result.used(value)
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
-            own = frozenset(t.id for t in _plain_names(target))
+            own = frozenset(t.id for t in plain_names(target))
             live = _block(orelse, live, result) | live
             flag = frozenset([node.type_comment]) if node.type_comment else frozenset()
             top = _loop(body, live | flag, own, result)
@@ -153,12 +153,13 @@ def _loop(
         top = top | before
 
 
-def _plain_names(target: ast.expr) -> Iterable[ast.Name]:
+def plain_names(target: ast.expr) -> Iterable[ast.Name]:
+    """Yield the names that a target binds."""
     match target:
         case ast.Name():
             yield target
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             for part in parts:
-                yield from _plain_names(part)
+                yield from plain_names(part)
         case _:
             return

@@ -27,12 +27,12 @@ from polyopt.frontend.liveness import assigned
 from polyopt.frontend.names import ascii_identifier
 from polyopt.frontend.perhaps import unset
 from polyopt.frontend.pins import pin_names, pin_results, pinned_value, store_pinned, unpin
-from polyopt.frontend.promote import number_of
+from polyopt.frontend.promote import cast, number_of
 from polyopt.frontend.python_table import iterated
 from polyopt.frontend.rotation import bind_after, phase_condition, settle_watches, trips
 from polyopt.frontend.structure import is_result
-from polyopt.frontend.values import Gone, Iterated, Known, Number, Range, Sequence, Value
-from polyopt.frontend.variables import forget_iterator, forget_sizes
+from polyopt.frontend.values import Gone, Iterated, Known, Number, Range, Sequence, Tensor, Value
+from polyopt.frontend.variables import forget_iterator, forget_sizes, kept, mentions
 from polyopt.ir.expr import Expr, Iter, Load
 from polyopt.ir.types import DType
 
@@ -41,7 +41,7 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
     """Read a `for` loop."""
     iterable = evaluate(b, frame, node.iter)
     if isinstance(iterable, Sequence) or _is_known_tuple(iterable):
-        _unrolled(b, frame, node, iterable)
+        _unrolled(b, frame, node, kept(b, "item", iterable))
         return
     later = frame.live.after[node]
     name = _iterator_name(b, node.target)
@@ -66,10 +66,11 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
     first = len(b.marks)
     last = _last_value(b, frame, node, loop, source)
     with _turns(b, frame, node, loop):
-        states = _read_phases(b, frame, node, loop, source.item, period, counted, last)
+        states = _read_phases(b, frame, node, loop, source.item, period, counted, last, unbound)
     unpin(b, frame, pinned, frame.loc(node))
     own = {name: watch for name, watch in frame.watched.items() if name not in watched}
-    settle_watches(b, frame, own, None if is_left else place)
+    is_fixed = is_left or any(isinstance(frame.env.get(n), Tensor) for n in unbound)
+    settle_watches(b, frame, own, None if is_fixed else place)
     frame.watched = watched
     if rotating:
         arrays = [{name: state[name] for name in rotating} for state in states]
@@ -195,8 +196,13 @@ def _read_phases(
     period: int,
     counted: Mapping[str, Counter],
     last: Number | None,
+    unbound: list[str],
 ) -> list[dict[str, Value]]:
-    """Read the body once for each phase; return the names' values before each."""
+    """Read the body once for each phase; return the names' values before each.
+
+    `unbound`: names that have the value of the last iteration after the loop.
+    """
+    finals: dict[str, Number] = {}
     targets = assigned([node.target])
     shadowed = {target: frame.pins.pop(target) for target in targets if target in frame.pins}
     states: list[dict[str, Value]] = []
@@ -211,8 +217,26 @@ def _read_phases(
             frame.reader.block(b, frame, node.body)
             if last is not None and targets & assigned(node.body):
                 _keep_bound(b, frame, node, last)
+            for name in unbound:
+                _keep_last(b, frame, name, loop, period, finals)
     frame.pins.update(shadowed)
+    frame.env.update(finals)
     return states
+
+
+def _keep_last(
+    b: Builder, frame: Frame, name: str, loop: Loop, period: int, finals: dict[str, Number]
+) -> None:
+    """Keep a number that a later iteration, of any phase, or the loop's end would change."""
+    value = frame.env.get(name)
+    if not isinstance(value, Number) or (period == 1 and not mentions(value, loop.iter)):
+        return
+    variable = finals.get(name)
+    if variable is None:
+        buffer = b.new_buffer(name, value.dtype, ())
+        variable = finals[name] = Number(Load(buffer.name, (), value.dtype), value.weak)
+    assert isinstance(variable.expr, Load)
+    b.emit((), variable.expr, cast(value.expr, variable.dtype))
 
 
 def _keep_bound(b: Builder, frame: Frame, node: ast.For, last: Number) -> None:

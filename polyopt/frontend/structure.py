@@ -3,18 +3,21 @@
 In: a function's tree.  Out: an equal tree where `return` is the last statement, no `continue` and
 no `break` is left and no loop has `else`: what follows `if c: return x` moves under `else`.
 A loop that is left early has a flag: the first operand of a `while` test, the `type_comment` of a
-`for`.  Flags and results have names that no Python program can write.
+`for`.  Items that are read after their loop are assigned in its body.  The names of flags, results
+and such items are none that a Python program can write.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from types import UnionType
 
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.liveness import analyse, plain_names
 
 RESULT = "(result"
 RETURNED = "(returned)"
@@ -46,6 +49,7 @@ class Rewriter:
         if _early_return(body):
             body = self._returns(body)
             body.append(self._final(body[-1]))
+        _keep_items(body)
         result = ast.FunctionDef(**{**vars(tree), "body": body})
         return ast.copy_location(result, tree)
 
@@ -207,6 +211,29 @@ class Rewriter:
             branch = ast.If(node.test, then or [_placed(ast.Pass(), node)], otherwise)
             return [*result, ast.copy_location(branch, node)]
         return result
+
+
+def _keep_items(body: Sequence[ast.stmt]) -> None:
+    """Assign what loops over items bind, and the program reads after them, in their bodies."""
+    loops = {node for node in own(body) if isinstance(node, ast.For) and not _counts(node)}
+    if not loops:
+        return
+    after = analyse(body).after
+    for node in loops:
+        names = {name.id for name in plain_names(node.target)} & after.get(node, frozenset())
+        if not names:
+            continue
+        node.target = copy.deepcopy(node.target)
+        for target in plain_names(node.target):
+            if target.id in names:
+                target.id = f"(item {target.id})"
+        kept = [ast.Assign([ast.Name(n, ast.Store())], ast.Name(f"(item {n})", ast.Load()))
+                for n in sorted(names)]  # fmt: skip
+        node.body = [*(_placed(part, node.target) for part in kept), *node.body]
+
+
+def _counts(node: ast.For) -> bool:
+    return isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "range"
 
 
 def _is_endless(node: Loop) -> bool:

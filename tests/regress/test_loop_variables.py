@@ -114,7 +114,7 @@ def test_variable_after_its_loop(function, row, n) -> None:
     same(function, np.array(row), n)
 
 
-def test_items_of_an_array_end_with_the_loop() -> None:
+def test_items_of_an_array_under_a_condition() -> None:
     def program(a):
         x = 0.5
         if a[0] > 0:
@@ -122,8 +122,8 @@ def test_items_of_an_array_end_with_the_loop() -> None:
                 pass
         return x
 
-    with pytest.raises(PolyoptError, match="PO0136"):
-        compiled(program, np.ones(3))
+    agree(program, np.array([1.0, 2.0, 3.0]))
+    agree(program, np.array([-1.0, 2.0, 3.0]))
 
 
 def test_variable_that_becomes_something_else() -> None:

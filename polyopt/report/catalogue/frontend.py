@@ -133,9 +133,9 @@ FRONTEND: dict[str, Entry] = {
         "convert to integers; check the array's rank",
     ),
     "PO0136": Entry(
-        "a loop variable, or a value made from it, is used after its loop",
-        "for i in range(n): ...\na[i] = 0.0",
-        "use the last value by its formula, such as `n - 1`",
+        "a slice or a tuple made from a loop variable is used after its loop",
+        "for i in range(n): row = a[:i]\nrow.sum()",
+        "make it after the loop from the last value, such as `a[: n - 1]`",
     ),
     "PO0137": Entry(
         "a size is not affine in the sizes of the arguments",

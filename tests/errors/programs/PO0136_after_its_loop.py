@@ -3,6 +3,6 @@ TYPES = "f64[:]"
 
 def f(a):
     for i in range(a.shape[0]):
-        k = 2 * i
-        a[i] = k
-    a[0] = k
+        k = a[: i + 1]
+        a[i] = k[0]
+    a[0] = k[0]

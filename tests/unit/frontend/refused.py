@@ -289,9 +289,9 @@ def starred_number(A):
 def value_of_a_finished_loop(A):
     """PO0136: return k"""
     for i in range(len(A)):
-        k = 2 * i
-        A[i] = k
-    return k
+        k = A[: i + 1]
+        A[i] = k.sum()
+    return k.sum()
 
 
 def unknown_argument(A):
