@@ -123,6 +123,8 @@ class Streaming:
 
 def streamed_stores(loop: For, rows: frozenset[str]) -> tuple[Assign, ...]:
     """Return the statements of a loop that store past the caches: those of every iteration."""
+    if loop.step != 1:
+        return ()
     marked = {name for name, _ in loop.streams}
     every = [node for node in nodes(loop.body) if isinstance(node, Assign)]
     return tuple(

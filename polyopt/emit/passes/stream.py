@@ -205,7 +205,9 @@ def _is_once(loops: tuple[For, ...], store: Assign, rows: frozenset[str]) -> boo
     lanes = next((one for one in reversed(loops) if one.kind is LoopKind.VECTOR), None)
     if lanes is None and loops and _is_bare(loops[-1], rows):
         lanes = loops[-1]
-    if lanes is None or lanes.reductions or not is_unit_stride(store.target, lanes.iter, rows):
+    if lanes is None or lanes.reductions or lanes.step != 1:
+        return False
+    if not is_unit_stride(store.target, lanes.iter, rows):
         return False
     parts = {part for index in store.target.index for part in walk(index)}
     if Iter(lanes.iter) not in parts:

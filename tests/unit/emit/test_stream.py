@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,6 +66,25 @@ def test_what_is_only_written_goes_past_the_caches():
 def test_what_is_read_stays():
     assert arrays_of(rows(put(value=op("+", X, Y)))) == ()
     assert arrays_of(rows(put(), put(at("V", "i"), Y, "S1"))) == ()
+
+
+def test_what_a_loop_steps_over_stays():
+    stepped = replace(loop("j", 0, "M", put(), kind=LoopKind.VECTOR), step=2)
+    assert arrays_of(loop("i", 0, "N", stepped, kind=LoopKind.PARALLEL)) == ()
+    marked = replace(stepped, streams=(("Y", Symbol("is_large", DType.BOOL)),))
+    assert streamed_stores(marked, row_arrays(made(marked))) == ()
+
+
+@pytest.mark.toolchain
+def test_every_second_element_of_a_row():
+    def every_second(a):
+        for i in range(0, a.shape[1], 2):
+            a[0, i] = 0
+
+    found, wanted = np.ones((3, 7)), np.ones((3, 7))
+    po.kernel(every_second, threads=1)(found)
+    every_second(wanted)
+    assert np.array_equal(found, wanted)
 
 
 def test_what_two_statements_write_stays():
