@@ -202,9 +202,9 @@ def _row(
     is_filled = place != ZERO
     whole = view_of(b.new_buffer("items", kind or element.dtype, shape, around=is_filled))
     assert whole.view is not None
-    if element.rank == 0 and element.dtype.is_integer:
+    if element.rank == 0:
         whole.view.buffer.weak = element.weak
-        if kind is None or kind.is_integer:
+        if element.dtype.is_integer and (kind is None or kind.is_integer):
             b.ranges[whole.view.buffer.name] = range_of(element.at(()), b.span_of)
     row = remapped(whole, element.shape, lambda inner: (place, *inner))
     store(b, row, element, loc)

@@ -79,10 +79,10 @@ def _weak(number: Number) -> Number:
     return Number(number.expr, True)
 
 
-def _of_items(whole: Number) -> Number:
-    """Return what items amount to, one of Python's own numbers where Python has the type."""
+def _of_items(whole: Number, items: Tensor) -> Number:
+    """Return what items amount to: Python's number where these are and it has the type."""
     own = whole.dtype in (DType.BOOL, DType.INT64, DType.FLOAT64, DType.COMPLEX128)
-    return Number(whole.expr, own)
+    return Number(whole.expr, own and items.view is not None and items.view.buffer.weak)
 
 
 # -- builtins ---------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def _extreme_item(b: Builder, name: str, only: Tensor | Iterated, args: Argument
     if isinstance(only, Iterated):
         items = collected(b, only, None, args.loc)
         whole = ordered_extreme(b, name, items, args.loc)
-        return _of_items(number(b, whole, "the result", args.loc))
+        return _of_items(number(b, whole, "the result", args.loc), items)
     if only.rank != 1:
         refuse("PO0142", f"`{name}` of an array of rank {only.rank}", args.loc)
     whole = ordered_extreme(b, name, only, args.loc)
@@ -315,7 +315,7 @@ def _sum_of_items(b: Builder, items: Tensor, total: Value, args: Arguments) -> V
         return operate(b, "add", (total, exact_sum(b, items, args.loc)), args.loc)
     found = reduced(b, "sum", items, None, False, args.loc, kind)
     whole = number(b, found, "the sum", args.loc)
-    return operate(b, "add", (total, _of_items(whole)), args.loc)
+    return operate(b, "add", (total, _of_items(whole, items)), args.loc)
 
 
 def _pow(b: Builder, args: Arguments) -> Value:

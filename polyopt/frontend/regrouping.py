@@ -20,14 +20,23 @@ from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.creation import copied
 from polyopt.frontend.facts import Facts
 from polyopt.frontend.folds import with_unit_axes
-from polyopt.frontend.integers import ONE, ZERO, compare, constant, floordiv, is_affine, negated
+from polyopt.frontend.integers import (
+    ONE,
+    ZERO,
+    compare,
+    constant,
+    floordiv,
+    is_affine,
+    minus,
+    negated,
+)
 from polyopt.frontend.memory import forced
 from polyopt.frontend.merging import join, merge, split
 from polyopt.frontend.reshaping import transposed, without_axes
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.values import Index, Known, Number, Tensor, Value, remapped
 from polyopt.frontend.values import Sequence as Items
-from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Iter, integer, show
+from polyopt.ir.expr import Binary, BinaryOp, CompareOp, Const, Expr, Iter, integer, show, walk
 
 
 def reshape(b: Builder, args: Arguments) -> Value:
@@ -48,6 +57,10 @@ def ravel(b: Builder, args: Arguments) -> Value:
     """np.ravel, ndarray.ravel: C and F order"""
     array, order = args.take("a", "order")
     value = forced(b, tensor(b, array, args.loc))
+    if isinstance(order, Known) and order.value == "F":
+        value = transposed(_without_gaps(transposed(value)))
+    else:
+        value = _without_gaps(value)
     return _ordered(b, value, (Known(-1),), order, args.loc)
 
 
@@ -123,7 +136,6 @@ class Block:
 
 def reshaped(b: Builder, value: Tensor, target: Index, loc: Loc | None) -> Tensor:
     """Return the elements of `value` in row-major order as an array of shape `target`."""
-    value = _memory(value)
     if value.merged is not None:
         value = value.merged.source
     bare = without_axes(value, tuple(d for d, e in enumerate(value.shape) if e == ONE))
@@ -135,7 +147,10 @@ def reshaped(b: Builder, value: Tensor, target: Index, loc: Loc | None) -> Tenso
     middle: list[Expr] = []
     counts: list[int] = []
     rules: list[tuple[Block, int]] = []  # with the first of its dimensions in the middle
-    for block in blocks(b.facts, bare.shape, wanted):
+    pieces = blocks(b.facts, bare.shape, wanted)
+    if not all(_can_merge(bare, block.old) for block in pieces):
+        bare = copied(bare)
+    for block in pieces:
         old = tuple(bare.shape[d] for d in block.old)
         new = tuple(wanted[d] for d in block.new)
         rules.append((block, len(middle)))
@@ -167,24 +182,51 @@ def reshaped(b: Builder, value: Tensor, target: Index, loc: Loc | None) -> Tenso
     return with_unit_axes(merge(apart, counts, wanted), unit)
 
 
-def _memory(value: Tensor) -> Tensor:
-    """Return `value` as a view only where NumPy's reshape is one: in contiguous memory."""
-    if value.view is None or _is_contiguous(value if value.merged is None else value.merged.source):
+def _without_gaps(value: Tensor) -> Tensor:
+    """Return `value` as a view only where NumPy's ravel gives one: in contiguous memory."""
+    source = value if value.merged is None else value.merged.source
+    view = source.view
+    if view is None:
         return value
-    return copied(value)
+    first = _first_in_row(source, tuple(range(source.rank)))
+    is_whole = first is not None and first + source.rank == len(view.buffer.shape)
+    return value if is_whole else copied(value)
 
 
-def _is_contiguous(value: Tensor) -> bool:
-    """Whether the elements lie in memory one after the other, as far as the kernel knows."""
-    view = value.view
-    if view is None or view.buffer.layout.value != "c":
-        return False
-    index = tuple(Iter(f"?{d}") for d in range(value.rank))
-    used = view.index(index)
-    skip = len(used) - value.rank
-    if skip < 0 or any(isinstance(part, Iter) and part in index for part in used[:skip]):
-        return False
-    return used[skip:] == index and value.shape[1:] == view.buffer.shape[skip + 1 :]
+def _can_merge(value: Tensor, dims: tuple[int, ...]) -> bool:
+    """Whether NumPy's reshape makes one dimension of `dims` without a copy."""
+    return len(dims) == 1 or value.view is None or _first_in_row(value, dims) is not None
+
+
+def _first_in_row(value: Tensor, dims: tuple[int, ...]) -> int | None:
+    """Return where the neighbouring dimensions `dims` begin in the array that `value` is a view of.
+
+    None where they do not, as far as the kernel knows, pass through its memory without gaps.
+    """
+    assert value.view is not None
+    buffer = value.view.buffer
+    places = tuple(Iter(f"?{d}") for d in range(value.rank))
+    used = value.view.index(places)
+    if not dims:
+        return len(used)
+    mine = tuple(places[d] for d in dims)
+    first = next((k for k, part in enumerate(used) if _is_from_somewhere(part, mine[0])), -1)
+    row, inner = range(first, first + len(dims)), slice(first + 1, first + len(dims))
+    others = (part for k, part in enumerate(used) if k not in row)
+    if (
+        buffer.layout.value != "c"
+        or first < 0
+        or used[inner] != mine[1:]
+        or any(part in mine for other in others for part in walk(other))
+        or tuple(value.shape[d] for d in dims[1:]) != buffer.shape[inner]
+    ):
+        return None
+    return first
+
+
+def _is_from_somewhere(part: Expr, place: Iter) -> bool:
+    """Whether a subscript is `place`, or is so many elements after it."""
+    return place in walk(part) and place not in walk(minus(part, place))
 
 
 def _require_equal(b: Builder, old: Sequence[Expr], new: Sequence[Expr], loc: Loc | None) -> None:

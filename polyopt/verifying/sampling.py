@@ -6,6 +6,7 @@ argument, or None where no sizes were found that the checks of the call accept.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -15,7 +16,7 @@ from typing_extensions import assert_never
 from polyopt.dataclass import dataclass
 from polyopt.frontend.argtypes import ArgType, ConstType, ScalarType
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Param, evaluate, walk
-from polyopt.ir.source import ArrayArg, ConstArg, IntegerOf, ScalarArg, Signature
+from polyopt.ir.source import ArrayArg, ConstArg, IntegerOf, Layout, ScalarArg, Signature
 from polyopt.ir.types import DType, Kind
 
 Values: TypeAlias = tuple[Any, ...]
@@ -53,6 +54,28 @@ def sample(
             case _:
                 assert_never(argument)
     return tuple(values)
+
+
+def laid_out(values: Values, signature: Signature) -> Values:
+    """Return copies of arguments, with gaps between elements where the signature allows these.
+
+    NumPy's `reshape` and `ravel` are views or copies by how an array lies in memory.
+    """
+    found = [copy.deepcopy(value) for value in values]
+    for number, (argument, value) in enumerate(zip(signature.arguments, values, strict=False)):
+        if isinstance(argument, ArrayArg) and argument.layout is not Layout.C:
+            found[number] = _with_gaps(value, argument.layout)
+    return tuple(found)
+
+
+def _with_gaps(array: np.ndarray[Any, Any], layout: Layout) -> np.ndarray[Any, Any]:
+    steps = [2] * array.ndim
+    if layout is Layout.ROWS:
+        steps[-1] = 1
+    wide = np.zeros([n * step for n, step in zip(array.shape, steps, strict=True)], array.dtype)
+    part = wide[tuple([slice(None, None, step) for step in steps])]
+    part[...] = array
+    return part
 
 
 # -- sizes --------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from polyopt.numerics.flow import open_statements, written_statements
 from polyopt.numerics.results import result_arrays
 from polyopt.verifying.limits import TooLong, limited
 from polyopt.verifying.record import Mismatch, Skip, Verification
-from polyopt.verifying.sampling import Scale, Values, sample
+from polyopt.verifying.sampling import Scale, Values, laid_out, sample
 from polyopt.verifying.shrinking import shrunk
 from polyopt.verifying.writers import writer_of
 
@@ -197,7 +197,7 @@ class Bench:
 
     def compared(self, values: Values) -> Outcome | Difference:
         """Return what became of a call; raises `NotCompared`."""
-        theirs, mine = copy.deepcopy(values), copy.deepcopy(values)
+        theirs, mine = laid_out(values, self.program.signature), copy.deepcopy(values)
         want, error = self._python(theirs)
         got, fault = self._interpreted(mine)
         if error is not None and fault is not None:

@@ -109,6 +109,9 @@ class _Watch:
             finite = sizes[np.isfinite(sizes)]
             if finite.size:
                 self.largest = max(self.largest, float(finite.max()))
+        elif isinstance(value, tuple | list):
+            for item in value:
+                self.look(item)
 
 
 def lines_of(code: CodeType) -> set[int]:

@@ -1,0 +1,135 @@
+"""`reshape` and `ravel` are views where NumPy's are, of arrays without and with gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyopt as po
+
+
+def one_row(b):
+    v = b.reshape(-1)
+    v[0] = 5
+
+
+def rows(b):
+    v = b.reshape((len(b), 1))
+    v[1, 0] = 5
+
+
+def split(b):
+    v = b.reshape((2, 3))
+    v[1, 1] = 5
+
+
+def flat(b):
+    v = b.ravel()
+    v[1] = 5
+
+
+def every_other(b):
+    v = b[::2].reshape((3, 1))
+    v[1] = 5
+
+
+def every_other_flat(b):
+    v = b[::2].ravel()
+    v[1] = 5
+
+
+def back(b):
+    v = b[::-1].reshape((2, 3))
+    v[0] = 5
+
+
+def merged(m):
+    v = m.reshape(-1)
+    v[3] = 5
+
+
+def merged_part(m):
+    v = m[1:].reshape(-1)
+    v[3] = 5
+
+
+def merged_with_gaps(m):
+    v = m[:, 1:].reshape(-1)
+    v[3] = 5
+
+
+def merged_flat(m):
+    v = m[1:].ravel()
+    v[3] = 5
+
+
+def transposed(m):
+    v = m.T.reshape(-1)
+    v[3] = 5
+
+
+def transposed_columns(m):
+    v = m.T.reshape((-1,), order="F")
+    v[3] = 5
+
+
+def columns_flat(m):
+    v = m.T.ravel(order="F")
+    v[3] = 5
+
+
+def one_column(m):
+    v = m[:, 1].reshape((1, 3))
+    v[0, 2] = 5
+
+
+def blocks(t):
+    v = t.reshape((t.shape[0] * t.shape[1], t.shape[2]))
+    v[3] = 5
+
+
+def blocks_with_gaps(t):
+    v = t[:, :, 1:].reshape((t.shape[0] * t.shape[1], t.shape[2] - 1))
+    v[3] = 5
+
+
+def blocks_apart(t):
+    v = t[:, 1:].reshape((t.shape[0] * (t.shape[1] - 1), t.shape[2]))
+    v[3] = 5
+
+
+VECTORS = (one_row, rows, split, flat, every_other, every_other_flat, back)
+MATRICES = (
+    *(merged, merged_part, merged_with_gaps, merged_flat),
+    *(transposed, transposed_columns, columns_flat, one_column),
+)
+BLOCKS = (blocks, blocks_apart)
+
+
+def vector(step: int) -> np.ndarray:
+    return np.arange(12.0)[::step][:6]
+
+
+CASES = [
+    *((f, lambda step=step: vector(step)) for f in VECTORS for step in (1, 2, -1, -2)),
+    *((f, lambda: np.arange(15.0).reshape(3, 5)) for f in MATRICES),
+    *(
+        (f, lambda: np.asfortranarray(np.arange(15.0).reshape(3, 5)))
+        for f in MATRICES
+        if f is not transposed
+    ),
+    *((f, lambda: np.arange(24.0).reshape(2, 3, 4)) for f in (*BLOCKS, blocks_with_gaps)),
+]
+
+
+@pytest.mark.parametrize("function, make", CASES)
+def test_what_is_written_through_a_view_is_seen(
+    function: Callable[..., Any], make: Callable[[], np.ndarray]
+) -> None:
+    ours, theirs = make(), make()
+    po.kernel(function)(ours)
+    function(theirs)
+    np.testing.assert_array_equal(ours, theirs)
