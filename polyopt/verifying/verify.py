@@ -61,13 +61,17 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One element, or the result as a whole, that differs; `array` and `index` where it lies."""
+    """One element, or the result as a whole, that differs; `array` and `index` where it lies.
+
+    `wider` names a result that differs by its type alone, which holds all values of Python's.
+    """
 
     element: str
     got: str
     want: str
     array: str = ""
     index: tuple[int, ...] = ()
+    wider: str = ""
 
 
 class NotCompared(Exception):
@@ -85,7 +89,8 @@ def verify_program(
     """Return how `samples` calls of `function` and `program` compare.
 
     With `seconds` of the processor, as many as fit are compared, at least one.  Both sides work on
-    copies of the arguments.
+    copies of the arguments.  Where Python's type of a result is another from call to call, the
+    Program's is the widest one: it has to be Python's in one of the calls.
     """
     found = _Counts()
     bench = Bench(function, program, tuple(types), quick=seconds is not None)
@@ -95,10 +100,11 @@ def verify_program(
         return Verification(function.__name__, shown, skipped=(Skip(reason, samples),))
     end = None if seconds is None else now() + seconds
     mismatch = None
+    wider: dict[str, tuple[Values, Difference, Scale]] = {}
     ranks = [len(a.shape) for a in program.signature.arguments if isinstance(a, ArrayArg)]
     largest = {4: 3, 5: 2}.get(max(ranks, default=0), 5 if max(ranks, default=0) < 4 else 2)
     for number in range(samples):
-        if end is not None and number and now() > end:
+        if end is not None and number and now() > end and bench.agreed >= wider.keys():
             break
         scale = Scale(min(largest, SIZES[number % len(SIZES)]), odd=number % 5 in (2, 4))
         values = sample(program.signature, types, np.random.default_rng((seed, number)), scale)
@@ -110,10 +116,16 @@ def verify_program(
         except NotCompared as why:
             found.skip(str(why))
             continue
+        if isinstance(result, Difference) and result.wider:
+            wider.setdefault(result.wider, (values, result, scale))
+            result = Outcome.SAME
         if isinstance(result, Difference):
             mismatch = _mismatch(bench, values, result, scale, seed)
             break
         found.add(result)
+    for name, (values, result, scale) in wider.items():
+        if mismatch is None and name not in bench.agreed:
+            mismatch = _mismatch(bench, values, result, scale, seed)
     return found.verification(function.__name__, shown, mismatch)
 
 
@@ -152,7 +164,9 @@ def _mismatch(bench: Bench, values: Values, first: Difference, scale: Scale, see
             result = bench.compared(candidate)
         except NotCompared:
             return None
-        return result if isinstance(result, Difference) else None
+        if isinstance(result, Difference) and result.wider == first.wider:
+            return result
+        return None
 
     signature = bench.program.signature
     smaller = (
@@ -178,13 +192,17 @@ def _mismatch(bench: Bench, values: Values, first: Difference, scale: Scale, see
 
 @dataclass(slots=True, eq=False)
 class Bench:
-    """A function and its Program side by side.  `quick`: bounds are computed only in need."""
+    """A function and its Program side by side.  `quick`: bounds are computed only in need.
+
+    `agreed`: the results that had Python's type in a call.
+    """
 
     function: Callable[..., Any]
     program: Program
     types: tuple[ArgType, ...]
     quick: bool = False
     kept: list[Analysis] = field(default_factory=list)
+    agreed: set[str] = field(default_factory=set)
 
     @property
     def reason(self) -> str | None:
@@ -268,12 +286,15 @@ class Bench:
         ]
         arrays = result_arrays(self.program)
         outcome = Outcome.SAME
+        wider: Difference | None = None
         for name, g, w in pairs:
             found = self._output(name, arrays.get(name, name), values, g, w)
-            if isinstance(found, Difference):
+            if isinstance(found, Difference) and not found.wider:
                 return found
+            if isinstance(found, Difference):
+                wider = wider or found
             outcome = Outcome.CLOSE if found is Outcome.CLOSE else outcome
-        return outcome
+        return wider or outcome
 
     def _arguments(self, mine: Values, theirs: Values) -> Iterator[tuple[str, Any, Any]]:
         """Yield every array argument: those that the Program does not write must not change."""
@@ -295,7 +316,9 @@ class Bench:
             raise NotCompared("an integer of Python's does not fit 64 bits")
         if left.shape != right.shape or left.dtype != right.dtype:
             one, two = (f"{a.dtype}{list(a.shape)}" for a in (left, right))
-            return Difference(f"the type of {name}", one, two, array, (0,) * left.ndim)
+            wider = name if _is_wider(left, right) else ""
+            return Difference(f"the type of {name}", one, two, array, (0,) * left.ndim, wider)
+        self.agreed.add(name)
         same = same_bits(plain(left), plain(right))
         if same.all():
             return Outcome.SAME
@@ -356,6 +379,15 @@ def is_of_floats(error: Exception) -> bool:
         return False
     known = isinstance(error, ZeroDivisionError | OverflowError | ValueError)
     return known and any(part in str(error) for part in _FLOAT_ERRORS)
+
+
+def _is_wider(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any]) -> bool:
+    """Tell whether a result has the values of `want` in a type that holds all of its type."""
+    if got.shape != want.shape or not np.can_cast(want.dtype, got.dtype):
+        return False
+    eps = np.finfo(want.dtype).eps if want.dtype.kind in "fc" else 0.0
+    with np.errstate(all="ignore"):
+        return np.allclose(got, want.astype(got.dtype), rtol=64 * eps, atol=0.0, equal_nan=True)
 
 
 def _is_of_width(fault: Exception | None) -> bool:

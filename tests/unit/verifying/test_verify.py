@@ -274,3 +274,15 @@ def test_the_command_ends_with_4_and_the_call(
 def test_run_verifies_on_demand(target: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["run", target, "--sizes", "N=4", "--repeat", "1", "--verify"]) == 0
     assert "20 samples agree" in capsys.readouterr().err
+
+
+def _sum_of_few(b, x):
+    total = 0
+    for i in range(len(x)):
+        total += x[i]
+    return b + total
+
+
+def test_a_type_that_is_another_where_a_loop_does_not_run_is_the_wider_one() -> None:
+    found = po.kernel(_sum_of_few).verify(np.ones(2, np.float32), np.ones(3))
+    assert found.mismatch is None
