@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.errors import Loc
@@ -420,7 +420,18 @@ class Builder:
         """Note fault `number` in the iterations of `loops` where the BOOL `condition` holds.
 
         `guarded`: it is tested while the kernel runs, so that nothing in it becomes a size.
+        What the guard makes safe to read, an element at a subscript that data say, is read first.
         """
+        if self.scope.guard != TRUE and any(
+            not is_affine(part) for load in loads(condition) for part in load.index
+        ):
+            with ExitStack() as around:
+                for loop in loops:
+                    around.enter_context(self.loop(loop))
+                held = self.unconditional("fails", condition, FALSE)
+                with self.anywhere():
+                    self.fail_where(held, number)
+            return
         buffer = next((found for found in self.buffers if found.faults), None)
         if buffer is None:
             buffer = Buffer(self.names.unique("faults"), DType.UINT8, (), faults=True)

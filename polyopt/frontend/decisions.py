@@ -18,6 +18,7 @@ from polyopt.frontend.computed import as_affine, is_over_params
 from polyopt.frontend.integers import compare, is_affine, negated
 from polyopt.frontend.shapes import equate
 from polyopt.ir.expr import (
+    Binary,
     Compare,
     CompareOp,
     Const,
@@ -116,7 +117,7 @@ def _is_known_by_call(condition: Expr) -> bool:
 
 
 def _is_bool(part: Expr) -> bool:
-    return part.dtype is DType.BOOL and not isinstance(part, Param | Symbol)
+    return part.dtype is DType.BOOL and isinstance(part, Binary | Unary | Const)
 
 
 # -- of a call ------------------------------------------------------------------------------------

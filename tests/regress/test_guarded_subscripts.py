@@ -58,3 +58,36 @@ def test_subscript_made_under_a_condition() -> None:
 
     for x in (-1.0, 1.0):
         agree(program, np.arange(4.0), np.array([7]), x)
+
+
+def test_checks_of_numbers_that_are_stored_under_a_condition() -> None:
+    def program(a, c):
+        k = a[0]
+        if c[0] > 5:
+            a[k] -= c[2]
+
+    agree(program, np.array([2**30], np.int32), np.array([-1, 2, 3]))
+    agree(program, np.array([0], np.int32), np.array([7, 2, 3]))
+
+
+def test_checks_in_loops_under_a_condition() -> None:
+    def program(a, at, c):
+        for i in range(len(at)):
+            if c[i] > 0:
+                a[at[i]] = a[at[i]] * c[i]
+
+    for sign in (-1, 1):
+        at = np.array([3, 1]) if sign > 0 else np.array([2**40, -(2**40)])
+        agree(program, np.arange(4, dtype=np.int16), at, np.full(2, sign * 3))
+
+
+def test_a_truth_value_found_by_the_kernel_decides_with_a_size() -> None:
+    def program(a, n):
+        v = a[0, 1 % a.shape[1]] >= 1.0
+        if n > 0 or v:
+            return 1.0
+        return 2.0
+
+    for n in (4, 0, -1):
+        for value in (0.0, 3.0):
+            agree(program, np.full((2, 3), value), n)
