@@ -7,7 +7,7 @@ Refuses: a step after which a read would get another value, with that read as th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import islpy as isl
 
@@ -46,6 +46,11 @@ class Renewal:
     apart: frozenset[str] = frozenset()
     again: frozenset[str] = frozenset()
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the statements run the instances that they ran, and no others."""
+        return not (self.same or self.copies or self.apart or self.again)
+
 
 class DataStep(ABC):
     """One step that changes arrays, accesses and copies, and the tree with them."""
@@ -82,15 +87,39 @@ class ValueWitness:
     params: tuple[tuple[str, int], ...]
 
 
-def renewed(step: DataStep, tree: Tree, known: Dependences) -> tuple[Dependences, Tree, Tree]:
+def renewed_by_all(
+    steps: Sequence[DataStep], tree: Tree, known: Dependences
+) -> tuple[Dependences, Tree, Tree] | None:
+    """Return `renewed` after several steps, judged once; None where some do more than move values.
+
+    Their differences add up: all instances are what they were.
+    """
+    scop, last = known.scop, tree
+    for step in steps:
+        made = step.renew(last, scop)
+        if not made.is_plain:
+            return None
+        scop, last = made.scop, made.tree
+    return renewed(steps[-1], tree, known, Renewal(scop, last), BUDGET * len(steps))
+
+
+def renewed(
+    step: DataStep,
+    tree: Tree,
+    known: Dependences,
+    made: Renewal | None = None,
+    budget: int = BUDGET,
+) -> tuple[Dependences, Tree, Tree]:
     """Return the new Scop, in the order of its tree, with its dependences, and the tree.
+
+    `made` is what the step makes, where that is known.
 
     `known` are the dependences of the Scop that `tree` runs.  The new tree is still to be judged,
     but for what it shares with the last that is returned, where no dependence has changed.
     Raises `IllegalSchedule` PO0316, `ScheduleError`, `BudgetError`.
     """
-    with query("a step that moves data", BUDGET):
-        made = step.renew(tree, known.scop)
+    with query("a step that moves data", budget):
+        made = made or step.renew(tree, known.scop)
         assert all(len({*s.iters}) == len(s.iters) for s in made.scop.statements), step
         old = rebased(known.scop, tree)
         new = rebased(made.scop, made.tree, old)

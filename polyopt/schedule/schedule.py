@@ -6,7 +6,8 @@ for the others.  Nothing holds a tree that was not judged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 from os import PathLike
 from typing import Protocol
 
@@ -14,7 +15,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.ir.budget import bounded
 from polyopt.ir.scop import Scop
-from polyopt.schedule.data import DataStep, renewed
+from polyopt.schedule.data import DataStep, renewed, renewed_by_all
 from polyopt.schedule.dependences import Dependences, dependences_of
 from polyopt.schedule.legality import Violation, check_legal, mark_facts
 from polyopt.schedule.privatize import privatize
@@ -95,26 +96,43 @@ class Schedule:
     def _attempt_data(self, steps: tuple[Transform, ...]) -> Schedule | None:
         """Return the schedule after `steps`, or None; refusals look for no repair."""
         number = next(n for n, step in enumerate(steps) if isinstance(step, DataStep))
-        step, rest = steps[number], steps[number + 1 :]
         before = self.attempt(*steps[:number]) if number else self
-        if before is None or not isinstance(step, DataStep):
+        if before is None:
             return None
+        moving = tuple(takewhile(lambda step: isinstance(step, DataStep), steps[number:]))
+        after = before._attempt_moves(tuple(s for s in moving if isinstance(s, DataStep)))
+        rest = steps[number + len(moving) :]
+        return after.attempt(*rest) if after is not None and rest else after
+
+    def _attempt_moves(self, steps: tuple[DataStep, ...]) -> Schedule | None:
+        """Return the schedule after steps that change data, judged together where that will do."""
         try:
-            after = before.renew(step)
+            if len(steps) > 1:
+                found = renewed_by_all(steps, self.tree, self.dependences)
+                if found is not None:
+                    return self._judged(steps, *found)
+            after = self
+            for step in steps:
+                after = after.renew(step)
         except ScheduleError:
             return None
-        return after.attempt(*rest) if rest else after
+        return after
 
     def renew(self, step: DataStep) -> Schedule:
         """Return the schedule after a step that changes data; raises as `apply` does."""
-        dependences, tree, proven = renewed(step, self.tree, self.dependences)
+        return self._judged((step,), *renewed(step, self.tree, self.dependences))
+
+    def _judged(
+        self, steps: tuple[DataStep, ...], dependences: Dependences, tree: Tree, proven: Tree
+    ) -> Schedule:
+        """Return the schedule that steps which change data lead to, if it is legal."""
         scop = dependences.scop
         violation = check_legal(scop, dependences, tree, proven)
         if violation is not None:
             refused = Refused(self, (), scop, dependences, tree, violation)
-            raise refusal(refused, step, scop, dependences, tree)
+            raise refusal(refused, steps[-1], scop, dependences, tree)
         marked = mark_facts(dependences, tree, proven)
-        return Schedule(scop, dependences, marked, (*self.trace, step), self)
+        return Schedule(scop, dependences, marked, (*self.trace, *steps), self)
 
     @property
     def steps(self) -> tuple[Transform, ...]:
@@ -186,3 +204,16 @@ def source_schedule(scop: Scop) -> Schedule:
     dependences = dependences_of(scop)
     tree = mark_facts(dependences, source_tree(scop))
     return Schedule(scop, dependences, tree)
+
+
+def attempt_each(schedule: Schedule, steps: Sequence[Transform]) -> Schedule:
+    """Return the schedule after those of independent steps that are legal.
+
+    They are judged together, and one by one only where some are refused.
+    """
+    whole = schedule.attempt(*steps) if steps else schedule
+    if whole is not None:
+        return whole
+    for step in steps:
+        schedule = schedule.attempt(step) or schedule
+    return schedule

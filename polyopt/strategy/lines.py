@@ -22,7 +22,7 @@ from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop, Statement
 from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_nests
-from polyopt.schedule.schedule import Schedule, Transform
+from polyopt.schedule.schedule import Schedule, Transform, attempt_each
 from polyopt.schedule.tree import Band, Sequence, Tree, bands, find_band, path_to, statements_of
 from polyopt.strategy.across import crosses, moved
 from polyopt.strategy.strides import accesses, directions
@@ -202,16 +202,17 @@ def _with_few_cells(schedule: Schedule, label: str, strip: _Strip) -> Schedule |
     None where others, which live along a row, would need memory that is not worth it.
     """
     row = f"{label}[0]"
+    steps: list[Transform] = []
     for name, homes in contraction_nests(schedule.scop, schedule.tree).items():
         if row not in homes:
             continue
         sizes = _cells(schedule, name, homes[homes.index(row) :])
         if sizes is not None and sizes.count(0) == 1:
             if len(sizes) > 1:
-                schedule = schedule.attempt(Contract(name, sizes)) or schedule
+                steps.append(Contract(name, sizes))
         elif not strip.lanes:
             return None
-    return schedule
+    return attempt_each(schedule, steps)
 
 
 def _cells(schedule: Schedule, name: str, homes: tuple[str, ...]) -> tuple[int, ...] | None:
@@ -303,6 +304,7 @@ def _turned(schedule: Schedule, labels: list[str]) -> Schedule:
         for name, dimension in _dimensions(schedule, label, 0):
             rows.setdefault(name, set()).add(dimension)
     in_lanes = _in_lanes(schedule)
+    steps: list[Transform] = []
     for name, found in rows.items():
         array = schedule.scop.array(name)
         if name not in own or name in in_lanes or len(found) != 1 or None in found:
@@ -310,8 +312,8 @@ def _turned(schedule: Schedule, labels: list[str]) -> Schedule:
         others = [Dimension(d) for d in range(len(array.shape)) if d not in found]
         last = [Dimension(d) for d in found if d is not None]
         if last[0].old != len(others):
-            schedule = schedule.attempt(LayOut(name, (*others, *last))) or schedule
-    return schedule
+            steps.append(LayOut(name, (*others, *last)))
+    return attempt_each(schedule, steps)
 
 
 def _own(schedule: Schedule, labels: list[str]) -> set[str]:
