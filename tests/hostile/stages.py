@@ -6,6 +6,7 @@ C is compiled for many programs at once: their emitted texts are one file, built
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import subprocess
@@ -36,6 +37,7 @@ Types = tuple[ArgType, ...]
 _Text = tuple[Source, tuple[bool, ...]]
 """An emitted text, and which of its numbers are Python's own."""
 Values = tuple[Any, ...]
+_LIBRARIES = itertools.count()
 
 
 class Settled:
@@ -183,7 +185,7 @@ class Compiled:
 
     def _built(self, listed: list[tuple[int, _Text]]) -> dict[int, Any]:
         text = "\n".join(apart(source.text, number) for number, (source, _) in listed)
-        path = self.directory / f"batch_{os.getpid()}_{listed[0][0]}_{len(listed)}"
+        path = self.directory / f"batch_{os.getpid()}_{next(_LIBRARIES)}"  # loaded once by its name
         path.with_suffix(".c").write_text(text)
         tool = compiler()
         assert tool is not None
