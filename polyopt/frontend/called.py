@@ -402,6 +402,12 @@ OF_COMPLEX: dict[str, LibraryRule] = {
 """Full name -> rule; besides, every other ufunc of NumPy and SciPy is called."""
 
 
+_BY_NAME = {
+    own: tuple(full for full in LIBRARY if full.endswith(f".{own}"))
+    for own in (full.rpartition(".")[2] for full in LIBRARY)
+}
+
+
 def resolve(full: str) -> object:
     """Return the object with this name, None when its module was not imported."""
     package, *parts = full.split(".")
@@ -414,4 +420,5 @@ def resolve(full: str) -> object:
 
 def called_name(function: object) -> str | None:
     """Return the full name of a function of the table."""
-    return next((name for name in LIBRARY if resolve(name) is function), None)
+    names = _BY_NAME.get(getattr(function, "__name__", ""), ())
+    return next((name for name in names if resolve(name) is function), None)
