@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.errors import FrontendError
 
 pytestmark = pytest.mark.toolchain
 
@@ -153,3 +154,12 @@ def test_what_is_refused_in_a_branch_not_taken_is_no_matter():
     assert kernel(of(3)) == 1.0
     with pytest.raises(po.PolyoptError, match="`with`"):
         kernel(of(0))
+
+
+def test_what_the_kernel_finds_is_not_known_by_the_call():
+    def program(a, c):
+        if len(a) >= 0 or np.any(c):
+            a[0], a[1] = 2 % len(c)
+
+    with pytest.raises(FrontendError, match="PO0127"):
+        po.kernel(program)(np.ones(2), np.ones(1))
