@@ -16,7 +16,7 @@ from typing import Any
 import islpy as isl
 
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.ir.affine import coalesced
+from polyopt.ir.affine import coalesced, joined
 from polyopt.ir.budget import checkpoint, exceeds_limit
 from polyopt.ir.scop import Access, AccessKind, Role, Scop, Statement
 from polyopt.schedule.updates import exact_update, is_own
@@ -75,6 +75,10 @@ class Dependences:
     def among(self, names: Collection[str]) -> Iterator[Dependence]:
         """Yield the dependences of statements called `names`, memory-based."""
         return (found for pair in self.pairs(names) for found in self.between(*pair))
+
+    def touching(self, pairs: isl.UnionMap) -> Iterator[Dependence]:
+        """Yield the dependences of the statements that `pairs` are of."""
+        return self.among(names_in(pairs, pairs.reverse()))
 
     def pairs(self, names: Collection[str]) -> Iterator[tuple[str, str]]:
         """Yield the pairs of statements called `names` that may have dependences, in order."""
@@ -158,10 +162,8 @@ class Dependences:
 
     def union(self, parts: Iterable[Dependence]) -> isl.UnionMap:
         """Return the pairs of some of the dependences."""
-        result = isl.UnionMap.empty(self.scop.context.get_space())
-        for part in parts:
-            result = result.union(isl.UnionMap.from_map(part.relation))
-        return result
+        empty = isl.UnionMap.empty(self.scop.context.get_space())
+        return joined(empty, (isl.UnionMap.from_map(part.relation) for part in parts))
 
     @cached_property
     def direct_flow(self) -> isl.UnionMap:

@@ -25,7 +25,6 @@ from polyopt.schedule.tree import (
     Leaf,
     Sequence,
     Tree,
-    bands,
     children,
     tuple_names,
 )
@@ -311,7 +310,7 @@ def _reach(tree: Tree, pairs: isl.UnionMap, label: str) -> isl.UnionMap | None:
             inside = pairs.intersect_domain(tree.domain).intersect_range(tree.domain)
             return _reach(tree.child, inside, label)
         case Sequence():
-            parts = (part for part in tree.parts if any(b.label == label for b in bands(part)))
+            parts = (part for part in tree.parts if label in part.by_label)
             return next((_reach(part, pairs, label) for part in parts), None)
         case Band():
             if tree.label == label:

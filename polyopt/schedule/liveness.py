@@ -14,6 +14,7 @@ from polyopt.dataclass import dataclass
 from polyopt.ir.affine import coalesced
 from polyopt.ir.scop import AccessKind, Role, Scop
 from polyopt.schedule.dependences import (
+    Dependence,
     DependenceKind,
     Dependences,
     exposed_reads,
@@ -21,7 +22,7 @@ from polyopt.schedule.dependences import (
     unordered,
 )
 from polyopt.schedule.legality import pairs_reaching
-from polyopt.schedule.tree import Band, Tree, bands, path_to
+from polyopt.schedule.tree import Band, Tree, bands, path_to, tuple_names
 
 _VISIBLE = (Role.INPUT, Role.INOUT, Role.OUTPUT)
 
@@ -90,18 +91,22 @@ def privatisable(dependences: Dependences, tree: Tree) -> tuple[Private, ...]:
 
 def _privatisable(dependences: Dependences, tree: Tree) -> Iterator[Private]:
     scop = dependences.scop
-    reused = {
-        d.array: isl.UnionMap.empty(scop.context.get_space())
+    reused: dict[str, list[Dependence]] = {
+        d.array: []
         for d in dependences.memory
         if d.kind is not DependenceKind.FLOW and not d.reduction
     }
     for d in dependences.memory:
         if d.array in reused and d.kind is not DependenceKind.FLOW:
-            reused[d.array] = reused[d.array].union(isl.UnionMap.from_map(d.relation))
+            reused[d.array].append(d)
     flows = {array: last_writers(scop, array) for array in reused}
     for band in bands(tree):
-        for array, pairs in reused.items():
-            here = pairs_reaching(pairs, tree, band.label)
+        names = frozenset(tuple_names(path_to(tree, scop, band.label)[1]))
+        for array, found in reused.items():
+            pairs = [d for d in found if d.source in names and d.target in names]
+            if not pairs:
+                continue
+            here = pairs_reaching(dependences.union(pairs), tree, band.label)
             flow = pairs_reaching(flows[array], tree, band.label)
             for position, member in enumerate(band.members):
                 stays = flow.eq_at_multi_union_pw_aff(member.function)

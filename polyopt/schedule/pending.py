@@ -20,6 +20,7 @@ from typing import Any, TypeAlias, TypeVar
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
+from polyopt.ir.affine import joined
 from polyopt.schedule.dependences import Dependence, Dependences
 from polyopt.schedule.local import is_local
 from polyopt.schedule.monotone import Part, parts_of
@@ -326,11 +327,8 @@ def _through(
 
 def union(found: Iterable[isl.UnionMap | None]) -> isl.UnionMap | None:
     """Return all pairs that were found, None for none."""
-    result: isl.UnionMap | None = None
-    for one in found:
-        if one is not None:
-            result = one if result is None else result.union(one)
-    return result
+    parts = [one for one in found if one is not None]
+    return joined(parts[0], parts) if parts else None
 
 
 @lru_cache(maxsize=2)

@@ -67,7 +67,7 @@ def _kept(scop: Scop, dependences: Dependences, violation: Violation) -> tuple[s
     """Return a note if only reductions whose order the source fixes are in the way."""
     broken = [
         dependence
-        for dependence in dependences.memory
+        for dependence in dependences.touching(violation.pairs)
         if not violation.pairs.intersect(isl.UnionMap.from_map(dependence.relation)).is_empty()
     ]
     own = [d for d in broken if d.source == d.target and not d.reduction]

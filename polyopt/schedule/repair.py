@@ -17,10 +17,10 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError, IllegalSchedule
 from polyopt.ir.affine import quota
 from polyopt.ir.scop import Scop
-from polyopt.schedule.dependences import Dependences, compute_dependences
+from polyopt.schedule.dependences import Dependence, Dependences, compute_dependences
 from polyopt.schedule.legality import Violation, check_legal, pairs_reaching
 from polyopt.schedule.reductions import opened
-from polyopt.schedule.tree import Tree
+from polyopt.schedule.tree import Tree, path_to, tuple_names
 
 if TYPE_CHECKING:
     from polyopt.schedule.schedule import Schedule, Transform
@@ -85,11 +85,19 @@ class Refused:
 
     def ordering(self, label: str) -> isl.UnionMap:
         """Return the pairs that band `label` has to keep in order."""
-        return pairs_reaching(self.dependences.ordering, self.tree, label)
+        pairs = self.dependences.union(d for d in self._inside(label) if not d.reduction)
+        return pairs_reaching(pairs, self.tree, label)
 
     def every(self, label: str) -> isl.UnionMap:
         """Return the pairs that may not run together in band `label`."""
-        return pairs_reaching(self.dependences.all, self.tree, label)
+        return pairs_reaching(self.dependences.union(self._inside(label)), self.tree, label)
+
+    def _inside(self, label: str) -> Iterator[Dependence]:
+        """Return the dependences of the statements in band `label`."""
+        if label not in self.tree.by_label:
+            return iter(())
+        _, domain = path_to(self.tree, self.scop, label)
+        return self.dependences.among(frozenset(tuple_names(domain)))
 
 
 @runtime_checkable

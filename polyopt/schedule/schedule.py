@@ -181,7 +181,7 @@ class Schedule:
         tree = self.tree
         for number, step in enumerate(steps):
             before, tree = tree, step.rewrite(tree, self.scop)
-            violation = check_legal(self.scop, self.dependences, tree)
+            violation = check_legal(self.scop, self.dependences, tree, before)
             if violation is not None:
                 refused = Refused(
                     self, steps[:number], self.scop, self.dependences, before, violation

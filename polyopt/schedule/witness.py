@@ -67,7 +67,7 @@ def find_witness(
 
 def _pair(scop: Scop, dependences: Dependences, violation: Violation) -> Witness:
     best: tuple[tuple[int, ...], Witness] | None = None
-    for dependence in dependences.memory:
+    for dependence in dependences.touching(violation.pairs):
         pairs = violation.pairs.intersect(isl.UnionMap.from_map(dependence.relation))
         if pairs.is_empty():
             continue

@@ -15,6 +15,7 @@ from polyopt.schedule.skewing import distance_vectors
 from polyopt.schedule.tree import (
     find_band,
     path_to,
+    tuple_names,
 )
 from polyopt.transforms.interchange import Interchange
 from polyopt.transforms.mending import name_of
@@ -58,7 +59,9 @@ def _delays(
         return None
     _, ours = path_to(tree, refused.scop, first)
     _, theirs = path_to(tree, refused.scop, second)
-    pairs = pairs_reaching(refused.dependences.ordering, fused, first)
+    among = refused.dependences.among({*tuple_names(ours), *tuple_names(theirs)})
+    pairs = refused.dependences.union(d for d in among if not d.reduction)
+    pairs = pairs_reaching(pairs, fused, first)
     pairs = pairs.intersect_domain(ours).intersect_range(theirs)
     members = find_band(fused, first).members[:joint]
     distances = distance_vectors(members, pairs)

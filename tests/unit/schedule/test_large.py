@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.programs import KINDS, define
-from polyopt.errors import ScheduleError
+from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.frontend import build
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
@@ -109,3 +109,13 @@ def test_nests_of_a_large_program_run_in_parallel(tmp_path):
 
 def test_a_small_program_has_all_choices(tmp_path):
     assert size_of(source_schedule(scop_of("steps", 20, tmp_path))) is None
+
+
+def test_a_refusal_lists_the_dependences_of_its_statements_alone(tmp_path):
+    """Witness and repair of a fusion are found among the pairs that the fused nests have."""
+    schedule = source_schedule(scop_of("updates", 20, tmp_path))
+    with pytest.raises(IllegalSchedule) as refused:
+        schedule.apply(Fuse("L1", "L2"))
+    assert refused.value.witness is not None
+    assert refused.value.repair is not None
+    assert "memory" not in vars(schedule.dependences)
