@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
+from functools import cache
 from typing import Any, TypeVar
 
 import islpy as isl
@@ -50,7 +51,10 @@ MAX_BITS = 128
 _NAME = re.compile(r"[^\W\d]\w*(\.\w+)*\Z|\Z")
 _T = TypeVar("_T")
 
-_CLASSES = classes_below(Program, LoopFunction, Source, Operand, Opaque)
+
+@cache
+def _classes() -> dict[str, type]:
+    return classes_below(Program, LoopFunction, Source, Operand, Opaque)
 
 
 # -- writing ------------------------------------------------------------------------------------
@@ -91,7 +95,7 @@ class _Writer:
 
     def _number(self, value: object) -> None:
         cls: type = type(value)
-        if _CLASSES.get(cls.__name__) is not cls:
+        if _classes().get(cls.__name__) is not cls:
             raise RecordError(f"a {cls.__name__} cannot be recorded")
         row: dict[str, object] = {"is": cls.__name__}
         for field in layout_of(cls).fields:
@@ -174,7 +178,7 @@ def _number(value: object) -> object:
 def _records_in(value: object) -> Iterator[object]:
     """Yield the records a record's fields hold, through tuples."""
     cls: type = type(value)
-    if _CLASSES.get(cls.__name__) is not cls:
+    if _classes().get(cls.__name__) is not cls:
         return
     for field in layout_of(cls).fields:
         if not isinstance(field.shape, Plain | Choice | Points | Group):
@@ -185,7 +189,7 @@ def _parts(value: object) -> Iterator[object]:
     if isinstance(value, tuple):
         for part in value:
             yield from _parts(part)
-    elif is_dataclass(value) and type(value).__name__ in _CLASSES:
+    elif is_dataclass(value) and type(value).__name__ in _classes():
         yield value
 
 
@@ -236,7 +240,7 @@ class _Reader:
     def _record(self, row: object) -> object:
         if not isinstance(row, dict) or not isinstance(row.get("is"), str):
             raise RecordError("not a record")
-        cls = _CLASSES.get(row["is"])
+        cls = _classes().get(row["is"])
         if cls is None:
             raise RecordError(f"there is no record {_short(row['is'])}")
         return self._filled(layout_of(cls), row)
