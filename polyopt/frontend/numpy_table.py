@@ -38,6 +38,7 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.constants import as_sequence, nested
 from polyopt.frontend.folds import with_unit_axes
 from polyopt.frontend.generating import collected
+from polyopt.frontend.integers import ONE, at_least
 from polyopt.frontend.library import Written
 from polyopt.frontend.lists import is_list, tolist
 from polyopt.frontend.memory import forced
@@ -50,6 +51,7 @@ from polyopt.frontend.values import (
     Value,
 )
 from polyopt.ir.expr import CompareOp
+from polyopt.ir.types import DType
 
 Rule: TypeAlias = Callable[[Builder, Arguments], Value]
 
@@ -65,7 +67,12 @@ def array(b: Builder, args: Arguments) -> Value:
 def _made(b: Builder, value: Value, kind: Value, args: Arguments) -> Tensor:
     found = as_sequence(value)
     if isinstance(found, Iterated):
-        return collected(b, found, dtype(kind, args.loc), args.loc)
+        made = collected(b, found, dtype(kind, args.loc), args.loc)
+        if made.rank > 1 or (is_none(kind) and made.dtype is not DType.FLOAT64):
+            message = f"`{args.name}` of an empty list is an empty vector of float64"
+            hint = "make the array with np.zeros, and fill it in a loop"
+            b.demand(at_least(made.shape[0], ONE), "PO0173", message, args.loc, hint)
+        return made
     if isinstance(found, Sequence):
         return nested(b, found, dtype(kind, args.loc), args.loc)
     array = forced(b, tensor(b, value, args.loc))

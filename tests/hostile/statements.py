@@ -129,7 +129,7 @@ def assign_slice(m: Maker, depth: int) -> str:
             ("1:", ":-1"), (":-1", "1:"), ("::2", "::2"), (":", "::-1"), ("1:-1", "2:"),
             ("::-1", ":"), (":0", ":0"),
         ))  # fmt: skip
-        source = m.rng.choice(m.named(lambda k: k.dims == kind.dims))
+        source = m.rng.choice(m.named(lambda k: k.dims == kind.dims) or [name])
         value = m.pick(f"{source}[{other}]", m.make("float", 1), f"{source}[{other}] + 1",
                        f"{name}[{other}] * 2")  # fmt: skip
     else:
