@@ -267,8 +267,21 @@ def _judge_sizes(signature: Signature, plan: _Plan) -> Iterator[str]:
             yield from _refuse_if(f"rare->may_nest_badly(&v[{buffer}], around{buffer})")
 
 
+FEW_PAIRS = 64
+"""So many pairs of arrays are compared one by one, more of them in a loop."""
+
+
 def _judge_overlap(signature: Signature) -> Iterator[str]:
-    pairs = [tuple(_buffer_of(signature, k) for k in pair) for pair in signature.separate]
+    arrays = {k: a for k, a in enumerate(signature.arguments) if isinstance(a, ArrayArg)}
+    places = {argument: buffer for buffer, argument in enumerate(arrays)}
+    pairs = [(places[first], places[second]) for first, second in signature.separate]
+    written = [int(array.written) for array in arrays.values()]
+    every = ((i, j) for j in range(len(arrays)) for i in range(j) if written[i] or written[j])
+    if len(pairs) > FEW_PAIRS and {(min(pair), max(pair)) for pair in pairs} == set(every):
+        yield f"    static const char written[] = {{ {', '.join(map(str, written))} }};"
+        yield f"    Span span[{len(arrays)}];"
+        yield from _refuse_if(f"who != APART && any_overlap({len(arrays)}, v, written, span, rare)")
+        return
     for number in sorted({k for pair in pairs for k in pair}):
         yield f"    const Span m{number} = span_of(&v[{number}]);"
     for i, j in pairs:

@@ -179,6 +179,19 @@ static inline int overlaps(const Buffer *a, const Buffer *b, Span first, Span se
     return first.low < second.high && second.low < first.high && rare->may_meet(a, b);
 }
 
+/* Whether two of `count` arrays, one of them written, may share an element; `span` is for its use. */
+static inline int any_overlap(int count, const Buffer *v, const char *written, Span *span,
+                              const Rare *rare)
+{
+    for (int j = 0; j < count; j++) {
+        span[j] = span_of(&v[j]);
+        for (int i = 0; i < j; i++)
+            if ((written[i] | written[j]) && overlaps(&v[i], &v[j], span[i], span[j], rare))
+                return 1;
+    }
+    return 0;
+}
+
 /* Judge what needs no sizes of an array's buffer; the size and the alignment of elements are powers
    of two.  With `choosy`, a large array that code for a more regular layout serves better is refused. */
 static inline int is_fit(const Buffer *v, int rank, char kind, ptrdiff_t size, uintptr_t align,
