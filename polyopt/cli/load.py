@@ -115,6 +115,10 @@ def load_module(path: Path) -> ModuleType:
     """
     root, name = _home(path)
     sys.path.insert(0, str(root))
+    before, sys.dont_write_bytecode = (
+        sys.dont_write_bytecode,
+        True,
+    )  # nothing beside the user's file
     try:
         with contextlib.redirect_stdout(sys.stderr):
             return _run(root, path, name)
@@ -131,6 +135,7 @@ def load_module(path: Path) -> ModuleType:
             'guard scripts with `if __name__ == "__main__":`',
         ) from None
     finally:
+        sys.dont_write_bytecode = before
         if str(root) in sys.path:
             sys.path.remove(str(root))
 

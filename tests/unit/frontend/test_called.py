@@ -297,11 +297,13 @@ def test_an_exception_of_the_library_is_passed_on() -> None:
         po.kernel(f_inv)(np.zeros((3, 3)))
 
 
-def test_a_call_nobody_needs_is_left_out() -> None:
+def test_a_call_nobody_needs_is_made_since_it_may_raise() -> None:
     def calls(func: Callable[..., object]) -> int:
         return sum(isinstance(part, Invoke) for part in all_parts(compiled(func, A).parts))
 
-    assert (calls(unused), calls(f_inv)) == (0, 1)
+    assert (calls(unused), calls(f_inv)) == (1, 1)
+    with pytest.raises(np.linalg.LinAlgError):
+        po.kernel(unused)(np.zeros((3, 3)))
 
 
 def unused(A):
