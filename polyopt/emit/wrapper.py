@@ -153,7 +153,7 @@ def _judge(signature: Signature, plan: _Plan) -> Iterator[str]:
     yield from _locate_parts(signature, plan)
     yield from _compute_sizes(signature, plan)
     yield from _judge_sizes(signature, plan)
-    yield from _judge_overlap(signature)
+    yield from _judge_overlap(signature, plan)
     yield from _find_extents(signature, plan)
     for number, name in enumerate(plan.sizes.values()):
         yield f"    n[{number}] = {name};"
@@ -193,7 +193,7 @@ def _bind_sizes(signature: Signature, plan: _Plan) -> Iterator[str]:
         name = plan.sizes[size.param]
         match size:
             case SizeOf():
-                buffer = _buffer_of(signature, size.argument)
+                buffer = _buffer_of(signature, plan, size.argument)
                 yield f"    const int64_t {name} = v[{buffer}].shape[{size.dim}];"
             case IntegerOf():
                 argument = signature.arguments[size.argument]
@@ -213,7 +213,7 @@ def _locate_parts(signature: Signature, plan: _Plan) -> Iterator[str]:
     for number, argument in enumerate(signature.arguments):
         if not isinstance(argument, ArrayArg) or argument.part is None:
             continue
-        part, own = argument.part, _buffer_of(signature, number)
+        part, own = argument.part, _buffer_of(signature, plan, number)
         lists = {
             f"Start starts{own}": [
                 "{ 0, 0, 0 }" if s.value is None else f"{{ 1, {int(s.from_end)}, {s.value} }}"
@@ -225,11 +225,11 @@ def _locate_parts(signature: Signature, plan: _Plan) -> Iterator[str]:
         for name, values in lists.items():
             yield f"    static const {name}[] = {{ {', '.join(values) or '{ 0 }'} }};"
         yield f"    int64_t at{own}[{max(1, len(part.starts))}];"
-        owner = _buffer_of(signature, part.owner)
+        owner = _buffer_of(signature, plan, part.owner)
         facts = f"&v[{owner}], &v[{own}], starts{own}, axes{own}, steps{own}, at{own}"
         yield from _refuse_if(f"!rare->locate({facts})")
     for start in signature.starts:
-        own = _buffer_of(signature, start.argument)
+        own = _buffer_of(signature, plan, start.argument)
         yield f"    const int64_t {plan.sizes[start.param]} = at{own}[{start.dim}];"
 
 
@@ -241,8 +241,10 @@ def _compute_sizes(signature: Signature, plan: _Plan) -> Iterator[str]:
         yield f"    const int64_t {name} = (int64_t)w{name};"
 
 
-def _buffer_of(signature: Signature, argument: int) -> int:
-    return sum(isinstance(a, ArrayArg) for a in signature.arguments[:argument])
+def _buffer_of(signature: Signature, plan: _Plan, argument: int) -> int:
+    array = signature.arguments[argument]
+    assert isinstance(array, ArrayArg)
+    return plan.buffers[array.array]
 
 
 def _judge_sizes(signature: Signature, plan: _Plan) -> Iterator[str]:
@@ -250,7 +252,7 @@ def _judge_sizes(signature: Signature, plan: _Plan) -> Iterator[str]:
     for number, argument in enumerate(signature.arguments):
         if not isinstance(argument, ArrayArg):
             continue
-        shape = f"v[{_buffer_of(signature, number)}].shape"
+        shape = f"v[{_buffer_of(signature, plan, number)}].shape"
         for dim, extent in enumerate(argument.shape):
             param = bound.get((number, dim))
             if param is None or extent != Param(param):
@@ -262,7 +264,7 @@ def _judge_sizes(signature: Signature, plan: _Plan) -> Iterator[str]:
     for number, argument in enumerate(signature.arguments):
         if isinstance(argument, ArrayArg) and argument.before:
             extents = [f"(ptrdiff_t){size_text(e, plan.sizes)}" for e in argument.around]
-            buffer = _buffer_of(signature, number)
+            buffer = _buffer_of(signature, plan, number)
             yield f"    const ptrdiff_t around{buffer}[] = {{ {', '.join(extents)} }};"
             yield from _refuse_if(f"rare->may_nest_badly(&v[{buffer}], around{buffer})")
 
@@ -271,11 +273,13 @@ FEW_PAIRS = 64
 """So many pairs of arrays are compared one by one, more of them in a loop."""
 
 
-def _judge_overlap(signature: Signature) -> Iterator[str]:
-    arrays = {k: a for k, a in enumerate(signature.arguments) if isinstance(a, ArrayArg)}
-    places = {argument: buffer for buffer, argument in enumerate(arrays)}
-    pairs = [(places[first], places[second]) for first, second in signature.separate]
-    written = [int(array.written) for array in arrays.values()]
+def _judge_overlap(signature: Signature, plan: _Plan) -> Iterator[str]:
+    arrays = [a for a in signature.arguments if isinstance(a, ArrayArg)]
+    pairs = [
+        (_buffer_of(signature, plan, one), _buffer_of(signature, plan, two))
+        for one, two in signature.separate
+    ]
+    written = [int(array.written) for array in arrays]
     every = ((i, j) for j in range(len(arrays)) for i in range(j) if written[i] or written[j])
     if len(pairs) > FEW_PAIRS and {(min(pair), max(pair)) for pair in pairs} == set(every):
         yield f"    static const char written[] = {{ {', '.join(map(str, written))} }};"
