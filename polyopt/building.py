@@ -118,7 +118,7 @@ def build_kernel(
         source = stages.source
         assert isinstance(source, Source)
         foreign = foreign or has_no_buffers(source)
-        texts = _texts(source, foreign, compiler)
+        texts = ahead.texts_of(source)
         left = seconds_to_compile(options) - (now() - start)
         begun = time.perf_counter()
         path, texts, refused = _library(stack, store, compiler, texts, left, ahead.kernel)
@@ -145,15 +145,23 @@ class _Ahead:
     def __init__(self, stack: ExitStack, store: Store, compiler: Compiler, foreign: bool) -> None:
         self._stack, self._store, self._compiler = stack, store, compiler
         self._foreign = foreign
+        self._made: tuple[Source, builder.Texts] | None = None
         self.kernel: builder.Begun | None = None
         self.caller = None if foreign else begin_caller(stack, store, compiler)
 
     def expect(self, source: Emitted) -> None:
         """Start to build a kernel of `source`."""
         assert isinstance(source, Source)
-        texts = _texts(source, self._foreign or has_no_buffers(source), self._compiler)
+        texts = self.texts_of(source)
         key = builder.library_key(texts, self._compiler)
         self.kernel = builder.begin(self._stack, self._store, self._compiler, texts, key)
+
+    def texts_of(self, source: Source) -> builder.Texts:
+        """Return what the C compiler gets of `source`; it is printed once."""
+        if self._made is None or self._made[0] != source:
+            foreign = self._foreign or has_no_buffers(source)
+            self._made = (source, _texts(source, foreign, self._compiler))
+        return self._made[1]
 
 
 def _kept_library(
