@@ -25,6 +25,7 @@ from polyopt.frontend.integers import floordiv, minus
 from polyopt.frontend.lists import as_list
 from polyopt.frontend.memory import settled, store
 from polyopt.frontend.rotation import trips
+from polyopt.frontend.structure import counts
 from polyopt.frontend.values import (
     Growing,
     Number,
@@ -96,7 +97,7 @@ def share(frame: Frame, value: ast.expr) -> None:
 def fixed(frame: Frame, iterable: ast.expr) -> Iterator[None]:
     """Lists that a loop runs over neither grow nor shrink in it."""
     before = frame.fixed
-    parts = () if ast.unparse(iterable).startswith("range(") else ast.walk(iterable)
+    parts = () if counts(iterable) else ast.walk(iterable)
     frame.fixed |= {part.id for part in parts if isinstance(part, ast.Name)}
     try:
         yield

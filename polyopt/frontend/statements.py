@@ -98,9 +98,9 @@ def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:  # noqa: C
             taken = pop(b, frame, value)
             if taken is None:
                 assign(b, frame, targets, value, node)
-            for target in targets if taken is not None else ():
-                assert taken is not None
-                assign_to(b, frame, target, taken, node)
+            else:
+                for target in targets:
+                    assign_to(b, frame, target, taken, node)
             note_list(b, frame, targets, value)
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             assign(b, frame, [target], value, node)

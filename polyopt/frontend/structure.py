@@ -215,7 +215,7 @@ class Rewriter:
 
 def _keep_items(body: Sequence[ast.stmt]) -> None:
     """Assign what loops over items bind, and the program reads after them, in their bodies."""
-    loops = {node for node in own(body) if isinstance(node, ast.For) and not _counts(node)}
+    loops = {node for node in own(body) if isinstance(node, ast.For) and not counts(node.iter)}
     if not loops:
         return
     after = analyse(body).after
@@ -232,8 +232,9 @@ def _keep_items(body: Sequence[ast.stmt]) -> None:
         node.body = [*(_placed(part, node.target) for part in kept), *node.body]
 
 
-def _counts(node: ast.For) -> bool:
-    return isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "range"
+def counts(iterable: ast.expr) -> bool:
+    """Whether a loop over `iterable` counts, and so holds no array or list."""
+    return isinstance(iterable, ast.Call) and ast.unparse(iterable.func) == "range"
 
 
 def _is_endless(node: Loop) -> bool:
