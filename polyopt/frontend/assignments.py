@@ -23,16 +23,14 @@ from polyopt.frontend.fancy import is_fancy, scatter
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.gather import Pending
 from polyopt.frontend.generating import unrolled
-from polyopt.frontend.integers import ONE, TRUE, ZERO
+from polyopt.frontend.integers import ONE, ZERO
 from polyopt.frontend.masks import chosen, is_same_mask
 from polyopt.frontend.memory import (
     buffers_read,
     cheap_number,
     forced,
-    is_stable,
     settled,
     store,
-    stored_number,
 )
 from polyopt.frontend.narrowing import demand_fit, demand_stored
 from polyopt.frontend.operators import BINARY, describe, operand, operate
@@ -315,9 +313,7 @@ def write(b: Builder, view: Tensor, value: Value, loc: Loc | None) -> None:
 def _checked(b: Builder, view: Tensor, value: Number, loc: Loc | None) -> Number:
     """Return a number that is put into elements of `view`, which must hold it."""
     if view.dtype.is_integer and value.dtype is not view.dtype:
-        # a test in a guard is evaluated where the rest of the guard does not hold, too
-        is_safe = b.scope.guard == TRUE or is_stable(value)
-        value = cheap_number(b, value) if is_safe else stored_number(b, value, "value")
+        value = cheap_number(b, value)
     demand_stored(b, value, view.dtype, loc)
     return value
 
