@@ -221,7 +221,7 @@ def library(
 
 
 @contextlib.contextmanager
-def _one_builder(store: Store, key: str, seconds: float = _LOCK_SECONDS) -> Iterator[bool]:
+def _one_builder(store: Store, key: str, seconds: float | None = None) -> Iterator[bool]:
     """Keep other processes from the same work, and tell whether they are kept from it.
 
     Without a lock the work is merely done twice.
@@ -232,7 +232,7 @@ def _one_builder(store: Store, key: str, seconds: float = _LOCK_SECONDS) -> Iter
     import filelock
 
     path = store.root / "locks" / f"{digest(key.encode())[:32]}.lock"
-    lock = filelock.FileLock(str(path), timeout=seconds)
+    lock = filelock.FileLock(str(path), timeout=_LOCK_SECONDS if seconds is None else seconds)
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         lock.acquire()
