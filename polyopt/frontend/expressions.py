@@ -329,6 +329,9 @@ def _array_attribute(  # noqa: C901  one case per attribute
             return selection.imag(b, Arguments("imag", (base,), {}, loc))
         case _ if name in METHODS:
             return Method(base, name)
+        case "append" | "pop" if lists.is_list(base):
+            hint = "write `items.append(x)` or `x = items.pop()` as a statement"
+            refuse("PO0152", f"`.{name}` of a list inside an expression", loc, hint)
         case _:
             hint = instead_of_attribute(name, (*METHODS, *ATTRIBUTES))
             refuse("PO0152", f"`.{name}` of an array is not supported", loc, hint)

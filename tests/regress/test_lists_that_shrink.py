@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import polyopt as po
 from polyopt.errors import FrontendError, PolyoptError
 from tests.unit.frontend.harness import agree, compiled, run_program
 
@@ -141,3 +142,35 @@ def data_say_how_often(a, b):
 def test_lists_of_as_many_items_as_is_found_later() -> None:
     with pytest.raises(FrontendError, match="PO0152"):
         compiled(data_say_how_often, np.ones(3), np.array([2]))
+
+
+def pops_in_an_expression(a):
+    items = []
+    for x in a:
+        if x > 0:
+            items.append(x)
+    last = items.pop() if len(items) > 0 else -1.0
+    return last
+
+
+def test_pop_inside_an_expression_says_what_to_write() -> None:
+    with pytest.raises(po.PolyoptError, match="inside an expression") as error:
+        po.kernel(pops_in_an_expression)(np.ones(3))
+    assert error.value.code == "PO0152"
+    assert "as a statement" in str(error.value)
+
+
+def pops_as_a_statement(a):
+    items = []
+    for x in a:
+        if x > 0:
+            items.append(x)
+    last = -1.0
+    if len(items) > 0:
+        last = items.pop()
+    return last
+
+
+def test_what_the_hint_says_compiles() -> None:
+    for a in (np.array([1.0, -2.0, 3.0]), -np.ones(2)):
+        assert po.kernel(pops_as_a_statement)(a) == pops_as_a_statement(a)
