@@ -26,8 +26,8 @@ def backwards(b: po.f64["N"], a: po.f64["N"]):
     b[:] = a[::-1] + 1.0
 
 
-def _inverted(original: Any, signature: Any) -> Iterator[str]:
-    for line in original(signature):
+def _inverted(original: Any, *described: Any) -> Iterator[str]:
+    for line in original(*described):
         yield line.replace("&& overlaps(", "&& !overlaps(")
 
 
