@@ -488,7 +488,7 @@ def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
     """`and`, `or`: one of the operands; later ones are read only where earlier leave it open."""
     is_and = isinstance(node.op, ast.And)
     first, *rest = node.values
-    value = evaluate(b, frame, first)
+    value = _computed_once(b, evaluate(b, frame, first))
     left = truth(b, value, frame.loc(first))
     if not rest or (isinstance(left, Known) and bool(left.value) != is_and):
         return value
@@ -498,7 +498,7 @@ def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
         return evaluate(b, frame, others)
     open_where = left.expr if is_and else negated(left.expr)
     with b.operand(open_where):
-        other = evaluate(b, frame, others)
+        other = _computed_once(b, evaluate(b, frame, others))
         right = truth(b, other, frame.loc(rest[0]))
         numbers = (_number_of(b, value, node, frame), _number_of(b, other, node, frame))
     if all(number is None or number.dtype is DType.BOOL for number in numbers):
@@ -511,6 +511,11 @@ def _bool_op(b: Builder, frame: Frame, node: ast.BoolOp) -> Value:
         refuse("PO0161", "operands of `and` or `or` of different kinds", frame.loc(node), hint)
     sides = (two, one) if is_and else (one, two)
     return choose(b, left.expr, *sides, frame.loc(node))
+
+
+def _computed_once(b: Builder, value: Value) -> Value:
+    """Return a value whose reduction is computed here, not where a condition may leave it out."""
+    return settled(b, value) if isinstance(value, Tensor) else value
 
 
 def _number_of(b: Builder, value: Value, node: ast.expr, frame: Frame) -> Number | None:
