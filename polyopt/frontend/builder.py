@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.errors import Loc
@@ -57,6 +58,10 @@ from polyopt.ir.expr import (
 from polyopt.ir.scop import Reduction
 from polyopt.ir.source import Fault, LibraryCall
 from polyopt.ir.types import DType
+
+if TYPE_CHECKING:
+    from polyopt.frontend.snapshots import Snapshot
+    from polyopt.frontend.write_back import Copied
 
 MAX_STATEMENTS = 2000
 ITERATORS = ("i", "j", "k", "l", "m", "p", "q", "r", "s", "t", "u", "v", "w", "x", "y", "z")
@@ -108,38 +113,6 @@ class Limit:
     words: str
     loc: Loc | None
     most: int = WORD.high
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """`copy` stands for one of the arrays `sources` from draft `start` on."""
-
-    copy: str
-    sources: frozenset[str]
-    start: int
-    reason: str
-    loc: Loc | None
-
-
-@dataclass(eq=False)
-class Copied:
-    """`copy`, memory of a name, was made of the array `source`, which it may stand for.
-
-    It was made before draft `start` and mark `marks`, and matters until `end`.  `own`: the drafts
-    that bind the name again.  `gives_back`: it is written back; `place`: where to learn that it has
-    to be, None where it cannot be.
-    """
-
-    copy: str
-    source: str
-    reason: str
-    loc: Loc | None
-    place: Origin | None
-    start: int
-    marks: int
-    gives_back: bool
-    end: tuple[int, int] | None = None
-    own: set[int] = field(default_factory=set)
 
 
 @dataclass
@@ -261,8 +234,7 @@ class Builder:
 
     def mark(self, what: Place) -> None:
         """Put a mark at the current place and go on to the next."""
-        order = (*self.scope.order, integer(self.position))
-        self.marks.append(Mark(replace(self.scope, order=order), what))
+        self.marks.append(Mark(self.here, what))
         self.position += 1
 
     def dynamic(self, value: Expr, name: str) -> Expr:
@@ -320,6 +292,8 @@ class Builder:
             self._refuse_ragged(name, shape)
         shape = tuple(clipped(self.bounded(extent)) for extent in shape)
         buffer = Buffer(self.names.unique(name), dtype, shape)
+        if self.scope.guard == TRUE and not self.scope.conditions:
+            buffer.home = self.here.order
         self.buffers.append(buffer)
         if not dynamic_params(*shape):
             return buffer
@@ -392,7 +366,7 @@ class Builder:
             refuse("PO0180", f"the function makes more than {MAX_STATEMENTS} statements", self.loc)
         if self.converted:  # what is read again may have changed
             self.converted = {e for e in self.converted if target.array not in arrays_of(e)}
-        order: list[Expr] = [*self.scope.order, integer(self.position)]
+        order: list[Expr] = [*self.here.order]
         for number, loop in enumerate(loops):
             last = number == len(loops) - 1
             order += [loop.time, integer((slot or 0) if last else 0)]
@@ -400,6 +374,11 @@ class Builder:
         self.drafts.append(Draft(scope, target, value, reduction, self.loc, self.text))
         if slot is None:
             self.position += 1
+
+    @property
+    def here(self) -> Scope:
+        """The scope and the order of what is emitted next."""
+        return replace(self.scope, order=(*self.scope.order, integer(self.position)))
 
     def advance(self) -> None:
         """Go on to the next place of the order."""

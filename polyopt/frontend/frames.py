@@ -14,12 +14,12 @@ from polyopt.frontend.domains import Scope
 from polyopt.frontend.facts import Place
 from polyopt.frontend.liveness import Liveness
 from polyopt.frontend.pysource import PyFunction
-from polyopt.frontend.values import Buffer, Index, Value
+from polyopt.frontend.values import Buffer, Index, Tensor, Value
 from polyopt.ir.expr import Load
 
 if TYPE_CHECKING:
-    from polyopt.frontend.builder import Builder, Copied
-    from polyopt.frontend.write_back import WriteBack
+    from polyopt.frontend.builder import Builder
+    from polyopt.frontend.write_back import Copied, WriteBack
 
 
 class Reader(Protocol):
@@ -78,6 +78,9 @@ class Frame:
     made: dict[str, Place] = field(default_factory=dict)  # the statements that made them
     home: Scope | None = None  # where the function's body begins
     backs: list[WriteBack] = field(default_factory=list)
+    results: list[tuple[Buffer, Tensor, Loc | None]] = field(
+        default_factory=list
+    )  # copies, of what
     scopes: dict[str, Scope] = field(default_factory=dict)  # where names of arrays were bound
 
     @property

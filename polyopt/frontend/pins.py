@@ -14,7 +14,7 @@ from collections.abc import Sequence as Items
 from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.alternatives import exactly
-from polyopt.frontend.builder import Builder, Copied, Draft
+from polyopt.frontend.builder import Builder, Draft
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import Scope, is_same_place
 from polyopt.frontend.elements import store_element
@@ -25,7 +25,7 @@ from polyopt.frontend.memory import is_whole, settled, store, stored
 from polyopt.frontend.operators import describe, operand
 from polyopt.frontend.promote import Operand, cast, common_pair, is_same, joined, number_of
 from polyopt.frontend.shapes import equate
-from polyopt.frontend.snapshots import stand_for, stand_for_named
+from polyopt.frontend.snapshots import stand_for, stand_for_name, stand_for_named
 from polyopt.frontend.structure import is_result
 from polyopt.frontend.values import (
     Buffer,
@@ -42,7 +42,7 @@ from polyopt.frontend.values import (
     iterators,
     view_of,
 )
-from polyopt.frontend.write_back import WriteBack, bound_again, learn_write
+from polyopt.frontend.write_back import Copied, WriteBack, bound_again, learn_write
 from polyopt.ir.expr import Load, integer
 from polyopt.ir.types import DType
 
@@ -224,6 +224,7 @@ def _standing_in(
     """Return the pin of a copy that stands for an array with other names."""
     assert value.view is not None
     source = value.view.buffer
+    copy.home = None  # it is no new array
     reason = f"`{name}` is bound again in this loop or branch"
     others = (other for key, other in frame.env.items() if key != name)
     reaches = (
@@ -335,10 +336,13 @@ def _store_array(
     for mine, other in zip(pin.shape, array.shape, strict=True):
         equate(b, mine, other, f"`{name}` changes its shape", loc)
     whole = replace(view_of(pin.buffer), shape=pin.shape)
+    source = _named(frame, array)
     if pin.back is not None:
         if is_same_view(array, whole):
             return  # the name goes on to stand for the same array
-        _refuse_alias(frame, name, array, loc)
+        if source is not None:
+            message = f"`{name}` becomes another name of an array, and is written"
+            refuse("PO0160", message, loc, _HINT)
         bound_again(b, pin.back)
     detach(b, frame, name, pin.buffer, live)
     first = len(b.drafts)
@@ -347,16 +351,19 @@ def _store_array(
     b.rebinding.update(stored_here)
     if pin.made is not None:
         pin.made.own.update(stored_here)
+    if source is not None and source is not pin.buffer:
+        if is_result(name):
+            frame.results.append((pin.buffer, array, loc))
+        else:
+            stand_for_name(b, pin.buffer, array, f"`{name}`", loc)
 
 
-def _refuse_alias(frame: Frame, name: str, array: Tensor, loc: Loc | None) -> None:
-    """Refuse that a name whose array is written becomes another name of an array."""
+def _named(frame: Frame, array: Tensor) -> Buffer | None:
+    """Return the array that `array` is elements of, where other names may stand for it."""
     if array.view is None:
-        return
+        return None
     buffer = array.view.buffer
-    if buffer.argument is not None or _is_named(frame, buffer):
-        message = f"`{name}` becomes another name of an array, and is written"
-        refuse("PO0160", message, loc, _HINT)
+    return buffer if buffer.argument is not None or _is_named(frame, buffer) else None
 
 
 def _is_named(frame: Frame | None, buffer: Buffer) -> bool:

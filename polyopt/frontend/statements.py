@@ -44,7 +44,7 @@ class StatementReader:
         """Read a whole function; return what it returns, None when it returns nothing."""
         frame.home = b.scope
         value = read_block(b, frame, frame.function.tree.body)
-        end_of_function(b, frame.backs, is_called=frame.caller is not None)
+        end_of_function(b, frame)
         return value
 
     def block(self, b: Builder, frame: Frame, body: list[ast.stmt]) -> Value | None:

@@ -40,6 +40,7 @@ class Buffer:
     `is_list`: it holds the items of a Python list, which was made at `made_at`; `weak`: they are
     Python's own numbers.
     `length` names the variable that says how many entries of dimension `counted` are returned.
+    `home`: the place in the order where it is made, if that always runs.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Buffer:
     made_at: tuple[object, ...] | None = None
     length: str | None = None
     counted: int = 0
+    home: Index | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,41 @@ Refuses (PO0160): arrays that something else reads or writes in between.
 
 from __future__ import annotations
 
-from polyopt.dataclass import dataclass
-from polyopt.frontend.builder import Builder, Copied, Draft
+from polyopt.dataclass import dataclass, field
+from polyopt.errors import Loc
+from polyopt.frontend.builder import Builder, Draft
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.facts import Place
+from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import FALSE
 from polyopt.frontend.marks import Invocation, Mark
 from polyopt.frontend.memory import store
-from polyopt.frontend.snapshots import read_by, stand_for_named
+from polyopt.frontend.snapshots import read_by, stand_for_name, stand_for_named
 from polyopt.frontend.values import Tensor
 from polyopt.ir.expr import Load
 
 HINT = "write into the array with `name[:] = ...`, or start from a `.copy()`"
+
+
+@dataclass(eq=False)
+class Copied:
+    """`copy`, memory of a name, was made of the array `source`, which it may stand for.
+
+    It was made before draft `start` and mark `marks`, and matters until `end`.  `own`: the drafts
+    that bind the name again.  `gives_back`: it is written back; `place`: where to learn that it has
+    to be, None where it cannot be.
+    """
+
+    copy: str
+    source: str
+    reason: str
+    loc: Loc | None
+    place: Place | None
+    start: int
+    marks: int
+    gives_back: bool
+    end: tuple[int, int] | None = None
+    own: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +70,17 @@ def bound_again(b: Builder, back: WriteBack) -> None:
     back.made.own.add(first)
 
 
-def end_of_function(b: Builder, backs: list[WriteBack], *, is_called: bool) -> None:
+def end_of_function(b: Builder, frame: Frame) -> None:
     """Write all copies back, those of copies first; a caller may not write what it gets of them."""
+    backs, is_called = frame.backs, frame.caller is not None
     for back in reversed(backs):
         write_back(b, back)
     for back in backs:
         back.made.end = (len(b.drafts), len(b.marks))
         if is_called:
             stand_for_named(b, back.made.copy, back.made.source, back.made.reason, back.made.loc)
+    for copy, array, loc in frame.results if is_called else ():
+        stand_for_name(b, copy, array, f"what `{frame.function.name}` returns", loc)
 
 
 def settle_copies(b: Builder) -> None:
