@@ -151,7 +151,6 @@ class Builder:
     constants: dict[int, Buffer] = field(default_factory=dict)
     assumed: list[Expr] = field(default_factory=list)  # of the sizes, in every call
     copies: dict[str, str] = field(default_factory=dict)
-    mixed: dict[str, str] = field(default_factory=dict)  # array of several types -> why
     snapshots: list[Snapshot] = field(default_factory=list)
     copied: list[Copied] = field(default_factory=list)
     written_back: set[int] = field(default_factory=set)  # drafts that write copies back

@@ -190,20 +190,18 @@ def _pin_array(
 ) -> Pin:
     """An array nobody else knows is taken over; others are copied."""
     dtype, _ = _wide(b, place, (value.dtype, False), loc)
-    mixed = _mixed_width(name, value.dtype, dtype, loc)
+    _refuse_mixed(name, value.dtype, dtype, loc)
     sized = replace(value, shape=tuple(clipped(extent) for extent in value.shape))
     own = is_whole(sized)
-    is_ours = own is not None and own.argument is None and own.dtype is dtype
+    is_ours = own is not None and own.argument is None
     is_ours = is_ours and all(pin.source is not own for pin in frame.pins.values())
     is_ours = is_ours and all(made.copy != own.name for made in b.copied if own is not None)
     if is_ours and own is not None and not _has_other_names(frame, name, own):
         return Pin(own, False, place, value.shape)
     source = value.view.buffer if value.view is not None else None
-    copy = stored(b, Tensor(value.shape, dtype, lambda i: cast(value.at(i), dtype)), name)
+    copy = stored(b, Tensor(value.shape, value.dtype, value.at), name)
     assert copy.view is not None
     copy.view.buffer.is_list = source is not None and source.is_list
-    if mixed is not None:
-        b.mixed[copy.view.buffer.name] = mixed
     shared = source is not None and (
         own is None or not is_ours or _has_other_names(frame, name, own)
     )
@@ -230,7 +228,6 @@ def _standing_in(
     reaches = (
         frame.home is not None
         and b.scope.loops == frame.home.loops
-        and value.dtype is copy.dtype
         and value.merged is None
         and not source.is_list
         and not any(_sees(other, source) for other in others)
@@ -253,17 +250,11 @@ def _standing_in(
     return Pin(copy, False, place, value.shape, source=source, start=ends[0], back=back, made=made)
 
 
-def _mixed_width(name: str, one: DType, other: DType, loc: Loc | None) -> str | None:
-    """Return why an array of type `one` that is held as one of `other` must not be written.
-
-    Refuses types in which sums would differ, too.
-    """
-    if one is other:
-        return None
-    message = f"`{name}` is an array of {one} on one path and one of {other} on another"
-    if one.is_float or one.is_complex or (one.is_integer and other.is_integer):
+def _refuse_mixed(name: str, one: DType, other: DType, loc: Loc | None) -> None:
+    """Refuse an array of type `one` where others of the same name make it one of `other`."""
+    if one is not other:
+        message = f"`{name}` is an array of {one} on one path and one of {other} on another"
         refuse("PO0161", message, loc, f"convert it with `.astype({other.spelled})`")
-    return message
 
 
 def _has_other_names(frame: Frame, name: str, buffer: Buffer) -> bool:
@@ -330,9 +321,7 @@ def _store_array(
 ) -> None:
     """Store the array that a pinned name becomes."""
     pin = frame.pins[name]
-    mixed = _mixed_width(name, array.dtype, pin.buffer.dtype, loc)
-    if mixed is not None:
-        b.mixed[pin.buffer.name] = mixed
+    _refuse_mixed(name, array.dtype, pin.buffer.dtype, loc)
     for mine, other in zip(pin.shape, array.shape, strict=True):
         equate(b, mine, other, f"`{name}` changes its shape", loc)
     whole = replace(view_of(pin.buffer), shape=pin.shape)
@@ -460,10 +449,7 @@ def unpin(b: Builder, frame: Frame, names: Iterable[str], loc: Loc | None) -> No
 
 
 def refuse_write(b: Builder, view: Tensor, loc: Loc | None) -> None:
-    """Refuse writing into a copy that stands for an array with other names or of another type."""
-    if view.view is not None and view.view.buffer.name in b.mixed:
-        message = f"elements are written, and {b.mixed[view.view.buffer.name]}"
-        refuse("PO0161", message, loc, "convert it with `.astype` where it is made")
+    """Refuse writing into a copy that stands for an array with other names."""
     if view.view is not None and view.view.buffer.name in b.copies:
         copy = view.view.buffer.name
         for made in b.copied:

@@ -100,16 +100,34 @@ def test_a_number_stays_as_wide_as_an_earlier_loop_made_it(
     agree(program, X.astype(kind) * (1 + 2j if kind.startswith("c") else 1), 4)
 
 
-def test_arrays_stay_as_wide_as_an_earlier_loop_made_them() -> None:
-    def program(x, n: int):
-        a = np.zeros(4, np.int64)
-        for _ in range(n):
-            a = a + x
-        for _ in range(n):
-            a = a + 1
-        return a
+def integers_that_become_floats(x, n: int):
+    a = np.zeros(4, np.int64)
+    for _ in range(n):
+        a = a + x
+    return a + 1
 
-    agree(program, X, 3)
+
+def floats_that_become_integers(x, n: int):
+    a = x
+    for _ in range(n):
+        a = np.arange(4)
+    return a + np.arange(4)
+
+
+def flags_that_become_integers(x, n: int):
+    a = x > 2
+    for _ in range(n):
+        a = a + 1
+    return a
+
+
+@pytest.mark.parametrize(
+    "program",
+    [integers_that_become_floats, floats_that_become_integers, flags_that_become_integers],
+)
+def test_arrays_of_several_types_are_refused(program: Callable[..., Any]) -> None:
+    with pytest.raises(PolyoptError, match="PO0161"):
+        compiled(program, X, 3)
 
 
 def test_a_growing_list_is_as_wide_as_the_items_it_starts_with() -> None:
