@@ -257,13 +257,11 @@ def _unhidden(
     others, where it leaves out last writes.
     """
 
-    def ordered(pairs: isl.UnionMap) -> isl.UnionMap:
-        return pairs.intersect(order.lex_lt_union_map(order))
-
+    before = order.lex_lt_union_map(order)
     sources = must.union(may)
-    pairs = ordered(sources.apply_range(sink.reverse()))
-    later = ordered(must.apply_range(sink.reverse()))
-    hidden = ordered(sources.apply_range(must.reverse())).apply_range(later)
+    pairs = sources.apply_range(sink.reverse()).intersect(before)
+    later = must.apply_range(sink.reverse()).intersect(before)
+    hidden = sources.apply_range(must.reverse()).intersect(before).apply_range(later)
     return Sources(pairs.subtract(hidden), sink.subtract_domain(later.range()))
 
 

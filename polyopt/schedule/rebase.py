@@ -196,12 +196,13 @@ def _own(loop: BandMember, statement: str) -> isl.PwAff:
 def _tells_apart(values: list[isl.PwAff], domain: isl.Set) -> bool:
     """Tell whether no two instances of `domain` have the same `values`."""
     left = set(range(domain.dim(isl.dim_type.set)))
+    sums = [total for value in values if (total := _one_sum(value)) is not None]
     found = True
     while left and found:
         found = False
-        for value in values:
-            moved = _depends_on(value) & left
-            if len(moved) == 1 and _is_linear(value):
+        for total in sums:
+            moved = {n for n in left if total.involves_dims(_IN, n, 1)}
+            if len(moved) == 1:
                 left -= moved
                 found = True
     if not left:
@@ -212,16 +213,11 @@ def _tells_apart(values: list[isl.PwAff], domain: isl.Set) -> bool:
     return bool(times.is_injective())
 
 
-def _depends_on(value: isl.PwAff) -> set[int]:
-    count = value.dim(_IN)
-    return {n for n in range(count) if value.involves_dims(_IN, n, 1)}
-
-
-def _is_linear(value: isl.PwAff) -> bool:
-    """Tell whether a function is one sum, without floors."""
+def _one_sum(value: isl.PwAff) -> isl.Aff | None:
+    """Return the sum without floors that a function is, whatever its domain, or None."""
     pieces: list[isl.Aff] = []
     value.foreach_piece(lambda _, aff: pieces.append(aff))
-    return len(pieces) == 1 and pieces[0].dim(_DIV) == 0
+    return pieces[0] if len(pieces) == 1 and pieces[0].dim(_DIV) == 0 else None
 
 
 def _chosen(

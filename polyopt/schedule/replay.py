@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, unique
+from functools import cached_property
 from random import Random
 from typing import Any, TypeAlias
 
@@ -220,15 +221,24 @@ class _Invented:
     def arrays(self) -> Arrays:
         """Return new arrays; what the program makes itself starts as not written."""
         return {
+            array.name: storage(array, self.shapes[array.name])
+            if array.role in (Role.TEMP, Role.OUTPUT)
+            else self._given[array.name].copy()
+            for array in self.scop.arrays
+            if array.role is not Role.FAULT
+        }
+
+    @cached_property
+    def _given(self) -> Arrays:
+        """What the program finds: its other arrays."""
+        return {
             array.name: self._array(array, place)
             for place, array in enumerate(self.scop.arrays)
-            if array.role is not Role.FAULT
+            if array.role not in (Role.TEMP, Role.OUTPUT, Role.FAULT)
         }
 
     def _array(self, array: Array, place: int) -> np.ndarray[Any, Any]:
         shape = self.shapes[array.name]
-        if array.role in (Role.TEMP, Role.OUTPUT):
-            return storage(array, shape)
         values = list(_values(array.dtype, math.prod(shape), place, self.number))
         if array.name in _subscripts(self.scop):
             values = [int(value) % FOUND for value in values]
