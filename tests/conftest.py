@@ -10,7 +10,8 @@ import subprocess
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 
 from polyopt.ir.source import CParam, CParamKind, Source
+from tests.pure import is_pure, nothing_outside
 
 GOLDEN = Path(__file__).parent / "golden"
 SHARE = 7
@@ -45,12 +47,17 @@ def pytest_configure(config: pytest.Config) -> None:
         "slow: takes more than ten seconds",
         "toolchain: needs a C compiler",
         "gpu: needs a CUDA device",
+        "machine: depends on the processor, a device or programs beside the C compiler",
+        "pure: nothing outside of Python can change what it finds (set by tests/pure.py)",
         "matrix: one of very many cases of the same kind; with --share some of them run",
     ):
         config.addinivalue_line("markers", marker)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest reads `-m`
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in filter(is_pure, items):
+        item.add_marker("pure")
     if config.getoption("--share"):
         chosen = shared_out(items)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
@@ -60,6 +67,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("toolchain"):
                 item.add_marker(skip)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Keep a pure test, and the fixtures that are made for it, from what is outside."""
+    with nothing_outside() if is_pure(item) else nullcontext():
+        return (yield)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -65,6 +65,7 @@ def test_wrong_text_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "wrong result" in failures(2, compiled=True)
 
 
+@pytest.mark.toolchain
 def test_a_run_is_resumed(tmp_path: Path) -> None:
     state = tmp_path / "state"
     whole = run_all(3, 10, 1, False, None, False)
@@ -78,6 +79,7 @@ def test_a_run_is_resumed(tmp_path: Path) -> None:
     assert "steps accepted" in table(whole)
 
 
+@pytest.mark.toolchain
 def test_what_does_not_end_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def endless(*_: Any) -> Any:
         while True:

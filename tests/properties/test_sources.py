@@ -23,6 +23,7 @@ def test_like_python(seed: int, tmp_path: Path) -> None:
         pytest.skip(str(refusal).splitlines()[0])
 
 
+@pytest.mark.toolchain
 def test_few_are_refused(tmp_path: Path) -> None:
     refused = 0
     for seed in range(100, 112):

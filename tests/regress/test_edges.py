@@ -43,6 +43,7 @@ def test_edges_are_tiled_and_right():
     assert "tile(L0" in stages.schedule_text
 
 
+@pytest.mark.machine
 def test_blocks_have_the_fewest_barriers_whatever_the_sizes_that_checks_allow():
     """Checks are unions (no step, or three rows): their pieces do not multiply."""
     program = build(edges, infer_types(edges))

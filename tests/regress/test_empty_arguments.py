@@ -16,6 +16,7 @@ def unused_max(a):
     m = a.max()  # noqa: F841
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", [unused_argmin, unused_max])
 @pytest.mark.parametrize("dtype", ["complex128", "float64"])
 def test_a_call_that_raises_is_made_though_its_result_is_not_used(function, dtype):
@@ -36,6 +37,7 @@ def floats(c):
     return np.array([q * 1.5 for q in range(c.shape[0])])
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", [integers, rows, floats])
 def test_arrays_of_empty_lists(function):
     kernel = po.kernel(function)

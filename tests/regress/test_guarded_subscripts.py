@@ -83,6 +83,7 @@ def test_checks_in_loops_under_a_condition() -> None:
         agree(program, np.arange(4, dtype=np.int16), at, np.full(2, sign * 3))
 
 
+@pytest.mark.toolchain
 def test_a_truth_value_found_by_the_kernel_decides_with_a_size() -> None:
     def program(a, n):
         v = a[0, 1 % a.shape[1]] >= 1.0

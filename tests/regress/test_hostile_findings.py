@@ -120,6 +120,7 @@ def complex_order(z, x):
     return 1.0 if z > x else 2.0
 
 
+@pytest.mark.toolchain
 def test_complex_numbers_of_python_have_no_order():
     with pytest.raises(TypeError):
         complex_order(1j, 2.0)

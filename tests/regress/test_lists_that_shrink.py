@@ -153,6 +153,7 @@ def pops_in_an_expression(a):
     return last
 
 
+@pytest.mark.toolchain
 def test_pop_inside_an_expression_says_what_to_write() -> None:
     with pytest.raises(po.PolyoptError, match="inside an expression") as error:
         po.kernel(pops_in_an_expression)(np.ones(3))
@@ -171,6 +172,7 @@ def pops_as_a_statement(a):
     return last
 
 
+@pytest.mark.toolchain
 def test_what_the_hint_says_compiles() -> None:
     for a in (np.array([1.0, -2.0, 3.0]), -np.ones(2)):
         assert po.kernel(pops_as_a_statement)(a) == pops_as_a_statement(a)

@@ -286,12 +286,14 @@ def arguments(function: Callable[..., Any]) -> list[Any]:
     return found
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("fp", list(FpMode), ids=lambda fp: fp.value)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_memory_on_processors(function: Callable[..., Any], fp: FpMode) -> None:
     assert_small(function, Options(fp=fp))
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_memory_on_devices(function: Callable[..., Any]) -> None:
     assert_small(function, Options(target=Target.CUDA))
@@ -317,6 +319,7 @@ def test_results(function: Callable[..., Any]) -> None:
         np.testing.assert_allclose(one, two, rtol=1e-9)
 
 
+@pytest.mark.machine
 def test_memory_of_schedules_to_tune() -> None:
     """No candidate of a search keeps sums of all time steps."""
     program = build(normalized, infer_types(normalized))

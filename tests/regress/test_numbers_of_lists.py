@@ -28,6 +28,7 @@ def largest_of_python(b, c):
     return b + max([float(c[q]) for q in range(len(c))])
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", [largest, smallest, total, total_of_python, largest_of_python])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int64"])
 def test_type_and_value(function, dtype):

@@ -229,6 +229,7 @@ def test_exact_or_a_coded_error(source: str, args: tuple[object, ...], expected:
 BUILT = [SQUARE, FIBONACCI, FACTORIAL, JAVA, POWER, TOTAL, line("n << k", TWO), line("n ** k", TWO)]
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize(
     ("source", "args", "expected"), [case for case in CASES if case[0] in BUILT]
 )
@@ -236,6 +237,7 @@ def test_the_same_when_built(source: str, args: tuple[object, ...], expected: ob
     assert built(function(source), *args) == expected
 
 
+@pytest.mark.toolchain
 def test_a_fault_says_where() -> None:
     kernel = po.kernel(function(FACTORIAL))
     with pytest.raises(OverflowError) as raised:
@@ -247,6 +249,7 @@ def test_a_fault_says_where() -> None:
     assert "`product *= i` does not fit 64 bits" in str(error)
 
 
+@pytest.mark.toolchain
 def test_arguments_that_do_not_fit() -> None:
     kernel = po.kernel(function(line("n + 1")))
     assert kernel(1) == 2
@@ -361,6 +364,7 @@ def test_random_programs(seed: int) -> None:
             assert found == func(x, a, b)
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("seed", range(80, 86))
 def test_random_programs_built(seed: int) -> None:
     random = Random(seed)

@@ -125,6 +125,7 @@ CASES = [
 ]
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function, make", CASES)
 def test_what_is_written_through_a_view_is_seen(
     function: Callable[..., Any], make: Callable[[], np.ndarray]

@@ -30,6 +30,7 @@ def reshaped_row(a):
     return a, u
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("step", [1, -1, 2])
 def test_reshape_of_a_row_is_a_view(step) -> None:
     count = 8 if step == 2 else 4

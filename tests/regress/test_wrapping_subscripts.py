@@ -29,6 +29,7 @@ def below(a, x, out):
 LARGE = 2**62 + 2**61
 
 
+@pytest.mark.toolchain
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(
     ("kernel", "columns"),

@@ -114,6 +114,7 @@ def test_the_scop_means_the_function(workload: Workload, form: str) -> None:
         check(workload, form, lambda a, p=program: run_program(p, list(a.values())), sizes)
 
 
+@pytest.mark.machine
 @named(POLYBENCH)
 def test_scheduled_loops(workload: Workload, form: str) -> None:
     made = stages(workload.name, form)
@@ -125,6 +126,7 @@ def test_scheduled_loops(workload: Workload, form: str) -> None:
         check(workload, form, lambda a: run_program(made.program, list(a.values()), execute), sizes)
 
 
+@pytest.mark.machine
 @named(POLYBENCH)
 def test_the_fastest_form_is_proven(workload: Workload, form: str) -> None:
     made = stages(workload.name, form)
@@ -142,6 +144,7 @@ COPIES = {
 """How many times their own arrays the temporaries of workloads may take, and what for."""
 
 
+@pytest.mark.machine
 @named(CASES)
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
 def test_memory(workload: Workload, form: str, fp: str) -> None:

@@ -199,6 +199,7 @@ def test_the_emulator_sees_updates_that_are_not_atomic():
     assert any(finding.kind.is_race for finding in caught.value.findings)
 
 
+@pytest.mark.machine
 def test_opencl():
     opencl_or_skip()
     kernel = po.kernel(target="opencl", schedule=STEPS)(histogram)
@@ -209,6 +210,7 @@ def test_opencl():
     assert np.array_equal(ours, theirs)
 
 
+@pytest.mark.machine
 def test_opencl_has_none_of_floats():
     with pytest.raises(EmitError, match="no atomic"):
         po.kernel(target="opencl", schedule=ADDED)(total).compile(np.zeros(9))

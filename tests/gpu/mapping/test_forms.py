@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from polyopt import pipeline, proving
 from polyopt.errors import BudgetError
 from polyopt.frontend import build
@@ -13,6 +15,7 @@ from polyopt.targets import Options, Target, detect_machine
 from tests.gpu.mapping import programs
 
 
+@pytest.mark.machine
 def test_kernels_without_copies(monkeypatch):
     certify = proving.certify
 

@@ -106,6 +106,7 @@ def test_opencl_updates_at_once():
     assert "h_own" not in emit_opencl(fn).text
 
 
+@pytest.mark.machine
 @needs_nvcc
 def test_nvcc_takes_atomic_updates_for_every_architecture():
     for function in (histogram, masks):

@@ -81,6 +81,7 @@ def test_same_results(program: Callable[..., Any]) -> None:
     assert_computes(scop, *auto_schedule_gpu(scop, SMALL).trace)
 
 
+@pytest.mark.machine
 def test_what_is_made_of_a_row_is_not_stored() -> None:
     scop = scop_of(softmax)
     schedule = auto_schedule_gpu(scop, GpuModel())

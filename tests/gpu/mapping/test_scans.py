@@ -275,6 +275,7 @@ def test_the_certificate_knows_whose_order_is_open():
 # -- results
 
 
+@pytest.mark.machine
 def test_no_opencl_is_needed_to_tell():
     assert "shfl" not in po.kernel(target="opencl")(sums).compile(np.zeros(4, np.int64)).source
 
@@ -351,6 +352,7 @@ def test_no_barrier_of_a_scan_can_be_lost(
     assert number > 2
 
 
+@pytest.mark.machine
 def test_opencl():
     opencl_or_skip()
     assert_scans("opencl", None)

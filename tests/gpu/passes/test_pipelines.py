@@ -80,6 +80,7 @@ def wrong(fn: LoopFunction, sizes: tuple[int, int, int]) -> str:
     return "" if np.allclose(arrays["C"], C + A @ B, rtol=1e-5) else "another result"
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize(("stages", "plain"), [(2, ""), (3, ""), (5, ""), (2, ", plain")])
 def test_it_is_proven_and_runs(stages: int, plain: str) -> None:
     fn = pipelined(stages, plain)
@@ -102,6 +103,7 @@ def test_the_text_says_how_copies_run() -> None:
     assert "cp_async" not in emit_opencl(pipelined(4)).text
 
 
+@pytest.mark.machine
 def test_neighbours_are_copied_at_once() -> None:
     steps = PLAIN.replace("threads(A_in)", "tile(A_in, 1, 4); threads(A_in.tile)")
     fn = kernels_of(product, f"{steps}; pipeline({LOOP}, 2)")
@@ -112,6 +114,7 @@ def test_neighbours_are_copied_at_once() -> None:
         assert wrong(fn, sizes) == ""
 
 
+@pytest.mark.machine
 @needs_nvcc
 def test_nvcc_takes_it_for_every_architecture() -> None:
     for fn in (pipelined(3), kernels_of(product, f"{tiled(32, 32)}; pipeline({LOOP}, 8)")):
@@ -217,6 +220,7 @@ FAULTS: list[Edit] = [
 ]  # fmt: skip
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("stages", [2, 3])
 @pytest.mark.parametrize("edit", FAULTS, ids=lambda edit: edit.__name__)
 def test_faults_are_refused_and_found(edit: Edit, stages: int) -> None:
@@ -272,6 +276,7 @@ def from_elsewhere(body: Body) -> Body:
     return tuple(changed(node, rule) for node in body)
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize(
     "edit", [nothing, not_committed, of_another_part, from_elsewhere], ids=lambda e: e.__name__
 )
@@ -312,6 +317,7 @@ def test_stages_without_room_are_refused() -> None:
     assert refused.value.code == "PO0409"
 
 
+@pytest.mark.machine
 def test_more_than_a_text_may_declare_is_asked_for() -> None:
     fn = kernels_of(product, f"{tiled(32, 32)}; pipeline({LOOP}, 8)")
     source = emit_cuda(fn)

@@ -201,6 +201,7 @@ def check(name: str, device: Provider, fn: LoopFunction, source: DeviceSource) -
             np.testing.assert_array_equal(found[array], numbers, err_msg=f"{array} {sizes}")
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("name", TEXTS)
 def test_opencl(name: str) -> None:
     fn = unconditional(loops(TEXTS[name]))

@@ -126,6 +126,7 @@ def test_emulated_cuda(seed: int) -> None:
     check(fn, lambda arrays, sizes: launch(device, source, fn, arrays, sizes))
 
 
+@pytest.mark.machine
 def test_opencl() -> None:
     fn = many(3)
     device, source = opencl_or_skip(), emit_opencl(fn)

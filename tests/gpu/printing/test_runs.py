@@ -85,6 +85,7 @@ def check(name: str, device: Provider, source: DeviceSource) -> None:
             np.testing.assert_allclose(arrays[array], right, rtol=rtol, err_msg=array)
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("name", CASES)
 def test_opencl(name: str) -> None:
     check(name, opencl_or_skip(), emit_opencl(CASES[name].fn))

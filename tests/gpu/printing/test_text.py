@@ -17,6 +17,7 @@ from tests.gpu.printing.cases import CASES
 from tests.gpu.runtime.needs import needs_nvcc
 
 
+@pytest.mark.machine
 @needs_nvcc
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
 def test_nvcc_has_nothing_to_say(arch: str, tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def test_every_lane_has_what_numpy_says(condition: str) -> None:
         assert (lanes.view(kind) == expected).all(), (op, dtype)
 
 
+@pytest.mark.machine
 @needs_nvcc
 def test_nvcc_takes_both_for_every_architecture() -> None:
     resources_of(everything(), ("k",))
@@ -104,6 +105,7 @@ def test_rows_of_integers(function: po.Kernel, word: str) -> None:
     assert word in bare(kernel.compile(x, ours).source)
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("function", [sums_of_floats, few], ids=lambda f: f.__name__)
 def test_floats_and_parts_of_a_warp_are_shuffled(function: po.Kernel) -> None:
     text = po.kernel(target="cuda", device="emulated")(function).compile().source

@@ -90,6 +90,7 @@ def test_left_alone(function, steps, by_thread):
     assert given(function, steps, by_thread=by_thread)[0] == {}
 
 
+@pytest.mark.toolchain
 def test_a_cell_that_data_chooses_stays():
     """Which element is read is not known, and so not when it is needed for the last time."""
     compiled = po.kernel(picked, threads=2).compile(
@@ -99,6 +100,7 @@ def test_a_cell_that_data_chooses_stays():
     assert "#pragma omp parallel for" in compiled.source  # it was proven so
 
 
+@pytest.mark.toolchain
 def test_rows_whose_length_is_found_on_the_way():
     """The number of rows is bound before threads begin; a row is as long as the argument's."""
     rng = np.random.default_rng(0)
@@ -107,6 +109,7 @@ def test_rows_whose_length_is_found_on_the_way():
     np.testing.assert_allclose(kernel(a, mask), kept(a, mask), rtol=1e-14)
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (5, 7), (8, 2), (300, 130), (3000, 9)])
 @pytest.mark.parametrize("function", [shares, lines])
 def test_results(function, shape):
@@ -119,6 +122,7 @@ def test_results(function, shape):
     np.testing.assert_allclose(got[-1], want[-1], rtol=1e-14)
 
 
+@pytest.mark.toolchain
 def test_tiles_of_rows(wide_machine):
     """Sixteen rows go together; also where conditions alone tell that there are no more."""
     compiled = po.kernel(lines, threads=2).compile(np.zeros((50, 60)))
@@ -126,6 +130,7 @@ def test_tiles_of_rows(wide_machine):
     assert "sizeof(double), N)" not in bare(compiled.source)
 
 
+@pytest.mark.toolchain
 def test_no_memory(tmp_path):
     """Each thread says so, none goes on, and nothing is kept."""
     compiled = po.kernel(shares, threads=2).compile(np.zeros((300, 400)), np.zeros((300, 400)))
@@ -164,6 +169,7 @@ def test_declared_where_values_live():
     assert loops.body[0].body[0] is found[0]
 
 
+@pytest.mark.toolchain
 def test_one_thread_has_one_row():
     """It is the function's own, given once."""
     text = po.kernel(shares, threads=1).compile(np.zeros((3, 4)), np.zeros((3, 4))).source

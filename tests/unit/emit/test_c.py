@@ -465,6 +465,7 @@ def test_parallel_loops_inside_parallel_loops_do_not_fork():
     assert_same(fn, {"N": 5, "M": 7})
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize(
     "upper, between, together",
     [("M", False, True), ("i", False, False), ("M", True, False)],
@@ -492,6 +493,7 @@ def test_triangular_work_is_shared_dynamically():
     assert "schedule(static)" in emit_c(nest(plus("N", i64("%", "i", 2)))).text
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize(
     ("lower", "upper", "falls"),
     [

@@ -272,6 +272,7 @@ def outside_and_inside(rate, x):
     return np.exp(x), math.exp(rate)
 
 
+@pytest.mark.toolchain
 def test_only_loops_have_functions_of_their_own():
     compiled = outside_and_inside.compile(po.f64, po.f64["N"])
     body = bare(compiled.source).partition("int polyopt_outside_and_inside(")[2]

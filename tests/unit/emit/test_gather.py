@@ -38,6 +38,7 @@ def statements(fn):
     return fn.body[0].body
 
 
+@pytest.mark.toolchain
 def test_updates_live_in_a_local():
     begin = Assign(A, at("B", "j"), "S0")
     fn = vector(begin, update(at("C", "j")), update(at("B", plus("j", 1))))

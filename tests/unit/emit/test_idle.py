@@ -61,6 +61,7 @@ def lines(u: po.f64["N,M"]):
             u[i, j] -= q[i, j]
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("target", [Target.C, Target.CUDA])
 def test_zeros_that_are_overwritten_take_no_loops(target):
     """They are proven to run, in a local; the text is without them."""

@@ -110,6 +110,7 @@ def test_simplify_knows_the_loop_around():
     assert "if" not in shown(fn)
 
 
+@pytest.mark.toolchain
 def test_simplify_renames_locals_of_collapsed_loops():
     def block(k):
         s = Symbol("s", F64)
@@ -224,6 +225,7 @@ def test_unroll_leaves_unknown_lengths():
     assert node.kind is LoopKind.SEQUENTIAL
 
 
+@pytest.mark.toolchain
 def test_unroll_renames_locals():
     body = (
         Declare("s", F64, 1, at("x", "i")),
@@ -244,6 +246,7 @@ def saxpy(lower, upper, layout=Layout.C):
     return function("saxpy", arrays, ["N"], body, scalars=[("a", F64)])
 
 
+@pytest.mark.toolchain
 def test_short_loops_become_registers():
     done = vectorize(saxpy(0, 16), WIDE)
     assert all(isinstance(node, Assign) and node.target.lanes == 8 for node in done.body)
@@ -264,6 +267,7 @@ def test_other_loops_are_left(fn):
     assert vectorize(fn, WIDE).body == fn.body
 
 
+@pytest.mark.toolchain
 def test_operations_without_a_vector_form_are_left():
     value = op("//", at("x", "i"), at("y", "i"))
     body = loop("i", 0, "N", Assign(at("y", "i"), value), kind=VECTOR)
@@ -272,6 +276,7 @@ def test_operations_without_a_vector_form_are_left():
     assert_same(fn, {"N": 21})
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("sign", ["min", "max"])
 @pytest.mark.parametrize("dtype", [DType.FLOAT32, F64, DType.INT32, DType.INT64, DType.UINT32])
 def test_extrema_in_lanes(sign, dtype):
@@ -293,6 +298,7 @@ def test_extrema_in_lanes(sign, dtype):
     assert found.tobytes() == want.tobytes()
 
 
+@pytest.mark.toolchain
 def test_locals_of_a_vector_loop_become_vectors():
     s = Symbol("s", F64)
     body = loop(
@@ -322,6 +328,7 @@ def test_a_loop_that_only_sets_locals_is_left():
 # fma
 
 
+@pytest.mark.toolchain
 def test_only_named_statements_are_contracted():
     value = op("+", at("x", "i"), op("*", at("y", "i"), at("y", "i")))
     body = [Assign(at("x", "i"), value, name, (Iter("i"),)) for name in ("S0", "S1")]
@@ -360,6 +367,7 @@ def accumulate(target, *extra, lower=0, upper="K"):
     return function("f", arrays, ["K"], nest)
 
 
+@pytest.mark.toolchain
 def test_accumulators_live_in_locals():
     fn = accumulate(at("C", "i", "i"))
     assert shown(promote(fn)) == "\n".join(
@@ -386,6 +394,7 @@ def test_an_element_that_another_access_may_touch_stays_in_memory():
     assert promote(fn).body == fn.body
 
 
+@pytest.mark.toolchain
 def test_an_element_apart_from_the_others_is_promoted():
     other = Assign(at("C", "k", plus("i", 1)), Const(0.0, F64))
     fn = accumulate(at("C", "k", "i"), other, upper=10)
@@ -404,6 +413,7 @@ def accumulate_twice(target, inner="K", outer="M"):
     return function("f", arrays, ["K", "M"], loop("i", 0, 10, nest))
 
 
+@pytest.mark.toolchain
 def test_accumulators_live_in_locals_over_all_loops_of_a_sum():
     fn = accumulate_twice(at("C", "i", "i"))
     assert shown(promote(fn)) == "\n".join(
@@ -422,6 +432,7 @@ def test_accumulators_live_in_locals_over_all_loops_of_a_sum():
         assert_same(promote(fn), sizes, other=fn)
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("target,inner", [(at("C", "i", "p"), "K"), (at("C", "i", "i"), "p")])
 def test_an_element_or_a_condition_that_moves_stays_in_the_loop(target, inner):
     fn = accumulate_twice(target, inner)
@@ -429,6 +440,7 @@ def test_an_element_or_a_condition_that_moves_stays_in_the_loop(target, inner):
     assert_same(promote(fn), {"K": 4, "M": 5}, other=fn)
 
 
+@pytest.mark.toolchain
 def test_triangular_bounds_prove_distance():
     target = at("A", "i", "i")
     value = op("-", target, op("*", at("A", "i", "k"), at("A", "i", "k")))
@@ -509,6 +521,7 @@ def vector_reduction(sign, kind=VECTOR, reassociable=("S0",), index=0):
     return function("f", arrays, ["M"], body, reassociable=reassociable)
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("sign", ["+", "*", "min", "max"])
 def test_vector_loops_name_their_reductions(sign):
     fn = vector_reduction(sign)
@@ -521,6 +534,7 @@ def test_vector_loops_name_their_reductions(sign):
         np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("sign", ["min", "max"])
 @pytest.mark.parametrize("place", [0, 7, 31, 99])
 def test_nan_survives_minima_and_maxima_on_lanes(sign, place):
@@ -551,6 +565,7 @@ def test_a_vector_loop_with_elements_of_its_own_stays():
 # share
 
 
+@pytest.mark.toolchain
 def test_common_operands_are_loaded_once():
     row, column = plus("i", "r"), plus("j", "c")
     value = op("+", at("C", row, column), op("*", at("A", row, "k"), at("B", "k", column)))
@@ -566,6 +581,7 @@ def test_common_operands_are_loaded_once():
     assert_same(done, {"K": 5}, other=fn)
 
 
+@pytest.mark.toolchain
 def test_operands_that_the_body_writes_are_not_shared():
     def step(k):
         return Assign(at("x", plus("c", 8)), op("+", at("x", "c"), at("x", plus("c", 8))), f"S{k}")

@@ -216,6 +216,7 @@ def collatz():
     )
 
 
+@pytest.mark.toolchain
 def test_a_while_loop_in_a_parallel_loop():
     fn = collatz()
     status, found = agree(fn, {"N": 60}, times=2)
@@ -227,6 +228,7 @@ def test_a_while_loop_in_a_parallel_loop():
     run_python(fn, data(fn, {"N": 9}), {"N": 9}, shuffle=Random(1))
 
 
+@pytest.mark.toolchain
 def test_scalars_of_the_function_are_variables():
     body = (
         put("s", Const(1.0, F64)),
@@ -247,6 +249,7 @@ def test_scalars_of_the_function_are_variables():
     assert "aligned_alloc" not in emit_c(fn).text
 
 
+@pytest.mark.toolchain
 def test_a_scalar_written_by_one_iteration_of_a_parallel_nest():
     inner = loop("j", 0, "N", Assign(at("A", "i", "j"), op("+", cell("s"), at("A", "i", "j"))))
     last = If(is_("i", "==", 3), (put("t", at("A", "i", 0)),))
@@ -263,6 +266,7 @@ def test_a_scalar_written_by_one_iteration_of_a_parallel_nest():
     assert "double *restrict t" in text.replace("\n", " ")
 
 
+@pytest.mark.toolchain
 def test_break_leaves_the_innermost_loop_and_passes_keep_it():
     stop = If(is_(at("n", dtype=I64), "<=", "j"), (Break(),))
     fn = kernel(
@@ -283,6 +287,7 @@ def test_break_leaves_the_innermost_loop_and_passes_keep_it():
         agree(fn, {"N": 4}, arrays=arrays)
 
 
+@pytest.mark.toolchain
 def test_a_bound_is_read_once():
     grow = loop("i", 0, cell("n", I64), put("n", plus(cell("n", I64), 1), I64))
     once = loop(
@@ -304,6 +309,7 @@ def test_a_bound_is_read_once():
     assert found["r"].tolist() == [18, 8]
 
 
+@pytest.mark.toolchain
 def test_a_condition_on_a_bound_that_changes_is_not_decided():
     shrink = put("n", i64("-", cell("n", I64), 1), I64)
     fn = kernel(
@@ -346,6 +352,7 @@ def rows(kind=PARALLEL):
     )
 
 
+@pytest.mark.toolchain
 def test_bounds_that_are_data():
     fn = rows()
     arrays = {
@@ -362,6 +369,7 @@ def test_bounds_that_are_data():
     agree(fn, {"N": 1, "M": 0}, arrays=empty)
 
 
+@pytest.mark.toolchain
 def test_a_region_of_little_work_is_none():
     store = Assign(at("A", "k"), op("+", at("A", "k"), Const(1.0, F64)))
     lower = Binary(BinaryOp.MAX, ex(0), plus("t", -3), I64)
@@ -383,6 +391,7 @@ def test_a_region_of_little_work_is_none():
     assert "if (" not in pragma + after.partition("\n")[0]
 
 
+@pytest.mark.toolchain
 def test_fail_stops_at_once():
     body = (
         Assign(at("A", 0), Const(1.0, F64)),
@@ -397,6 +406,7 @@ def test_fail_stops_at_once():
     assert "goto" not in emit_c(fn).text
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("nested", [False, True])
 def test_fail_in_a_parallel_loop_tells_the_lowest(nested):
     bad = (If(is_("i", "==", 4), (Fail(2),)), If(is_("i", ">", 4), (Fail(1),)))
@@ -416,6 +426,7 @@ def test_fail_in_a_parallel_loop_tells_the_lowest(nested):
         assert found["A"][3] == 2.0
 
 
+@pytest.mark.toolchain
 def test_noted_faults_win_over_later_ones():
     fn = kernel(
         [array("A", "N"), fault_array(), array("T", "N", role=Role.TEMP)],
@@ -435,6 +446,7 @@ def test_noted_faults_win_over_later_ones():
         assert status == want
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_search_that_leaves_its_array_ends(nested):
     at_end = is_(cell("k", I64), ">=", "N")
@@ -462,6 +474,7 @@ def test_a_search_that_leaves_its_array_ends(nested):
     assert ("faults" in emit_c(stop_at_faults(fn)).text) == nested
 
 
+@pytest.mark.toolchain
 def test_loops_that_data_ends_are_not_begun_after_a_fault():
     going = Compare(CompareOp.GE, at("A", 0), Const(0.0, F64))
     fn = kernel(
@@ -493,6 +506,7 @@ def gather(kind):
     )
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("kind", [LoopKind.SEQUENTIAL, VECTOR, PARALLEL])
 def test_checked_subscripts(kind):
     fn = gather(kind)
@@ -516,6 +530,7 @@ def test_faults_of_an_innermost_loop_are_noted_after_it(kind):
     assert "reduction(| : bad)" in bare(emit_c(fn).text)
 
 
+@pytest.mark.toolchain
 def test_memory_on_the_way_is_freed_on_every_way_out(tmp_path):
     size = Symbol("m", I64)
     held = array("T", size, size, role=Role.TEMP)
@@ -551,6 +566,7 @@ def test_memory_on_the_way_is_freed_on_every_way_out(tmp_path):
     assert text.index("po_T = po_alloc") < text.index("double (*T)[")
 
 
+@pytest.mark.toolchain
 def test_memory_that_cannot_be_had():
     held = array("T", Symbol("m", I64), role=Role.TEMP)
     fn = kernel(
@@ -567,6 +583,7 @@ def test_memory_that_cannot_be_had():
     assert not found["A"].any()
 
 
+@pytest.mark.toolchain
 def test_a_loop_with_memory_of_its_own_that_runs_once():
     held = array("T", plus("t", 2), 2, role=Role.TEMP)
     again = array("T", 1, plus("N", 1), role=Role.TEMP)
@@ -594,6 +611,7 @@ SOLVE = LibraryCall(
 TOTAL = LibraryCall("numpy.sum", (Operand(0),), (), ((F64, 1),), ((F64, 0),))
 
 
+@pytest.mark.toolchain
 def test_library_calls():
     inputs = (array("A", "N", "N", role=Role.INPUT), array("b", "N", role=Role.INPUT))
     x, s = array("X", "N", role=Role.TEMP), scalar("s")
@@ -617,6 +635,7 @@ def test_library_calls():
     assert "int (*library)(int site, void *const *data, const int64_t *extents)" in source.header
 
 
+@pytest.mark.toolchain
 def test_one_thread_and_no_undefined_behaviour():
     def sequential(node):
         return replace(node, kind=LoopKind.SEQUENTIAL) if isinstance(node, For) else node
@@ -625,6 +644,7 @@ def test_one_thread_and_no_undefined_behaviour():
     agree(replace(fn, body=tuple(map(sequential, fn.body))), {"N": 20}, flags=SANITIZED)
 
 
+@pytest.mark.toolchain
 def test_negated_conditions_and_endless_loops_with_a_way_out():
     going = cell("go", BOOL)
     fn = kernel(

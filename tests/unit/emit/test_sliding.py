@@ -111,6 +111,7 @@ def difference(text, params):
     return not np.array_equal(outcome.arrays["B"].reshape(want["B"].shape), want["B"])
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("size", [0, 6, 13, 21, 30, 46, 47, 64])
 def test_same_values(size):
     fn = vectorize(STENCIL, WIDE)

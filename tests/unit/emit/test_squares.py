@@ -149,6 +149,7 @@ def test_ends_that_conditions_single_out_run_apart(condition, loops, negated):
         np.testing.assert_array_equal(interpret(made, arrays, {})[name], value)
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("older", [False, True])
 @pytest.mark.parametrize(
     ("dtype", "lanes"),
@@ -300,12 +301,14 @@ def arguments_of(program, rows, steps):
     return found
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("program", [*PROGRAMS, tridiagonal])
 def test_squares_are_turned(program):
     source = po.kernel(program, threads=1).compile(*arguments_of(program, 40, 40)).source
     assert "po_turn_" in source
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("program", [*PROGRAMS, tridiagonal])
 def test_results_are_the_same_bits(program):
     kernel = po.kernel(program, threads=1)

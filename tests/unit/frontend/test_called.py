@@ -297,6 +297,7 @@ def test_an_exception_of_the_library_is_passed_on() -> None:
         po.kernel(f_inv)(np.zeros((3, 3)))
 
 
+@pytest.mark.toolchain
 def test_a_call_nobody_needs_is_made_since_it_may_raise() -> None:
     def calls(func: Callable[..., object]) -> int:
         return sum(isinstance(part, Invoke) for part in all_parts(compiled(func, A).parts))

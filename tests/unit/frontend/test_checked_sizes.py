@@ -49,6 +49,7 @@ def arguments(function, sizes):
     return [rng.uniform(0, 1, n), knots, rng.uniform(size=c), np.zeros(n)]
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize(("function", "sizes"), [(recurrence, (40, 30)), (basis, (50, 12, 11))])
 def test_each_iteration_has_an_array_of_its_own(function, sizes):
     """Nothing passes from one to the next: the loops over systems and points run in parallel."""
@@ -62,6 +63,7 @@ def test_no_statement_for_sizes_that_no_call_has():
     assert sum(s.text == "x[k, N - 1] = p[N - 1]" for s in statements) == 1
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize(
     ("function", "sizes"),
     [
@@ -76,6 +78,7 @@ def test_results(function, sizes):
     np.testing.assert_array_equal(got[-1], want[-1])
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize(("function", "sizes"), [(recurrence, (2, 0)), (basis, (3, 4, 4))])
 def test_calls_are_checked(function, sizes):
     with pytest.raises(PolyoptError):

@@ -41,6 +41,7 @@ def stages(case: Case) -> Compilation:
     return compile_program(program, Options(), detect_machine())
 
 
+@pytest.mark.machine
 @every_case
 def test_loops_in_any_order(case: Case) -> None:
     made = stages(case)

@@ -60,6 +60,7 @@ def little_memory():
     resource.setrlimit(resource.RLIMIT_AS, before)
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("body", BOMBS)
 def test_constants_are_refused_before_they_are_computed(tmp_path, body, little_memory):
     with pytest.raises(PolyoptError) as caught:

@@ -45,6 +45,7 @@ def test_layouts(left, right):
     same(whole, expected)
 
 
+@pytest.mark.toolchain
 def test_empty_and_single():
     for shape in ((1, 1), (1, 3), (2, 0)):
         a, b = np.ones(shape), np.full(shape, 2.0)
@@ -58,6 +59,7 @@ def test_empty_and_single():
         same(b, expected)
 
 
+@pytest.mark.toolchain
 def test_views_that_overlap():
     @po.kernel
     def shifted(a, b):

@@ -79,6 +79,7 @@ COMPILED = [
 ]  # fmt: skip
 
 
+@pytest.mark.toolchain
 def test_a_cross_section_is_right_in_c() -> None:
     """One kernel returns many results, so that one build serves them all."""
     found = sorted({n for text in COMPILED for n in NAMES if re.search(rf"\b{n}\b", text)})

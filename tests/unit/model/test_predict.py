@@ -129,6 +129,7 @@ def test_lengths_that_data_decides_are_guessed():
     assert not _predict(chain, (1, 1), "source", 10).is_guess
 
 
+@pytest.mark.toolchain
 def test_explain_shows_predicted_and_measured(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "program.py").write_text(

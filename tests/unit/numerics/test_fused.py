@@ -126,6 +126,7 @@ def test_it_is_proven_where_it_is_open_and_refuted_elsewhere(func):
     assert not fused(contract(replace(loops, fusible=frozenset())))
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("size", [(0, 3), (1, 1), (2, 0), (13, 29), (67, 41)])
 def test_results_lie_within_their_bounds(size):
     m, n = size
@@ -153,6 +154,7 @@ def test_products_of_reductions_are_added_one_by_one(func):
     assert not certify(program, once_rounded).is_proven
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("sizes", [(1, 1), (9, 40), (70, 131)])
 def test_several_products_run_on_lanes_within_bounds(sizes):
     rng = np.random.default_rng(sum(sizes))
@@ -195,6 +197,7 @@ def test_a_product_that_is_added_twice_is_refuted():
     assert not certify(opened, replace(loops, body=bottom_up(loops.body, doubled))).is_proven
 
 
+@pytest.mark.toolchain
 def test_products_that_cancel_stay_within_bounds():
     rng = np.random.default_rng(5)
     a = rng.normal(size=(9, 40))
@@ -209,6 +212,7 @@ def test_products_that_cancel_stay_within_bounds():
     assert bounds.max() < 1e-11
 
 
+@pytest.mark.toolchain
 def test_the_contract_tells_of_it():
     made = po.kernel(fp="reassociate")(eliminated).compile(np.eye(5))
     assert [o.exactness for o in made.numerics.outputs] == [Exactness.REASSOCIATED]

@@ -150,10 +150,12 @@ def test_other_sums_are_left(function):
     assert program.scop is before.scop
 
 
+@pytest.mark.toolchain
 def test_the_source_s_order_keeps_temporaries():
     assert "x[i] = x[i]" not in po.kernel(solved).compile().source
 
 
+@pytest.mark.toolchain
 @pytest.mark.matrix
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])

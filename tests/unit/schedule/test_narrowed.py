@@ -73,17 +73,20 @@ def calls_doubles(function, fp: str) -> bool:
     return re.search(r"po_(exp|log|tanh)_f64\((?!double x\))", source) is not None
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", NARROWED)
 def test_what_becomes_float32_is_computed_in_float32(function):
     assert not calls_doubles(function, "reassociate")
     assert calls_doubles(function, "strict")
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", LEFT)
 def test_what_is_used_in_float64_stays(function):
     assert calls_doubles(function, "reassociate")
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", [*NARROWED, *LEFT])
 def test_results_are_within_their_bounds(function):
     args = arguments(function)
@@ -92,6 +95,7 @@ def test_results_are_within_their_bounds(function):
         assert comparison.holds
 
 
+@pytest.mark.toolchain
 def test_ends_of_the_range_are_those_of_float64():
     x = np.array([-200, -104, -90, 88, 89, 1000, np.inf, -np.inf, np.nan], np.float32)
     y = np.zeros_like(x)

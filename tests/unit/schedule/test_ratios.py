@@ -71,6 +71,7 @@ def values(dtype: type) -> np.ndarray:
     return np.array([*sizes, *(-size for size in sizes)], dtype)
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize(("function", "dtype"), [(by_row, np.float64), (by_row_single, np.float32)])
 def test_every_divisor_gives_the_quotient(function, dtype):
     numbers = values(dtype)
@@ -87,12 +88,14 @@ def test_every_divisor_gives_the_quotient(function, dtype):
     assert (np.signbit(y) == np.signbit(expected))[expected == 0].all()
 
 
+@pytest.mark.toolchain
 def test_a_shared_divisor_is_divided_by_once():
     assert "po_reciprocal_f64(total[i])" in c_text(by_row, fp="reassociate")
     assert "1.0 / 3.0" in c_text(by_number, fp="reassociate")
     assert "1.0 / (double)" in c_text(by_size, fp="reassociate")
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", [by_column, by_own_row])
 def test_a_divisor_that_changes_in_the_loop_is_divided_by(function):
     text = c_text(function, fp="reassociate")
@@ -100,18 +103,21 @@ def test_a_divisor_that_changes_in_the_loop_is_divided_by(function):
     assert " / " in text
 
 
+@pytest.mark.toolchain
 def test_strict_divides():
     for function in (by_row, by_number, by_size, by_power):
         assert "reciprocal" not in c_text(function, fp="strict")
         assert "1.0 /" not in c_text(function, fp="strict")
 
 
+@pytest.mark.toolchain
 def test_functions_of_arguments_stand_before_the_loops():
     for mode in ("strict", "reassociate"):
         text = c_text(by_power, fp=mode)
         assert text.index("1.0 - pow(base, ") < text.index("for (")
 
 
+@pytest.mark.toolchain
 def test_functions_of_elements_stay_where_they_are():
     first = np.arange(1.0, 9.0) / 8
     want, got = first.copy(), first.copy()
@@ -122,6 +128,7 @@ def test_functions_of_elements_stay_where_they_are():
     np.testing.assert_allclose(got, want, rtol=1e-14)
 
 
+@pytest.mark.toolchain
 def test_the_numerics_say_what_a_product_with_a_reciprocal_is():
     found = po.kernel(by_number, fp="reassociate").compile().numerics
     assert "division" in str(found.to_record())

@@ -128,6 +128,7 @@ def columns(a, s):
             s[j] += a[i, j]
 
 
+@pytest.mark.machine
 def test_the_mode_opens_sums():
     a = np.ones((3, 4))
     strict = po.kernel(schedule="source")(columns).schedule(a, np.zeros(4))

@@ -101,6 +101,7 @@ def test_sums_in_the_order_of_the_source_are_left():
     assert changed(triangle, open_order=False)[1]
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("function", [product, triangle, by_columns, two])
 @pytest.mark.parametrize("size", [1, 7, 60, 131])
@@ -125,6 +126,7 @@ def _bare(function):
     return bare
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", [product, by_columns])
 def test_a_number_of_python_stays_out_of_the_inner_loop(function):
     arrays = [np.ones((64, 64), np.float32) for _ in range(function.__code__.co_argcount - 1)]

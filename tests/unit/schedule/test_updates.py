@@ -123,6 +123,7 @@ def test_splits_run_in_any_order_but_not_at_once():
             _schedule(splits, step)
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("size", [0, 1, 2, 9])
 def test_results_of_another_order(size):
     rng = np.random.default_rng(size)

@@ -124,6 +124,7 @@ def test_others_are_left_alone(function):
     assert not row_sums(prepared(function), ())
 
 
+@pytest.mark.toolchain
 @pytest.mark.matrix
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
 @pytest.mark.parametrize("threads", [1, 2])

@@ -285,6 +285,7 @@ def test_an_array_of_wider_elements_does_not_fit():
     assert not auto.fit_in_arguments([array], replace(scop, arrays=(narrow, array)))
 
 
+@pytest.mark.machine
 def test_a_scalar_may_take_a_row_of_each_thread():
     """Angles, whose sines go in lanes, are kept beside a sum of complex numbers in order."""
     workload = workloads.get("dft")

@@ -122,6 +122,7 @@ def factor(A: po.f32["N,N"]):
         A[i, i] = np.sqrt(A[i, i])
 
 
+@pytest.mark.toolchain
 def test_compiled_bit_for_bit():
     """Packed, in registers, and proven: no form of the loops is dropped."""
     kernel = po.kernel(factor)
@@ -164,6 +165,7 @@ def substitute(L: po.f64["N,N"], x: po.f64["N"]):
         x[i] = x[i] / L[i, i]
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("threads", [1, 2])
 def test_one_right_side_bit_for_bit(threads):
     compiled = po.kernel(threads=threads)(substitute)
@@ -183,6 +185,7 @@ def by_rows_and_columns(A: po.f64["N,N"]):
         A[i + 1 :, i] = (A[i + 1 :, i] - A[i + 1 :, :i] @ A[:i, i]) / A[i, i]
 
 
+@pytest.mark.toolchain
 def test_rows_and_columns_of_a_block_run_apart():
     """Threads share one loop: of rows of the one, of columns of the other."""
     compiled = po.kernel(fp="reassociate", threads=2)(by_rows_and_columns)
@@ -195,6 +198,7 @@ def test_rows_and_columns_of_a_block_run_apart():
         np.testing.assert_allclose(array, want, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.toolchain
 def test_sums_of_a_substitution_run_in_lanes_where_their_order_is_open():
     """Eight rows at a time, each in a register of partial sums."""
     lines = po.kernel(fp="reassociate", threads=1)(substitute).compile().source.splitlines()

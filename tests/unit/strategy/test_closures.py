@@ -79,6 +79,7 @@ def reach(edge: po.i64["N,N"]):
         edge[:] |= edge[:, k, None] & edge[k]
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize(("function", "dtype"), [(paths, np.int32), (reach, np.int64)])
 def test_compiled_bit_for_bit(function, dtype):
     """Sums wrap, diagonals are negative: no law of the operators is used."""

@@ -75,6 +75,7 @@ def orthogonal(A: po.f64["N,M"], R: po.f64["M,M"]):
                 A[i, j] -= A[i, k] * R[k, j]
 
 
+@pytest.mark.toolchain
 def test_compiled_bit_for_bit():
     A, R = np.random.default_rng(0).random((41, 71)), np.zeros((71, 71))
     other = (A.copy(), R.copy())

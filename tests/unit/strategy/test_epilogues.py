@@ -104,6 +104,7 @@ def arguments(function, n, k, m):
 SIZES = ((1, 1, 1), (0, 3, 4), (3, 0, 4), (8, 4, 24), (250, 3, 97), (501, 20, 193), (7, 400, 9))
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     "function", [product, layer, residual, several, batches, loops, turned, rows]

@@ -77,6 +77,7 @@ def test_what_is_left(function):
     assert "distribute" not in text(function)
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", [*FUNCTIONS, *OTHERS])
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
 def test_results(function, fp):

@@ -203,6 +203,7 @@ def terms(x, w):
     return y
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
 @pytest.mark.parametrize("images", [1, 2])

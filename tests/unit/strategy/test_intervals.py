@@ -86,6 +86,7 @@ def test_far_splits_are_a_product_in_registers(function):
     assert parse_steps(str(embed)) == (embed,)
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", SOME)
 @pytest.mark.parametrize("size", [0, 1, 2, 4, 5, 9, 17, 22])
 def test_small_blocks_bit_for_bit(function, size):
@@ -96,6 +97,7 @@ def test_small_blocks_bit_for_bit(function, size):
     _compare(compiled, function, size)
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", SOME)
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
 def test_compiled_bit_for_bit(function, fp):

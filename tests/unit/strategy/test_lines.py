@@ -115,6 +115,7 @@ def steps(function, arguments) -> list[str]:
     return [str(step) for step in po.kernel(function).schedule(*arguments).trace]
 
 
+@pytest.mark.machine
 def test_temporaries_are_turned_for_lanes():
     made = po.kernel(solve).schedule(*(np.ones((5, 7)) for _ in range(3)))
     assert any(isinstance(step, LayOut) and step.array == "p" for step in made.trace)
@@ -131,15 +132,18 @@ def shared(x: po.f64["N,M"], y: po.f64["N,M"]):
             y[i, j] = rows[i, j] + 0.5 * y[i - 1, j]
 
 
+@pytest.mark.machine
 def test_temporaries_that_other_nests_use_stay_as_they_are():
     made = po.kernel(shared).schedule(*(np.ones((5, 7)) for _ in range(2)))
     assert not any(isinstance(step, LayOut) for step in made.trace)
 
 
+@pytest.mark.machine
 def test_sums_whose_order_is_open_have_lanes_along_the_row():
     assert not any(step.startswith("sink") for step in steps(sums, (np.ones((9, 9)), np.ones(9))))
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("shape", [(0, 5), (1, 1), (3, 2), (17, 9), (40, 33)])
 @pytest.mark.parametrize("function", [smooth, solve, narrow])
 def test_results(function, shape):

@@ -107,6 +107,7 @@ def pairs(x: po.f64["N"], f: po.f64["N"]):
     return energy
 
 
+@pytest.mark.machine
 def test_scalars_of_pairs_take_no_matrix():
     """N points have N numbers each: the program is not to need the square of that."""
     made = compile_program(program_of(pairs), Options(), detect_machine())

@@ -46,6 +46,7 @@ def apart(x: po.f64["N,M"], y: po.f64["N,M"], out: po.f64["N"]):
         out[i] = second - mean
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize(("function", "loops"), [(moments, 1), (deviations, 2), (apart, 2)])
 def test_sums_that_read_the_same_row_are_one_loop(function, loops):
     rng = np.random.default_rng(7)

@@ -131,6 +131,7 @@ def triangular(U: po.f64["N,N"], X: po.f64["N,M"]):
         X[i] = U[i, i] * X[i] - U[i, i + 1 :] @ X[i + 1 :]
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("sizes", [(0, 3), (1, 1), (2, 9), (37, 53)])
 def test_compiled(sizes):
     n, m = sizes

@@ -108,6 +108,7 @@ def test_the_order_of_loops_is_kept():
     assert stream_rows(schedule, TWO) is schedule
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", [both, chained, updated, gradient, descent])
 def test_results(function):
     """The same as NumPy's, at sizes that groups of rows do not divide, and without any."""

@@ -115,6 +115,7 @@ def test_a_sum_without_a_pass_is_tiled():
     assert "tile(L1, " in auto_schedule(program_of(centred).scop, TWO).text
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
 @pytest.mark.parametrize("function", [scaled, two_totals, centred, in_order])
 def test_results(function, fp):
@@ -132,6 +133,7 @@ def test_results(function, fp):
             np.testing.assert_allclose(one, two, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("shape", [(1, 1, 1), (2, 3, 5), (5, 2, 17), (0, 3, 4), (3, 0, 4)])
 def test_results_of_batches(shape):
     """Two loops over rows, also without iterations."""

@@ -68,6 +68,7 @@ def mirrored(C: po.i32["N,N"]):
             C[j, i] = C[i, j]
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("size", [0, 1, 2, 63, 64, 129])
 def test_compiled(size):
     C = np.arange(size * size, dtype=np.int32).reshape(size, size)

@@ -68,6 +68,7 @@ def test_nests_that_are_done_are_left_alone():
     assert fuse_turned(before, frozenset(outer_bands(before.tree))) is before
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("program", [normalized, planes, scaled])
 @pytest.mark.parametrize("fp", ["strict", "reassociate"])
 @pytest.mark.parametrize("threads", [1, 2])

@@ -80,6 +80,7 @@ def test_the_length_of_a_loop():
     assert trip(tiled, "L0.point", 0) is None  # the last tile may be shorter
 
 
+@pytest.mark.toolchain
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.uint64])
 @pytest.mark.parametrize("columns", [0, 1, 37])
 def test_extrema_in_lanes(dtype, columns):
@@ -113,6 +114,7 @@ def pooled(x: po.f64["2*N,2*M,C"]):
     return out
 
 
+@pytest.mark.toolchain
 def test_what_begins_and_uses_a_maximum_joins_its_lanes():
     kernel = po.kernel(pooled, threads=1, fp="reassociate")
     x = np.random.default_rng(3).random((6, 8, 21))
