@@ -195,8 +195,19 @@ def _own(loop: BandMember, statement: str) -> isl.PwAff:
 
 def _tells_apart(values: list[isl.PwAff], domain: isl.Set) -> bool:
     """Tell whether no two instances of `domain` have the same `values`."""
-    left = set(range(domain.dim(isl.dim_type.set)))
     sums = [total for value in values if (total := _one_sum(value)) is not None]
+    left = _untold(sums, domain)
+    if not left or not _untold([*sums, *_constants(domain)], domain):
+        return True
+    times = isl.Map.from_domain(domain)
+    for value in values:
+        times = times.flat_range_product(isl.Map.from_pw_aff(value).intersect_domain(domain))
+    return bool(times.is_injective())
+
+
+def _untold(sums: list[isl.Aff], domain: isl.Set) -> set[int]:
+    """Return the dimensions that may differ where `sums` are the same, as far as this is plain."""
+    left = set(range(domain.dim(isl.dim_type.set)))
     found = True
     while left and found:
         found = False
@@ -205,12 +216,7 @@ def _tells_apart(values: list[isl.PwAff], domain: isl.Set) -> bool:
             if len(moved) == 1:
                 left -= moved
                 found = True
-    if not left:
-        return True
-    times = isl.Map.from_domain(domain)
-    for value in values:
-        times = times.flat_range_product(isl.Map.from_pw_aff(value).intersect_domain(domain))
-    return bool(times.is_injective())
+    return left
 
 
 def _one_sum(value: isl.PwAff) -> isl.Aff | None:
@@ -218,6 +224,13 @@ def _one_sum(value: isl.PwAff) -> isl.Aff | None:
     pieces: list[isl.Aff] = []
     value.foreach_piece(lambda _, aff: pieces.append(aff))
     return pieces[0] if len(pieces) == 1 and pieces[0].dim(_DIV) == 0 else None
+
+
+def _constants(domain: isl.Set) -> Iterator[isl.Aff]:
+    """Yield sums without floors that are 0 for all of `domain`."""
+    for constraint in domain.affine_hull().get_constraints():
+        if constraint.is_equality() and not constraint.involves_dims(_DIV, 0, constraint.dim(_DIV)):
+            yield constraint.get_aff()
 
 
 def _chosen(

@@ -176,6 +176,7 @@ def test_the_suite_refuses_unknown_names(arguments, message):
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_a_run_is_checked_timed_and_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("POLYOPT_BENCH_DIR", str(tmp_path))
+    monkeypatch.setattr("bench.speed.limits.caches", lambda: {"L3 unified": "1M"})  # is quick
     target = tmp_path / "run.json"
     asked = ["gesummv", "--suite", "speed", "--size", "MINI", "--threads", "1", "--fp", "strict"]
     asked += ["--peers", "gcc,gcc-omp,numba", "--budget", "1", "--output", str(target)]
