@@ -333,8 +333,9 @@ def compile_stages(
         with budget.share("frontend"):
             program = build(function, types, recording)
         seconds = time.perf_counter() - start
-        chosen = machine or detect_machine()
-        stages = compile_program(program, options, chosen, budget=budget, expect=expect)
+        if machine is None:  # code for a device is the same beside any processor
+            machine = detect_machine() if options.target is Target.C else Machine()
+        stages = compile_program(program, options, machine, budget=budget, expect=expect)
     stages.timings["frontend"] = seconds
     return stages
 

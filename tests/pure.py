@@ -24,6 +24,7 @@ FOLDERS = (
     "gpu/mapping",
     "gpu/passes",
     "gpu/printing",
+    "gpu/standing",
     "gpu/suite",
     "hostile",
     "mutants",

@@ -16,6 +16,7 @@ import pytest
 import polyopt as po
 from polyopt.frontend import build
 from polyopt.frontend.infer import infer_types
+from polyopt.machine import Machine
 from polyopt.pipeline import compile_program
 from polyopt.targets import FpMode, Options, Target, detect_machine
 from polyopt.tuning import tune
@@ -290,19 +291,18 @@ def arguments(function: Callable[..., Any]) -> list[Any]:
 @pytest.mark.parametrize("fp", list(FpMode), ids=lambda fp: fp.value)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_memory_on_processors(function: Callable[..., Any], fp: FpMode) -> None:
-    assert_small(function, Options(fp=fp))
+    assert_small(function, Options(fp=fp), detect_machine())
 
 
-@pytest.mark.machine
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_memory_on_devices(function: Callable[..., Any]) -> None:
-    assert_small(function, Options(target=Target.CUDA))
+    assert_small(function, Options(target=Target.CUDA), Machine())
 
 
-def assert_small(function: Callable[..., Any], options: Options) -> None:
+def assert_small(function: Callable[..., Any], options: Options, machine: Machine) -> None:
     """Assert that the temporaries of a program are no larger than its arguments."""
     program = build(function, infer_types(function))
-    found = compile_program(program, options, detect_machine())
+    found = compile_program(program, options, machine)
     assert_bounded(program, found.loops)
 
 

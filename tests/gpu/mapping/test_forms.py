@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from polyopt import pipeline, proving
 from polyopt.errors import BudgetError
 from polyopt.frontend import build
@@ -11,11 +9,11 @@ from polyopt.frontend.argtypes import ArrayType
 from polyopt.ir.loops import Kernel
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
-from polyopt.targets import Options, Target, detect_machine
+from polyopt.machine import Machine
+from polyopt.targets import Options, Target
 from tests.gpu.mapping import programs
 
 
-@pytest.mark.machine
 def test_kernels_without_copies(monkeypatch):
     certify = proving.certify
 
@@ -27,7 +25,7 @@ def test_kernels_without_copies(monkeypatch):
     monkeypatch.setattr(proving, "certify", slow)
     matrix = ArrayType(DType.FLOAT32, 2, Layout.C, (False, False))
     program = build(programs.product, (matrix,) * 3)
-    found = pipeline.compile_program(program, Options(target=Target.CUDA), detect_machine())
+    found = pipeline.compile_program(program, Options(target=Target.CUDA), Machine())
     assert [d.what for d in found.dropped] == ["kernels", "copies in turn"]
     assert found.certificate is not None
     assert found.certificate.is_proven

@@ -158,6 +158,7 @@ def _in_one_thread(body: Body) -> Body:
     return tuple(found)
 
 
+@pytest.mark.machine
 @needs_nvcc
 @pytest.mark.parametrize("name", ["bubble-sort-loops", "gemm-numpy"])
 def test_compilers_take_the_text(name: str) -> None:
