@@ -14,7 +14,7 @@ import resource
 import tempfile
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -110,7 +110,7 @@ def run_all(bombs: Iterable[Bomb], budget: float, jobs: int, limit: float) -> It
 
 def _in_process(context: Any, bomb: Bomb, budget: float, limit: float) -> Outcome:
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(bomb, budget, theirs))
+    child = context.Process(target=_child, args=(bomb, budget, theirs, dict(os.environ)))
     child.start()
     theirs.close()
     try:
@@ -127,9 +127,9 @@ def _in_process(context: Any, bomb: Bomb, budget: float, limit: float) -> Outcom
     return found
 
 
-def _child(bomb: Bomb, budget: float, answer: Connection) -> None:
+def _child(bomb: Bomb, budget: float, answer: Connection, environment: Mapping[str, str]) -> None:
+    os.environ.update(environment)  # of now: what forks was started earlier
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        os.environ["POLYOPT_CACHE_DIR"] = folder
         answer.send(explode(bomb, budget, Path(folder)))

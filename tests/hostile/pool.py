@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -73,8 +73,11 @@ def work(task: Task, pipe: Connection, directory: Path) -> None:
         pipe.send((seed, stage(program, directory)))
 
 
-def serve(receive: Connection, pipe: Connection, directory: Path) -> None:
+def serve(
+    receive: Connection, pipe: Connection, directory: Path, environment: Mapping[str, str]
+) -> None:
     """Do tasks until there are no more."""
+    os.environ.update(environment)  # of now: what forks was started earlier
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -92,7 +95,7 @@ class Worker:
         theirs, self.tasks = context.Pipe(duplex=False)
         self.results, ours = context.Pipe(duplex=False)
         self.process: BaseProcess = context.Process(
-            target=serve, args=(theirs, ours, self.directory), daemon=True
+            target=serve, args=(theirs, ours, self.directory, dict(os.environ)), daemon=True
         )
         self.process.start()
         theirs.close()

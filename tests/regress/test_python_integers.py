@@ -229,6 +229,7 @@ def test_exact_or_a_coded_error(source: str, args: tuple[object, ...], expected:
 BUILT = [SQUARE, FIBONACCI, FACTORIAL, JAVA, POWER, TOTAL, line("n << k", TWO), line("n ** k", TWO)]
 
 
+@pytest.mark.matrix  # all are interpreted above
 @pytest.mark.toolchain
 @pytest.mark.parametrize(
     ("source", "args", "expected"), [case for case in CASES if case[0] in BUILT]

@@ -35,6 +35,7 @@ def _own_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("POLYOPT_BENCH_DIR", str(tmp_path))
 
 
+@pytest.mark.matrix
 @pytest.mark.toolchain
 @needs_gcc
 @pytest.mark.parametrize("workload", IN_OPENMP, ids=[w.name for w in IN_OPENMP])

@@ -57,6 +57,7 @@ def test_loops_in_any_order(case: Case) -> None:
         equal_to_python(made.program, arguments(case, size), (found, mine), (want, theirs))
 
 
+@pytest.mark.matrix  # all are interpreted above
 @pytest.mark.toolchain
 @every_case
 def test_compiled(case: Case) -> None:
