@@ -7,6 +7,8 @@ Refuses: a loop with no such iteration.
 
 from __future__ import annotations
 
+from functools import reduce
+
 import islpy as isl
 
 from polyopt.dataclass import dataclass
@@ -94,8 +96,18 @@ def _is_single(member: BandMember, path: tuple[BandMember, ...], pivots: isl.Uni
     """Tell whether for each iteration of the loops above the pivots share one value of the loop."""
     if pivots.is_empty():
         return False
-    value = isl.MultiUnionPwAff.from_union_pw_aff(member.schedule)
-    return bool(_equal_outside(path, pivots).lex_lt_at_multi_union_pw_aff(value).is_empty())
+    values = _map_of(member).intersect_domain(pivots)
+    if not path:
+        return bool(isl.UnionMap.from_range(values.range()).is_single_valued())
+    outer = reduce(isl.UnionMap.flat_range_product, map(_map_of, path))
+    return bool(outer.intersect_domain(pivots).reverse().apply_range(values).is_single_valued())
+
+
+def _map_of(member: BandMember) -> isl.UnionMap:
+    """Return what the loop's value is for each instance."""
+    return isl.UnionMap.from_multi_union_pw_aff(
+        isl.MultiUnionPwAff.from_union_pw_aff(member.schedule)
+    )
 
 
 def _renamed(tree: Tree, band: Band, suffix: str) -> Tree:
