@@ -7,12 +7,14 @@ Refuses: a compiler that fails (PO0502) or takes too long (PO0504).
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
 import sysconfig
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
@@ -43,7 +45,8 @@ OWN_THREADS = "PO_OWN_THREADS"
 """Macro of the text around a kernel whose threads a forked child starts anew."""
 
 _SECONDS = 300.0
-_LOCK_SECONDS = 30.0
+_LOCK_SECONDS, _LOCK_PAUSE = 30.0, 0.02
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,20 +232,29 @@ def _one_builder(store: Store, key: str, seconds: float | None = None) -> Iterat
     if store.root is None:
         yield True
         return
-    import filelock
-
     path = store.root / "locks" / f"{digest(key.encode())[:32]}.lock"
-    lock = filelock.FileLock(str(path), timeout=_LOCK_SECONDS if seconds is None else seconds)
-    try:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        lock.acquire()
-    except (OSError, NotImplementedError, filelock.Timeout):
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        lock.release()
+    with contextlib.ExitStack() as stack:
+        try:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            file = os.open(path, _LOCK_FLAGS, 0o600)
+            stack.callback(os.close, file)  # which ends the lock
+            is_kept = _locked(file, _LOCK_SECONDS if seconds is None else seconds)
+        except OSError:
+            is_kept = False
+        yield is_kept
+
+
+def _locked(file: int, seconds: float) -> bool:
+    """Lock an open file for this process and thread, within so many seconds of the clock."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(_LOCK_PAUSE)
 
 
 class DiskFull(ToolchainError):
