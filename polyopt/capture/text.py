@@ -11,6 +11,7 @@ import __future__
 import ast
 import inspect
 import linecache
+import sys
 import tokenize
 import types
 from collections.abc import Iterable, Iterator
@@ -81,7 +82,10 @@ def keep_lines(function: types.FunctionType) -> None:
 
 
 def text_of(function: types.FunctionType) -> FunctionText:
-    """Return the text at the function's place; compared only where the file had several."""
+    """Return the text at the function's place, whether it gives the function's code or not."""
+    quick = _up_to_the_end(function)
+    if quick is not None:
+        return quick
     found = _candidates(function)
     if not found:
         raise NoText(is_there=False)
@@ -92,6 +96,9 @@ def text_of(function: types.FunctionType) -> FunctionText:
 
 def verified_text(function: types.FunctionType) -> FunctionText:
     """Return the text that `function` was compiled from; raises `NoText`, `Changed`."""
+    quick = _up_to_the_end(function)
+    if quick is not None:
+        return quick
     found = _candidates(function)
     if not found:
         raise NoText(is_there=False)
@@ -102,6 +109,27 @@ def verified_text(function: types.FunctionType) -> FunctionText:
     if len(heads) == len(found) and all(head.startswith(("def ", "@", "async ")) for head in heads):
         raise NoText(is_there=True)
     raise Changed
+
+
+def _up_to_the_end(function: types.FunctionType) -> FunctionText | None:
+    """Return the text up to the last line that the code names, if it gives this code.
+
+    That is found faster than where the block ends.  Code of Python 3.10 names no such line.
+    """
+    code = function.__code__
+    first, lines = code.co_firstlineno, _lines(function)
+    block = tuple(lines[first - 1 : _last_line(code)]) if first > 0 else ()
+    text = FunctionText(code.co_filename, first, block, lines)
+    return text if block and is_text_of(text, function) else None
+
+
+def _last_line(code: types.CodeType) -> int:
+    """Return the last line of a code and of those in it; 0 where it does not say."""
+    ends: list[int] = []
+    if sys.version_info >= (3, 11):
+        ends = [end for _, end, _, _ in code.co_positions() if end is not None]
+    inner = (_last_line(part) for part in code.co_consts if isinstance(part, types.CodeType))
+    return max((*ends, *inner), default=0)
 
 
 def _candidates(function: types.FunctionType) -> list[FunctionText]:

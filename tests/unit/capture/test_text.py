@@ -181,3 +181,23 @@ def test_rewritten_assertions():
     """pytest compiles other code for this module's assertions."""
     assert any(name.startswith("@py") for name in with_assertion.__code__.co_varnames)
     assert "assert x > 0" in verified_text(with_assertion).whole
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "    return x\n    x: int\n",
+        "    y = (\n        x\n    )\n    return (\n        y\n    )\n",
+        "    if x:\n        return x\n    else:\n        pass\n",
+        "    try:\n        return x\n    finally:\n        pass\n",
+        "    '''only\n    a text'''\n",
+        "    return G\n    G = 1\n",
+        "    return [\n        x\n        for x in (1, 2)\n        # none\n    ]\n    # the end\n",
+    ],
+)
+def test_both_ways_of_asking_give_one_text(load, rest):
+    function = load("ends", f"G = 1\n\ndef f(x):\n{rest}\n\nlast = 3\n").f
+    text = verified_text(function)
+    assert text == text_of(function)
+    assert text.tree() is not None
+    assert "last" not in text.whole
