@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import islpy as isl
 from typing_extensions import assert_never
 
-from polyopt.dataclass import is_dataclass
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.ir.record_sets import RecordError, set_text, space_of, text_set
@@ -52,9 +51,12 @@ _NAME = re.compile(r"[^\W\d]\w*(\.\w+)*\Z|\Z")
 _T = TypeVar("_T")
 
 
+_ROOTS = (Program, LoopFunction, Source, Operand, Opaque)
+
+
 @cache
 def _classes() -> dict[str, type]:
-    return classes_below(Program, LoopFunction, Source, Operand, Opaque)
+    return classes_below(*_ROOTS)
 
 
 # -- writing ------------------------------------------------------------------------------------
@@ -73,19 +75,22 @@ class _Writer:
 
     def __init__(self, file: Callable[[str], str]) -> None:
         self.file = file
+        self.classes: set[type] = set(_ROOTS)  # and those below the records that were met
         self.rows: list[dict[str, object]] = []
         self.known: dict[tuple[object, ...], int] = {}
         self.numbers: dict[int, int] = {}  # by id; `kept` keeps the objects alive
         self.kept: list[object] = []
 
     def write(self, root: object) -> list[dict[str, object]]:
+        if type(root) not in _ROOTS:
+            self.classes |= set(_classes().values())
         stack = [root]
         while stack:
             value = stack[-1]
             if id(value) in self.numbers:
                 stack.pop()
                 continue
-            waiting = [part for part in _records_in(value) if id(part) not in self.numbers]
+            waiting = [part for part in self._records_in(value) if id(part) not in self.numbers]
             if waiting:
                 stack += reversed(waiting)
                 continue
@@ -93,9 +98,27 @@ class _Writer:
             self._number(value)
         return self.rows
 
+    def _records_in(self, value: object) -> Iterator[object]:
+        """Yield the records a record's fields hold, through tuples."""
+        cls: type = type(value)
+        if cls not in self.classes:
+            return
+        layout = layout_of(cls)
+        self.classes |= layout.below
+        for field in layout.fields:
+            if not isinstance(field.shape, Plain | Choice | Points | Group):
+                yield from self._parts(getattr(value, field.name))
+
+    def _parts(self, value: object) -> Iterator[object]:
+        if isinstance(value, tuple):
+            for part in value:
+                yield from self._parts(part)
+        elif type(value) in self.classes:
+            yield value
+
     def _number(self, value: object) -> None:
         cls: type = type(value)
-        if _classes().get(cls.__name__) is not cls:
+        if cls not in self.classes:
             raise RecordError(f"a {cls.__name__} cannot be recorded")
         row: dict[str, object] = {"is": cls.__name__}
         for field in layout_of(cls).fields:
@@ -173,24 +196,6 @@ def _number(value: object) -> object:
     if isinstance(value, complex):
         return {"float": value.real.hex(), "imaginary": value.imag.hex()}
     return value
-
-
-def _records_in(value: object) -> Iterator[object]:
-    """Yield the records a record's fields hold, through tuples."""
-    cls: type = type(value)
-    if _classes().get(cls.__name__) is not cls:
-        return
-    for field in layout_of(cls).fields:
-        if not isinstance(field.shape, Plain | Choice | Points | Group):
-            yield from _parts(getattr(value, field.name))
-
-
-def _parts(value: object) -> Iterator[object]:
-    if isinstance(value, tuple):
-        for part in value:
-            yield from _parts(part)
-    elif is_dataclass(value) and type(value).__name__ in _classes():
-        yield value
 
 
 # -- reading ------------------------------------------------------------------------------------

@@ -95,10 +95,11 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A record's class and its fields in order."""
+    """A record's class, its fields in order, and the classes of the records in these."""
 
     cls: type
     fields: tuple[Field, ...]
+    below: frozenset[type]
 
 
 _TEXTS = {
@@ -121,7 +122,8 @@ def layout_of(cls: type) -> Layout:
         constant = (cls, field.name) in _CONSTANTS
         shape = Constant() if constant else shape_of(hints[field.name])
         found.append(Field(field.name, shape, field.default, field.name not in free))
-    return Layout(cls, tuple(found))
+    below = frozenset[type]().union(*(_classes(field.shape) for field in found))
+    return Layout(cls, tuple(found), below)
 
 
 def shape_of(hint: Any) -> Shape:  # noqa: ANN401 - a type hint is any object
@@ -172,8 +174,7 @@ def classes_below(*roots: type) -> dict[str, type]:
             assert found[cls.__name__] is cls, f"two records are called {cls.__name__}"
             continue
         found[cls.__name__] = cls
-        for field in layout_of(cls).fields:
-            waiting += sorted(_classes(field.shape), key=lambda c: c.__name__)
+        waiting += sorted(layout_of(cls).below, key=lambda c: c.__name__)
     return found
 
 
