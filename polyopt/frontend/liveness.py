@@ -59,10 +59,11 @@ def assigned(body: Iterable[ast.AST]) -> frozenset[str]:
     """Return the names that the statements bind, or whose array gets another shape."""
     found: set[str] = set()
     for statement in body:
-        own = {id(name) for node in ast.walk(statement) for name in _own_targets(node)}
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                if id(node) not in own:
+        nodes = list(ast.walk(statement))
+        own = {id(name) for node in nodes for name in _own_targets(node)}
+        for node in nodes:
+            if isinstance(node, ast.Name):
+                if isinstance(node.ctx, ast.Store) and id(node) not in own:
                     found.add(node.id)
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 found |= {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
