@@ -80,13 +80,18 @@ class Dependences:
         """Yield the dependences of the statements that `pairs` are of."""
         return self.among(names_in(pairs, pairs.reverse()))
 
-    def pairs(self, names: Collection[str]) -> Iterator[tuple[str, str]]:
-        """Yield the pairs of statements called `names` that may have dependences, in order."""
+    def pairs(
+        self, names: Collection[str], of: frozenset[str] | None = None
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of statements called `names` that may have dependences, in order.
+
+        `of`: only the pairs of which one is among these.
+        """
         if self.given is None:
-            yield from self._conflicts.pairs(names)
+            yield from self._conflicts.pairs(names, of)
             return
         for source, target in self._given:
-            if source in names and target in names:
+            if source in names and target in names and (of is None or source in of or target in of):
                 yield source, target
 
     def between(self, source: str, target: str) -> tuple[Dependence, ...]:
@@ -248,16 +253,24 @@ class _Conflicts:
         self._known: dict[tuple[str, str], tuple[Dependence, ...]] = {}
         self._times: dict[str, isl.Map] = {}
 
-    def pairs(self, names: Collection[str]) -> Iterator[tuple[str, str]]:
-        """Yield the pairs of statements that touch one of the arrays, one of them writing."""
+    def pairs(
+        self, names: Collection[str], of: frozenset[str] | None = None
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of statements that touch one of the arrays, one of them writing.
+
+        `of`: only the pairs of which one is among these.
+        """
         chosen = sorted(filter(self._places.__contains__, names), key=self._places.__getitem__)
-        wanted = frozenset(chosen)
+        few = chosen if of is None else [name for name in chosen if name in of]
+        among, among_few = frozenset(chosen), frozenset(few)
         for source in chosen:
             partners = self._partners_of(source)
-            if len(partners) <= len(chosen):
+            of_all = of is None or source in of
+            targets, wanted = (chosen, among) if of_all else (few, among_few)
+            if len(partners) <= len(targets):
                 yield from ((source, target) for target in partners if target in wanted)
             else:
-                yield from ((source, target) for target in chosen if target in partners)
+                yield from ((source, target) for target in targets if target in partners)
 
     def _partners_of(self, name: str) -> dict[str, None]:
         """Return, in order, the statements that touch what one writes, or write what it touches."""

@@ -7,7 +7,7 @@ pairs it reverses are violations, pairs it leaves equal go on to the next level.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from enum import Enum, unique
 
 import islpy as isl
@@ -218,7 +218,7 @@ def _check_sequence(
     tree: Sequence, pending: Pending, proven: Tree | None, level: int
 ) -> Violation | None:
     if not _same_filters(tree, proven):
-        backwards = _across(tree, pending)
+        backwards = _across(tree, pending, proven)
         if backwards is not None:
             return Violation(Fault.REVERSED, backwards, "", level)
     for part in tree.parts:
@@ -232,17 +232,28 @@ def _check_sequence(
     return None
 
 
-def _across(tree: Sequence, pending: Pending) -> isl.UnionMap | None:
-    """Return pairs of which a later part of the sequence holds the first instance."""
-    places: dict[str, list[Filter]] = {}
-    order = {part: number for number, part in enumerate(tree.parts)}
-    for part in tree.parts:
+def _across(tree: Sequence, pending: Pending, proven: Tree | None) -> isl.UnionMap | None:
+    """Return pairs of which a later part of the sequence holds the first instance.
+
+    Two parts that stand in the same order in `proven` hold none.
+    """
+    before: dict[int, int] = {}
+    if isinstance(proven, Sequence):
+        before = {id(part.domain): number for number, part in enumerate(proven.parts)}
+    places: dict[str, list[tuple[int, Filter]]] = {}
+    for number, part in enumerate(tree.parts):
         for name in part.pieces:
-            places.setdefault(name, []).append(part)
+            places.setdefault(name, []).append((number, part))
+
+    def is_turned(first: tuple[int, Filter], second: tuple[int, Filter]) -> bool:
+        if first[0] <= second[0]:
+            return False
+        one, other = (before.get(id(part.domain)) for _, part in (first, second))
+        return one is None or other is None or one <= other
 
     def turned(pairs: Pairs) -> isl.UnionMap | None:
         firsts, seconds = places.get(pairs.source, []), places.get(pairs.target, [])
-        crossed = [(a, b) for a in firsts for b in seconds if order[a] > order[b]]
+        crossed = [(a[1], b[1]) for a in firsts for b in seconds if is_turned(a, b)]
         for relation in (pairs.relation, pairs.settled.relation) if crossed else ():
             found = union(
                 relation.intersect_domain(a.domain).intersect_range(b.domain) for a, b in crossed
@@ -251,7 +262,16 @@ def _across(tree: Sequence, pending: Pending) -> isl.UnionMap | None:
                 return None
         return found if crossed else None
 
-    return union(turned(pairs) for pairs in pending if not pairs.sort.is_free)
+    moved = _moved(tree, before)
+    return union(turned(pairs) for pairs in pending.touching(moved) if not pairs.sort.is_free)
+
+
+def _moved(tree: Sequence, before: Mapping[int, int]) -> frozenset[str]:
+    """Return the statements of parts that are new, or of all where old ones changed places."""
+    old = [part for part in tree.parts if id(part.domain) in before]
+    order = [before[id(part.domain)] for part in old]
+    kept = set(map(id, old)) if order == sorted(order) else set()
+    return frozenset(name for part in tree.parts if id(part) not in kept for name in part.pieces)
 
 
 def carried_pairs(dependences: Dependences, tree: Tree, label: str, position: int) -> isl.UnionMap:

@@ -216,9 +216,9 @@ class Pending:
             return _through(self.before.groups, self.names, self.steps[-1:])
         return _through(self._all(), self.names, self.steps)
 
-    def _all(self) -> Iterator[Pairs]:
+    def _all(self, of: frozenset[str] | None = None) -> Iterator[Pairs]:
         asked = self.dependences.asked
-        for pair in self.dependences.pairs(self.names):
+        for pair in self.dependences.pairs(self.names, of):
             key = (pending_of, *pair)
             if key not in asked:
                 asked[key] = tuple(_pairs_of(self.dependences, *pair))
@@ -226,6 +226,13 @@ class Pending:
 
     def __iter__(self) -> Iterator[Pairs]:
         return iter(self.groups if self.is_small else self._found())
+
+    def touching(self, names: frozenset[str]) -> Iterator[Pairs]:
+        """Yield the pairs with an instance of a statement of `names`."""
+        if self.is_small:
+            yield from (p for p in self.groups if p.source in names or p.target in names)
+        else:
+            yield from _through(self._all(names), self.names, self.steps)
 
     def _after(self, step: Step, loop: BandMember | None = None) -> Pending:
         outer = self.outer if loop is None else (*self.outer, loop)
