@@ -10,6 +10,7 @@ import re
 
 import cgen
 
+from polyopt.emit.apart import in_sections
 from polyopt.emit.banner import banner, plain
 from polyopt.emit.blocks import Branch, Function, Nest, prototype, words
 from polyopt.emit.cbody import BodyEmitter
@@ -70,7 +71,7 @@ def emit_c(fn: LoopFunction) -> Source:
 def _entry_body(fn: LoopFunction, emitter: BodyEmitter, *, jumps: bool) -> list[cgen.Generable]:
     """Return the statements of the entry; with `jumps`, all ways out lead to one end."""
     frame = emitter.frame
-    body = emitter.body(fn.body)
+    body = in_sections(emitter, fn.body)
     has_status = bool(jumps or frame.faults or fails_in_parallel(fn.body))
     lines: list[cgen.Generable] = [cgen.Line(f"int {STATUS} = 0;")] if has_status else []
     temporaries = [frame.views[name] for name in frame.heap]

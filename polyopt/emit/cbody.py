@@ -11,22 +11,23 @@ import cgen
 from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass, field, replace
+from polyopt.emit import apart
 from polyopt.emit.banner import plain
-from polyopt.emit.blocks import Branch, Function, Nest, prototype, words
+from polyopt.emit.blocks import Branch, Function, Nest, words
 from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.compound import in_place
 from polyopt.emit.contraction import mixes_products
 from polyopt.emit.crossing import Printing
 from polyopt.emit.exits import FIRST_FAULT, STATUS, Block, Exit, Way, leaves_early
 from polyopt.emit.extents import extent_of
-from polyopt.emit.frame import Frame, array_view, extent_text, row_declaration
+from polyopt.emit.frame import Frame, array_view, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.interrupts import STATUS as INTERRUPTED
 from polyopt.emit.interrupts import STOPPED, asks
 from polyopt.emit.lanes import is_contiguous, vectorized
 from polyopt.emit.literals import literal
 from polyopt.emit.localize import zero
-from polyopt.emit.names import ENTRY_PREFIX, c_identifier
+from polyopt.emit.names import c_identifier
 from polyopt.emit.openmp import (
     begins_last,
     enough,
@@ -38,12 +39,10 @@ from polyopt.emit.openmp import (
 from polyopt.emit.passes.rewriting import trip_count
 from polyopt.emit.passes.squares import crossing
 from polyopt.emit.regions import (
-    Free,
     free_names,
     is_settled,
     nodes,
     thread_arrays,
-    written_arrays,
 )
 from polyopt.emit.sliding import moved, windows
 from polyopt.emit.streaming import Streaming, streamed_stores
@@ -86,7 +85,6 @@ from polyopt.ir.loops import (
     While,
 )
 from polyopt.ir.scop import Array
-from polyopt.ir.source import CParamKind
 from polyopt.ir.types import DType
 
 _SUMS = (BinaryOp.ADD, BinaryOp.SUB)
@@ -94,7 +92,7 @@ _SUMS = (BinaryOp.ADD, BinaryOp.SUB)
 
 @dataclass(frozen=True, slots=True)
 class BodyEmitter:
-    """Emits bodies; `regions` collects the functions made for parallel loops, in order.
+    """Emits bodies; `regions` collects the functions made for parts of them, in order.
 
     `exit` is how a fault leaves; `is_repeated` tells that a loop is around.
     """
@@ -109,10 +107,14 @@ class BodyEmitter:
 
     def body(self, body: Body) -> list[cgen.Generable]:
         """Return the statements of `body`."""
-        printer = replace(self.printer, keeps_products=mixes_products(body))
-        return replace(self, printer=printer)._rest(body)
+        return self.of(body).statements(body)
 
-    def _rest(self, body: Body) -> list[cgen.Generable]:
+    def of(self, body: Body) -> BodyEmitter:
+        """Return what prints the statements of `body`, all or some at a time."""
+        return replace(self, printer=replace(self.printer, keeps_products=mixes_products(body)))
+
+    def statements(self, body: Body) -> list[cgen.Generable]:
+        """Return the statements of `body`, or of a part of what `of` was given."""
         lines: list[cgen.Generable] = []
         for number, node in enumerate(body):
             if isinstance(node, AllocateArray):
@@ -134,10 +136,10 @@ class BodyEmitter:
                 return [cgen.Line(self._assign(node))]
             case Declare():
                 value = self._initial(node)
-                return [cgen.Line(f"{self._type(node)} {self._name(node.name)} = {value};")]
+                return [cgen.Line(f"{self._type(node)} {self.name(node.name)} = {value};")]
             case SetLocal():
                 target = Symbol(node.name, node.dtype, node.lanes)
-                return [cgen.Line(self._store(self._name(node.name), target, node.value))]
+                return [cgen.Line(self._store(self.name(node.name), target, node.value))]
             case DeclareArray(space=Space.THREAD):
                 return []  # the region around gives it memory
             case DeclareArray():
@@ -167,7 +169,7 @@ class BodyEmitter:
         assert not self.is_parallel, "memory is given by one thread"
         array, base = node.array, self.frame.views[node.array.name]
         if not array.shape:
-            return self._rest(rest)
+            return self.statements(rest)
         lines: list[cgen.Generable] = []
         first = base.name not in self.names
         if not first or self.is_repeated:
@@ -182,7 +184,7 @@ class BodyEmitter:
         self.names.add(base.name)
         views = {**self.frame.views, array.name: view}
         frame, printer = replace(self.frame, views=views), replace(self.printer, views=views)
-        following = replace(self, frame=frame, printer=printer)._rest(rest)
+        following = replace(self, frame=frame, printer=printer).statements(rest)
         if view.is_rows and view.name in words(following):
             lines.append(row_declaration(view, self.printer))
         return [*lines, *following]
@@ -209,7 +211,7 @@ class BodyEmitter:
             ]
         )
 
-    def _name(self, name: str) -> str:
+    def name(self, name: str) -> str:
         return self.frame.names.get(name, name)
 
     def _type(self, node: Declare) -> str:
@@ -228,10 +230,10 @@ class BodyEmitter:
     def _array(self, node: DeclareArray) -> str:
         array = node.array
         if not array.shape:
-            return f"{array.dtype.ctype} {self._name(array.name)} = {literal(zero(array))};"
+            return f"{array.dtype.ctype} {self.name(array.name)} = {literal(zero(array))};"
         extents = "".join(f"[{self.printer.text(e)}]" for e in array.shape)
         align = "__attribute__((aligned(64)))"
-        return f"{array.dtype.ctype} {self._name(array.name)}{extents} {align};"
+        return f"{array.dtype.ctype} {self.name(array.name)}{extents} {align};"
 
     def _assign(self, node: Assign) -> str:
         match node.target:
@@ -265,7 +267,7 @@ class BodyEmitter:
     def _loop(self, loop: For) -> list[cgen.Generable]:
         if is_settled(loop.upper, loop.body):
             return self._settled_loop(loop)
-        name = self._fresh(f"{self._name(loop.iter)}_end")
+        name = self._fresh(f"{self.name(loop.iter)}_end")
         line = cgen.Line(f"const int64_t {name} = {self.printer.text(loop.upper)};")
         return [line, *self._settled_loop(replace(loop, upper=Symbol(name, DType.INT64)))]
 
@@ -274,8 +276,7 @@ class BodyEmitter:
         ranges = self.printer.ranges.inside(loop)
         printer = replace(self.printer, ranges=ranges, is_repeated=True)
         inner = replace(self, printer=printer, is_repeated=True)
-        is_shared = not is_small(loop) or bool(thread_arrays(loop.body))
-        if loop.kind is LoopKind.PARALLEL and not self.is_parallel and is_shared:
+        if self._is_for_threads(loop):
             for shared in shared_loops(loop)[1:]:
                 ranges = inner.printer.ranges.inside(shared)
                 inner = replace(inner, printer=replace(inner.printer, ranges=ranges))
@@ -311,10 +312,10 @@ class BodyEmitter:
         if found is None:
             return self._settled_loop(replace(loop, lanes=1))
         begins: list[str] = []
-        upper = self._bound(loop.upper, f"{self._name(loop.iter)}_hi", begins)
+        upper = self._bound(loop.upper, f"{self.name(loop.iter)}_hi", begins)
         printing = Printing(loop, found, self.printer, self._body_with, self._own)
         bounds = self.printer.text(loop.lower), self.printer.text(upper)
-        return [printing.loops(self._name(loop.iter), bounds, begins)]
+        return [printing.loops(self.name(loop.iter), bounds, begins)]
 
     def _body_with(self, body: Body, names: dict[str, str]) -> list[cgen.Generable]:
         """Return the statements of `body`, in which some names stand for other texts."""
@@ -325,7 +326,7 @@ class BodyEmitter:
     def _explicit(self, loop: For) -> list[cgen.Generable]:
         """Print a VECTOR loop on registers, from an aligned address on; its ends are partial."""
         width = loop.lanes
-        name = self._name(loop.iter)
+        name = self.name(loop.iter)
         body = vectorized(loop, width, self.frame.rows, choices=True)
         begins: list[str] = []
         lower = self._bound(loop.lower, f"{name}_lo", begins)
@@ -360,7 +361,7 @@ class BodyEmitter:
             return self._settled_loop(replace(loop, streams=()))
         pragma = simd_pragma(loop, self.printer)
         printing = Streaming(loop, stores, self.printer, inner._body_seen, self._own, pragma)
-        return printing.lines(self._name(loop.iter))
+        return printing.lines(self.name(loop.iter))
 
     def _body_seen(self, body: Body, views: dict[str, View]) -> list[cgen.Generable]:
         """Return the statements of `body`, in which further arrays are seen."""
@@ -396,7 +397,7 @@ class BodyEmitter:
         found = windows(body)
         if not found:
             return []
-        name, width = self._name(loop.iter), loop.lanes
+        name, width = self.name(loop.iter), loop.lanes
         kept: dict[VectorLoad, str] = {}
         starts: list[cgen.Generable] = []
         loads: list[cgen.Generable] = []
@@ -405,7 +406,7 @@ class BodyEmitter:
             here = window.here
             vector = self.printer.helper(Helper(HelperKind.VECTOR, here.dtype, width))
             between = self.printer.helper(Helper(HelperKind.BETWEEN, here.dtype, width))
-            wishes = (f"{self._name(here.array)}_{number}{part}" for part in ("a", "b", "c"))
+            wishes = (f"{self.name(here.array)}_{number}{part}" for part in ("a", "b", "c"))
             before, now, after = map(self._own, wishes)
             later = self.printer.load(moved(here, width))
             if window.looks_back:
@@ -433,7 +434,7 @@ class BodyEmitter:
         self, loop: For, body: Body, bounds: tuple[Expr, Expr], begins: list[str]
     ) -> cgen.Generable:
         """Print a VECTOR loop of at most one register, wherever it begins."""
-        name = self._name(loop.iter)
+        name = self.name(loop.iter)
         low, high = (self.printer.text(bound) for bound in bounds)
         begins.append(f"{name} = {low}")
         head = f"for (int64_t {', '.join(begins)}; {name} < {high}; {name} += {loop.lanes})"
@@ -472,14 +473,19 @@ class BodyEmitter:
         return name
 
     def _head(self, loop: For) -> str:
-        name = self._name(loop.iter)
+        name = self.name(loop.iter)
         step = f"{name}++" if loop.step == 1 else f"{name} += {loop.step}"
         lower, upper = self.printer.text(loop.lower), self.printer.text(loop.upper, 9)
         return f"for (int64_t {name} = {lower}; {name} < {upper}; {step})"
 
+    def _is_for_threads(self, loop: For) -> bool:
+        if loop.kind is not LoopKind.PARALLEL or self.is_parallel:
+            return False
+        return bool(thread_arrays(loop.body)) or not is_small(loop)
+
     def _falling_head(self, loop: For) -> str:
         """Print a loop of which the last iteration is begun first."""
-        name = self._name(loop.iter)
+        name = self.name(loop.iter)
         lower, last = self.printer.text(loop.lower, 9), normalize(sub(loop.upper, integer(1)))
         return f"for (int64_t {name} = {self.printer.text(last)}; {name} >= {lower}; {name}--)"
 
@@ -501,7 +507,7 @@ class BodyEmitter:
             call = [*inner.body(last.body), *end]
         else:
             inner = replace(inner, exit=Exit(Way.REGION))
-            call = inner.region(last, free, fails)
+            call = apart.shared(inner, last, free, fails=fails)
             fails = False
         nest = self._heads(shared, self._if_given(given, call))
         return [*self._shared(loop, nest, given, simd=simd, once=fails), *stop]
@@ -569,75 +575,3 @@ class BodyEmitter:
             number += 1
         self.names.add(f"po_next{number}")
         return f"po_next{number}"
-
-    def region(self, loop: For, free: Free, fails: bool) -> list[cgen.Generable]:
-        """Make a function of `loop`'s body; return the statements that call it."""
-        label = loop.label or "region"
-        taken = self.frame.taken | self.names
-        part = label.replace(".", "_").replace("[", "_").removesuffix("]")
-        name = c_identifier(f"{self.frame.entry.removeprefix(ENTRY_PREFIX)}_{part}", taken)
-        self.names.add(name)
-        arrays = [n for n in self.frame.views if n in free.arrays]
-        written = written_arrays(loop.body)
-        views = dict(self.frame.views)
-        for array in arrays:
-            views[array] = _region_view(views[array], array in written, self.printer)
-        frame = replace(self.frame, views=views)
-        emitter = replace(self, frame=frame, printer=replace(self.printer, views=views))
-        inner = emitter.body(loop.body)
-        body = [*frame.row_declarations(inner, emitter.printer), *inner]
-        shapes = tuple(extent for array in arrays for extent in views[array].array.shape[1:])
-        scalars = self._scalars(free, words(body), shapes)
-        params = [f"{ctype} {c}" for ctype, c in scalars]
-        params += [views[array].parameter() for array in arrays]
-        arguments = [c for _, c in scalars]
-        arguments += [
-            self.frame.views[a].name if views[a].is_plain else self.frame.views[a].memory
-            for a in arrays
-        ]
-        if fails:
-            params.append(f"int *{STATUS}")
-            arguments.append(f"&{STATUS}")
-        self.regions.append(Function(f"__attribute__((noinline)) static void {name}", params, body))
-        return [cgen.Line(line) for line in prototype(name, arguments, ";")]
-
-    def _scalars(
-        self, free: Free, used: frozenset[str], shapes: tuple[Expr, ...]
-    ) -> list[tuple[str, str]]:
-        """Return C type and name of what a text with the words `used` needs besides arrays.
-
-        `shapes` are the extents of its arrays.
-        """
-        bodies = (Declare("", DType.INT64, 1, extent) for extent in shapes)
-        sizes = free_names(tuple(bodies))
-        sized = tuple(s for s in sizes.locals if self._name(s.name) in used)
-        counted = tuple(i for i in sizes.iters if self._name(i) in used)
-        free = replace(
-            free,
-            locals=tuple(dict.fromkeys((*free.locals, *sized))),
-            iters=tuple(dict.fromkeys((*free.iters, *counted))),
-        )
-        kinds = (CParamKind.SIZE, CParamKind.STRIDE, CParamKind.SCALAR)
-        values = [p for p in self.frame.params if p.kind in kinds]
-        found = [(p.dtype.value_ctype, p.text) for p in values if p.text in used]
-        known = {c for _, c in found}
-        for local in free.locals:
-            c = self._name(local.name)
-            if c not in known:
-                width = Helper(HelperKind.VECTOR, local.dtype, local.lanes)
-                alone = local.lanes == 1
-                ctype = local.dtype.value_ctype if alone else self.printer.helper(width)
-                found.append((ctype, c))
-                known.add(c)
-        for iterator in free.iters:
-            found.append(("int64_t", self._name(iterator)))
-        return found
-
-
-def _region_view(view: View, written: bool, printer: ExprPrinter) -> View:
-    if view.is_plain:  # a value where it is only read
-        return replace(view, is_plain=not written, written=written)
-    if view.pointer == view.name and len(view.array.shape) > 1 and not view.strides:
-        extents = tuple(extent_text(e, printer) for e in view.array.shape[1:])
-        return replace(view, pointer=f"po_{view.name}", extents=extents, written=written)
-    return replace(view, written=written)

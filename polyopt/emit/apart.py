@@ -1,0 +1,187 @@
+"""Parts of a body that are printed as functions of their own.
+
+In: the body of a loop that threads share out, or one with very many nests.  Out: the functions, in
+`BodyEmitter.regions`, and the statements that call them.
+A compiler's time grows faster than a function: nests are handed to it a few at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import cgen
+
+from polyopt.dataclass import replace
+from polyopt.emit.blocks import Branch, Function, prototype, words
+from polyopt.emit.cexpr import ExprPrinter
+from polyopt.emit.exits import STATUS, Exit, Way, fails_in_parallel, leaves_early
+from polyopt.emit.frame import extent_text
+from polyopt.emit.helpers import Helper, HelperKind
+from polyopt.emit.interrupts import any_asks
+from polyopt.emit.names import ENTRY_PREFIX, c_identifier
+from polyopt.emit.regions import Free, free_names, nodes, thread_arrays, written_arrays
+from polyopt.emit.views import View
+from polyopt.ir.expr import Expr
+from polyopt.ir.loops import AllocateArray, Body, CallLibrary, Declare, For, Node
+from polyopt.ir.source import CParamKind
+from polyopt.ir.types import DType
+
+if TYPE_CHECKING:
+    from polyopt.emit.cbody import BodyEmitter
+
+TOGETHER = 16
+"""Nests in one function, where there are more than twice as many."""
+
+
+def shared(emitter: BodyEmitter, loop: For, free: Free, *, fails: bool) -> list[cgen.Generable]:
+    """Return the call of a function that is the body of a loop that threads share out."""
+    name, arguments = _function(emitter, loop.body, loop.label or "region", free, fails=fails)
+    return [cgen.Line(line) for line in prototype(name, arguments, ";")]
+
+
+def in_sections(emitter: BodyEmitter, body: Body) -> list[cgen.Generable]:
+    """Return the statements of a body, very many nests of it as calls of functions of some each."""
+    if sum(isinstance(node, For) and _may_be_apart(node) for node in body) <= 2 * TOGETHER:
+        return emitter.body(body)
+    emitter = emitter.of(body)
+    lines: list[cgen.Generable] = []
+    for part in _sections(body):
+        lines += _section(emitter, part) if len(part) > 1 else emitter.statements(part)
+    return lines
+
+
+def _sections(body: Body) -> Iterator[Body]:
+    """Yield runs of nests that declare nothing for later ones, and what is between them."""
+    if any(isinstance(node, AllocateArray) for node in body):
+        yield body  # all after it is inside it
+        return
+    last = {
+        local.name: number
+        for number, node in enumerate(body)
+        for local in free_names((node,)).locals
+    }
+    run: list[Node] = []
+    for number, node in enumerate(body):
+        is_apart = _may_be_apart(node)
+        if is_apart:
+            run.append(node)
+        ends = number + 1 == len(body) or sum(isinstance(n, For) for n in run) == TOGETHER
+        if ends or not is_apart:
+            declared = (n.name for n in run if isinstance(n, Declare))
+            is_closed = all(last.get(name, 0) <= number for name in declared)
+            yield from (tuple(run),) if is_closed else ((one,) for one in run)
+            run = []
+        if not is_apart:
+            yield (node,)
+
+
+def _may_be_apart(node: Node) -> bool:
+    if not isinstance(node, For):
+        return isinstance(node, Declare)
+    if fails_in_parallel((node,)) or thread_arrays((node,)):
+        return False
+    needs_whole = any(isinstance(inner, AllocateArray | CallLibrary) for inner in nodes((node,)))
+    return not needs_whole and not free_names((node,)).set_locals
+
+
+def _section(emitter: BodyEmitter, body: Body) -> list[cgen.Generable]:
+    """Return the call of a function of some nests, and what follows where these may leave."""
+    leaves = leaves_early(body) or any_asks(body)
+    inside = replace(emitter, exit=Exit(Way.RETURN))
+    name, arguments = _function(inside, body, "part", free_names(body), leaves=leaves)
+    if not leaves:
+        return [cgen.Line(line) for line in prototype(name, arguments, ";")]
+    status = f"{name}_status"
+    call = [cgen.Line(line) for line in prototype(f"const int {status} = {name}", arguments, ";")]
+    return [*call, Branch(status, emitter.exit.lines(status, emitter.printer), [])]
+
+
+def _function(
+    emitter: BodyEmitter,
+    content: Body,
+    label: str,
+    free: Free,
+    *,
+    fails: bool = False,
+    leaves: bool = False,
+) -> tuple[str, list[str]]:
+    """Make a function of `content`; return its name and the arguments.
+
+    `fails`: it is given where to put a status; `leaves`: it returns one, 0 at its end.
+    """
+    frame, printer = emitter.frame, emitter.printer
+    taken = frame.taken | emitter.names
+    part = label.replace(".", "_").replace("[", "_").removesuffix("]")
+    name = c_identifier(f"{frame.entry.removeprefix(ENTRY_PREFIX)}_{part}", taken)
+    emitter.names.add(name)
+    arrays = [n for n in frame.views if n in free.arrays]
+    written = written_arrays(content)
+    views = dict(frame.views)
+    for array in arrays:
+        views[array] = _view_inside(views[array], array in written, printer)
+    inside = replace(
+        emitter, frame=replace(frame, views=views), printer=replace(printer, views=views)
+    )
+    lines = inside.body(content)
+    body = [*inside.frame.row_declarations(lines, inside.printer), *lines]
+    shapes = tuple(extent for array in arrays for extent in views[array].array.shape[1:])
+    scalars = _scalars(inside, free, words(body), shapes)
+    params = [f"{ctype} {c}" for ctype, c in scalars]
+    params += [views[array].parameter() for array in arrays]
+    arguments = [c for _, c in scalars]
+    arguments += [
+        frame.views[a].name if views[a].is_plain else frame.views[a].memory for a in arrays
+    ]
+    if fails:
+        params.append(f"int *{STATUS}")
+        arguments.append(f"&{STATUS}")
+    if leaves:
+        body.append(cgen.Line("return 0;"))
+    kind = "int" if leaves else "void"
+    emitter.regions.append(
+        Function(f"__attribute__((noinline)) static {kind} {name}", params, body)
+    )
+    return name, arguments
+
+
+def _scalars(
+    emitter: BodyEmitter, free: Free, used: frozenset[str], shapes: tuple[Expr, ...]
+) -> list[tuple[str, str]]:
+    """Return C type and name of what a text with the words `used` needs besides arrays.
+
+    `shapes` are the extents of its arrays.
+    """
+    bodies = (Declare("", DType.INT64, 1, extent) for extent in shapes)
+    sizes = free_names(tuple(bodies))
+    sized = tuple(s for s in sizes.locals if emitter.name(s.name) in used)
+    counted = tuple(i for i in sizes.iters if emitter.name(i) in used)
+    free = replace(
+        free,
+        locals=tuple(dict.fromkeys((*free.locals, *sized))),
+        iters=tuple(dict.fromkeys((*free.iters, *counted))),
+    )
+    kinds = (CParamKind.SIZE, CParamKind.STRIDE, CParamKind.SCALAR)
+    values = [p for p in emitter.frame.params if p.kind in kinds]
+    found = [(p.dtype.value_ctype, p.text) for p in values if p.text in used]
+    known = {c for _, c in found}
+    for local in free.locals:
+        c = emitter.name(local.name)
+        if c not in known:
+            width = Helper(HelperKind.VECTOR, local.dtype, local.lanes)
+            alone = local.lanes == 1
+            ctype = local.dtype.value_ctype if alone else emitter.printer.helper(width)
+            found.append((ctype, c))
+            known.add(c)
+    for iterator in free.iters:
+        found.append(("int64_t", emitter.name(iterator)))
+    return found
+
+
+def _view_inside(view: View, written: bool, printer: ExprPrinter) -> View:
+    if view.is_plain:  # a value where it is only read
+        return replace(view, is_plain=not written, written=written)
+    if view.pointer == view.name and len(view.array.shape) > 1 and not view.strides:
+        extents = tuple(extent_text(e, printer) for e in view.array.shape[1:])
+        return replace(view, pointer=f"po_{view.name}", extents=extents, written=written)
+    return replace(view, written=written)

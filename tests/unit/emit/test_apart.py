@@ -1,0 +1,76 @@
+"""Programs of very many nests: printed as functions of some nests each, and right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from bench.programs import Text, define
+from polyopt.emit import apart
+
+TOGETHER = 2
+NESTS = 2 * TOGETHER + 3
+
+
+@pytest.fixture(autouse=True)
+def _few_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "TOGETHER", TOGETHER)
+
+
+def _function(folder: Path, *lines: str) -> Callable[..., Any]:
+    """Return a function of `a` and `b`, of which every line stands for a nest."""
+    body = [f"    {line.format(k=k)}" for k in range(NESTS) for line in lines]
+    text = "\n".join(["def f(a, b):", *body, ""])
+    return define(Text(text, "None"), folder)[0]
+
+
+def _calls(source: str) -> int:
+    """Return how often functions of nests are named: where they are made, and called."""
+    return source.count("f_part")
+
+
+@pytest.mark.parametrize("schedule", ["source", None])
+def test_many_nests_are_functions_of_some_each(tmp_path: Path, schedule: str | None) -> None:
+    lines = "for i in range(len(a)):", "    b[{k}, i] = a[i] * {k} + b[{k} // 2, i]"
+    plain = _function(tmp_path, *lines)
+    kernel = po.kernel(plain, schedule=schedule)
+    a, b = np.arange(50.0), np.ones((NESTS, 50))
+    expected = b.copy()
+    plain(a, expected)
+    kernel(a, b)
+    assert np.array_equal(b, expected)
+    if schedule == "source":
+        assert _calls(kernel.compile(a, b).source) == 2 * (NESTS // TOGETHER)
+
+
+def test_few_nests_are_one_function(tmp_path: Path) -> None:
+    text = "def f(a, b):\n    for i in range(len(a)):\n        b[i] = a[i]\n"
+    function, _ = define(Text(text, "None"), tmp_path)
+    compiled = po.kernel(function, schedule="source").compile(np.ones(5), np.ones(5))
+    assert _calls(compiled.source) == 0
+
+
+def test_a_fault_in_one_of_many_nests_ends_the_kernel(tmp_path: Path) -> None:
+    lines = "for i in range(len(a)):", "    b[i] = a[b[i]] + 9 * {k}"
+    plain = _function(tmp_path, *lines)
+    kernel = po.kernel(plain, schedule="source")
+    a, b = np.arange(50), np.arange(50) % 3
+    expected = b.copy()
+    with pytest.raises(IndexError):
+        plain(a, expected)
+    with pytest.raises(po.PolyoptError, match="PO02"):
+        kernel(a, b)
+
+
+def test_a_number_from_one_nest_is_read_by_another(tmp_path: Path) -> None:
+    lines = "s{k} = 0.0", "for i in range(len(a)):", "    s{k} += a[i]", "b[{k}] = s{k}"
+    plain = _function(tmp_path, *lines)
+    kernel = po.kernel(plain, schedule="source", threads=1)
+    a, b = np.arange(50.0), np.zeros(NESTS)
+    kernel(a, b)
+    assert np.array_equal(b, np.full(NESTS, a.sum()))
