@@ -13,6 +13,7 @@ import polyopt as po
 from bench.programs import Text, define
 from polyopt.emit import apart
 
+pytestmark = pytest.mark.toolchain
 TOGETHER = 2
 NESTS = 2 * TOGETHER + 3
 
