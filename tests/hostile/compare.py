@@ -52,6 +52,29 @@ def compare_calls(
     return found
 
 
+def is_within(want: Any, others: list[Any], got: Any) -> bool:
+    """Tell whether each number of `got` is as near to that of `want` as one of `others` is.
+
+    All are of one structure: tuples, lists and arrays of numbers.
+    """
+    one, two, *rest = (_numbers(value) for value in (want, got, *others))
+    if not rest or any(found.shape != one.shape for found in (two, *rest)):
+        return False
+    with np.errstate(all="ignore"):
+        spread = np.max([np.abs(found - one) for found in rest], axis=0, initial=0.0)
+        near = np.abs(two - one) <= spread
+    return bool(np.all(near | (one == two) | (np.isnan(one) & np.isnan(two))))
+
+
+def _numbers(value: Any) -> np.ndarray:
+    """Return all numbers in a row."""
+    if isinstance(value, tuple | list):
+        return np.concatenate([np.empty(0, np.clongdouble), *map(_numbers, value)])
+    if not isinstance(value, bool | int | float | complex | np.generic | np.ndarray):
+        return np.empty(0, np.clongdouble)
+    return np.asarray(value).astype(np.clongdouble).ravel()
+
+
 def _compare(want: Any, got: Any, allowed: Allowed, where: str) -> Difference | None:
     if want is None or got is None:
         if want is got:

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from polyopt.frontend import build
-from tests.hostile.compare import Allowed, compare_calls
+from tests.hostile.compare import Allowed, compare_calls, is_within
 from tests.hostile.generator import generate
 from tests.hostile.grammar import PRODUCTIONS
+from tests.hostile.judging import judge
 from tests.hostile.pool import Result, run_tasks, tasks_of
-from tests.hostile.program import HostileProgram, parse
+from tests.hostile.program import HostileProgram, loaded, parse
 from tests.hostile.reference import Returned, run_bounded
 from tests.hostile.shrink import shrunk
 from tests.hostile.stages import interpreted, one, settings
@@ -200,3 +201,45 @@ def test_effects_are_compared() -> None:
     near = Allowed(1e-11, 100.0)
     assert compare_calls(1.0, (), np.float64(1.0 + 1e-10), (), near) is None
     assert compare_calls(1.0, (), np.float64(1.0 + 1e-8), (), near) is not None
+
+
+@pytest.mark.parametrize(
+    "got, near",
+    [
+        (((8.0, 3), np.array([2, 5])), True),
+        (((8.5, 3), np.array([2, 5])), True),
+        (((8.0, 3), np.array([2, 6])), True),
+        (((9.5, 3), np.array([2, 5])), False),
+        (((8.0, 4), np.array([2, 5])), False),
+        (((8.0, 3), np.array([2, 4, 5])), False),
+    ],
+)
+def test_as_near_as_after_some_roundings(got, near) -> None:
+    want = ((8.0, 3), np.array([2, 5]))
+    others = [((8.25, 3), np.array([2, 6])), ((7.0, 3), np.array([2, 5]))]
+    assert is_within(want, others, got) is near
+
+
+def test_orders_of_sums_in_single_precision(tmp_path: Path) -> None:
+    """A sum in another order is told from one with another term, in integers too."""
+    text = """# file: main
+import numpy as np
+
+def f(a, b):
+    b[0] = (a @ a) * 1e6
+    return np.int64(b[0] * 1e3)
+# call
+a = np.array([4.111, 1.802, 2.455, -0.942], np.float32)
+b = np.zeros(1)
+args = (a, b)
+"""
+    program = parse(text)
+    with loaded(program, tmp_path) as function:
+        for scale, outcome in ((1 + 2e-7, Outcome.UNSTABLE), (1 + 1e-4, Outcome.WRONG)):
+
+            def call(a, b, scale=scale):
+                b[0] = np.float64((a @ a) * np.float32(1e6)) * scale
+                return np.int64(b[0] * 1e3)
+
+            verdict = judge(function, call, program.calls[0], 0, exact=True)
+            assert verdict.outcome is outcome
