@@ -56,20 +56,20 @@ def _sections(body: Body) -> Iterator[Body]:
     if any(isinstance(node, AllocateArray) for node in body):
         yield body  # all after it is inside it
         return
-    last = {
-        local.name: number
-        for number, node in enumerate(body)
-        for local in free_names((node,)).locals
-    }
+    last: dict[str, int] = {}
+    for number, node in enumerate(body):
+        free = free_names((node,))
+        last |= dict.fromkeys((*(local.name for local in free.locals), *free.set_locals), number)
     run: list[Node] = []
     for number, node in enumerate(body):
         is_apart = _may_be_apart(node)
         if is_apart:
             run.append(node)
         ends = number + 1 == len(body) or sum(isinstance(n, For) for n in run) == TOGETHER
-        if ends or not is_apart:
+        if run and (ends or not is_apart):
+            behind = number + is_apart
             declared = (n.name for n in run if isinstance(n, Declare))
-            is_closed = all(last.get(name, 0) <= number for name in declared)
+            is_closed = all(last.get(name, 0) < behind for name in declared)
             yield from (tuple(run),) if is_closed else ((one,) for one in run)
             run = []
         if not is_apart:

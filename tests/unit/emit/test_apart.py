@@ -12,6 +12,9 @@ import pytest
 import polyopt as po
 from bench.programs import Text, define
 from polyopt.emit import apart
+from polyopt.ir.expr import Load, Symbol, add, integer
+from polyopt.ir.loops import Assign, Declare, For, LoopKind, Node, SetLocal
+from polyopt.ir.types import DType
 
 pytestmark = pytest.mark.toolchain
 TOGETHER = 2
@@ -75,3 +78,19 @@ def test_a_number_from_one_nest_is_read_by_another(tmp_path: Path) -> None:
     a, b = np.arange(50.0), np.zeros(NESTS)
     kernel(a, b)
     assert np.array_equal(b, np.full(NESTS, a.sum()))
+
+
+def _loop(*body: Node) -> For:
+    return For("i", integer(0), integer(9), 1, LoopKind.SEQUENTIAL, body)
+
+
+@pytest.mark.parametrize("is_used_later", [True, False])
+def test_a_local_stays_where_later_nests_use_it(is_used_later: bool) -> None:
+    nest = _loop(Assign(Load("b", (integer(0),), DType.INT64), integer(1)))
+    local = Symbol("s", DType.INT64)
+    declared = Declare("s", DType.INT64, 1, integer(0))
+    user = _loop(SetLocal("s", DType.INT64, 1, add(local, integer(1))))
+    body = (nest, declared, user if is_used_later else nest, nest)
+    found = tuple(apart._sections(body))
+    assert tuple(node for part in found for node in part) == body
+    assert any(len(part) > 1 and declared in part for part in found) is not is_used_later
