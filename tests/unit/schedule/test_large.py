@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import islice, permutations, product
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from polyopt.ir.scop import Scop
 from polyopt.schedule import pending, source_schedule
 from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.legality import check_legal, mark_facts
-from polyopt.schedule.tree import Tree, bands, show_tree
+from polyopt.schedule.tree import Sequence, Tree, bands, show_tree
 from polyopt.specialize import Parameters, plain_values, types_of
 from polyopt.strategy.large import each_nest, size_of
 from polyopt.transforms import Distribute, Fuse, Interchange, Parallelize, Reverse, Tile, Vectorize
@@ -119,3 +119,29 @@ def test_a_refusal_lists_the_dependences_of_its_statements_alone(tmp_path):
     assert refused.value.witness is not None
     assert refused.value.repair is not None
     assert "memory" not in vars(schedule.dependences)
+
+
+@pytest.mark.parametrize("few", [24, 0])
+@pytest.mark.parametrize("kind", ["chain", "updates", "fields"])
+def test_verdicts_on_new_orders_do_not_depend_on_what_is_proven(kind, few, tmp_path, monkeypatch):
+    monkeypatch.setattr(pending, "FEW", few)
+    scop = scop_of(kind, 5, tmp_path)
+    start = source_schedule(scop).tree
+    assert isinstance(start, Sequence)
+    verdicts = []
+    for parts in islice(permutations(start.parts), 60):
+        tree, known = Sequence(parts), Dependences(scop)
+        found = [check_legal(scop, known, tree, proven) for proven in (None, start)]
+        assert [wrong and wrong.fault for wrong in found] == [found[0] and found[0].fault] * 2
+        verdicts.append(found[0] is None)
+    assert any(verdicts)
+    assert not all(verdicts)
+
+
+def test_pairs_of_some_statements_are_those_of_all_that_touch_them(tmp_path):
+    scop = scop_of("fields", 9, tmp_path)
+    known = Dependences(scop)
+    names = [statement.name for statement in scop.statements]
+    every = list(known.pairs(names))
+    for of in (frozenset(names[:1]), frozenset(names[3:5]), frozenset(names), frozenset[str]()):
+        assert list(known.pairs(names, of)) == [pair for pair in every if not of.isdisjoint(pair)]
