@@ -6,7 +6,7 @@ In: the function's tree.  Out: `Frame`, mutable: what each name stands for now.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
@@ -56,6 +56,10 @@ class Watch:
     rebound: list[tuple[Value, Loc | None]] = field(default_factory=list)
 
 
+Bound: TypeAlias = tuple[Buffer, Tensor, Loc | None]
+"""Memory that became another name of a view, and where."""
+
+
 @dataclass(eq=False)
 class Frame:
     """One call of `function`; `calls` are the places of the calls that led here.
@@ -78,9 +82,7 @@ class Frame:
     made: dict[str, Place] = field(default_factory=dict)  # the statements that made them
     home: Scope | None = None  # where the function's body begins
     backs: list[WriteBack] = field(default_factory=list)
-    results: list[tuple[Buffer, Tensor, Loc | None]] = field(
-        default_factory=list
-    )  # copies, of what
+    results: list[Bound] = field(default_factory=list)  # what a loop or branch returns
     scopes: dict[str, Scope] = field(default_factory=dict)  # where names of arrays were bound
 
     @property
