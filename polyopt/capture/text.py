@@ -55,7 +55,7 @@ class FunctionText:
 
     def tree(self) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         """Return the function's tree; its lines count from 1, its columns are the file's."""
-        indented = self.lines[0][:1].isspace()
+        indented = self.whole[:1].isspace()
         try:
             module = ast.parse(f"if 1:\n{self.whole}" if indented else self.whole)
         except (SyntaxError, ValueError):
@@ -83,44 +83,38 @@ def keep_lines(function: types.FunctionType) -> None:
 
 def text_of(function: types.FunctionType) -> FunctionText:
     """Return the text at the function's place, whether it gives the function's code or not."""
-    quick = _up_to_the_end(function)
-    if quick is not None:
-        return quick
-    found = _candidates(function)
-    if not found:
-        raise NoText(is_there=False)
-    if len(found) == 1:
-        return found[0]
-    return next((text for text in found if is_text_of(text, function)), found[0])
+    return _matching(function) or _candidates(function)[0]
 
 
 def verified_text(function: types.FunctionType) -> FunctionText:
     """Return the text that `function` was compiled from; raises `NoText`, `Changed`."""
-    quick = _up_to_the_end(function)
-    if quick is not None:
-        return quick
+    text = _matching(function)
+    if text is not None:
+        return text
     found = _candidates(function)
-    if not found:
-        raise NoText(is_there=False)
-    for text in found:
-        if is_text_of(text, function):
-            return text
     heads = [text.lines[0].lstrip() for text in found if text.tree() is None]
     if len(heads) == len(found) and all(head.startswith(("def ", "@", "async ")) for head in heads):
         raise NoText(is_there=True)
     raise Changed
 
 
-def _up_to_the_end(function: types.FunctionType) -> FunctionText | None:
-    """Return the text up to the last line that the code names, if it gives this code.
+def _matching(function: types.FunctionType) -> FunctionText | None:
+    """Return the text at the function's place that gives its code, the earliest of several."""
+    quick = _up_to_the_end(function)
+    if is_text_of(quick, function):
+        return quick
+    return next((text for text in _candidates(function) if is_text_of(text, function)), None)
 
-    That is found faster than where the block ends.  Code of Python 3.10 names no such line.
+
+def _up_to_the_end(function: types.FunctionType) -> FunctionText:
+    """Return the text up to the last line that the code names, found without reading the block.
+
+    It may lack lines that have no code.  Code of Python 3.10 names no such line.
     """
     code = function.__code__
     first, lines = code.co_firstlineno, _lines(function)
     block = tuple(lines[first - 1 : _last_line(code)]) if first > 0 else ()
-    text = FunctionText(code.co_filename, first, block, lines)
-    return text if block and is_text_of(text, function) else None
+    return FunctionText(code.co_filename, first, block, lines)
 
 
 def _last_line(code: types.CodeType) -> int:
@@ -133,12 +127,18 @@ def _last_line(code: types.CodeType) -> int:
 
 
 def _candidates(function: types.FunctionType) -> list[FunctionText]:
-    """Return the texts that stand or stood at the function's place, the earliest first."""
+    """Return the texts that stand or stood at the function's place, the earliest first.
+
+    Raises `NoText` where there is none.
+    """
     code = function.__code__
     file, first = code.co_filename, code.co_firstlineno
     versions = [*_KEPT.get(file, ()), _lines(function)]
     texts = (FunctionText(file, first, _block(lines, first), lines) for lines in versions)
-    return list({text.lines: text for text in texts if text.lines}.values())
+    found = list({text.lines: text for text in texts if text.lines}.values())
+    if not found:
+        raise NoText(is_there=False)
+    return found
 
 
 def _lines(function: types.FunctionType) -> list[str]:
