@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import cgen
 
 from polyopt.dataclass import replace
-from polyopt.emit.blocks import Branch, Function, prototype, words
+from polyopt.emit.blocks import Branch, Function, calling, words
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.exits import STATUS, Exit, Way, fails_in_parallel, leaves_early
 from polyopt.emit.frame import extent_text
@@ -37,7 +37,7 @@ TOGETHER = 16
 def shared(emitter: BodyEmitter, loop: For, free: Free, *, fails: bool) -> list[cgen.Generable]:
     """Return the call of a function that is the body of a loop that threads share out."""
     name, arguments = _function(emitter, loop.body, loop.label or "region", free, fails=fails)
-    return [cgen.Line(line) for line in prototype(name, arguments, ";")]
+    return [cgen.Line(line) for line in calling(name, arguments, ";")]
 
 
 def in_sections(emitter: BodyEmitter, body: Body) -> list[cgen.Generable]:
@@ -91,9 +91,9 @@ def _section(emitter: BodyEmitter, body: Body) -> list[cgen.Generable]:
     inside = replace(emitter, exit=Exit(Way.RETURN))
     name, arguments = _function(inside, body, "part", free_names(body), leaves=leaves)
     if not leaves:
-        return [cgen.Line(line) for line in prototype(name, arguments, ";")]
+        return [cgen.Line(line) for line in calling(name, arguments, ";")]
     status = f"{name}_status"
-    call = [cgen.Line(line) for line in prototype(f"const int {status} = {name}", arguments, ";")]
+    call = [cgen.Line(line) for line in calling(f"const int {status} = {name}", arguments, ";")]
     return [*call, Branch(status, emitter.exit.lines(status, emitter.printer), [])]
 
 

@@ -72,13 +72,19 @@ class Function(cgen.Generable):
         yield "}"
 
 
-def prototype(head: str, params: Sequence[str], end: str, width: int = 98) -> list[str]:
-    """Return `head(params)end`, broken after commas where it would be wider than `width`."""
+def prototype(head: str, params: Sequence[str], end: str) -> list[str]:
+    """Return the lines of `head(params)end`, a declaration."""
+    return calling(head, params or ("void",), end)
+
+
+def calling(head: str, arguments: Sequence[str], end: str, width: int = 98) -> list[str]:
+    """Return `head(arguments)end`, broken after commas where it would be wider than `width`."""
+    if not arguments:
+        return [f"{head}(){end}"]
     lines: list[str] = []
     line = f"{head}("
-    for number, param in enumerate(params or ("void",)):
-        last = number == max(len(params), 1) - 1
-        piece = param + (f"){end}" if last else ",")
+    for number, argument in enumerate(arguments):
+        piece = argument + ("," if number < len(arguments) - 1 else f"){end}")
         spaced = piece if line.endswith("(") else f" {piece}"
         if len(line) + len(spaced) > width and not line.endswith("("):
             lines.append(line)

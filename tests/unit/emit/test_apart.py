@@ -94,3 +94,19 @@ def test_a_local_stays_where_later_nests_use_it(is_used_later: bool) -> None:
     found = tuple(apart._sections(body))
     assert tuple(node for part in found for node in part) == body
     assert any(len(part) > 1 and declared in part for part in found) is not is_used_later
+
+
+def without_work(a, x):
+    w = 0
+    while w < 2 and x > 1:
+        w += 1
+        for i in range(a.shape[0]):
+            for _ in range(0):
+                x = a[i]
+                if x != 0.25:
+                    break
+    return x
+
+
+def test_a_function_that_needs_nothing_is_called_with_nothing() -> None:
+    assert po.kernel(without_work, threads=2)(np.ones(4), 2.0) == 2.0
