@@ -8,6 +8,7 @@ Refuses: NumPy's integers of several widths (PO0161), constants that the type do
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -16,31 +17,47 @@ from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.elementwise import Elementwise, operand_kinds
-from polyopt.frontend.integers import FALSE, both, either, is_affine, negated, select
+from polyopt.frontend.integers import (
+    FALSE,
+    TRUE,
+    both,
+    either,
+    is_affine,
+    minus,
+    negated,
+    plus,
+    select,
+    times,
+)
+from polyopt.frontend.kinds import as_kind, grouped, kind_of, leaves
 from polyopt.frontend.memory import is_stable, stored_number
 from polyopt.frontend.narrowing import demand_fit
-from polyopt.frontend.promote import cast, joined, loop_dtypes, real_dtype
+from polyopt.frontend.promote import (
+    Operand,
+    cast,
+    is_rounded,
+    joined,
+    loop_dtypes,
+    real_dtype,
+    unrounded,
+)
+from polyopt.frontend.ranges import range_of
 from polyopt.frontend.values import Number, Operandish, Sides, Value
-from polyopt.ir.expr import Compare, CompareOp, Const, Expr
+from polyopt.ir.expr import Compare, CompareOp, Const, Expr, Load
 from polyopt.ir.types import DType
-
-DEEPEST = 3  # choices in choices that are kept apart
 
 
 def choose(b: Builder, condition: Expr, then: Number, otherwise: Number, loc: Loc | None) -> Number:
     """Return `then if condition else otherwise`."""
-    dtype, weak = joined((then.dtype, then.weak), (otherwise.dtype, otherwise.weak), loc)
+    dtype, weak = joined(kind_of(then), kind_of(otherwise), loc)
+    if any(is_rounded(side, dtype) for side in (then, otherwise)):
+        dtype = unrounded(dtype)
     first = exactly(b, then, dtype, loc, condition)
     second = exactly(b, otherwise, dtype, loc, negated(condition))
-    sides = Sides(condition, then, otherwise)
-    is_mixed = then.dtype is not otherwise.dtype and not isinstance(condition, Const)
-    kept = sides if is_mixed and _depth(sides) <= DEEPEST else None
-    return Number(select(condition, first, second), weak, kept)
-
-
-def _depth(sides: Sides) -> int:
-    inner = (number.sides for number in (sides.then, sides.otherwise))
-    return 1 + max((_depth(found) for found in inner if found is not None), default=0)
+    whole = select(condition, first, second)
+    if isinstance(condition, Const):
+        return Number(whole, weak, (then if condition.value else otherwise).sides)
+    return Number(whole, weak, grouped(Sides(condition, then, otherwise)))
 
 
 def exactly(  # noqa: C901  one case per kind
@@ -99,9 +116,8 @@ def kept_apart(b: Builder, value: Number, name: str) -> Number:
     condition = Number(value.sides.condition, True)
     if not is_stable(condition):
         condition = stored_number(b, condition, f"{name}_is")
-    then, otherwise = (
-        kept_apart(b, side, name) for side in (value.sides.then, value.sides.otherwise)
-    )
+    then = kept_apart(b, value.sides.then, name)
+    otherwise = then if condition.expr == TRUE else kept_apart(b, value.sides.otherwise, name)
     return Number(whole.expr, value.weak, Sides(condition.expr, then, otherwise))
 
 
@@ -115,26 +131,147 @@ def either_way(
 ) -> Value | None:
     """Return `compute(values)` of each side of the first number that has two.
 
-    None where no number has, or the type of the result does not depend on it.
+    None where no number has, or the result does not depend on it.
     """
-    if not all(isinstance(number, Number) for number in numbers):
-        return None
     for place, number in enumerate(numbers):
         if not isinstance(number, Number) or number.sides is None:
             continue
-        sides = (number.sides.then, number.sides.otherwise)
-        ways = [(*numbers[:place], side, *numbers[place + 1 :]) for side in sides]
-        if len({_result(op, way) for way in ways}) == 1:
+
+        def put(side: Number, place: int = place) -> tuple[Operandish, ...]:
+            return (*numbers[:place], side, *numbers[place + 1 :])
+
+        whole = _result(op, put(Number(number.expr, number.weak)))
+        sides = tuple(leaves(number))
+        results = {_result(op, put(side)) for side in sides}
+        if all(_is_as_good(b, op, put(side), whole) for side in sides):
             continue
+
+        def computed(side: Number, place: int = place) -> Value:
+            return compute((*values[:place], side, *values[place + 1 :]))
+
+        if len(results) == 1:
+            return computed(_as_one(number, sides))
+        if not all(isinstance(other, Number) for other in numbers):
+            good = [side for side in sides if _is_rounded_only(op, _result(op, put(side)), whole)]
+            return computed(_assumed(b, number, {kind_of(side) for side in good}, loc))
         condition = number.sides.condition
         found: list[Value] = []
-        for side, here in zip(sides, (condition, negated(condition)), strict=True):
+        for side, here in (
+            (number.sides.then, condition),
+            (number.sides.otherwise, negated(condition)),
+        ):
             with b.operand(here):
-                found.append(compute((*values[:place], side, *values[place + 1 :])))
+                found.append(computed(side))
         then, otherwise = found
         if isinstance(then, Number) and isinstance(otherwise, Number):
             return choose(b, condition, then, otherwise, loc)
     return None
+
+
+def told_apart(op: Elementwise, numbers: tuple[Operandish, ...], result: Operandish) -> Operandish:
+    """Return a result whose value does not depend on which of several types an operand has.
+
+    Its own type does.
+    """
+    if not isinstance(result, Number) or result.sides is not None or result.dtype is DType.BOOL:
+        return result
+    for place, number in enumerate(numbers):
+        if not isinstance(number, Number) or number.sides is None:
+            continue
+
+        def mirrored(side: Number, place: int = place) -> Number:
+            if side.sides is not None:
+                then, otherwise = mirrored(side.sides.then), mirrored(side.sides.otherwise)
+                sides = Sides(side.sides.condition, then, otherwise)
+                return Number(result.expr, result.weak, sides)
+            way = (*numbers[:place], side, *numbers[place + 1 :])
+            weak = all(value.weak for value in way)
+            parts = [value.expr for value in way if isinstance(value, Number)]
+            if weak and _result(op, way) == DType.INT64.value != result.dtype.value:
+                return Number(_OF_SMALL[op.name](*parts), True)
+            return Number(result.expr, weak)
+
+        found = mirrored(number)
+        if any(kind_of(leaf) != kind_of(result) for leaf in leaves(found)):
+            return found
+    return result
+
+
+def _as_one(number: Number, sides: tuple[Number, ...]) -> Number:
+    """Return a number of several types as one of them that gives the same result as each."""
+    side = next((side for side in sides if not side.weak), sides[0])
+    if len(sides) == 1 or number.sides is None:
+        return side
+    if isinstance(number.expr, Load):
+        return Number(cast(number.expr, side.dtype), side.weak)
+    return Number(_converted(number, side.dtype), side.weak)
+
+
+def _converted(number: Number, dtype: DType) -> Expr:
+    if number.sides is None:
+        return cast(number.expr, dtype)
+    then, otherwise = number.sides.then, number.sides.otherwise
+    return select(number.sides.condition, _converted(then, dtype), _converted(otherwise, dtype))
+
+
+def _assumed(b: Builder, number: Number, good: set[Operand], loc: Loc | None) -> Number:
+    """Return a number beside an array, whose type has to be known: another one is a fault.
+
+    That is the type of all numbers that are not constants, as what a name is before a loop often
+    is.  `good`: types for which the array is as good with the type that holds all.
+    """
+    message = "the type of an array depends on which of several types a number has"
+    hint = "convert the number to one type, such as np.float64(x)"
+    usual = {kind_of(side) for side in leaves(number) if not isinstance(side.expr, Const)}
+    known = usual | good if len(usual) == 1 else {kind_of(number)}
+    if all(kind_of(side) not in known for side in leaves(number)):
+        refuse("PO0161", message, loc, hint)
+    b.fail_where(_is_none_of(number, known), b.fault("PO0161", message, loc, hint))
+    (kind,) = usual if len(usual) == 1 else {kind_of(number)}
+    return as_kind(Number(number.expr, number.weak), kind)
+
+
+def _is_none_of(number: Number, kinds: set[Operand]) -> Expr:
+    """Return the condition that a number has a type that is none of `kinds`."""
+    if number.sides is None:
+        return FALSE if kind_of(number) in kinds else TRUE
+    then, otherwise = number.sides.then, number.sides.otherwise
+    return select(number.sides.condition, _is_none_of(then, kinds), _is_none_of(otherwise, kinds))
+
+
+def _is_rounded_only(op: Elementwise, result: str | None, whole: str | None) -> bool:
+    """Whether an array of type `result` is one of type `whole` with fewer digits."""
+    if result not in _MANTISSA or whole not in _MANTISSA or op.name not in _CONTINUOUS:
+        return False
+    return np.can_cast(np.dtype(result), np.dtype(whole))
+
+
+def _is_as_good(
+    b: Builder, op: Elementwise, numbers: tuple[Operandish, ...], whole: str | None
+) -> bool:
+    """Whether the result of these numbers is that of the type which holds all."""
+    if _result(op, numbers) == whole:
+        return True
+    small = [n for n in numbers if isinstance(n, Number) and n.weak and n.dtype is DType.INT64]
+    if len(small) < len(numbers) or whole not in _MANTISSA:
+        return False
+    spans = [range_of(number.expr, b.span_of) for number in small]
+    sizes = [max(-span.low, span.high) for span in spans]
+    most: int = 1 << _MANTISSA[whole]
+    match op.name:
+        case "add" | "subtract":
+            return sum(sizes) <= most
+        case "multiply":  # -0.0 is no integer
+            return all(span.low >= 0 for span in spans) and math.prod(sizes) <= most
+        case "divide":
+            return sizes[0] == 0
+        case _:
+            return False
+
+
+_CONTINUOUS = {"add", "subtract", "multiply", "divide"}
+_OF_SMALL = {"add": plus, "subtract": minus, "multiply": times}
+_MANTISSA = {"float32": 24, "float64": 53, "complex64": 24, "complex128": 53}
 
 
 def _result(op: Elementwise, numbers: tuple[Operandish, ...]) -> str | None:

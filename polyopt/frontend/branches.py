@@ -24,7 +24,7 @@ from polyopt.frontend.liveness import assigned
 from polyopt.frontend.memory import is_stable, stored_number
 from polyopt.frontend.operators import describe
 from polyopt.frontend.perhaps import unset
-from polyopt.frontend.pins import pin_names, unpin
+from polyopt.frontend.pins import meet, pin_names, unpin
 from polyopt.frontend.promote import cast, is_same, joined, number_of
 from polyopt.frontend.rotation import settle_watches
 from polyopt.frontend.structure import is_result, own
@@ -76,7 +76,7 @@ def read_if(b: Builder, frame: Frame, node: ast.If, rest: list[ast.stmt]) -> Val
     ):
         b.facts.add(b.facts.stored_conditions, place)
     whole = split.guard if not split.affine else _all(split)
-    _merge(b, frame, node, whole, then, pinned)
+    _merge(b, frame, node, whole, then)
     unpin(b, frame, pinned, frame.loc(node))
     own = {name: watch for name, watch in frame.watched.items() if name not in watched}
     settle_watches(b, frame, own, None)
@@ -171,14 +171,15 @@ def _merge(
     node: ast.If,
     condition: Expr,
     then: dict[str, Value],
-    pinned: list[str],
 ) -> None:
     """Bind the names assigned in a branch and used later."""
     otherwise = frame.env
     for name in sorted(assigned([*node.body, *node.orelse])):
-        if name in pinned or name in frame.pins:
-            continue
         left, right = then.get(name), otherwise.get(name)
+        if name in frame.pins:
+            if left != right:
+                meet(frame, [name])
+            continue
         if left is right and left is not None:
             continue
         if name not in frame.live.after[node]:

@@ -15,7 +15,7 @@ from polyopt.dataclass import dataclass, field, replace
 from polyopt.errors import Loc
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import Loop, Scope, holds_nowhere
-from polyopt.frontend.facts import Facts
+from polyopt.frontend.facts import Facts, Kinds
 from polyopt.frontend.facts import Place as Origin
 from polyopt.frontend.integers import (
     FALSE,
@@ -152,6 +152,8 @@ class Builder:
     assumed: list[Expr] = field(default_factory=list)  # of the sizes, in every call
     copies: dict[str, str] = field(default_factory=dict)
     snapshots: list[Snapshot] = field(default_factory=list)
+    kinds: dict[Origin, Kinds] = field(default_factory=dict)  # of variables, in this reading
+    tags: dict[str, Origin] = field(default_factory=dict)  # variables that say which kind one has
     copied: list[Copied] = field(default_factory=list)
     written_back: set[int] = field(default_factory=set)  # drafts that write copies back
     rebinding: set[int] = field(default_factory=set)  # drafts that bind names again

@@ -13,14 +13,16 @@ from polyopt.dataclass import dataclass, field
 from polyopt.errors import Loc
 from polyopt.frontend.integers import is_size
 from polyopt.frontend.marks import is_dynamic_name
-from polyopt.frontend.promote import joined
+from polyopt.frontend.promote import joined, unrounded
 from polyopt.frontend.pysource import PyFunction
 from polyopt.frontend.ranges import INDEX, SIZE, Name, Span, range_of
-from polyopt.ir.expr import Expr, Param, normalize, rewrite
+from polyopt.ir.expr import Const, Expr, Param, normalize, rewrite
 from polyopt.ir.types import DType
 
 MOST_ROUNDS = 3
 """How often ranges are looked at again; every round is right, later ones are tighter."""
+Kinds: TypeAlias = dict[tuple[DType, bool], Const | None]
+"""The types that a variable holds numbers of, and the only value of each if there is one."""
 Place: TypeAlias = tuple[object, ...]  # call sites, line, column, name
 
 
@@ -30,6 +32,8 @@ class Facts:
     `equal`: size parameters that are expressions over others.  `widths`: dtype and weakness of
     variables kept in memory across iterations or branches.  `merged`: names that need memory where
     branches meet; `partial`: those that a branch may leave unset.
+    `kinds`: of what types the numbers in variables are; `tagged`: those where it matters which of
+    them it is now; `inexact`: those that hold floats of Python's that a narrower type does not.
     `stored_conditions`: branches whose condition must be computed once.
     `compacted`: where names are bound to elements under a mask that must lie side by side.
     `filtered`: comprehensions of which only the run knows how many items they have.
@@ -44,6 +48,10 @@ class Facts:
     equal: dict[str, Expr] = field(default_factory=dict)
     asked: dict[str, Loc] = field(default_factory=dict)
     widths: dict[Place, tuple[DType, bool]] = field(default_factory=dict)
+    kinds: dict[Place, Kinds] = field(default_factory=dict)
+    kind_rounds: int = 0  # how often they were learned anew
+    tagged: set[Place] = field(default_factory=set)
+    inexact: set[Place] = field(default_factory=set)
     merged: set[Place] = field(default_factory=set)
     partial: set[Place] = field(default_factory=set)
     stored_conditions: set[Place] = field(default_factory=set)
@@ -123,6 +131,27 @@ class Facts:
         if wide != held:
             self.widths[place] = wide
             self.version += 1
+
+    def width(self, place: Place) -> tuple[DType, bool] | None:
+        """Return what type, and weakness, holds all numbers of the variable at `place`."""
+        held = self.widths.get(place)
+        if held is None or place not in self.inexact:
+            return held
+        return unrounded(held[0]), held[1]
+
+    def set_kinds(self, kinds: dict[Place, Kinds]) -> None:
+        """Learn the types of numbers in variables; the first readings may see some too many."""
+        if self.kind_rounds < MOST_ROUNDS and kinds != self.kinds:
+            self.kinds = kinds
+            self.kind_rounds += 1
+            self.version += 1
+        for place, found in kinds.items():
+            known = self.kinds.setdefault(place, {})
+            for kind, only in found.items():
+                held = known.get(kind, only)
+                if kind not in known or held not in (None, only):
+                    known[kind] = only if held == only else None
+                    self.version += 1
 
     def set_shape(self, place: Place, shape: tuple[Expr, ...]) -> None:
         """Learn that the variable at `place` is an array of this shape."""

@@ -26,7 +26,7 @@ from polyopt.frontend.integers import FALSE, TRUE, ZERO, less, plus, times
 from polyopt.frontend.liveness import assigned
 from polyopt.frontend.names import ascii_identifier
 from polyopt.frontend.perhaps import unset
-from polyopt.frontend.pins import pin_names, pin_results, pinned_value, store_pinned, unpin
+from polyopt.frontend.pins import meet, pin_names, pin_results, pinned_value, store_pinned, unpin
 from polyopt.frontend.promote import cast, number_of
 from polyopt.frontend.python_table import iterated
 from polyopt.frontend.rotation import bind_after, phase_condition, settle_watches, trips
@@ -107,10 +107,12 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
         going = b.unconditional("going", test.expr, FALSE)
         name = _iterator_name(b, ast.Name("turn"))
         with b.repeat(Loop(name, ZERO, ENDLESS, 1, going, loc)):
+            meet(frame, touched)
             frame.reader.block(b, frame, node.body)
             again = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
             b.emit((), going, again.expr if isinstance(again, Number) else FALSE)
         forget_iterator(frame, name, "while")
+        meet(frame, touched)
     unpin(b, frame, pinned, loc)
     own = {name: watch for name, watch in frame.watched.items() if name not in watched}
     settle_watches(b, frame, own, None)
@@ -206,7 +208,9 @@ def _read_phases(
     targets = assigned([node.target])
     shadowed = {target: frame.pins.pop(target) for target in targets if target in frame.pins}
     states: list[dict[str, Value]] = []
+    touched = assigned(node.body) - targets
     for phase in range(period):
+        meet(frame, touched)
         states.append(dict(frame.env))
         here = TRUE if period == 1 else phase_condition(loop, period, phase)
         with b.under((here,)):
@@ -219,6 +223,7 @@ def _read_phases(
                 _keep_bound(b, frame, node, last)
             for name in unbound:
                 _keep_last(b, frame, name, loop, period, finals)
+    meet(frame, touched)
     frame.pins.update(shadowed)
     frame.env.update(finals)
     return states

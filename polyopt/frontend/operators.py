@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from polyopt.errors import Loc
-from polyopt.frontend.alternatives import either_way
+from polyopt.frontend.alternatives import either_way, told_apart
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.computed import as_affine, quotient
@@ -83,6 +83,14 @@ def operate(
         )
         if found is not None:
             return found
+        return told_apart(UFUNCS[name], operands, _operate(b, name, operands, loc, wraps))
+    return _operate(b, name, operands, loc, wraps)
+
+
+def _operate(
+    b: Builder, name: str, operands: tuple[Operandish, ...], loc: Loc | None, wraps: bool
+) -> Operandish:
+    """Return the result of an operator on numbers and arrays."""
     numbers = tuple(v for v in operands if isinstance(v, Number) and v.weak)
     if len(numbers) == len(operands):
         return _python(b, name, numbers, loc, wraps)

@@ -11,9 +11,9 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.facts import Place
 from polyopt.frontend.integers import FALSE, negated
+from polyopt.frontend.kinds import number_in
 from polyopt.frontend.promote import cast, joined, number_of
 from polyopt.frontend.values import Gone, Known, Number, Perhaps, Value
-from polyopt.ir.expr import Load
 from polyopt.ir.types import DType
 
 HINT = "assign it before the `if` too"
@@ -69,4 +69,4 @@ def value_of(b: Builder, name: str, value: Perhaps, loc: Loc | None) -> Number:
     reason = f"`{name}` has no value here: no branch that was taken sets it"
     number = b.fault("PO0125", reason, loc, HINT)
     b.fail_where(negated(value.flag), number)
-    return Number(Load(value.buffer.name, (), value.buffer.dtype), value.weak)
+    return number_in(value.buffer, value.weak)

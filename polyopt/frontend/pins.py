@@ -13,17 +13,27 @@ from collections.abc import Sequence as Items
 
 from polyopt.dataclass import replace
 from polyopt.errors import Loc
-from polyopt.frontend.alternatives import exactly
 from polyopt.frontend.builder import Builder, Draft
+from polyopt.frontend.cells import store_number
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import Scope, is_same_place
-from polyopt.frontend.elements import store_element
 from polyopt.frontend.facts import Place
 from polyopt.frontend.frames import Frame, Pin, Watch
 from polyopt.frontend.integers import FALSE, TRUE, clipped
+from polyopt.frontend.kinds import (
+    describe_kinds,
+    number_in,
+)
 from polyopt.frontend.memory import is_whole, settled, store, stored
 from polyopt.frontend.operators import describe, operand
-from polyopt.frontend.promote import Operand, cast, common_pair, is_same, joined, number_of
+from polyopt.frontend.promote import (
+    Operand,
+    cast,
+    common_pair,
+    is_same,
+    joined,
+    number_of,
+)
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.snapshots import stand_for, stand_for_name, stand_for_named
 from polyopt.frontend.structure import is_result
@@ -37,7 +47,6 @@ from polyopt.frontend.values import (
     Tensor,
     Value,
     as_tensor,
-    as_value,
     is_same_view,
     iterators,
     view_of,
@@ -119,12 +128,13 @@ def pinned_value(pin: Pin) -> Value:
     """Return what the name stands for while it is pinned."""
     if pin.flag is not None:
         return Perhaps(pin.buffer, pin.weak, pin.flag, pin.place)
-    value = as_value(replace(view_of(pin.buffer), shape=pin.shape))
-    return Number(value.expr, pin.weak) if isinstance(value, Number) else value
+    if not pin.shape:
+        return number_in(pin.buffer, pin.weak)
+    return replace(view_of(pin.buffer), shape=pin.shape)
 
 
 def _unset(b: Builder, frame: Frame, name: str, place: Place) -> Pin:
-    dtype, weak = b.facts.widths[place]
+    dtype, weak = b.facts.width(place) or b.facts.widths[place]
     shape = b.facts.shapes.get(place, ())
     if shape and place in b.facts.partial:
         subject = "the function returns" if is_result(name) else f"`{name}` is"
@@ -132,6 +142,8 @@ def _unset(b: Builder, frame: Frame, name: str, place: Place) -> Pin:
         refuse("PO0164", message, b.loc, "use the same kind of value on every path")
     buffer = b.new_buffer(name.strip("()"), dtype, shape)
     _note(b, buffer, weak, place)
+    if not shape:
+        describe_kinds(b, buffer, place)
     flag = _flag_of(b, buffer) if place in b.facts.partial else None
     return Pin(buffer, weak, place, shape, flag=flag)
 
@@ -153,8 +165,10 @@ def _pin(b: Builder, frame: Frame, name: str, value: Value, node: ast.stmt) -> P
         dtype, weak = _wide(b, place, (number.dtype, number.weak), loc)
         buffer = b.new_buffer(name, dtype, ())
         _note(b, buffer, weak, place)
-        store_element(b, Load(buffer.name, (), dtype), exactly(b, number, dtype, loc))
-        return Pin(buffer, weak, place, ())
+        describe_kinds(b, buffer, place)
+        pin = Pin(buffer, weak, place, ())
+        store_number(b, pin, number, loc)
+        return pin
     if isinstance(value, Tensor) and place in b.facts.shapes:
         return _pin_array(b, frame, name, value, place, loc)
     return None
@@ -165,7 +179,7 @@ def _wide(b: Builder, place: Place, now: Operand, loc: Loc | None) -> Operand:
 
     The first readings may have seen a narrower value than the one that comes in now.
     """
-    held = b.facts.widths.get(place)
+    held = b.facts.width(place)
     return now if held is None else joined(held, now, loc)
 
 
@@ -299,16 +313,24 @@ def store_pinned(
     dtype, weak = joined(held, (found.dtype, found.weak), loc)
     if (dtype, weak) != held:
         b.facts.set_width(pin.place, dtype, weak, loc)
-    if dtype is not pin.buffer.dtype:
-        return  # the next reading has the wider variable
     if not pin.shape:
         number = settled(b, found)
         assert isinstance(number, Number)
-        store_element(b, Load(pin.buffer.name, (), dtype), exactly(b, number, dtype, loc))
-        if pin.flag is not None:
-            b.emit((), pin.flag, TRUE)
+        now = store_number(b, pin, number, loc)
+        if pin.flag is None:
+            frame.env[name] = now
         return
+    if dtype is not pin.buffer.dtype:
+        return  # the next reading has the wider variable
     _store_array(b, frame, name, as_tensor(found), loc, live)
+
+
+def meet(frame: Frame, names: Iterable[str]) -> None:
+    """Let numbers in memory stand for all that was stored: paths through the program meet here."""
+    for name in names:
+        pin = frame.pins.get(name)
+        if pin is not None and not pin.shape and pin.flag is None:
+            frame.env[name] = pinned_value(pin)
 
 
 def _store_array(

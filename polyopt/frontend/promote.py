@@ -26,8 +26,12 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     Iter,
+    Load,
     MathFunc,
     Param,
+    Select,
+    Symbol,
+    walk,
 )
 from polyopt.ir.types import DType, Kind
 
@@ -118,6 +122,31 @@ def joined(left: Operand, right: Operand, loc: Loc | None) -> Operand:
     return common_pair(left, right, loc), left[1] and right[1]
 
 
+def unrounded(dtype: DType) -> DType:
+    """Return the type that holds a float of Python's beside those of a float or complex type."""
+    if not (dtype.is_float or dtype.is_complex):
+        return dtype
+    return DType.COMPLEX128 if dtype.is_complex else DType.FLOAT64
+
+
+def is_rounded(number: Number, dtype: DType) -> bool:
+    """Whether a float of Python's may change its value in a type that it shares with others.
+
+    What is computed of constants alone is not asked: it may be rounded as in arithmetic.
+    """
+    expr = number.expr
+    if not number.weak or not (number.dtype.is_float or number.dtype.is_complex):
+        return False
+    if not (dtype.is_float or dtype.is_complex) or unrounded(dtype) is dtype:
+        return False
+    if not isinstance(expr, Const):
+        return any(
+            isinstance(part, (Load, Symbol)) and not part.dtype.is_integer for part in walk(expr)
+        )
+    value = complex(convert_constant(expr, dtype, None).value)
+    return not np.isnan(complex(expr.value)) and value != complex(expr.value)
+
+
 _SAMPLES = {Kind.SIGNED: 1, Kind.FLOAT: 1.0, Kind.COMPLEX: 1j}
 
 
@@ -137,6 +166,9 @@ def cast(expr: Expr, dtype: DType, loc: Loc | None = None) -> Expr:
         return expr
     if isinstance(expr, Const):
         return convert_constant(expr, dtype, loc)
+    if isinstance(expr, Select) and all(_is_cast_back(e, dtype) for e in _sides(expr)):
+        then, otherwise = (cast(_inner(e), dtype, loc) for e in _sides(expr))
+        return Select(expr.condition, then, otherwise, dtype)
     if dtype is DType.INT64 and expr.dtype.is_integer:
         bare = strip_casts(Cast(expr, dtype))  # a size in a narrower type has its value
         return bare if bare.dtype is dtype else Cast(expr, dtype)
@@ -145,6 +177,22 @@ def cast(expr: Expr, dtype: DType, loc: Loc | None = None) -> Expr:
     if dtype is DType.BOOL:
         return Compare(CompareOp.NE, expr, convert_constant(Const(0, DType.INT64), expr.dtype, loc))
     return Cast(expr, dtype)
+
+
+def _sides(expr: Select) -> tuple[Expr, Expr]:
+    return expr.then, expr.otherwise
+
+
+def _is_cast_back(expr: Expr, dtype: DType) -> bool:
+    """Whether a float needs no conversion to `dtype` while the kernel runs."""
+    if not dtype.is_float:
+        return False
+    is_wider = isinstance(expr, Cast) and expr.operand.dtype is dtype and expr.dtype.is_float
+    return is_wider or isinstance(expr, Const)
+
+
+def _inner(expr: Expr) -> Expr:
+    return expr.operand if isinstance(expr, Cast) else expr
 
 
 def _may_wrap(expr: Param | Iter, dtype: DType) -> bool:

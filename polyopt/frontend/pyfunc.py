@@ -39,9 +39,10 @@ from polyopt.frontend.constants import refuse_written
 from polyopt.frontend.decisions import Undecided, assume
 from polyopt.frontend.domains import params_of
 from polyopt.frontend.facts import Facts
-from polyopt.frontend.finish import Alive, alive, finish, isl_params, written_by
+from polyopt.frontend.finish import Alive, alive, draft_loads, finish, isl_params, written_by
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.integers import clipped, floordiv, is_size, minus, plus, times
+from polyopt.frontend.kinds import learn_tags
 from polyopt.frontend.limits import limits_of
 from polyopt.frontend.marks import Binding, title_of
 from polyopt.frontend.pysource import PyFunction, read_function
@@ -154,6 +155,7 @@ def _read(
     scout: bool,
 ) -> tuple[Builder, Returned]:
     """Read the function once."""
+    before = facts.version
     b = Builder(facts, scout, _names_in(function))
     b.loc = _definition(function)
     frame = Frame(function, StatementReader(), callers=(function.origin,))
@@ -168,12 +170,15 @@ def _read(
     refuse_written(b)
     refuse_stale(b)
     settle_copies(b)
+    facts.set_kinds(b.kinds)
     if scout:
         learn_ranges(b, integers_of(types))
     if b.asks_written:
         names = written_by(b)
         found = (x.argument for x in b.buffers if x.argument and x.name in names)
         facts.set_written(frozenset(found))
+    if b.tags and facts.version == before:  # ranges may still show that the types do not matter
+        learn_tags(b, frozenset(x.array for draft in alive(b).drafts for x in draft_loads(draft)))
     return b, returned
 
 

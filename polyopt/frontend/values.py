@@ -41,6 +41,8 @@ class Buffer:
     Python's own numbers.
     `length` names the variable that says how many entries of dimension `counted` are returned.
     `home`: the place in the order where it is made, if that always runs.
+    `kinds`: the types, and weakness, of the numbers that a variable holds, with the only value of
+    each if there is one; `tag`: the variable that holds which of them it is now.
     """
 
     name: str
@@ -56,6 +58,8 @@ class Buffer:
     length: str | None = None
     counted: int = 0
     home: Index | None = None
+    kinds: tuple[tuple[tuple[DType, bool], Const | None], ...] = ()
+    tag: Load | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ _INEXACT = re.compile(r"\b(sum|mean|prod|dot|cumsum)\(|@|\*\*")
 """Functions whose order of operations, or last bits, the numerics contract leaves open."""
 _COMPLEX = re.compile(r"complex|\dj\b")
 """NumPy's products of complex arrays round once less on some processors."""
-_MIXING = re.compile(r"\S if | and | or |\bmin\(|\bmax\(|(?<!\.)\bsum\(")
+_MIXING = re.compile(r"\S if | and | or |\bmin\(|\bmax\(|\bsorted\(|(?<!\.)\bsum\(")
 """Expressions whose type depends on values; the sum of no floats is an integer."""
 Call = Callable[..., Any]
 

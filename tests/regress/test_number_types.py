@@ -242,3 +242,127 @@ def test_integers_of_several_widths_are_refused() -> None:
     with pytest.raises(PolyoptError) as caught:
         compiled(program, np.array([100], np.int8), np.array([1, 2], np.int16))
     assert caught.value.code == "PO0161"
+
+
+# -- variables that hold numbers of several types -----------------------------------------------
+
+
+def floor_of_a_total(x, n: int):
+    s = 0
+    for i in range(n):
+        s += x[i]
+    return -(s // 3), s % 5, s / 4, (s + 1) * -1 + 1
+
+
+def begun_again(x, n: int):
+    s = 1.5
+    for i in range(n):
+        t, s = s, 0
+        s -= x[i]
+        x[i] = t
+    return -s
+
+
+def halved(x, n: int):
+    k = 7
+    for i in range(n):
+        if x[i] > 1.6:
+            k = k * 0.5
+        x[i] = k // 2
+    return -(k - 7)
+
+
+def stored_in_a_branch(x, n: int):
+    s = 0.5
+    if x[0] > 1:
+        s = 2
+    y = s * 3
+    return -(y - 6) * 0
+
+
+def three_types(x, n: int):
+    s = 0
+    for i in range(n):
+        if x[i] > 1:
+            s = i
+        elif x[i] < 0:
+            s = x[i]
+        else:
+            s = 2.5
+        x[i] = s // 2 + -(s * 0)
+    return s // 2
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+@pytest.mark.parametrize("kind", ["float64", "float32"])
+@pytest.mark.parametrize(
+    "program", [floor_of_a_total, begun_again, halved, stored_in_a_branch, three_types]
+)
+def test_operators_see_what_a_variable_holds(
+    program: Callable[..., Any], kind: str, n: int
+) -> None:
+    x = np.array([1.5, 2, -3], kind)
+    for data in (x, -x, x * 0):
+        mine, theirs = data.copy(), data.copy()
+        found = run_program(compiled(program, mine, n), (mine, n))
+        for one, other in ((found, program(theirs, n)), (mine, theirs)):
+            assert np.array_equal(one, other, equal_nan=True)
+            assert np.array_equal(np.signbit(one), np.signbit(other))
+
+
+def test_floats_of_python_keep_their_digits_beside_single_precision() -> None:
+    def scaled(x, out, y: float, n: int):
+        for i in range(n):
+            out[i] = y
+            y = y * x[i]
+        return y
+
+    def chosen(x, out, y: float, n: int):
+        z = x[0] if n > 2 else 0.1
+        out[0] = z
+        return z
+
+    def first(x, out, y: float, n: int):
+        s = 0.1
+        for i in range(n):
+            s = x[i]
+        out[0] = s
+        return s
+
+    x = np.array([1.1, 2.3, -3.7], np.float32)
+    for program in (scaled, chosen, first):
+        for n in (0, 1, 3):
+            mine, theirs = np.zeros(3), np.zeros(3)
+            found = run_program(compiled(program, x, mine, 3.814, n), (x, mine, 3.814, n))
+            assert float(found) == float(program(x, theirs, 3.814, n))
+            assert np.array_equal(mine, theirs)
+
+
+def test_arrays_beside_numbers_of_several_types() -> None:
+    def program(a, x, n: int):
+        k = np.int64(1)
+        for _ in range(n):
+            k = 1
+        return a - k
+
+    a = np.array([1.857], np.float32)
+    agree(program, a, X, 0)
+    with pytest.raises(PolyoptError, match="PO0161"):
+        run_program(compiled(program, a, X, 2), (a, X, 2))
+
+
+def test_accumulations_have_no_tags() -> None:
+    def program(x, n: int):
+        s = 0
+        c = 0
+        for i in range(n):
+            s += x[i]
+            if s > 3:
+                c += 1
+        mean = s / n
+        return mean, s * 2 + 1, c, s - 1
+
+    for kind in ("float64", "float32"):
+        text = str(compiled(program, X.astype(kind), 4))
+        assert "_type" not in text
+        agree(program, X.astype(kind), 4)
