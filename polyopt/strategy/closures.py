@@ -126,7 +126,7 @@ def _far_last(schedule: Schedule, label: str, far: list[str]) -> tuple[Schedule,
     """
     body = find_band(schedule.tree, label).child
     assert isinstance(body, Sequence)
-    names = [next(band.label for band in bands(part.child)) for part in body.parts]
+    names = [next((band.label for band in bands(part.child)), None) for part in body.parts]
     near = [p for p, name in enumerate(names) if name not in far]
     late = [p for p, name in enumerate(names) if name in far]
     if not near or not late:

@@ -9,11 +9,13 @@ import polyopt as po
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
+from polyopt.strategy.auto import auto_schedule
 from polyopt.strategy.closures import closure
 from polyopt.transforms import Affine, Distribute, Fusion, Separate
 from tests import scops
 from tests.checks import assert_computes
 from tests.reading import read
+from tests.unit.proof.edits import program_of
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
 
@@ -95,3 +97,18 @@ def test_compiled_bit_for_bit(function, dtype):
             function(want)
         compiled(array)
         assert np.array_equal(array, want)
+
+
+def beside_a_count(a: po.f64["N,N"]):
+    n = 0
+    for i in range(a.shape[0]):
+        n += 2
+        a[:] -= a + n
+        a[...] += a[i, i]
+    return n
+
+
+def test_statements_without_a_nest_stay_in_the_block():
+    scop = program_of(beside_a_count).scop
+    found = auto_schedule(scop, SMALL)
+    assert_computes(scop, *found.trace)
