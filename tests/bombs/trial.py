@@ -128,7 +128,8 @@ def _in_process(context: Any, bomb: Bomb, budget: float, limit: float) -> Outcom
 
 
 def _child(bomb: Bomb, budget: float, answer: Connection, environment: Mapping[str, str]) -> None:
-    os.environ.update(environment)  # of now: what forks was started earlier
+    os.environ.clear()  # what forks was started earlier
+    os.environ.update(environment)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")

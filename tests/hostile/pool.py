@@ -77,7 +77,8 @@ def serve(
     receive: Connection, pipe: Connection, directory: Path, environment: Mapping[str, str]
 ) -> None:
     """Do tasks until there are no more."""
-    os.environ.update(environment)  # of now: what forks was started earlier
+    os.environ.clear()  # what forks was started earlier
+    os.environ.update(environment)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
