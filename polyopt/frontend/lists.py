@@ -7,7 +7,7 @@ Refuses: what an array would do otherwise, item by item (PO0124), items of a wid
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from polyopt.frontend.folding import check_items
 from polyopt.frontend.integers import clipped, strip_casts
 from polyopt.frontend.joining import joined
 from polyopt.frontend.memory import forced, settled, store, stored
-from polyopt.frontend.promote import common_pair, is_castable
+from polyopt.frontend.promote import Operand, common_pair, is_castable
 from polyopt.frontend.subscripts import Cut, Part, Stepped
 from polyopt.frontend.values import (
     Known,
@@ -98,11 +98,30 @@ def in_memory(b: Builder, tree: ast.AST, targets: list[ast.expr], value: Value) 
     if not isinstance(value, Sequence) or not value.is_list or not _is_regular(value):
         return value
     if any(isinstance(name, ast.Name) and _is_replaced(tree, name.id) for name in targets):
+        kinds = set(_integers_in(value))
+        is_narrow = any(dtype is not DType.INT64 for dtype, _ in kinds)
+        if is_narrow and len(kinds) > 1:
+            message = "a list with integers of several types, whose items are replaced"
+            refuse("PO0161", message, b.loc, "convert all to one type, such as np.int64(x)")
         found = made(b, lambda kind: nested(b, value, kind, b.loc))
         if all(_is_of_python(item) for item in value.items):
             _mark_own(b, found)
         return found
     return value
+
+
+def _integers_in(value: Value) -> Iterator[Operand]:
+    """Yield the types of integers that are items of a list, or of lists in it."""
+    match value:
+        case Sequence(items=items):
+            for item in items:
+                yield from _integers_in(item)
+        case Number() if value.dtype.is_integer:
+            yield value.dtype, value.weak
+        case Known(value=int()):
+            yield DType.INT64, True
+        case _:
+            return
 
 
 def _is_of_python(value: Value) -> bool:

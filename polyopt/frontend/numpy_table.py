@@ -38,7 +38,7 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.constants import as_sequence, nested
 from polyopt.frontend.folds import with_unit_axes
 from polyopt.frontend.generating import collected
-from polyopt.frontend.integers import ONE, at_least
+from polyopt.frontend.integers import ONE, ZERO, at_least, compare
 from polyopt.frontend.library import Written
 from polyopt.frontend.lists import is_list, tolist
 from polyopt.frontend.memory import forced
@@ -69,16 +69,23 @@ def _made(b: Builder, value: Value, kind: Value, args: Arguments) -> Tensor:
     if isinstance(found, Iterated):
         made = collected(b, found, dtype(kind, args.loc), args.loc)
         if made.rank > 1 or (is_none(kind) and made.dtype is not DType.FLOAT64):
-            message = f"`{args.name}` of an empty list is an empty vector of float64"
             hint = "make the array with np.zeros, and fill it in a loop"
-            b.demand(at_least(made.shape[0], ONE), "PO0173", message, args.loc, hint)
+            b.demand(at_least(made.shape[0], ONE), "PO0173", _of_none(args), args.loc, hint)
         return made
     if isinstance(found, Sequence):
         return nested(b, found, dtype(kind, args.loc), args.loc)
     array = forced(b, tensor(b, value, args.loc))
     if is_list(array):
+        if is_none(kind) and array.dtype is not DType.FLOAT64:
+            hint = f"name the type: `{args.name}(..., dtype=np.{array.dtype})`"
+            number = b.fault("PO0173", _of_none(args), args.loc, hint)
+            b.fail_where(compare(CompareOp.EQ, array.shape[0], ZERO), number)
         array = Tensor(array.shape, array.dtype, array.at)
     return creation.converted(array, dtype(kind, args.loc) or array.dtype, args.loc)
+
+
+def _of_none(args: Arguments) -> str:
+    return f"`{args.name}` of an empty list is an empty vector of float64"
 
 
 def asarray(b: Builder, args: Arguments) -> Value:
