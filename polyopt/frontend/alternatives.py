@@ -17,6 +17,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.elementwise import Elementwise, operand_kinds
+from polyopt.frontend.exponents import may_be_complex
 from polyopt.frontend.integers import (
     FALSE,
     TRUE,
@@ -149,7 +150,8 @@ def either_way(
         def computed(side: Number, place: int = place) -> Value:
             return compute((*values[:place], side, *values[place + 1 :]))
 
-        if len(results) == 1:
+        raises = op.name == "power" and any(_may_raise(b, put(side)) for side in sides)
+        if len(results) == 1 and not raises:
             return computed(_as_one(number, sides))
         if not all(isinstance(other, Number) for other in numbers):
             good = [side for side in sides if _is_rounded_only(op, _result(op, put(side)), whole)]
@@ -251,7 +253,7 @@ def _is_as_good(
 ) -> bool:
     """Whether the result of these numbers is that of the type which holds all."""
     if _result(op, numbers) == whole:
-        return True
+        return op.name != "power" or not _may_raise(b, numbers)
     small = [n for n in numbers if isinstance(n, Number) and n.weak and n.dtype is DType.INT64]
     if len(small) < len(numbers) or whole not in _MANTISSA:
         return False
@@ -267,6 +269,14 @@ def _is_as_good(
             return sizes[0] == 0
         case _:
             return False
+
+
+def _may_raise(b: Builder, numbers: tuple[Operandish, ...]) -> bool:
+    """Whether these are numbers of Python's own whose power is an error."""
+    base, exponent = numbers
+    if not isinstance(base, Number) or not isinstance(exponent, Number):
+        return False
+    return base.weak and exponent.weak and may_be_complex(b, base, exponent)
 
 
 _CONTINUOUS = {"add", "subtract", "multiply", "divide"}

@@ -68,17 +68,12 @@ def demand_exponent(b: Builder, exponent: Operandish, output: DType, loc: Loc | 
 
 def demand_real(b: Builder, base: Number, exponent: Number, loc: Loc | None) -> None:
     """Require that a power of Python's own numbers is real: a root of a negative one is complex."""
+    if b.scout or not may_be_complex(b, base, exponent):
+        return
     power = exponent.expr
-    whole = (
-        isinstance(power, Const) and not isinstance(power.value, complex) and power.value % 1 == 0
+    is_complex: Expr = Compare(
+        CompareOp.LT, cast(base.expr, DType.FLOAT64), Const(0.0, DType.FLOAT64)
     )
-    types = base.dtype, exponent.dtype
-    if b.scout or whole or exponent.dtype.is_integer or any(dtype.is_complex for dtype in types):
-        return
-    value = cast(base.expr, DType.FLOAT64)
-    if _is_never_negative(value) or (base.dtype.is_integer and b.nonnegative(base.expr)):
-        return
-    is_complex: Expr = Compare(CompareOp.LT, value, Const(0.0, DType.FLOAT64))
     if not isinstance(power, Const):
         below = Compare(CompareOp.LT, Call(MathFunc.FLOOR, (power,), power.dtype), power)
         is_complex = both(is_complex, below)
@@ -86,6 +81,20 @@ def demand_real(b: Builder, base: Number, exponent: Number, loc: Loc | None) -> 
     scope, b.scope = b.scope, before_loops(b, is_complex) or b.scope
     b.fail_where(is_complex, number)
     b.scope = scope
+
+
+def may_be_complex(b: Builder, base: Number, exponent: Number) -> bool:
+    """Whether a power of real numbers of Python may be complex."""
+    power = exponent.expr
+    whole = (
+        isinstance(power, Const) and not isinstance(power.value, complex) and power.value % 1 == 0
+    )
+    types = base.dtype, exponent.dtype
+    if whole or exponent.dtype.is_integer or any(dtype.is_complex for dtype in types):
+        return False
+    if base.dtype.is_integer and b.nonnegative(base.expr):
+        return False
+    return not _is_never_negative(cast(base.expr, DType.FLOAT64))
 
 
 def _is_never_negative(value: Expr) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.facts import Kinds, Place
 from polyopt.frontend.integers import TRUE, both, compare, either, negated, select
-from polyopt.frontend.promote import Operand, cast, is_rounded
+from polyopt.frontend.promote import Operand, cast, is_constant, is_rounded
 from polyopt.frontend.values import Buffer, Number, Sides
 from polyopt.ir.expr import CompareOp, Const, Expr, Load, integer
 from polyopt.ir.types import DType
@@ -125,13 +125,14 @@ def grouped(sides: Sides) -> Sides | None:
 def shared_kind(number: Number, kinds: Collection[Operand]) -> Operand:
     """Return the type that `number` has where there are numbers of `kinds` too.
 
-    Floats of Python have that of NumPy's floats beside them if it holds their values.
+    Constant floats of Python have that of NumPy's floats beside them if it holds their values.
     """
     floats = [dtype for dtype, weak in kinds if dtype.is_float and not weak]
     if not floats or not number.weak or not number.dtype.is_float:
         return kind_of(number)
     widest = max(floats, key=lambda dtype: dtype.size)
-    return kind_of(number) if is_rounded(number, widest) else (widest, False)
+    is_apart = is_rounded(number, widest) or not is_constant(number.expr)
+    return kind_of(number) if is_apart else (widest, False)
 
 
 def as_kind(number: Number, kind: Operand) -> Number:

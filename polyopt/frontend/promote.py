@@ -140,11 +140,14 @@ def is_rounded(number: Number, dtype: DType) -> bool:
     if not (dtype.is_float or dtype.is_complex) or unrounded(dtype) is dtype:
         return False
     if not isinstance(expr, Const):
-        return any(
-            isinstance(part, (Load, Symbol)) and not part.dtype.is_integer for part in walk(expr)
-        )
+        return not is_constant(expr)
     value = complex(convert_constant(expr, dtype, None).value)
     return not np.isnan(complex(expr.value)) and value != complex(expr.value)
+
+
+def is_constant(expr: Expr) -> bool:
+    """Whether a number is computed of constants and sizes alone."""
+    return all(part.dtype.is_integer or not isinstance(part, (Load, Symbol)) for part in walk(expr))
 
 
 _SAMPLES = {Kind.SIGNED: 1, Kind.FLOAT: 1.0, Kind.COMPLEX: 1j}
