@@ -6,6 +6,7 @@ In: the statement's tree.  Out: bindings in the frame, statements in the builder
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence as Items
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
@@ -19,12 +20,12 @@ from polyopt.frontend.creation import astype
 from polyopt.frontend.elements import store_element
 from polyopt.frontend.elementwise import apply
 from polyopt.frontend.expressions import evaluate, lookup, parts_of
-from polyopt.frontend.fancy import is_fancy, scatter
+from polyopt.frontend.fancy import is_fancy, scatter, shared_mask, without_masks
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.gather import Pending
 from polyopt.frontend.generating import unrolled
 from polyopt.frontend.integers import ONE, ZERO
-from polyopt.frontend.masks import chosen, is_same_mask
+from polyopt.frontend.masks import chosen, is_same_mask, plain
 from polyopt.frontend.memory import (
     buffers_read,
     cheap_number,
@@ -142,25 +143,39 @@ class Scattered:
 
     def write(self, b: Builder, view: Tensor, value: Value, loc: Loc | None) -> None:
         """`view[parts] = value`."""
-        new = as_tensor(operand(value, loc))
         with self.outer.met(b):
             _demand_picked(b, view, value, loc)
-            scatter(b, view, self.parts, self.name, lambda _: new, loc)
+            parts, found = self._aligned(b, view, value, loc)
+            new = as_tensor(operand(found, loc))
+            scatter(b, view, parts, self.name, lambda _: new, loc)
 
     def augment(
         self, b: Builder, view: Tensor, op: ast.operator, value: Value, loc: Loc | None
     ) -> None:
         """`view[parts] op= value`: an element met twice is changed once, as in NumPy."""
-        right = settled(b, operand(value, loc))
-
-        def combine(old: Tensor) -> Tensor:
-            found = _operated(b, op, as_value(old), right, loc)
-            assert isinstance(found, Number | Tensor)
-            _refuse_cast(found.dtype, view.dtype, loc)
-            return as_tensor(found)
-
         with self.outer.met(b):
-            scatter(b, view, self.parts, self.name, combine, loc)
+            parts, found = self._aligned(b, view, value, loc)
+            right = settled(b, operand(found, loc))
+
+            def combine(old: Tensor) -> Tensor:
+                found = _operated(b, op, as_value(old), right, loc)
+                assert isinstance(found, Number | Tensor)
+                _refuse_cast(found.dtype, view.dtype, loc)
+                return as_tensor(found)
+
+            scatter(b, view, parts, self.name, combine, loc)
+
+    def _aligned(
+        self, b: Builder, view: Tensor, value: Value, loc: Loc | None
+    ) -> tuple[Items[Part], Value]:
+        """Return the parts and the value, both under one mask or both without any."""
+        mask = shared_mask(self.parts, view.rank)
+        if mask is not None:
+            if isinstance(value, Masked) and is_same_mask(value.mask, mask):
+                return self.parts, value.tensor
+            if not isinstance(value, Masked) and as_tensor(operand(value, loc)).rank == 0:
+                return self.parts, value
+        return without_masks(b, self.parts), plain(b, value)
 
 
 def _items(b: Builder, value: Value, count: int, loc: Loc | None) -> tuple[Value, ...]:

@@ -178,7 +178,7 @@ def _merge(
         left, right = then.get(name), otherwise.get(name)
         if name in frame.pins:
             if left != right:
-                meet(frame, [name])
+                meet(b, frame, [name])
             continue
         if left is right and left is not None:
             continue

@@ -45,7 +45,7 @@ def compacted(b: Builder, value: Masked, name: str = "picked") -> Tensor:
     if value.bound is not None:
         b.facts.add(b.facts.compacted, value.bound)
     tensor = forced(b, value.tensor)
-    (found,) = _collected(b, value.mask, name, [tensor])
+    (found,) = collected(b, value.mask, name, [tensor])
     return found
 
 
@@ -55,7 +55,7 @@ def positions(b: Builder, mask: Tensor, *, kept: bool) -> list[Tensor]:
     `kept`: nobody else sees the arrays, so that their elements stay inside the mask.
     """
     own = [Tensor(mask.shape, DType.INT64, itemgetter(d)) for d in range(mask.rank)]
-    found = _collected(b, mask, "where", own)
+    found = collected(b, mask, "where", own)
     for tensor, extent in zip(found, mask.shape, strict=True):
         assert tensor.view is not None
         if kept:
@@ -63,7 +63,7 @@ def positions(b: Builder, mask: Tensor, *, kept: bool) -> list[Tensor]:
     return found
 
 
-def _collected(b: Builder, mask: Tensor, name: str, values: Sequence[Tensor]) -> list[Tensor]:
+def collected(b: Builder, mask: Tensor, name: str, values: Sequence[Tensor]) -> list[Tensor]:
     """Fill new arrays with the elements of `values` where the mask holds; their count is bound."""
     flags = forced(b, mask)
     bound = total(b, flags.shape)

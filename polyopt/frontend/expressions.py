@@ -28,10 +28,10 @@ from polyopt.frontend.computed import as_affine
 from polyopt.frontend.constants import as_sequence, beside_arrays, table_of, value_of_global
 from polyopt.frontend.decisions import decided
 from polyopt.frontend.elementwise import combine
-from polyopt.frontend.fancy import gathered, is_fancy, is_mask_of
+from polyopt.frontend.fancy import is_fancy, is_mask_of, taken
 from polyopt.frontend.filtering import filtered
 from polyopt.frontend.frames import Frame
-from polyopt.frontend.generating import Grown, comprehension, unrolled
+from polyopt.frontend.generating import Generated, Grown, comprehension, unrolled
 from polyopt.frontend.grids import GridPart, grid
 from polyopt.frontend.growing import as_array
 from polyopt.frontend.integers import (
@@ -79,7 +79,7 @@ from polyopt.frontend.values import (
     has_loads,
     item_of,
 )
-from polyopt.frontend.variables import bind
+from polyopt.frontend.variables import bind, kept
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import Const, Expr, Select, integer
 from polyopt.ir.types import DType
@@ -122,14 +122,14 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
                 return of_lists
             values = beside_arrays(b, found, loc)
             if isinstance(op, ast.MatMult):
-                sides = tuple(settled(b, operand(value, loc)) for value in values)
+                sides = tuple(settled(b, operand(plain(b, value), loc)) for value in values)
                 return matmul(b, sides[0], sides[1], loc)
             name = BINARY[type(op)]
             b.node = node
             if mask is not None:
                 return operate(b, "bitwise_and", (values[0], Known(mask)), loc)
             wraps = node in b.wrapping
-            return through(b, values, lambda plain: operate(b, name, plain, loc, wraps=wraps), loc)
+            return through(b, values, lambda v: operate(b, name, v, loc, wraps=wraps), loc)
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return _not(truth(b, evaluate(b, frame, inner), frame.loc(inner)))
         case ast.UnaryOp(op=op, operand=inner):
@@ -343,6 +343,8 @@ def _array_attribute(  # noqa: C901  one case per attribute
 def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
     loc = frame.loc(node)
     base = plain(b, evaluate(b, frame, node.value))
+    if isinstance(base, Generated) and base.is_list:
+        base = kept(b, "items", base)
     match base:
         case Tensor():
             name = ast.unparse(node.value)
@@ -351,7 +353,8 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
                 assert isinstance(parts[0], Mask)
                 return picked(b, forced(b, base), parts[0].flags, name, loc)
             if is_fancy(parts):
-                return as_value(gathered(b, base, parts, name, loc))
+                found = taken(b, base, parts, name, loc)
+                return found if isinstance(found, Masked) else as_value(found)
             part = select_parts(b, forced(b, base), parts, name, loc)
             if not lists.is_list(base):
                 return as_value(part)

@@ -37,6 +37,7 @@ class Facts:
     `stored_conditions`: branches whose condition must be computed once.
     `compacted`: where names are bound to elements under a mask that must lie side by side.
     `filtered`: comprehensions of which only the run knows how many items they have.
+    `lengths`: arrays bound again to others of a length that only the running kernel knows.
     `written_back`: names bound again whose memory is a copy that is written meanwhile.
     `bounded`: calls whose result is returned and must be no longer than they say themselves.
     `grown`: where lists are made that grow, and the room each append needs.
@@ -57,6 +58,7 @@ class Facts:
     stored_conditions: set[Place] = field(default_factory=set)
     compacted: set[Place] = field(default_factory=set)
     filtered: set[Place] = field(default_factory=set)
+    lengths: set[Place] = field(default_factory=set)
     written_back: set[Place] = field(default_factory=set)
     bounded: set[Place] = field(default_factory=set)
     ranges: dict[Place, Span] = field(default_factory=dict)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from polyopt.dataclass import dataclass, field
+from polyopt.dataclass import dataclass, field, replace
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.compaction import positions
+from polyopt.frontend.compaction import collected, positions
 from polyopt.frontend.gather import Pending, Place
 from polyopt.frontend.integers import ONE, TRUE, both, is_affine, plus, select, times
 from polyopt.frontend.integers import compare as compared
+from polyopt.frontend.masks import is_same_mask
 from polyopt.frontend.memory import buffers_read, forced, stored
 from polyopt.frontend.promote import cast
 from polyopt.frontend.shapes import broadcast, equate, stretched
@@ -32,7 +33,7 @@ from polyopt.frontend.subscripts import (
     position,
 )
 from polyopt.frontend.subscripts import with_dots as expanded
-from polyopt.frontend.values import Index, Number, Tensor, View, as_tensor, cost_of
+from polyopt.frontend.values import Index, Masked, Number, Tensor, View, as_tensor, cost_of
 from polyopt.ir.expr import CompareOp, Expr, Iter, Load, integer, loads, normalize, substitute
 from polyopt.ir.scop import Reduction
 from polyopt.ir.types import DType
@@ -127,8 +128,8 @@ def selected(
                 dims.kinds.append("slice")
             case At(index=index, text=text):
                 _choose(b, dims, as_tensor(Number(index, True)), text, extent)
-            case By(index=array, text=text):
-                _choose(b, dims, array, text, extent)
+            case By(index=array, text=text, mask=mask):
+                _choose(b, dims, array, text, extent, mask)
             case Stepped():
                 hint = "take the slice first, in a statement of its own"
                 refuse("PO0134", "a slice with such a step beside index arrays", loc, hint)
@@ -137,8 +138,10 @@ def selected(
     return _arranged(b, dims)
 
 
-def _choose(b: Builder, dims: _Dims, array: Tensor, text: str, extent: Expr) -> None:
-    """Read one index array: its positions, checked."""
+def _choose(
+    b: Builder, dims: _Dims, array: Tensor, text: str, extent: Expr, mask: Tensor | None = None
+) -> None:
+    """Read one index array: its positions, checked where `mask` holds."""
     array = forced(b, array)
     loops, index = b.fresh_loops(array.shape)
     element = array.at(index)
@@ -147,8 +150,11 @@ def _choose(b: Builder, dims: _Dims, array: Tensor, text: str, extent: Expr) -> 
         element = array.at(index)
     pending = Pending() if dims.target else None
     place = Place(dims.place.name, text, dims.place.loc)
-    found = position(b, element, extent, place, pending, False, loops)
+    flag = TRUE if mask is None else mask.at(index)
+    with b.under((), flag):
+        found = position(b, element, extent, place, pending, False, loops)
     conditions = tuple(pending.conditions) if pending is not None else ()
+    conditions += () if mask is None else (flag,)
     dims.chosen[len(dims.slices)] = _Chosen(index, array.shape, found, conditions)
     dims.slices.append(None)
     dims.kinds.append("array")
@@ -218,7 +224,52 @@ def _stretched(one: _Chosen, common: Index) -> tuple[_Chosen, Callable[[Index], 
     )
 
 
+# -- masks of index arrays --------------------------------------------------------------------
+
+
+def shared_mask(parts: Sequence[Part], rank: int) -> Tensor | None:
+    """Return the one mask of all index arrays, where they alone say which elements are meant."""
+    masks = [part.mask for part in parts if isinstance(part, By) and part.mask is not None]
+    arrays = [part for part in parts if not isinstance(part, At)]
+    if not masks or len(parts) != rank or len(arrays) != len(masks):
+        return None
+    return masks[0] if all(is_same_mask(masks[0], mask) for mask in masks[1:]) else None
+
+
+def without_masks(b: Builder, parts: Sequence[Part]) -> list[Part]:
+    """Return the parts with the index arrays that their masks pick, one element after another."""
+    result = list(parts)
+    waiting = [n for n, p in enumerate(parts) if isinstance(p, By) and p.mask is not None]
+    while waiting:
+        first = parts[waiting[0]]
+        assert isinstance(first, By)
+        assert first.mask is not None
+        alike: list[tuple[int, By]] = []
+        for number in waiting:
+            part = parts[number]
+            assert isinstance(part, By)
+            assert part.mask is not None
+            if is_same_mask(first.mask, part.mask):
+                alike.append((number, part))
+        indices = [forced(b, part.index) for _, part in alike]
+        found = collected(b, first.mask, "index", indices)
+        for (number, part), index in zip(alike, found, strict=True):
+            result[number] = By(index, part.text)
+            waiting.remove(number)
+    return result
+
+
 # -- reading ----------------------------------------------------------------------------------
+
+
+def taken(
+    b: Builder, tensor: Tensor, parts: Sequence[Part], name: str, loc: Loc | None
+) -> Tensor | Masked:
+    """Return `tensor[parts]`; index arrays under one mask give elements under it."""
+    mask = shared_mask(parts, tensor.rank)
+    if mask is None:
+        return gathered(b, tensor, without_masks(b, parts), name, loc)
+    return Masked(gathered(b, tensor, parts, name, loc), mask)
 
 
 def gathered(
@@ -253,7 +304,9 @@ def steady(b: Builder, parts: Sequence[Part], view: View) -> list[Part]:
     result: list[Part] = []
     for part in parts:
         if isinstance(part, By) and view.buffer.name in buffers_read(part.index):
-            part = By(stored(b, part.index, "index"), part.text)
+            part = replace(part, index=stored(b, part.index, "index"))
+        if isinstance(part, By) and part.mask and view.buffer.name in buffers_read(part.mask):
+            part = replace(part, mask=stored(b, part.mask, "mask"))
         result.append(part)
     return result
 

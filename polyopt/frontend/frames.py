@@ -43,6 +43,7 @@ class Pin:
     source: Buffer | None = None  # the array it was copied from, if that has other names
     start: int = 0  # drafts before it
     flag: Load | None = None  # of a number that may have no value yet
+    length: Load | None = None  # of an array whose first extent changes
     back: WriteBack | None = None  # how writes reach the array it was copied from
     made: Copied | None = None
 

@@ -11,6 +11,7 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.integers import constant, floordiv, minimum, minus, plus, times
+from polyopt.frontend.masks import plain
 from polyopt.frontend.memory import forced, stored
 from polyopt.frontend.operators import describe
 from polyopt.frontend.subscripts import At, select_parts
@@ -30,17 +31,17 @@ from polyopt.ir.expr import Expr, integer
 
 def iterated(b: Builder, value: Value, args: Arguments) -> Iterated:
     """Return what `for` runs over: a range or the first dimension of an array."""
-    match value:
-        case Range():
+    match plain(b, value):
+        case Range() as value:
             distance = (
                 minus(value.stop, value.start) if value.step > 0 else minus(value.start, value.stop)
             )
             count = floordiv(plus(distance, abs(value.step) - 1), integer(abs(value.step)))
             start, step = value.start, value.step
             return Iterated(count, lambda i: Number(plus(start, times(i, step)), True))
-        case Iterated():
+        case Iterated() as value:
             return value
-        case Tensor() if value.rank:
+        case Tensor() as value if value.rank:
             array = forced(b, value)
             if array.view is None:  # the items are what they are before the body writes
                 array = stored(b, array, "items")

@@ -67,6 +67,8 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
     last = _last_value(b, frame, node, loop, source)
     with _turns(b, frame, node, loop):
         states = _read_phases(b, frame, node, loop, source.item, period, counted, last, unbound)
+    inside = b.marks[first:]
+    meet(b, frame, touched)
     unpin(b, frame, pinned, frame.loc(node))
     own = {name: watch for name, watch in frame.watched.items() if name not in watched}
     is_fixed = is_left or any(isinstance(frame.env.get(n), Tensor) for n in unbound)
@@ -76,12 +78,12 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
         arrays = [{name: state[name] for name in rotating} for state in states]
         bind_after(b, frame, loop, arrays, [n for n in rotating if n in later], node)
     _forget(frame, node, name, is_kept=last is not None)
-    forget_sizes(frame, b.marks[first:])
+    forget_sizes(frame, inside)
     leave(b, frame, loop, counted)
     if last is not None:
         target = ast.unparse(node.target)
         pin = frame.pins.get(target)
-        frame.env[target] = last if pin is None else pinned_value(pin)
+        frame.env[target] = last if pin is None else pinned_value(b, pin)
         if pin is not None:
             store_pinned(b, frame, target, last, frame.loc(node))
 
@@ -107,12 +109,13 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
         going = b.unconditional("going", test.expr, FALSE)
         name = _iterator_name(b, ast.Name("turn"))
         with b.repeat(Loop(name, ZERO, ENDLESS, 1, going, loc)):
-            meet(frame, touched)
+            meet(b, frame, touched)
             frame.reader.block(b, frame, node.body)
             again = truth(b, evaluate(b, frame, node.test), frame.loc(node.test))
             b.emit((), going, again.expr if isinstance(again, Number) else FALSE)
         forget_iterator(frame, name, "while")
-        meet(frame, touched)
+    inside = b.marks[first:]
+    meet(b, frame, touched)
     unpin(b, frame, pinned, loc)
     own = {name: watch for name, watch in frame.watched.items() if name not in watched}
     settle_watches(b, frame, own, None)
@@ -124,7 +127,7 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
         if isinstance(value, Gone):
             value = replace(value, reason=reason, hint="assign it before the loop too")
         frame.env[name] = value
-    forget_sizes(frame, b.marks[first:])
+    forget_sizes(frame, inside)
 
 
 def _surely_runs(node: ast.While) -> bool:
@@ -210,7 +213,7 @@ def _read_phases(
     states: list[dict[str, Value]] = []
     touched = assigned(node.body) - targets
     for phase in range(period):
-        meet(frame, touched)
+        meet(b, frame, touched)
         states.append(dict(frame.env))
         here = TRUE if period == 1 else phase_condition(loop, period, phase)
         with b.under((here,)):
@@ -223,7 +226,6 @@ def _read_phases(
                 _keep_bound(b, frame, node, last)
             for name in unbound:
                 _keep_last(b, frame, name, loop, period, finals)
-    meet(frame, touched)
     frame.pins.update(shadowed)
     frame.env.update(finals)
     return states

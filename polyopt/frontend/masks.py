@@ -7,7 +7,8 @@ Refuses: uses that need to know how many elements there are (PO0135).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from collections.abc import Sequence as Items
 
 from polyopt.dataclass import replace
 from polyopt.errors import Loc
@@ -27,6 +28,7 @@ from polyopt.frontend.values import (
     Masked,
     Number,
     Operandish,
+    Sequence,
     Tensor,
     Value,
     as_tensor,
@@ -54,7 +56,7 @@ def is_same_mask(left: Tensor, right: Tensor) -> bool:
 
 def through(
     b: Builder,
-    values: Sequence[Value],
+    values: Items[Value],
     function: Callable[[tuple[Value, ...]], Value],
     loc: Loc | None,
 ) -> Value:
@@ -72,8 +74,14 @@ def through(
 
 
 def plain(b: Builder, value: Value) -> Value:
-    """Return elements under a mask as an array; other values as they are."""
-    return compacted(b, value) if isinstance(value, Masked) else value
+    """Return elements under a mask, and those in a tuple or list, as arrays."""
+    match value:
+        case Masked():
+            return compacted(b, value)
+        case Sequence(items=items) if any(isinstance(item, Masked) for item in items):
+            return replace(value, items=tuple(plain(b, item) for item in items))
+        case _:
+            return value
 
 
 def chosen(

@@ -16,6 +16,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder, Draft
 from polyopt.frontend.cells import store_number
 from polyopt.frontend.codes import refuse
+from polyopt.frontend.compaction import compacted
 from polyopt.frontend.domains import Scope, is_same_place
 from polyopt.frontend.facts import Place
 from polyopt.frontend.frames import Frame, Pin, Watch
@@ -24,6 +25,7 @@ from polyopt.frontend.kinds import (
     describe_kinds,
     number_in,
 )
+from polyopt.frontend.lengths import as_long_as_now, differs, of_any_length, resized
 from polyopt.frontend.memory import is_whole, settled, store, stored
 from polyopt.frontend.operators import describe, operand
 from polyopt.frontend.promote import (
@@ -41,6 +43,7 @@ from polyopt.frontend.values import (
     Buffer,
     Gone,
     Known,
+    Masked,
     Number,
     Perhaps,
     Sequence,
@@ -82,7 +85,7 @@ def pin_names(
             pin = _unset(b, frame, name, frame.place(node, name))
         if pin is not None:
             frame.pins[name] = pin
-            frame.env[name] = pinned_value(pin)
+            frame.env[name] = pinned_value(b, pin)
             added.append(name)
     return added
 
@@ -99,7 +102,7 @@ def pin_results(b: Builder, frame: Frame, names: Iterable[str], node: ast.stmt) 
         place = frame.place(node, name)
         if place in b.facts.widths:
             frame.pins[name] = _unset(b, frame, name, place)
-            frame.env[name] = pinned_value(frame.pins[name])
+            frame.env[name] = pinned_value(b, frame.pins[name])
             added.append(name)
         else:
             frame.awaited[name] = place
@@ -124,8 +127,10 @@ def learn_result(b: Builder, place: Place, value: Value, loc: Loc | None) -> Non
             refuse("PO0122", f"{describe(value)} returned from inside a loop", loc)
 
 
-def pinned_value(pin: Pin) -> Value:
+def pinned_value(b: Builder, pin: Pin) -> Value:
     """Return what the name stands for while it is pinned."""
+    if pin.length is not None:
+        return as_long_as_now(b, pin)
     if pin.flag is not None:
         return Perhaps(pin.buffer, pin.weak, pin.flag, pin.place)
     if not pin.shape:
@@ -170,7 +175,8 @@ def _pin(b: Builder, frame: Frame, name: str, value: Value, node: ast.stmt) -> P
         store_number(b, pin, number, loc)
         return pin
     if isinstance(value, Tensor) and place in b.facts.shapes:
-        return _pin_array(b, frame, name, value, place, loc)
+        pin = _pin_array(b, frame, name, value, place, loc)
+        return of_any_length(b, name, pin, value.shape) if place in b.facts.lengths else pin
     return None
 
 
@@ -247,7 +253,7 @@ def _standing_in(
         and not any(_sees(other, source) for other in others)
     )
     back = None
-    gives_back = reaches and place in b.facts.written_back
+    gives_back = reaches and place in b.facts.written_back and place not in b.facts.lengths
     if not gives_back:
         stand_for(b, copy, (value,), reason, loc)
     else:
@@ -302,6 +308,8 @@ def store_pinned(
 ) -> None:
     """`name = value` for a pinned name; `live`: what may be read later, None for anything."""
     pin = frame.pins[name]
+    if isinstance(value, Masked):
+        value = compacted(b, value, name)
     if isinstance(value, Known) and number_of(value.value, loc) is None:
         refuse("PO0161", f"`{name}` was {_kind(pin)} before and becomes {describe(value)}", loc)
     if not isinstance(value, Number | Tensor | Known):
@@ -325,12 +333,13 @@ def store_pinned(
     _store_array(b, frame, name, as_tensor(found), loc, live)
 
 
-def meet(frame: Frame, names: Iterable[str]) -> None:
-    """Let numbers in memory stand for all that was stored: paths through the program meet here."""
+def meet(b: Builder, frame: Frame, names: Iterable[str]) -> None:
+    """Let names in memory stand for all that was stored: paths through the program meet here."""
     for name in names:
         pin = frame.pins.get(name)
-        if pin is not None and not pin.shape and pin.flag is None:
-            frame.env[name] = pinned_value(pin)
+        if pin is None or pin.flag is not None or (pin.shape and pin.length is None):
+            continue
+        frame.env[name] = pinned_value(b, pin)
 
 
 def _store_array(
@@ -344,9 +353,14 @@ def _store_array(
     """Store the array that a pinned name becomes."""
     pin = frame.pins[name]
     _refuse_mixed(name, array.dtype, pin.buffer.dtype, loc)
-    for mine, other in zip(pin.shape, array.shape, strict=True):
-        equate(b, mine, other, f"`{name}` changes its shape", loc)
-    whole = replace(view_of(pin.buffer), shape=pin.shape)
+    if pin.length is not None and pin.back is None:
+        whole = frame.env[name] = resized(b, name, pin, array, loc)
+    else:
+        if differs(pin.shape, array.shape):
+            b.facts.add(b.facts.lengths, pin.place)
+        for mine, other in zip(pin.shape, array.shape, strict=True):
+            equate(b, mine, other, f"`{name}` changes its shape", loc)
+        whole = replace(view_of(pin.buffer), shape=pin.shape)
     source = _named(frame, array)
     if pin.back is not None:
         if is_same_view(array, whole):
@@ -393,6 +407,8 @@ def _kind(pin: Pin) -> str:
 def learn_array(b: Builder, name: str, watch: Watch, value: Value, loc: Loc | None) -> None:
     """An array name is bound again: the next reading gives it memory of its own."""
     before = watch.value
+    if isinstance(value, Masked):
+        value = compacted(b, value, name)
     if (
         isinstance(before, Known)
         and isinstance(value, Known)
@@ -405,6 +421,8 @@ def learn_array(b: Builder, name: str, watch: Watch, value: Value, loc: Loc | No
     if before.rank != value.rank or any(iterators(extent) for extent in before.shape):
         message = f"`{name}` changes its shape from one iteration to the next"
         refuse("PO0161", message, loc, "use another name")
+    if differs(before.shape, value.shape):
+        b.facts.add(b.facts.lengths, watch.place)
     dtype = common_pair((before.dtype, False), (value.dtype, False), loc)
     b.facts.set_width(watch.place, dtype, False, loc)
     b.facts.set_shape(watch.place, before.shape)

@@ -10,6 +10,7 @@ from polyopt.errors import Loc
 from polyopt.frontend.arguments import is_none
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse, refuse_raising
+from polyopt.frontend.compaction import compacted
 from polyopt.frontend.constants import as_sequence, nested
 from polyopt.frontend.fancy import SHORT, index_list
 from polyopt.frontend.integers import is_affine, strip_casts
@@ -18,7 +19,7 @@ from polyopt.frontend.operators import operand
 from polyopt.frontend.promote import cast
 from polyopt.frontend.strides import step_of
 from polyopt.frontend.subscripts import At, By, Cut, Dots, Mask, NewAxis, Part, Stepped
-from polyopt.frontend.values import Known, Number, Sequence, Slice, Tensor, Value
+from polyopt.frontend.values import Known, Masked, Number, Sequence, Slice, Tensor, Value
 from polyopt.ir.expr import Expr
 from polyopt.ir.types import DType
 
@@ -50,6 +51,12 @@ def part_of(b: Builder, value: Value, text: str, loc: Loc | None) -> Part:
             return _listed(b, as_sequence(value), text, loc)
         case Tensor() if value.rank:
             return by_array(b, value, text, loc)
+        case Masked() if value.tensor.dtype.is_integer:
+            found = by_array(b, value.tensor, text, loc)
+            assert isinstance(found, By)
+            return By(found.index, text, forced(b, value.mask))
+        case Masked():
+            return by_array(b, compacted(b, value), text, loc)
         case _:
             return At(subscript(b, value, f"the subscript `{text}`", loc), text)
 

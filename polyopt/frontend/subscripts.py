@@ -88,10 +88,11 @@ class Mask:
 
 @dataclass(frozen=True, eq=False)
 class By:
-    """The elements whose positions an integer array gives."""
+    """The elements whose positions an integer array gives, those where `mask` holds."""
 
     index: Tensor
     text: str
+    mask: Tensor | None = None
 
 
 Part: TypeAlias = At | Cut | Stepped | NewAxis | Dots | Mask | By
