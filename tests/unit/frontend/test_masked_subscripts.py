@@ -163,7 +163,11 @@ def some_rows(c, n: int):
 def on_one_path(c, n: int):
     z = c * 1
     for i in range(n):
-        z = z[z > i] if i % 2 == 0 else z[1:] * 2
+        if i % 2 == 0:
+            z = z[z > i]
+        else:
+            z = z[1:]
+            z = z * 2
     return z.sum()
 
 
