@@ -8,6 +8,8 @@ complex power of Python's floats, is a fault (PO0232).
 
 from __future__ import annotations
 
+import math
+
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
@@ -15,7 +17,7 @@ from polyopt.frontend.divisors import before_loops
 from polyopt.frontend.integers import at_least, both, is_affine, is_nonnegative
 from polyopt.frontend.intervals import interval_of
 from polyopt.frontend.memory import cheap, cheap_number, forced
-from polyopt.frontend.promote import cast
+from polyopt.frontend.promote import call, cast
 from polyopt.frontend.values import Number, Operandish, Tensor
 from polyopt.ir.expr import (
     Binary,
@@ -26,6 +28,7 @@ from polyopt.ir.expr import (
     Const,
     Expr,
     MathFunc,
+    Select,
     Unary,
     UnaryOp,
 )
@@ -95,6 +98,21 @@ def may_be_complex(b: Builder, base: Number, exponent: Number) -> bool:
     if base.dtype.is_integer and b.nonnegative(base.expr):
         return False
     return not _is_never_negative(cast(base.expr, DType.FLOAT64))
+
+
+def root(args: tuple[Expr, ...], out: DType) -> Expr:
+    """Return the power one half of a number, as `pow` of C99 (F.9.4.4) has it.
+
+    That differs from the square root at -0.0 and minus infinity; NumPy has roots of arrays.
+    """
+    base = args[0]
+    is_root = isinstance(base, Call) and base.func is MathFunc.SQRT
+    if _is_never_negative(base) and not is_root:
+        return call(MathFunc.SQRT, base)
+    infinity = Const(math.inf, out)
+    positive = Binary(BinaryOp.ADD, base, Const(0.0, out), out)
+    is_least = Compare(CompareOp.EQ, base, Const(-math.inf, out))
+    return Select(is_least, infinity, call(MathFunc.SQRT, positive), out)
 
 
 def _is_never_negative(value: Expr) -> bool:

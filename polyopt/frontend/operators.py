@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import ast
 
+import numpy as np
+
 from polyopt.errors import Loc
 from polyopt.frontend.alternatives import either_way, told_apart
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.computed import as_affine, quotient
 from polyopt.frontend.divisors import nonzero
-from polyopt.frontend.elementwise import apply
+from polyopt.frontend.elementwise import Elementwise, apply
 from polyopt.frontend.exact import exact, in_words
-from polyopt.frontend.exponents import demand_real
+from polyopt.frontend.exponents import demand_real, root
 from polyopt.frontend.folding import check_items, fold
 from polyopt.frontend.integers import ZERO, at_least, both, is_affine, negated
 from polyopt.frontend.large import is_large, with_large
@@ -98,7 +100,20 @@ def _operate(
         base = operands[0]
         if isinstance(base, Tensor) and base.dtype is DType.BOOL and _is_two(operands[1]):
             return apply(b, UFUNCS["square"], operands[:1], loc)
-    return apply(b, UFUNCS[name], operands, loc)
+    return apply(b, _of_numbers(name, operands), operands, loc)
+
+
+def _of_numbers(name: str, operands: tuple[Operandish, ...]) -> Elementwise:
+    """Return an operator; the power one half is none of NumPy's ufuncs where both are numbers."""
+    exponent = operands[-1]
+    if name != "power" or not all(isinstance(value, Number) for value in operands):
+        return UFUNCS[name]
+    is_half = isinstance(exponent, Number) and exponent.expr == Const(0.5, exponent.dtype)
+    is_real = not any(value.dtype.is_complex for value in operands)
+    return _ROOT if is_half and is_real else UFUNCS[name]
+
+
+_ROOT = Elementwise(np.power, root, repeats=True)
 
 
 def _in_words(
@@ -203,7 +218,7 @@ def _python(
         if name == "power":
             _refuse_unknown_exponent(b, wide, loc)
             demand_real(b, wide[0], wide[1], loc)
-        result = apply(b, UFUNCS[name], wide, loc)
+        result = apply(b, _of_numbers(name, wide), wide, loc)
     assert isinstance(result, Number)
     if result.dtype is DType.INT64:
         parts = tuple(number.expr for number in wide)

@@ -138,3 +138,13 @@ def root_of_positive(a, x):
 @pytest.mark.parametrize("x", [-4.0, 4.0])
 def test_guarded_powers_of_floats(x: float) -> None:
     agree(root_of_positive, np.ones(3), x)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_the_power_one_half_of_numbers_and_of_arrays(kind: str) -> None:
+    def program(x):
+        y = x[0]
+        return y**0.5, (y * y) ** 0.5, (y * y + 1) ** 0.5, x**0.5
+
+    for first in (-np.inf, -0.0, 4.0, np.inf, np.nan):
+        bits(program, np.array([first, 2.0], kind))
