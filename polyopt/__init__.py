@@ -5,41 +5,39 @@ Names are loaded when they are first used, so that importing polyopt costs next 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from polyopt.late import names_of
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "polyopt.api": ("CompiledKernel", "Kernel", "kernel", "load_schedule", "to_device"),
-    "polyopt.targets": ("FpMode", "Machine", "Options", "Target", "detect_machine"),
-    "polyopt.errors": (
-        "ArgumentError", "BudgetError", "EmitError", "FrontendError", "IllegalSchedule",
-        "InternalError", "MisreadError", "PolyoptError", "ScheduleError", "ToolchainError",
-        "UsageError",
-    ),
-    "polyopt.runtime.device.streams": ("on_stream",),
-    "polyopt.runtime.notices": ("BudgetWarning", "CacheWarning", "ForkWarning", "PolyoptWarning"),
-    "polyopt.frontend.annotations": (
-        "bf16", "bool_", "c64", "c128", "f16", "f32", "f64",
-        "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64",
-    ),
-    "polyopt.frontend.markers": ("parallel", "prange"),
-    "polyopt.frontend.argtypes": ("ArrayType", "ConstType", "ScalarType"),
-    "polyopt.schedule": ("Schedule", "Witness"),
-    "polyopt.tracing.arrays": ("LazyArray", "lazy", "tensor"),
-    "polyopt.tracing.comprehension": ("comprehend",),
-    "polyopt.tracing.compiling": ("CompiledGraph", "compile"),
-    "polyopt.tracing.contraction": ("einsum",),
-    "polyopt.tracing.terms": ("indices", "max", "min", "prod", "sum", "where"),
-    "polyopt.transforms": (
-        "Affine", "Cut", "Deal", "Diamond", "Distribute", "Fuse", "Fusion", "Grid", "Interchange",
-        "Parallelize", "Peel", "Reorder", "Reverse", "Separate", "Shift", "Sink", "Skew", "Split",
-        "Strip", "Threads", "Tile", "Unroll", "Vectorize", "amount",
-    ),
-    "polyopt.verifying": ("Verification",),
-}  # fmt: skip
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
+    "api": "CompiledKernel Kernel kernel load_schedule to_device",
+    "targets": "FpMode Machine Options Target detect_machine",
+    "errors": """
+        ArgumentError BudgetError EmitError FrontendError IllegalSchedule InternalError MisreadError
+        PolyoptError ScheduleError ToolchainError UsageError
+    """,
+    "runtime.device.streams": "on_stream",
+    "runtime.notices": "BudgetWarning CacheWarning ForkWarning PolyoptWarning",
+    "frontend.annotations": """
+        bf16 bool_ c64 c128 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64
+    """,
+    "frontend.markers": "parallel prange",
+    "frontend.argtypes": "ArrayType ConstType ScalarType",
+    "schedule": "Schedule Witness",
+    "tracing.arrays": "LazyArray lazy tensor",
+    "tracing.comprehension": "comprehend",
+    "tracing.compiling": "CompiledGraph compile",
+    "tracing.contraction": "einsum",
+    "tracing.terms": "indices max min prod sum where",
+    "transforms": """
+        Affine Cut Deal Diamond Distribute Fuse Fusion Grid Interchange Parallelize Peel Reorder
+        Reverse Separate Shift Sink Skew Split Strip Threads Tile Unroll Vectorize
+    """,
+    "transforms.amount": "amount",
+    "verifying": "Verification",
+}
 
 if TYPE_CHECKING:
     from polyopt.api import CompiledKernel, Kernel, kernel, load_schedule, to_device
@@ -114,9 +112,11 @@ if TYPE_CHECKING:
         Tile,
         Unroll,
         Vectorize,
-        amount,
     )
+    from polyopt.transforms.amount import amount
     from polyopt.verifying import Verification
+else:
+    __getattr__ = names_of(__name__, _HOMES)
 
 __all__ = [
     "Affine",
@@ -203,16 +203,6 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """Load a public name from its module."""
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module `polyopt` has no attribute `{name}`")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
 def __dir__() -> list[str]:
     """List the public names."""
-    return sorted([*_HOME, "__version__"])
+    return sorted([*" ".join(_HOMES.values()).split(), "__version__"])

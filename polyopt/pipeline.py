@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import TypeAlias, TypeVar
 
+from polyopt import schedule
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit import optimize_loops
 from polyopt.emit.lanes import is_contiguous, row_arrays
@@ -36,15 +37,6 @@ from polyopt.machine import Machine
 from polyopt.proof import Certificate
 from polyopt.proving import Form, first_proven, plain_loops
 from polyopt.schedule import Schedule, source_schedule
-from polyopt.schedule.inplace import with_sums_in_place
-from polyopt.schedule.narrowed import with_narrowed
-from polyopt.schedule.postponed import written_order
-from polyopt.schedule.powers import with_products
-from polyopt.schedule.ratios import with_ratios
-from polyopt.schedule.reductions import reassociated, rounding
-from polyopt.schedule.regions import settle_regions
-from polyopt.schedule.scales import with_scaled_rows
-from polyopt.schedule.transfers import overwritten
 from polyopt.strategy import auto_schedule
 from polyopt.targets import FpMode, Options, Target, seconds_to_compile
 from polyopt.transforms import parse_schedules, show_schedules
@@ -290,7 +282,7 @@ def _emitted(loops: LoopFunction, target: Target, program: Program) -> Emitted:
             hint="unroll less, tile fewer times, or split the function",
         )
     if isinstance(source, DeviceProgram):
-        return replace(source, overwritten=tuple(sorted(overwritten(program))))
+        return replace(source, overwritten=tuple(sorted(schedule.transfers.overwritten(program))))
     return source
 
 
@@ -314,7 +306,7 @@ def _kernels(lowered: LoopFunction, target: Target) -> LoopFunction:
 def _settled(program: Program) -> Program:
     """Return `program` with its regions judged, or as it is when that takes too long."""
     with optional("parallel regions"):
-        return settle_regions(program)
+        return schedule.regions.settle_regions(program)
     return program
 
 
@@ -322,12 +314,14 @@ def with_mode(program: Program, options: Options) -> Program:
     """Return `program` with what the mode leaves open: orders of sums, roundings of terms."""
     if options.fp is FpMode.STRICT:
         return program
-    program = with_narrowed(reassociated(program, choices=options.target is Target.C))
-    if options.target is Target.C:
-        program = with_sums_in_place(with_products(program))
-        program = with_ratios(with_scaled_rows(program))
-    rounds = options.fp is FpMode.FAST and options.target is not Target.C
-    return rounding(program) if rounds else program
+    is_c = options.target is Target.C
+    program = schedule.reductions.reassociated(program, choices=is_c)
+    program = schedule.narrowed.with_narrowed(program)
+    if is_c:
+        program = schedule.inplace.with_sums_in_place(schedule.powers.with_products(program))
+        program = schedule.ratios.with_ratios(schedule.scales.with_scaled_rows(program))
+    rounds = options.fp is FpMode.FAST and not is_c
+    return schedule.reductions.rounding(program) if rounds else program
 
 
 def bounded_lower(
@@ -387,7 +381,7 @@ def _automatic(
 
         is_cuda = options.target is Target.CUDA
         return auto_schedule_gpu(scop, GpuModel(matrices=is_cuda, atomics=is_cuda), large)
-    return written_order(scop)
+    return schedule.postponed.written_order(scop)
 
 
 def _outgrowing(
@@ -414,7 +408,7 @@ def _source(scop: Scop) -> Schedule:
     """Return the order of the source, with dependences if there is time for them."""
     with optional("private scalars", part=MOST):
         return source_schedule(scop)
-    return written_order(scop)
+    return schedule.postponed.written_order(scop)
 
 
 def only_schedule(program: Program, schedules: tuple[Schedule, ...]) -> Schedule:

@@ -5,22 +5,17 @@ The two entries are loaded when first asked for: types and annotations are used 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from polyopt.late import names_of
 
 if TYPE_CHECKING:
     from polyopt.frontend.infer import infer_types
     from polyopt.frontend.pyfunc import build
+else:
+    __getattr__ = names_of(
+        __name__,
+        {"infer": "infer_types", "pyfunc": "build"},
+    )
 
 __all__ = ["build", "infer_types"]
-
-_HOMES = {"build": "polyopt.frontend.pyfunc", "infer_types": "polyopt.frontend.infer"}
-
-
-def __getattr__(name: str) -> object:
-    """Load an entry."""
-    if name not in _HOMES:
-        raise AttributeError(f"module `polyopt.frontend` has no attribute `{name}`")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value

@@ -1,4 +1,4 @@
-"""Steps that change where values are kept, and what proves them.
+"""What proves steps that change where values are kept.
 
 In: a proven schedule's Scop and tree, a step.  Out: an equal Scop and the tree that runs it.
 Refuses: a step after which a read would get another value, with that read as the witness (PO0316).
@@ -6,19 +6,19 @@ Refuses: a step after which a read would get another value, with that read as th
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 import islpy as isl
 
-from polyopt.dataclass import dataclass, field
+from polyopt.dataclass import dataclass
 from polyopt.errors import IllegalSchedule, Loc
 from polyopt.ir.budget import query
 from polyopt.ir.expr import show
-from polyopt.ir.scop import Origin, Scop, Statement
+from polyopt.ir.scop import Scop, Statement
 from polyopt.schedule.carry import carried_dependences, changed_arrays
 from polyopt.schedule.contraction import keep_lives
 from polyopt.schedule.dataflow import Difference, first_difference, instances_of
+from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.legality import unaffected
 from polyopt.schedule.rebase import rebased
@@ -27,48 +27,6 @@ from polyopt.schedule.witness import smallest_pair
 
 BUDGET = 3_000_000
 """isl operations for one step and its proof: programs of a page need a tenth."""
-
-
-@dataclass(frozen=True, eq=False)
-class Renewal:
-    """What a data step makes: a Scop and its tree.
-
-    `same` says for each statement that the old Scop does not have, or has with other iterators,
-    what it stands for there; `copies` are statements that only move values, `again` those that run
-    instances once more.  For the arrays in `apart` the step itself has shown that what is read of
-    them is right.
-    """
-
-    scop: Scop
-    tree: Tree
-    same: Mapping[str, Origin] = field(default_factory=dict)
-    copies: frozenset[str] = frozenset()
-    apart: frozenset[str] = frozenset()
-    again: frozenset[str] = frozenset()
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the statements run the instances that they ran, and no others."""
-        return not (self.same or self.copies or self.apart or self.again)
-
-
-class DataStep(ABC):
-    """One step that changes arrays, accesses and copies, and the tree with them."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def renew(self, tree: Tree, scop: Scop) -> Renewal:
-        """Return the changed program; raises `ScheduleError` when the step does not fit it."""
-
-    def rewrite(self, tree: Tree, scop: Scop) -> Tree:
-        """Return the tree alone, over the instances of the changed program."""
-        return self.renew(tree, scop).tree
-
-    def hint(self, difference: Difference, scop: Scop) -> str | None:
-        """Return what to do instead of a step that is refused for `difference`."""
-        del difference, scop
-        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import islpy as isl
 
+from polyopt import schedule
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import BudgetError, IllegalSchedule
 from polyopt.ir.affine import quota
 from polyopt.ir.scop import Scop
 from polyopt.schedule.dependences import Dependence, Dependences, compute_dependences
 from polyopt.schedule.legality import Violation, check_legal, pairs_reaching
-from polyopt.schedule.reductions import opened
 from polyopt.schedule.tree import Tree, path_to, tuple_names
 
 if TYPE_CHECKING:
@@ -128,15 +128,15 @@ def _first(refused: Refused, step: Mendable) -> Repair | None:
 
 def _in_open_order(refused: Refused, step: Transform) -> Repair | None:
     """Return the step, or a repair of it, that is legal once the order of reductions is open."""
-    scop = opened(refused.scop)
+    scop = schedule.reductions.opened(refused.scop)
     if scop is refused.scop or refused.scop is not refused.schedule.scop:
         return None
     dependences = compute_dependences(scop)
-    schedule = replace(refused.schedule, scop=scop, dependences=dependences)
+    opened = replace(refused.schedule, scop=scop, dependences=dependences)
     again = check_legal(scop, dependences, step.rewrite(refused.tree, scop))
     if again is None:
         return Repair(RepairKind.MODE, (step,))
-    there = replace(refused, schedule=schedule, scop=scop, dependences=dependences, violation=again)
+    there = replace(refused, schedule=opened, scop=scop, dependences=dependences, violation=again)
     found = _first(there, step) if isinstance(step, Mendable) else None
     return None if found is None else Repair(RepairKind.MODE, found.steps)
 

@@ -11,15 +11,15 @@ from itertools import takewhile
 from os import PathLike
 from typing import Protocol
 
+from polyopt import schedule
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.ir.budget import bounded
 from polyopt.ir.scop import Scop
-from polyopt.schedule.data import DataStep, renewed, renewed_by_all
+from polyopt.schedule.datasteps import DataStep
 from polyopt.schedule.dependences import Dependences, dependences_of
 from polyopt.schedule.legality import Violation, check_legal, mark_facts
 from polyopt.schedule.privatize import privatize
-from polyopt.schedule.refusal import refusal
 from polyopt.schedule.repair import Refused
 from polyopt.schedule.sizes import show_steps
 from polyopt.schedule.source import source_tree
@@ -108,7 +108,7 @@ class Schedule:
         """Return the schedule after steps that change data, judged together where that will do."""
         try:
             if len(steps) > 1:
-                found = renewed_by_all(steps, self.tree, self.dependences)
+                found = schedule.data.renewed_by_all(steps, self.tree, self.dependences)
                 if found is not None:
                     return self._judged(steps, *found)
             after = self
@@ -120,7 +120,7 @@ class Schedule:
 
     def renew(self, step: DataStep) -> Schedule:
         """Return the schedule after a step that changes data; raises as `apply` does."""
-        return self._judged((step,), *renewed(step, self.tree, self.dependences))
+        return self._judged((step,), *schedule.data.renewed(step, self.tree, self.dependences))
 
     def _judged(
         self, steps: tuple[DataStep, ...], dependences: Dependences, tree: Tree, proven: Tree
@@ -130,7 +130,7 @@ class Schedule:
         violation = check_legal(scop, dependences, tree, proven)
         if violation is not None:
             refused = Refused(self, (), scop, dependences, tree, violation)
-            raise refusal(refused, steps[-1], scop, dependences, tree)
+            raise schedule.refusal.refusal(refused, steps[-1], scop, dependences, tree)
         marked = mark_facts(dependences, tree, proven)
         return Schedule(scop, dependences, marked, (*self.trace, *steps), self)
 
@@ -186,7 +186,7 @@ class Schedule:
                 refused = Refused(
                     self, steps[:number], self.scop, self.dependences, before, violation
                 )
-                return refusal(refused, step, self.scop, self.dependences, tree)
+                return schedule.refusal.refusal(refused, step, self.scop, self.dependences, tree)
         raise AssertionError(f"the steps together break {last.pairs}, no single one does")
 
     def __str__(self) -> str:

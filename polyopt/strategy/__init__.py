@@ -1,5 +1,21 @@
-"""Which steps to take: the automatic schedules, composed of proven transformations."""
+"""Which steps to take: the automatic schedules, composed of proven transformations.
 
-from polyopt.strategy.auto import auto_schedule
+Few programs have a use for the modules that are named here; they are imported with the first.
+"""
 
-__all__ = ["auto_schedule"]
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyopt.late import names_of
+
+if TYPE_CHECKING:
+    from polyopt.strategy import across, borders, private, skewed
+    from polyopt.strategy.auto import auto_schedule
+else:
+    __getattr__ = names_of(
+        __name__,
+        {"across": "", "auto": "auto_schedule", "borders": "", "private": "", "skewed": ""},
+    )
+
+__all__ = ["across", "auto_schedule", "borders", "private", "skewed"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from polyopt import strategy
 from polyopt.ir.scop import Role, Statement
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule, Transform
@@ -17,7 +18,6 @@ from polyopt.schedule.tree import Band, Leaf, bands, find_band
 from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.extents import alike
 from polyopt.strategy.fusion import fuse_neighbours, share_data, statements_in
-from polyopt.strategy.skewed import change_of
 from polyopt.strategy.strides import Step, accesses, directions, loop_moves
 from polyopt.strategy.sums import ROWS, is_row_sum
 from polyopt.strategy.sums import sums as alone
@@ -143,7 +143,7 @@ def _walked(schedule: Schedule, band: Band, statement: Statement) -> dict[str, i
     found: dict[str, int | None] = {}
     for access in accesses(statement):
         if len(access.index) > 1:
-            change = change_of(access, statement, direction) or ()
+            change = strategy.skewed.change_of(access, statement, direction) or ()
             moved = [dim for dim, step in enumerate(change) if step]
             dim = moved[0] if len(moved) == 1 else None
             found[access.array] = dim if found.get(access.array, dim) == dim else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
+from polyopt import strategy, transforms
 from polyopt.dataclass import dataclass
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import note_dropped, optional
@@ -31,7 +32,6 @@ from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.large import each_nest, size_of
 from polyopt.strategy.lines import jam_lines
 from polyopt.strategy.order import contiguous_innermost
-from polyopt.strategy.private import private_loops
 from polyopt.strategy.rejoin import join_sums
 from polyopt.strategy.rows import expanded_rows
 from polyopt.strategy.split import split_sums
@@ -41,7 +41,7 @@ from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.totals import join_totals, waiting_totals
 from polyopt.strategy.turned import fuse_turned
 from polyopt.strategy.vector import vectorize_innermost
-from polyopt.transforms import Affine, Contract, Fusion, Separate
+from polyopt.transforms import Affine, Fusion, Separate
 
 BUDGET = 20_000_000  # isl operations for one stage of decisions: a few seconds
 MOST = 0.4  # of the time that is left, for one stage of decisions
@@ -100,7 +100,7 @@ def with_fewer_cells(
     found = source
     for name in sorted(cells):
         one = (1,) * cells[name]
-        step = Contract(name, one + (0,) * (len(shapes[name]) - len(one)))
+        step = transforms.Contract(name, one + (0,) * (len(shapes[name]) - len(one)))
         found = found.attempt(step) or found
     return found if fewer and found is not source else None
 
@@ -122,7 +122,7 @@ def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> It
             yield _finish(unmoved, machine, split=split)
     if start is not source:
         yield _finish(found, machine, split=split)
-    own = _within_budget("private loops", source, private_loops)
+    own = _within_budget("private loops", source, lambda s: strategy.private.private_loops(s))
     last = found if own is start else _sketch(own, machine)
     yield _finish(last, machine, split=split)
     yield _within_budget("parallel loops", source, lambda s: parallelize_outer(s, machine))

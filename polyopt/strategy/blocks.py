@@ -10,6 +10,7 @@ open.
 
 from __future__ import annotations
 
+from polyopt import transforms
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.scop import Statement
 from polyopt.machine import Machine
@@ -34,13 +35,11 @@ from polyopt.transforms import (
     Interchange,
     Parallelize,
     Separate,
-    Split,
     Strip,
     Tile,
     Unroll,
     Vectorize,
 )
-from polyopt.transforms.amount import Distance, read_amount
 
 WIDE = 4  # blocks that are one where nothing but a vector is eliminated
 
@@ -116,7 +115,7 @@ def _in_blocks(
     free = [m.coincident for m in find_band(stripped.tree, inner).members[:last]]
     if all(free):
         return None
-    end = read_amount(f"{sizes.block}*{name} + {sizes.block}", {})
+    end = transforms.read_amount(f"{sizes.block}*{name} + {sizes.block}", {})
     bound = tuple(p for p in range(last) if not free[p])
     split, parts = _parts(stripped, inner, end, bound)
     has_product = False
@@ -128,14 +127,14 @@ def _in_blocks(
 
 
 def _parts(
-    schedule: Schedule, label: str, end: Distance, loops: tuple[int, ...]
+    schedule: Schedule, label: str, end: transforms.Distance, loops: tuple[int, ...]
 ) -> tuple[Schedule, list[str]]:
     """Return the nest split, `loops` in turn, at the end of the block; the parts' labels."""
     if not loops:
         return schedule, [label]
     loop, *rest = loops
     steps: list[Transform] = [Interchange(f"{label}[0]", f"{label}[{loop}]")] if loop else []
-    found = schedule.attempt(*steps, Split(f"{label}[0]", end))
+    found = schedule.attempt(*steps, transforms.Split(f"{label}[0]", end))
     if found is None:
         return schedule, [label]
     halves = [f"{label}.low", f"{label}.high"]

@@ -8,6 +8,7 @@ contractions in register tiles.  The order of each element's updates stays.
 
 from __future__ import annotations
 
+from polyopt import transforms
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Iter
 from polyopt.ir.scop import Role, Statement
@@ -23,16 +24,15 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.blocks import BlockSizes, register_product
-from polyopt.transforms import Distribute, Expand, Interchange, Reorder, Split, Strip
-from polyopt.transforms.amount import Distance, read_amount
+from polyopt.transforms import Distribute, Interchange, Strip
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
     """Where the steps of a block begin and end, as loops inside see it."""
 
-    begin: Distance
-    end: Distance
+    begin: transforms.Distance
+    end: transforms.Distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def closure(schedule: Schedule, label: str, machine: Machine) -> Schedule | None
         return None
     name = find_band(stripped.tree, label).members[0].name
     begin, end = f"{sizes.block}*{name}", f"{sizes.block}*{name} + {sizes.block}"
-    block = _Block(read_amount(begin, {}), read_amount(end, {}))
+    block = _Block(transforms.read_amount(begin, {}), transforms.read_amount(end, {}))
     far: list[str] = []
     for update in updates:
         pieces = _split(stripped, update, tuple(range(len(_band(stripped, update).members))), block)
@@ -105,10 +105,10 @@ def _split(schedule: Schedule, label: str, loops: tuple[int, ...], block: _Block
 
 
 def _halves(
-    schedule: Schedule, label: str, at: Distance
+    schedule: Schedule, label: str, at: transforms.Distance
 ) -> tuple[Schedule, str | None, str | None]:
     """Return the nest split at a point of its first loop; None for a half without iterations."""
-    found = schedule.attempt(Split(f"{label}[0]", at))
+    found = schedule.attempt(transforms.Split(f"{label}[0]", at))
     if found is None:
         return schedule, None, label
     low, high = f"{label}.low", f"{label}.high"
@@ -132,7 +132,7 @@ def _far_last(schedule: Schedule, label: str, far: list[str]) -> tuple[Schedule,
     if not near or not late:
         return None
     found = schedule.attempt(
-        Reorder(label, (*near, *late)), Distribute(label, 1, together=len(near))
+        transforms.Reorder(label, (*near, *late)), Distribute(label, 1, together=len(near))
     )
     if found is None:
         return None
@@ -185,7 +185,7 @@ def _private(schedule: Schedule, label: str) -> Schedule | None:
     targets = dict.fromkeys(schedule.scop.statement(name).target.array for name in names)
     own = [name for name in targets if schedule.scop.array(name).role is Role.TEMP]
     for name in own:
-        found = schedule.attempt(Expand(name, (f"{label}[0]",)))
+        found = schedule.attempt(transforms.Expand(name, (f"{label}[0]",)))
         if found is None:
             return None
         schedule = found

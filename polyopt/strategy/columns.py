@@ -7,20 +7,12 @@ the columns of a strip in SIMD lanes, their sums in registers.  None for other b
 
 from __future__ import annotations
 
+from polyopt import transforms
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Sequence, bands, find_band, path_to, statements_of
 from polyopt.strategy.vector import dependence_order, vector_gain
-from polyopt.transforms import (
-    Distribute,
-    Interchange,
-    Parallelize,
-    Reorder,
-    Separate,
-    Skew,
-    Tile,
-    Vectorize,
-)
+from polyopt.transforms import Distribute, Interchange, Parallelize, Separate, Skew, Tile, Vectorize
 
 VECTORS = 4  # vectors in a strip: chains of additions that keep the adders busy
 
@@ -42,7 +34,7 @@ def columns(schedule: Schedule, label: str, machine: Machine) -> Schedule | None
     order = dependence_order(tiled, point, body)
     if order is None:
         return None
-    split = tiled.attempt(Reorder(point, order), Distribute(point, 1))
+    split = tiled.attempt(transforms.Reorder(point, order), Distribute(point, 1))
     if split is None:
         return None
     has_lanes = False

@@ -7,6 +7,7 @@ The scheme is Goto and van de Geijn, "Anatomy of high-performance matrix multipl
 
 from __future__ import annotations
 
+from polyopt import transforms
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import is_box
 from polyopt.machine import Machine
@@ -18,16 +19,7 @@ from polyopt.strategy.epilogues import with_epilogues
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.straighten import straightened
 from polyopt.strategy.strides import Step, loop_moves
-from polyopt.transforms import (
-    Cut,
-    Interchange,
-    Parallelize,
-    Reorder,
-    Separate,
-    Tile,
-    Unroll,
-    Vectorize,
-)
+from polyopt.transforms import Cut, Interchange, Parallelize, Separate, Tile, Unroll, Vectorize
 
 PAIR = 2
 """Rows that are run at a time where fewer than a tile's are left."""
@@ -157,8 +149,10 @@ def _tiled(
     columns_last = Interchange(f"{registers}.rest[0]", f"{registers}.rest[1]")
     orders: list[tuple[Transform, ...]] = [
         (Separate(registers, box, full), *((columns_last,) if whole else ())),
-        (Separate(registers, box, full), Reorder(tile, (1, 0))),  # a sum begins at the diagonal
-        (Separate(box, box, full), Reorder(registers, (1, 0))),  # and its terms are results, too
+        # a sum begins at the diagonal
+        (Separate(registers, box, full), transforms.Reorder(tile, (1, 0))),
+        # and its terms are results, too
+        (Separate(box, box, full), transforms.Reorder(registers, (1, 0))),
     ]
     strided = Step.STRIDED in loop_moves(schedule, label, statement)[roles.column].values()
     left = _corners if whole else _strips

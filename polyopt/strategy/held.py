@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from polyopt import strategy, transforms
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Expr, Iter, linear, walk
 from polyopt.ir.scop import Access, Scop, Statement
@@ -24,7 +25,6 @@ from polyopt.schedule.tree import (
     only_statement,
     path_to,
 )
-from polyopt.strategy.borders import Borders, borders_of
 from polyopt.strategy.fusion import adjacent, read_in, written_in
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import (
@@ -41,7 +41,6 @@ from polyopt.transforms import (
     Interchange,
     Parallelize,
     Separate,
-    Sink,
     Tile,
     Unroll,
     Vectorize,
@@ -89,7 +88,7 @@ def held_sums(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
         inner = f"{label}.inner"
         steps += [Cut(label, len(parts.batch))]
     ends = (parts.column, parts.row)
-    borders = [borders_of(band.members[p], schedule.scop, statement) for p in ends]
+    borders = [strategy.borders.borders_of(band.members[p], schedule.scop, statement) for p in ends]
     found = schedule.attempt(*steps, *_split(inner, parts, borders, sizes))
     if found is None:
         return None
@@ -104,7 +103,9 @@ def held_sums(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
     return _parallel(found, joint, free)
 
 
-def _split(band: str, parts: _Parts, borders: list[Borders], sizes: _Sizes) -> list[Transform]:
+def _split(
+    band: str, parts: _Parts, borders: list[strategy.borders.Borders], sizes: _Sizes
+) -> list[Transform]:
     """Return the steps that run results whose sums have fewer terms apart, and hold all others."""
     columns, rows = borders
     main, edges = band, list[str]()
@@ -195,7 +196,7 @@ def _wide(point: str, parts: _Parts, sizes: _Sizes) -> list[Transform]:
         steps += _inwards(point, 0, row)
     if not parts.nested:
         return [*steps, Unroll(f"{point}[{row}]"), Vectorize(f"{point}[{row + 1}]")]
-    sunk = [Sink(f"{point}[{row}]"), Sink(f"{point}[{row}]")]
+    sunk = [transforms.Sink(f"{point}[{row}]"), transforms.Sink(f"{point}[{row}]")]
     return [*steps, *sunk, Unroll(f"{point}.lanes[0]"), Vectorize(f"{point}.lanes2[0]")]
 
 
@@ -223,7 +224,7 @@ def _held(point: str, parts: _Parts) -> list[Transform]:
     place = f"{point}[{len(parts.depth) + 1}]"
     if not parts.nested:
         return [Unroll(place), Vectorize(f"{point}[0]")]
-    return [Sink(place), Unroll(f"{point}.lanes[0]"), Vectorize(f"{point}[0]")]
+    return [transforms.Sink(place), Unroll(f"{point}.lanes[0]"), Vectorize(f"{point}[0]")]
 
 
 def _inwards(band: str, start: int, end: int) -> list[Transform]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import islpy as isl
 
+from polyopt import transforms
 from polyopt.dataclass import dataclass
 from polyopt.ir.scop import Statement
 from polyopt.machine import Machine
@@ -32,17 +33,7 @@ from polyopt.schedule.updates import exact_update, is_own
 from polyopt.strategy.blocks import BlockSizes, register_tile
 from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.interchanges import order_steps
-from polyopt.transforms import (
-    Distribute,
-    Embed,
-    Interchange,
-    Parallelize,
-    Reorder,
-    Skew,
-    Split,
-    Tile,
-)
-from polyopt.transforms.amount import read_amount
+from polyopt.transforms import Distribute, Interchange, Parallelize, Skew, Tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +81,12 @@ def _blocks(band: Band, found: _Splits, block: int) -> list[Transform]:
         order.insert(0, Interchange(f"{point}[0]", f"{point}[1]"))
     steps: list[Transform] = [
         *_nest_last(band),
-        Embed(found.inner, f"{label}[{column}]"),
+        transforms.Embed(found.inner, f"{label}[{column}]"),
         Tile(label, (block, block)),
         *order,
-        Split(f"{point}[1]", read_amount(below, {})),
-        Split(f"{point}.high[0]", read_amount(near, {})),
-        Reorder(point, (1, 0, 2)),
+        transforms.Split(f"{point}[1]", transforms.read_amount(below, {})),
+        transforms.Split(f"{point}.high[0]", transforms.read_amount(near, {})),
+        transforms.Reorder(point, (1, 0, 2)),
         Distribute(point, 1, -2),
     ]
     if isinstance(band.child, Sequence):
@@ -111,7 +102,8 @@ def _nest_last(band: Band) -> list[Transform]:
     """Return the step that runs the nest in the band's body behind the statements beside it."""
     parts = band.child.parts if isinstance(band.child, Sequence) else ()
     order = sorted(range(len(parts)), key=lambda n: isinstance(parts[n].child, Band))
-    return [] if order == list(range(len(parts))) else [Reorder(band.label, tuple(order))]
+    is_kept = order == list(range(len(parts)))
+    return [] if is_kept else [transforms.Reorder(band.label, tuple(order))]
 
 
 def _register_tiles(schedule: Schedule, label: str, sizes: BlockSizes) -> Schedule | None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from polyopt import transforms
 from polyopt.ir.loops import LoopKind
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band
 from polyopt.strategy.tiling import outer_bands
 from polyopt.strategy.unrolled import adds_up, unroll_short
 from polyopt.strategy.vector import is_innermost, vector_gain
-from polyopt.transforms import Cut, Interchange, Sink, Tile, Vectorize
+from polyopt.transforms import Cut, Interchange, Tile, Vectorize
 
 STRIP = 256  # iterations of the sunk loop that run together: their values stay in L1
 
@@ -90,7 +91,7 @@ def _sunk(schedule: Schedule, label: str, position: int) -> Schedule | None:
 def _in_strips(schedule: Schedule, moves: Sequence[Transform], label: str) -> Schedule | None:
     """Return `schedule` after `moves`, with the first loop of the band in strips that are lanes."""
     before = {band.label for band in bands(schedule.tree)}
-    sunk = schedule.attempt(*moves, Tile(label, (STRIP,)), Sink(f"{label}.point[0]"))
+    sunk = schedule.attempt(*moves, Tile(label, (STRIP,)), transforms.Sink(f"{label}.point[0]"))
     if sunk is None:
         return None
     made = [b.label for b in bands(sunk.tree) if b.label not in before and ".lanes" in b.label]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from polyopt import strategy, transforms
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Binary,
@@ -24,22 +25,10 @@ from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.schedule import Schedule, Transform, attempt_each
 from polyopt.schedule.tree import Band, Sequence, Tree, bands, find_band, path_to, statements_of
-from polyopt.strategy.across import crosses, moved
 from polyopt.strategy.strides import accesses, directions
 from polyopt.strategy.tiling import outer_bands
 from polyopt.strategy.vector import is_innermost, vector_gain
-from polyopt.transforms import (
-    Contract,
-    Cut,
-    Dimension,
-    Distribute,
-    LayOut,
-    Separate,
-    Sink,
-    Tile,
-    Unroll,
-    Vectorize,
-)
+from polyopt.transforms import Cut, Distribute, Separate, Tile, Unroll, Vectorize
 
 ROWS = 8  # rows in turn: as many as hide the latency of an addition and a product
 VECTORS = 2  # of rows whose divisions overlap
@@ -193,7 +182,8 @@ def _in_strips(schedule: Schedule, label: str, strip: _Strip) -> Schedule | None
         parts = [f"{point}.{number}" for number in range(len(body.child.parts))]
     for part in parts:
         plan = _jammed(plan, part, strip)
-    return fewer.attempt(*plan.steps) if any(isinstance(s, Sink) for s in plan.steps) else None
+    is_jammed = any(isinstance(step, transforms.Sink) for step in plan.steps)
+    return fewer.attempt(*plan.steps) if is_jammed else None
 
 
 def _with_few_cells(schedule: Schedule, label: str, strip: _Strip) -> Schedule | None:
@@ -209,7 +199,7 @@ def _with_few_cells(schedule: Schedule, label: str, strip: _Strip) -> Schedule |
         sizes = _cells(schedule, name, homes[homes.index(row) :])
         if sizes is not None and sizes.count(0) == 1:
             if len(sizes) > 1:
-                steps.append(Contract(name, sizes))
+                steps.append(transforms.Contract(name, sizes))
         elif not strip.lanes:
             return None
     return attempt_each(schedule, steps)
@@ -260,7 +250,7 @@ def _jammed(plan: _Plan, label: str, strip: _Strip) -> _Plan:
 def _sunk(plan: _Plan, label: str, mark: type[Vectorize] | type[Unroll]) -> _Plan:
     """Return the plan with the first loop of a band around every leaf, marked."""
     before = {band.label for band in bands(plan.tree)}
-    plan = plan.then(Sink(f"{label}[0]"))
+    plan = plan.then(transforms.Sink(f"{label}[0]"))
     made = [b.label for b in bands(plan.tree) if b.label not in before and ".lanes" in b.label]
     return plan.then(*(mark(f"{lanes}[0]") for lanes in made))
 
@@ -274,7 +264,10 @@ def _strip(schedule: Schedule, label: str, machine: Machine) -> _Strip:
     size = max(schedule.scop.array(s.target.array).dtype.size for s in statements)
     lanes = max(1, machine.vector_bytes // size)
     heavy = any(map(_is_heavy, statements))
-    if heavy or (lanes >= LEAST_LANES and crosses(schedule, band, inner, _own(schedule, [label]))):
+    if heavy or (
+        lanes >= LEAST_LANES
+        and strategy.across.crosses(schedule, band, inner, _own(schedule, [label]))
+    ):
         return _Strip(lanes * VECTORS, lanes=True, few_in_lanes=heavy)
     return _Strip(ROWS, lanes=False)
 
@@ -309,10 +302,10 @@ def _turned(schedule: Schedule, labels: list[str]) -> Schedule:
         array = schedule.scop.array(name)
         if name not in own or name in in_lanes or len(found) != 1 or None in found:
             continue
-        others = [Dimension(d) for d in range(len(array.shape)) if d not in found]
-        last = [Dimension(d) for d in found if d is not None]
+        others = [transforms.Dimension(d) for d in range(len(array.shape)) if d not in found]
+        last = [transforms.Dimension(d) for d in found if d is not None]
         if last[0].old != len(others):
-            steps.append(LayOut(name, (*others, *last)))
+            steps.append(transforms.LayOut(name, (*others, *last)))
     return attempt_each(schedule, steps)
 
 
@@ -344,7 +337,7 @@ def _dimensions(schedule: Schedule, label: str, position: int) -> Iterator[tuple
         direction = directions(members, schedule.scop, statement)[len(path) + position]
         for access in accesses(statement):
             if access.index:
-                yield access.array, moved(access, statement, direction)
+                yield access.array, strategy.across.moved(access, statement, direction)
 
 
 def _in_lanes(schedule: Schedule) -> set[str]:

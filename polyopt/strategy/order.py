@@ -6,10 +6,10 @@ independent loops outside of it in the order of the dimensions they walk.
 
 from __future__ import annotations
 
+from polyopt import strategy
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band, path_to, statements_of
 from polyopt.strategy.interchanges import order_steps
-from polyopt.strategy.skewed import change_of
 from polyopt.strategy.strides import accesses, directions
 from polyopt.strategy.vector import vector_gain
 from polyopt.transforms import Interchange
@@ -77,7 +77,7 @@ def _walked(schedule: Schedule, band: Band) -> list[tuple[int | None, ...]] | No
         statement = schedule.scop.statement(name)
         moves = directions(members, schedule.scop, statement)[len(path) :]
         for access in accesses(statement):
-            changes = [change_of(access, statement, move) for move in moves]
+            changes = [strategy.skewed.change_of(access, statement, move) for move in moves]
             if None in changes:
                 return None
             found.append(

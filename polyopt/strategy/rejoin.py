@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import combinations
 
+from polyopt import transforms
 from polyopt.ir.expr import Iter
 from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule
@@ -18,7 +19,6 @@ from polyopt.schedule.tree import Band, Filter, Sequence, bands, statements_of
 from polyopt.strategy.fusion import fuse
 from polyopt.strategy.unrolled import adds_up
 from polyopt.strategy.vector import is_innermost
-from polyopt.transforms import Reorder
 
 
 def join_sums(schedule: Schedule, skip: Collection[str]) -> Schedule:
@@ -45,7 +45,7 @@ def _joined(schedule: Schedule, skip: Collection[str]) -> Schedule | None:
             one, two = parts[first].child, parts[second].child
             assert isinstance(one, Band)
             assert isinstance(two, Band)
-            fused = fuse(schedule, one.label, two.label, (Reorder(band.label, order),))
+            fused = fuse(schedule, one.label, two.label, (transforms.Reorder(band.label, order),))
             if fused is not None:
                 return fused
     return None

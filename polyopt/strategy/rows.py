@@ -7,13 +7,12 @@ None where no product is summed up in such a row.
 
 from __future__ import annotations
 
+from polyopt import transforms
 from polyopt.ir.expr import Iter, linear
 from polyopt.ir.scop import Role, Scop, Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import find_band, statements_at
 from polyopt.strategy.tiling import outer_bands
-from polyopt.transforms import Dimension, Expand, LayOut
-from polyopt.transforms.layout import Part
 
 
 def product_rows(scop: Scop) -> list[str]:
@@ -42,7 +41,7 @@ def expanded_rows(source: Schedule) -> Schedule | None:
             makers = [user for user in users if user.target.array == name]
             if not makers or all(_loops(maker) != around for maker in makers):
                 continue
-            made = found.attempt(Expand(name, (f"{label}[{around - 1}]",)))
+            made = found.attempt(transforms.Expand(name, (f"{label}[{around - 1}]",)))
             found = found if made is None else _aligned(made, name) or made
     return None if found is source else found
 
@@ -61,7 +60,8 @@ def _aligned(schedule: Schedule, name: str) -> Schedule | None:
     if len(steps) != 1 or min(steps) < 1:
         return None
     (step,) = steps
-    return schedule.attempt(LayOut(name, (Dimension(0), Dimension(1, Part.SKEWED, step, 0))))
+    skewed = transforms.Dimension(1, transforms.Part.SKEWED, step, 0)
+    return schedule.attempt(transforms.LayOut(name, (transforms.Dimension(0), skewed)))
 
 
 def _offsets(statement: Statement) -> set[int]:

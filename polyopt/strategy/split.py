@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from polyopt import transforms
 from polyopt.ir.identity import is_exact
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Statement
@@ -21,7 +22,7 @@ from polyopt.strategy.extents import alike
 from polyopt.strategy.fusion import loses_lanes, sequences, share_data, statements_in, ways
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.strategy.unrolled import is_even, trip
-from polyopt.transforms import Fuse, Interchange, Parallelize, Rfactor, Tile
+from polyopt.transforms import Fuse, Interchange, Parallelize, Tile
 
 TERMS = 4096  # iterations of a loop that have one partial result
 ROWS = 4  # iterations of a loop with one more inside
@@ -67,7 +68,7 @@ def _split(schedule: Schedule, label: str) -> Schedule | None:
         *(Interchange(f"{label}[{p}]", f"{label}[{p - 1}]") for p in range(long, 0, -1)),
         Tile(label, (size,)),
         *(Interchange(f"{point}[{p}]", f"{point}[{p + 1}]") for p in range(long)),
-        *(Rfactor(name, tiles) for name in names),
+        *(transforms.Rfactor(name, tiles) for name in names),
         Parallelize(tiles),
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from polyopt import transforms
 from polyopt.dataclass import dataclass
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
@@ -18,12 +19,10 @@ from polyopt.strategy.functions import calling, group_size, sums_and_functions
 from polyopt.strategy.fusion import sequences, statements_in
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import (
-    Deal,
     Fuse,
     Interchange,
     Move,
     Parallelize,
-    Rfactor,
     Separate,
     Tile,
     Unroll,
@@ -160,8 +159,8 @@ def _dealt(schedule: Schedule, rows: str, shared: list[str], machine: Machine) -
     """Return `schedule` with a hand of `rows` for each core, and partial results for each hand."""
     if machine.cores == 1:
         return schedule
-    parts = (Rfactor(name, rows) for name in shared)
-    return schedule.attempt(Deal(rows, machine.cores), *parts, Parallelize(rows))
+    parts = (transforms.Rfactor(name, rows) for name in shared)
+    return schedule.attempt(transforms.Deal(rows, machine.cores), *parts, Parallelize(rows))
 
 
 def _brought_together(

@@ -6,6 +6,7 @@ bands that carry dependences tiled and run as a wavefront of tiles.
 
 from __future__ import annotations
 
+from polyopt import strategy
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Statement
 from polyopt.machine import Machine
@@ -23,7 +24,6 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.order import contiguous_last
-from polyopt.strategy.skewed import skewed_lanes
 from polyopt.strategy.transposed import in_tiles
 from polyopt.strategy.vector import vector_gain, vectorize_innermost
 from polyopt.transforms import Interchange, Parallelize, Peel, Skew, Tile
@@ -147,7 +147,7 @@ def wavefront(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
     if found is None or has_lanes(vectorize_innermost(found), f"{label}.point"):
         return found
     moved = schedule.attempt(*order) if order else schedule
-    return (moved and skewed_lanes(moved, label)) or found
+    return (moved and strategy.skewed.skewed_lanes(moved, label)) or found
 
 
 def has_lanes(schedule: Schedule, label: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from polyopt import transforms
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, Leaf, Sequence, bands, find_band, only_statement
@@ -18,7 +19,7 @@ from polyopt.strategy.extents import alike
 from polyopt.strategy.fusion import fuse_neighbours, is_shared_out, share_data, statements_in
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.strategy.tiling import outer_bands
-from polyopt.transforms import Deal, Fuse, Move, Parallelize, Rfactor
+from polyopt.transforms import Fuse, Move, Parallelize
 
 
 def waiting_totals(schedule: Schedule, skip: Collection[str]) -> frozenset[str]:
@@ -76,8 +77,8 @@ def _dealt(schedule: Schedule, nest: str, names: list[str], machine: Machine) ->
     if machine.cores == 1:
         return schedule
     rows = f"{nest}[0]"
-    partial = (Rfactor(name, rows) for name in names)
-    return schedule.attempt(Deal(rows, machine.cores), *partial, Parallelize(rows))
+    partial = (transforms.Rfactor(name, rows) for name in names)
+    return schedule.attempt(transforms.Deal(rows, machine.cores), *partial, Parallelize(rows))
 
 
 def _fused(schedule: Schedule, nest: str, label: str, rows: int) -> Schedule | None:

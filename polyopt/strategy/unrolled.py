@@ -10,13 +10,14 @@ from math import prod
 
 import islpy as isl
 
+from polyopt import transforms
 from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band, member_map, path_to, statements_of
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.strategy.vector import vector_gain
-from polyopt.transforms import Sink, Unroll, Vectorize
+from polyopt.transforms import Unroll, Vectorize
 
 MOST_COPIES = 32  # of the statements inside: they stay in the instruction cache and in registers
 QUOTA = 200_000  # isl operations to find how long a loop is
@@ -90,7 +91,7 @@ def _laned(
 def _gains(schedule: Schedule, moves: list[Transform], loop: str) -> bool:
     """Tell whether the loop, innermost around each statement, moves along memory."""
     before = {band.label for band in bands(schedule.tree)}
-    sunk = schedule.attempt(*moves, Sink(loop))
+    sunk = schedule.attempt(*moves, transforms.Sink(loop))
     if sunk is None:
         return False
     made = [b.label for b in bands(sunk.tree) if b.label not in before]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from polyopt import transforms
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Access, Scop, Statement
 from polyopt.schedule.schedule import Schedule, Transform
@@ -21,7 +22,7 @@ from polyopt.schedule.tree import (
     tuple_names,
 )
 from polyopt.strategy.strides import Step, accesses, along_row, directions, step_of
-from polyopt.transforms import Cut, Distribute, Interchange, Peel, Reorder, Vectorize
+from polyopt.transforms import Cut, Distribute, Interchange, Peel, Vectorize
 
 _GAIN = {Step.CONTIGUOUS: 2, Step.INVARIANT: 1, Step.STRIDED: -4}
 
@@ -119,7 +120,7 @@ def _split(schedule: Schedule, label: str) -> Schedule | None:
         return None
     steps: list[Transform] = [Distribute(label, 1)]
     if order != tuple(range(len(order))):
-        steps.insert(0, Reorder(label, order))
+        steps.insert(0, transforms.Reorder(label, order))
     split = schedule.attempt(*steps)
     if split is None:
         return None

@@ -14,8 +14,8 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Load, integer
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.types import DType
-from polyopt.schedule.data import DataStep, Renewal
 from polyopt.schedule.dataflow import Difference, Flow
+from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.sizes import Size, value_of
 from polyopt.schedule.tree import Tree

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from polyopt import transforms
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
@@ -24,7 +25,6 @@ from polyopt.schedule.tree import (
     replace_band,
     with_children,
 )
-from polyopt.transforms.reorder import Reorder, orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ class Distribute:
         """Yield what might be legal instead, cheapest first."""
         body = find_band(refused.tree, self.band).child
         if isinstance(body, Sequence):
-            for order in orders(len(body.parts)):
-                yield Repair(RepairKind.REORDER, (Reorder(self.band, order), self))
+            for order in transforms.reorder.orders(len(body.parts)):
+                yield Repair(RepairKind.REORDER, (transforms.Reorder(self.band, order), self))
         for fewer in range(self.count - 1, 0, -1):
             yield Repair(RepairKind.FEWER, (replace(self, count=fewer),))
 

@@ -17,8 +17,8 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced, index_map, set_space
 from polyopt.ir.expr import Expr, Iter, Load, show
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
-from polyopt.schedule.data import DataStep, Renewal
 from polyopt.schedule.dataflow import Difference, Flow, within
+from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import LoopRef, Tree
 from polyopt.transforms.accesses import find_array, redirected, touching

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from polyopt import transforms
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
@@ -23,7 +24,6 @@ from polyopt.schedule.tree import (
     fresh_label,
     with_children,
 )
-from polyopt.transforms.mending_shift import delayed
 from polyopt.transforms.skew import Skew
 
 
@@ -85,6 +85,7 @@ class Fuse:
 
     def repairs(self, refused: Refused) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
+        delayed = transforms.mending_shift.delayed
         yield from delayed(refused, self, self.first, self.second, self.count)
         common = self.count or len(find_band(refused.tree, self.first).members)
         for fewer in range(common - 1, 0, -1):

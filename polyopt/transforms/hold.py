@@ -17,8 +17,8 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Expr, Load, rewrite
 from polyopt.ir.scop import Access, AccessKind, Array, Origin, Scop, Statement
-from polyopt.schedule.data import DataStep, Renewal
 from polyopt.schedule.dataflow import within
+from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.tree import Tree, bands, find_band, resolve
 from polyopt.transforms.accesses import find_array, touching
 from polyopt.transforms.local import Local, touched_by

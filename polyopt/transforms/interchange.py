@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from polyopt import transforms
 from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import Refused, Repair
 from polyopt.schedule.tree import Band, Tree, replace_band
-from polyopt.transforms.mending_band import reversed_first, skewed_first
 from polyopt.transforms.reference import loop
 
 
@@ -53,8 +53,8 @@ class Interchange:
         """Yield what might be legal instead, cheapest first."""
         places = [loop(refused.tree, name, str(self)) for name in (self.first, self.second)]
         last = max(place.position or 0 for place in places)
-        yield from reversed_first(refused, places[0].label, last + 1, self)
-        yield from skewed_first(refused, places[0].label, last + 1, self)
+        yield from transforms.mending_band.reversed_first(refused, places[0].label, last + 1, self)
+        yield from transforms.mending_band.skewed_first(refused, places[0].label, last + 1, self)
 
     def __str__(self) -> str:
         return f"interchange({self.first}, {self.second})"

@@ -30,7 +30,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.types import DType
-from polyopt.schedule.data import DataStep, Renewal
+from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.accesses import find_array, redirected
 

@@ -13,7 +13,7 @@ from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Iter
 from polyopt.ir.scop import Origin, Scop
-from polyopt.schedule.data import DataStep, Renewal
+from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.sizes import Size, value_of
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.margins import NoMargin

@@ -16,8 +16,8 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Const, Load
 from polyopt.ir.scop import AccessKind, Array, Scop, Statement
-from polyopt.schedule.data import DataStep, Renewal
 from polyopt.schedule.dataflow import values_from_before
+from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.accesses import find_array, touching

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.scop import Scop
-from polyopt.schedule.data import DataStep, Renewal
+from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.tree import Tree, resolve
 from polyopt.transforms.accesses import find_array, touching
 from polyopt.transforms.layout import Dimension

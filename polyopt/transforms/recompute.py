@@ -17,8 +17,8 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Iter, show
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
-from polyopt.schedule.data import DataStep, Renewal
 from polyopt.schedule.dataflow import Flow, within
+from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import LoopRef, Tree
 from polyopt.transforms.accesses import find_array, redirected, touching

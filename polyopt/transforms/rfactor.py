@@ -16,7 +16,8 @@ from polyopt.ir.affine import coalesced, index_map, set_space
 from polyopt.ir.expr import Binary, Const, Iter, Load, show
 from polyopt.ir.identity import identity, is_exact
 from polyopt.ir.scop import Origin, Reduction, Scop, Statement
-from polyopt.schedule.data import DataStep, Renewal, ValueWitness
+from polyopt.schedule.data import ValueWitness
+from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.tree import LoopRef, Tree
 from polyopt.schedule.witness import smallest_pair
 from polyopt.transforms.local import Local, loop_names

@@ -7,53 +7,17 @@ Refuses: unknown steps and malformed arguments, with the place in the text.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
+from polyopt import transforms
 from polyopt.dataclass import dataclass
 from polyopt.errors import IllegalSchedule, Loc, ScheduleError
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.sizes import show_steps
 from polyopt.schedulefile import NOWHERE, Call, Let, nearest, read_items
-from polyopt.transforms.affine import Affine, Fusion
-from polyopt.transforms.arguments import Arguments
-from polyopt.transforms.atomic import Atomic
-from polyopt.transforms.combine import Combine
-from polyopt.transforms.contract import Contract
-from polyopt.transforms.cut import Cut
-from polyopt.transforms.deal import Deal
-from polyopt.transforms.diamond import Diamond
-from polyopt.transforms.distribute import Distribute
-from polyopt.transforms.embed import Embed
-from polyopt.transforms.expand import Expand
-from polyopt.transforms.finish import Finish
-from polyopt.transforms.fuse import Fuse
-from polyopt.transforms.grid import Grid
-from polyopt.transforms.hold import Hold
-from polyopt.transforms.interchange import Interchange
-from polyopt.transforms.layout import Dimension, LayOut, read_dimension
-from polyopt.transforms.move import Move
-from polyopt.transforms.overlap import Overlap
-from polyopt.transforms.pack import Pack
-from polyopt.transforms.parallelize import Parallelize
-from polyopt.transforms.peel import Peel
-from polyopt.transforms.pipeline import Pipeline
-from polyopt.transforms.rearrange import Rearrange
-from polyopt.transforms.recompute import Recompute
-from polyopt.transforms.reorder import Reorder
-from polyopt.transforms.reverse import Reverse
-from polyopt.transforms.rfactor import Rfactor
-from polyopt.transforms.scan import Scan
-from polyopt.transforms.separate import Separate
-from polyopt.transforms.shift import Shift
-from polyopt.transforms.sink import Sink
-from polyopt.transforms.skew import Skew
-from polyopt.transforms.split import Split
-from polyopt.transforms.strip import Strip
-from polyopt.transforms.swizzle import Swizzle
-from polyopt.transforms.tensorize import Tensorize
-from polyopt.transforms.threads import Threads
-from polyopt.transforms.tile import Tile
-from polyopt.transforms.unroll import Unroll
-from polyopt.transforms.vectorize import Vectorize
+
+if TYPE_CHECKING:
+    from polyopt.transforms import Arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,184 +28,186 @@ class _Step:
     make: Callable[[Arguments], Transform]
 
 
-def _affine(a: Arguments) -> Affine:
+def _affine(a: Arguments) -> Transform:
     a.count(1, 2)
-    return Affine(a.choice(0, Fusion), a.name(1) if len(a.call.words) == 2 else "")
+    return transforms.Affine(
+        a.choice(0, transforms.Fusion), a.name(1) if len(a.call.words) == 2 else ""
+    )
 
 
-def _contract(a: Arguments) -> Contract:
+def _contract(a: Arguments) -> Transform:
     a.at_least(1)
-    return Contract(a.name(0), a.sizes(1))
+    return transforms.Contract(a.name(0), a.sizes(1))
 
 
-def _cut(a: Arguments) -> Cut:
+def _cut(a: Arguments) -> Transform:
     a.count(2)
-    return Cut(a.name(0), a.number(1))
+    return transforms.Cut(a.name(0), a.number(1))
 
 
-def _deal(a: Arguments) -> Deal:
+def _deal(a: Arguments) -> Transform:
     a.count(2)
-    return Deal(a.name(0), a.size(1))
+    return transforms.Deal(a.name(0), a.size(1))
 
 
-def _diamond(a: Arguments) -> Diamond:
+def _diamond(a: Arguments) -> Transform:
     a.at_least(2)
-    return Diamond(a.name(0), a.sizes(1))
+    return transforms.Diamond(a.name(0), a.sizes(1))
 
 
-def _distribute(a: Arguments) -> Distribute:
+def _distribute(a: Arguments) -> Transform:
     a.count(1, 3)
-    return Distribute(a.name(0), *a.numbers(1))
+    return transforms.Distribute(a.name(0), *a.numbers(1))
 
 
-def _expand(a: Arguments) -> Expand:
+def _expand(a: Arguments) -> Transform:
     a.at_least(2)
     first, *loops = (a.name(position) for position in range(len(a.call.words)))
-    return Expand(first, tuple(loops))
+    return transforms.Expand(first, tuple(loops))
 
 
-def _fuse(a: Arguments) -> Fuse:
+def _fuse(a: Arguments) -> Transform:
     a.count(2, 3)
-    return Fuse(a.name(0), a.name(1), *a.numbers(2))
+    return transforms.Fuse(a.name(0), a.name(1), *a.numbers(2))
 
 
-def _grid(a: Arguments) -> Grid:
+def _grid(a: Arguments) -> Transform:
     a.at_least(1)
-    return Grid(a.every_name())
+    return transforms.Grid(a.every_name())
 
 
-def _hold(a: Arguments) -> Hold:
+def _hold(a: Arguments) -> Transform:
     a.at_least(2)
     first, *labels = (a.name(position) for position in range(len(a.call.words)))
-    return Hold(first, tuple(labels))
+    return transforms.Hold(first, tuple(labels))
 
 
-def _layout(a: Arguments) -> LayOut:
+def _layout(a: Arguments) -> Transform:
     a.at_least(2)
-    return LayOut(a.name(0), _dimensions(a, 1))
+    return transforms.LayOut(a.name(0), _dimensions(a, 1))
 
 
-def _pack(a: Arguments) -> Pack:
+def _pack(a: Arguments) -> Transform:
     a.at_least(2)
-    return Pack(a.name(0), a.name(1), _dimensions(a, 2))
+    return transforms.Pack(a.name(0), a.name(1), _dimensions(a, 2))
 
 
-def _rearrange(a: Arguments) -> Rearrange:
+def _rearrange(a: Arguments) -> Transform:
     a.at_least(3)
-    return Rearrange(a.name(0), a.name(1), _dimensions(a, 2))
+    return transforms.Rearrange(a.name(0), a.name(1), _dimensions(a, 2))
 
 
 DIMENSIONS = "1, 0/32, 0%32, 1+8, 1+2*0 or 1^8*0/2%4"
 """How the dimensions of an array can be kept, in examples."""
 
 
-def _dimensions(a: Arguments, start: int) -> tuple[Dimension, ...]:
+def _dimensions(a: Arguments, start: int) -> tuple[transforms.Dimension, ...]:
     found = []
     for word in a.call.words[start:]:
-        dimension = read_dimension(word.text)
+        dimension = transforms.read_dimension(word.text)
         if dimension is None:
             raise a.wrong(f"`{word.text}` is no dimension: {DIMENSIONS}", word)
         found.append(dimension)
     return tuple(found)
 
 
-def _pipeline(a: Arguments) -> Pipeline:
+def _pipeline(a: Arguments) -> Transform:
     a.count(2, 3)
     is_plain = len(a.call.words) == 3 and a.name(2) == "plain"
     if len(a.call.words) == 3 and not is_plain:
         raise a.wrong("the last word is not `plain`", a.call.words[2])
-    return Pipeline(a.name(0), a.number(1), is_plain)
+    return transforms.Pipeline(a.name(0), a.number(1), is_plain)
 
 
-def _overlap(a: Arguments) -> Overlap:
+def _overlap(a: Arguments) -> Transform:
     a.at_least(3)
-    return Overlap(a.name(0), a.size(1), a.sizes(2))
+    return transforms.Overlap(a.name(0), a.size(1), a.sizes(2))
 
 
-def _reorder(a: Arguments) -> Reorder:
+def _reorder(a: Arguments) -> Transform:
     a.at_least(2)
-    return Reorder(a.name(0), a.numbers(1))
+    return transforms.Reorder(a.name(0), a.numbers(1))
 
 
-def _separate(a: Arguments) -> Separate:
+def _separate(a: Arguments) -> Transform:
     a.at_least(3)
-    return Separate(a.name(0), a.name(1), a.sizes(2))
+    return transforms.Separate(a.name(0), a.name(1), a.sizes(2))
 
 
-def _shift(a: Arguments) -> Shift:
+def _shift(a: Arguments) -> Transform:
     a.count(2, 3)
     statement = a.name(1) if len(a.call.words) == 3 else ""
-    return Shift(a.name(0), a.amount(len(a.call.words) - 1), statement)
+    return transforms.Shift(a.name(0), a.amount(len(a.call.words) - 1), statement)
 
 
-def _skew(a: Arguments) -> Skew:
+def _skew(a: Arguments) -> Transform:
     a.count(2, 3)
-    return Skew(a.name(0), a.name(1), *a.numbers(2))
+    return transforms.Skew(a.name(0), a.name(1), *a.numbers(2))
 
 
-def _split(a: Arguments) -> Split:
+def _split(a: Arguments) -> Transform:
     a.count(2)
-    return Split(a.name(0), a.amount(1))
+    return transforms.Split(a.name(0), a.amount(1))
 
 
-def _strip(a: Arguments) -> Strip:
+def _strip(a: Arguments) -> Transform:
     a.count(2)
-    return Strip(a.name(0), a.size(1))
+    return transforms.Strip(a.name(0), a.size(1))
 
 
-def _tensorize(a: Arguments) -> Tensorize:
+def _tensorize(a: Arguments) -> Transform:
     a.count(3)
-    return Tensorize(a.name(0), a.size(1), a.size(2))
+    return transforms.Tensorize(a.name(0), a.size(1), a.size(2))
 
 
-def _threads(a: Arguments) -> Threads:
+def _threads(a: Arguments) -> Transform:
     a.at_least(1)
-    return Threads(a.every_name())
+    return transforms.Threads(a.every_name())
 
 
-def _tile(a: Arguments) -> Tile:
+def _tile(a: Arguments) -> Transform:
     a.at_least(2)
-    return Tile(a.name(0), a.sizes(1))
+    return transforms.Tile(a.name(0), a.sizes(1))
 
 
-def _swizzle(a: Arguments) -> Swizzle:
+def _swizzle(a: Arguments) -> Transform:
     a.count(3)
-    return Swizzle(a.name(0), a.name(1), a.number(2))
+    return transforms.Swizzle(a.name(0), a.name(1), a.number(2))
 
 
 STEPS: dict[str, _Step] = {
     "affine": _Step("affine(max)", _affine),
-    "atomic": _Step("atomic(S1)", lambda a: Atomic(*a.names(1))),
-    "combine": _Step("combine(i)", lambda a: Combine(*a.names(1))),
+    "atomic": _Step("atomic(S1)", lambda a: transforms.Atomic(*a.names(1))),
+    "combine": _Step("combine(i)", lambda a: transforms.Combine(*a.names(1))),
     "contract": _Step("contract(T, 2, 0)", _contract),
     "cut": _Step("cut(L0, 1)", _cut),
     "deal": _Step("deal(i, 32)", _deal),
     "diamond": _Step("diamond(L0, 32)", _diamond),
     "distribute": _Step("distribute(L0, 1)", _distribute),
-    "embed": _Step("embed(L1, i)", lambda a: Embed(*a.names(2))),
+    "embed": _Step("embed(L1, i)", lambda a: transforms.Embed(*a.names(2))),
     "expand": _Step("expand(T, i)", _expand),
-    "finish": _Step("finish(L1)", lambda a: Finish(*a.names(1))),
+    "finish": _Step("finish(L1)", lambda a: transforms.Finish(*a.names(1))),
     "fuse": _Step("fuse(L0, L1)", _fuse),
     "grid": _Step("grid(i_tile, j_tile)", _grid),
     "hold": _Step("hold(A, L0)", _hold),
-    "interchange": _Step("interchange(i, j)", lambda a: Interchange(*a.names(2))),
+    "interchange": _Step("interchange(i, j)", lambda a: transforms.Interchange(*a.names(2))),
     "layout": _Step("layout(T, 1, 0)", _layout),
-    "move": _Step("move(L0, L3)", lambda a: Move(*a.names(2))),
+    "move": _Step("move(L0, L3)", lambda a: transforms.Move(*a.names(2))),
     "overlap": _Step("overlap(t, 2, 32, 32)", _overlap),
     "pack": _Step("pack(B, k_tile)", _pack),
-    "parallelize": _Step("parallelize(i)", lambda a: Parallelize(*a.names(1))),
-    "peel": _Step("peel(L0)", lambda a: Peel(*a.names(1))),
+    "parallelize": _Step("parallelize(i)", lambda a: transforms.Parallelize(*a.names(1))),
+    "peel": _Step("peel(L0)", lambda a: transforms.Peel(*a.names(1))),
     "pipeline": _Step("pipeline(k_tile, 2)", _pipeline),
     "privatise": _Step("privatise(T, i)", _expand),
     "rearrange": _Step("rearrange(A, L0, 1+2*0, 0)", _rearrange),
-    "recompute": _Step("recompute(T, i_tile)", lambda a: Recompute(*a.names(2))),
+    "recompute": _Step("recompute(T, i_tile)", lambda a: transforms.Recompute(*a.names(2))),
     "reorder": _Step("reorder(L0, 1, 0)", _reorder),
-    "reverse": _Step("reverse(i)", lambda a: Reverse(*a.names(1))),
-    "rfactor": _Step("rfactor(S0, i_tile)", lambda a: Rfactor(*a.names(2))),
-    "scan": _Step("scan(i)", lambda a: Scan(*a.names(1))),
+    "reverse": _Step("reverse(i)", lambda a: transforms.Reverse(*a.names(1))),
+    "rfactor": _Step("rfactor(S0, i_tile)", lambda a: transforms.Rfactor(*a.names(2))),
+    "scan": _Step("scan(i)", lambda a: transforms.Scan(*a.names(1))),
     "separate": _Step("separate(L0.point, L0.point2, 6, 16)", _separate),
     "shift": _Step("shift(i, S1, 1)", _shift),
-    "sink": _Step("sink(i)", lambda a: Sink(*a.names(1))),
+    "sink": _Step("sink(i)", lambda a: transforms.Sink(*a.names(1))),
     "skew": _Step("skew(i, t, 1)", _skew),
     "split": _Step("split(i, N - 1)", _split),
     "strip": _Step("strip(i, 32)", _strip),
@@ -249,8 +215,8 @@ STEPS: dict[str, _Step] = {
     "tensorize": _Step("tensorize(L0.point, 64, 32)", _tensorize),
     "threads": _Step("threads(i, j)", _threads),
     "tile": _Step("tile(L0, 32, 32)", _tile),
-    "unroll": _Step("unroll(i)", lambda a: Unroll(*a.names(1))),
-    "vectorize": _Step("vectorize(j)", lambda a: Vectorize(*a.names(1))),
+    "unroll": _Step("unroll(i)", lambda a: transforms.Unroll(*a.names(1))),
+    "vectorize": _Step("vectorize(j)", lambda a: transforms.Vectorize(*a.names(1))),
 }
 
 
@@ -295,7 +261,7 @@ def _read(text: str, lets: dict[str, int]) -> tuple[Placed, ...]:
             case Let():
                 lets[item.name] = item.value
             case Call(name="part"):
-                part = _part(Arguments(item, lets, "part(1)"))
+                part = _part(transforms.Arguments(item, lets, "part(1)"))
             case Call():
                 found.append(Placed(_step(item, lets), part, item.loc))
     return tuple(found)
@@ -324,7 +290,7 @@ def _part(arguments: Arguments) -> int:
 def _step(call: Call, lets: dict[str, int]) -> Transform:
     known = STEPS.get(call.name)
     if known is not None:
-        return known.make(Arguments(call, lets, known.example))
+        return known.make(transforms.Arguments(call, lets, known.example))
     near = nearest(call.name, STEPS)
     hint = f"steps: {', '.join(STEPS)}"
     if near is not None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import islpy as isl
 
+from polyopt import transforms
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
@@ -25,7 +26,6 @@ from polyopt.schedule.tree import (
     replace_band,
 )
 from polyopt.schedulefile import MAX_SIZE
-from polyopt.transforms.mending_band import reversed_first, skewed_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,8 @@ class Tile:
     def repairs(self, refused: Refused) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         count = len(self.sizes)
-        yield from reversed_first(refused, self.band, count, self)
-        yield from skewed_first(refused, self.band, count, self)
+        yield from transforms.mending_band.reversed_first(refused, self.band, count, self)
+        yield from transforms.mending_band.skewed_first(refused, self.band, count, self)
         for fewer in range(count - 1, 0, -1):
             yield Repair(RepairKind.FEWER, (replace(self, sizes=self.sizes[:fewer]),))
 

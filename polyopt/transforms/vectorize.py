@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from polyopt import transforms
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import Refused, Repair
 from polyopt.schedule.tree import Tree
-from polyopt.transforms.mending_parallel import marked_instead
 from polyopt.transforms.reference import change_loop, loop
 
 
@@ -38,7 +38,7 @@ class Vectorize:
     def repairs(self, refused: Refused) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         found = loop(refused.tree, self.loop, str(self))
-        yield from marked_instead(refused, found, Vectorize)
+        yield from transforms.mending_parallel.marked_instead(refused, found, Vectorize)
 
     def __str__(self) -> str:
         return f"vectorize({self.loop})"

@@ -1,0 +1,96 @@
+"""The tables of names that are imported on use: all is there, and type checkers see it."""
+
+from __future__ import annotations
+
+import ast
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from polyopt.late import names_of
+
+PACKAGE = Path(__file__).resolve().parent.parent / "polyopt"
+Homes = dict[str, set[str]]
+
+
+def _packages() -> list[str]:
+    found = [p for p in PACKAGE.rglob("__init__.py") if "= names_of(" in p.read_text("utf-8")]
+    return sorted(".".join(p.parent.relative_to(PACKAGE.parent).parts) for p in found)
+
+
+def _tree(package: str) -> ast.Module:
+    path = PACKAGE.parent.joinpath(*package.split("."), "__init__.py")
+    return ast.parse(path.read_text("utf-8"))
+
+
+def _table(package: str) -> Homes:
+    """Return the table of a package, from its text."""
+    tree = _tree(package)
+    constants = {
+        node.targets[0].id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    (call,) = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "names_of"
+    )
+    homes = call.args[1]
+    found = ast.literal_eval(constants[homes.id] if isinstance(homes, ast.Name) else homes)
+    return {home: set(names.split()) for home, names in found.items()}
+
+
+def _checked(package: str) -> Homes:
+    """Return the same table, from the imports for type checkers."""
+    found: Homes = {}
+    for block in _tree(package).body:
+        if not isinstance(block, ast.If):
+            continue
+        for node in block.body:
+            assert isinstance(node, ast.ImportFrom)
+            names = {alias.name for alias in node.names}
+            assert node.module is not None
+            if node.module == package:
+                found.update({name: set() for name in names})
+            else:
+                home = node.module.removeprefix(f"{package}.")
+                found[home] = found.get(home, set()) | names
+    return found
+
+
+@pytest.mark.parametrize("package", _packages())
+def test_type_checkers_see_the_table_of_a_package(package: str) -> None:
+    assert _table(package) == _checked(package)
+
+
+@pytest.mark.parametrize("package", _packages())
+def test_every_name_of_a_package_is_there(package: str) -> None:
+    module = import_module(package)
+    for home, names in _table(package).items():
+        for name in names:
+            assert getattr(module, name) is getattr(import_module(f"{package}.{home}"), name)
+        if "." not in home:
+            assert isinstance(getattr(module, home), ModuleType)
+
+
+@pytest.mark.parametrize("package", _packages())
+def test_no_name_of_a_package_is_one_of_its_modules(package: str) -> None:
+    folder = PACKAGE.parent.joinpath(*package.split("."))
+    modules = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert modules.isdisjoint(name for names in _table(package).values() for name in names)
+
+
+def test_a_package_has_no_other_names() -> None:
+    load = names_of("polyopt.transforms", {"tile": "Tile"})
+    with pytest.raises(AttributeError, match=r"`polyopt\.transforms` has no attribute `Skew`"):
+        load("Skew")
+
+
+def test_a_name_that_a_module_has_is_refused() -> None:
+    with pytest.raises(AssertionError):
+        names_of("polyopt.transforms", {"tile": "tile"})
