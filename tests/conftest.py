@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "toolchain: needs a C compiler",
         "gpu: needs a CUDA device",
         "machine: depends on the processor, a device or programs beside the C compiler",
-        "pure: nothing outside of Python can change what it finds (set by tests/pure.py)",
+        "pure: nothing but Python and gcc can change what it finds (set by tests/pure.py)",
         "matrix: one of very many cases of the same kind; with --share some of them run",
     ):
         config.addinivalue_line("markers", marker)
@@ -72,7 +72,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Keep a pure test, and the fixtures that are made for it, from what is outside."""
-    with nothing_outside() if is_pure(item) else nullcontext():
+    with nothing_outside(item) if is_pure(item) else nullcontext():
         return (yield)
 
 

@@ -162,15 +162,17 @@ def _sanitizer() -> Sanitizer:
     return Sanitizer()
 
 
-def warnings_of(text: str) -> str:
-    """Return what gcc, and clang where it is installed, say of C text."""
-    clang = [name for name in _CLANGS if shutil.which(name) is not None]
-    said = []
-    for command in (_GCC, *((name, *_CLANG) for name in clang[:1])):
-        line = [*command, "-fsyntax-only", "-x", "c", "-"]
-        done = subprocess.run(line, input=text, capture_output=True, text=True, check=False)
-        said.append(done.stderr)
-    return "".join(said)
+def find_clang() -> str | None:
+    """Return the name of the newest clang that is installed."""
+    return next((name for name in _CLANGS if shutil.which(name) is not None), None)
+
+
+def warnings_of(text: str, clang: str | None = None) -> str:
+    """Return what `clang`, or gcc where it is None, says of C text."""
+    command = _GCC if clang is None else (clang, *_CLANG)
+    line = [*command, "-fsyntax-only", "-x", "c", "-"]
+    done = subprocess.run(line, input=text, capture_output=True, text=True, check=False)
+    return done.stderr
 
 
 def check_case(case: Case) -> Outcome:

@@ -12,9 +12,18 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 from polyopt.racecheck import Level
-from tests.race.suite import CASES, Case, check_case, work_in
+from tests.race.suite import (
+    CASES,
+    Case,
+    check_case,
+    compile_case,
+    find_clang,
+    warnings_of,
+    work_in,
+)
 
 pytestmark = pytest.mark.toolchain
+CLANG = find_clang()
 SHORT = {
     "2mm-loops-auto",
     "linear-regression-numpy-auto",
@@ -71,6 +80,14 @@ def test_no_race_no_fault_no_warning(case: Case, pool: ProcessPoolExecutor) -> N
     assert outcome.reports == ()
     assert outcome.error <= outcome.bound
     assert all(trips > 1 for trips in outcome.longest.values()) or str(case) in SHORT | STRIPS
+
+
+@pytest.mark.machine
+@pytest.mark.matrix
+@pytest.mark.skipif(CLANG is None, reason="no clang")
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_clang_has_nothing_to_say(case: Case) -> None:
+    assert warnings_of(compile_case(case)[0].source.text, CLANG) == ""
 
 
 def test_both_levels_are_looked_for(pool: ProcessPoolExecutor) -> None:

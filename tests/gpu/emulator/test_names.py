@@ -271,6 +271,7 @@ def test_products_in_tf32(device) -> None:
     assert not np.array_equal(found, x @ y + z)
 
 
+@pytest.mark.machine
 @needs_nvcc
 def test_nvcc_knows_the_same_names(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text(TEXT)

@@ -210,7 +210,7 @@ def test_opencl():
     assert np.array_equal(ours, theirs)
 
 
-@pytest.mark.machine
+@pytest.mark.toolchain
 def test_opencl_has_none_of_floats():
     with pytest.raises(EmitError, match="no atomic"):
         po.kernel(target="opencl", schedule=ADDED)(total).compile(np.zeros(9))

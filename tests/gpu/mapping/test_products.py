@@ -52,7 +52,7 @@ def test_triangles():
 
 
 @needs_nvcc
-@pytest.mark.toolchain
+@pytest.mark.machine
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_two_blocks_have_room_in_the_registers(dtype: type, tmp_path: Path):
     kernel = po.kernel(target="cuda", device="emulated-fast")(product)

@@ -95,7 +95,7 @@ def test_same_results(program: Callable[..., Any]) -> None:
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("target", ["cuda", "opencl"])
+@pytest.mark.parametrize("target", ["cuda", pytest.param("opencl", marks=pytest.mark.machine)])
 def test_not_a_bit_is_another(target: str) -> None:
     device = "emulated" if target == "cuda" else None
     summed = po.kernel(target=target, device=device)(sums)
@@ -109,7 +109,7 @@ def test_not_a_bit_is_another(target: str) -> None:
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("target", ["cuda", "opencl"])
+@pytest.mark.parametrize("target", ["cuda", pytest.param("opencl", marks=pytest.mark.machine)])
 def test_a_single_row_is_one_block_s(target: str) -> None:
     device = "emulated" if target == "cuda" else None
     summed = po.kernel(target=target, device=device)(single)

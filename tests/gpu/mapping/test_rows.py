@@ -81,7 +81,7 @@ def test_same_results(program: Callable[..., Any]) -> None:
     assert_computes(scop, *auto_schedule_gpu(scop, SMALL).trace)
 
 
-@pytest.mark.machine
+@pytest.mark.toolchain
 def test_what_is_made_of_a_row_is_not_stored() -> None:
     scop = scop_of(softmax)
     schedule = auto_schedule_gpu(scop, GpuModel())
@@ -162,7 +162,7 @@ BLOCKS = "; ".join(
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("target", ["cuda", "opencl"])
+@pytest.mark.parametrize("target", ["cuda", pytest.param("opencl", marks=pytest.mark.machine)])
 def test_every_length(target: str) -> None:
     """All lengths that fill no warp, one or two; masks are checked where there are any."""
     device = "emulated" if target == "cuda" else None

@@ -275,7 +275,7 @@ def test_the_certificate_knows_whose_order_is_open():
 # -- results
 
 
-@pytest.mark.machine
+@pytest.mark.toolchain
 def test_no_opencl_is_needed_to_tell():
     assert "shfl" not in po.kernel(target="opencl")(sums).compile(np.zeros(4, np.int64)).source
 

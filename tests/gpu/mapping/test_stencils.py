@@ -57,7 +57,7 @@ def test_few_reads_of_an_element_are_left_to_caches() -> None:
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("target", ["cuda", "opencl"])
+@pytest.mark.parametrize("target", ["cuda", pytest.param("opencl", marks=pytest.mark.machine)])
 def test_halos_at_every_size(target: str) -> None:
     if target == "opencl":
         opencl_or_skip()

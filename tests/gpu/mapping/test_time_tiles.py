@@ -105,7 +105,7 @@ def test_one_launch_for_several_time_steps() -> None:
     [
         (stencils.line, "cuda"),
         (stencils.plane, "cuda"),
-        (stencils.plane, "opencl"),
+        pytest.param(stencils.plane, "opencl", marks=pytest.mark.machine),
         (stencils.waves, "cuda"),
     ],
 )

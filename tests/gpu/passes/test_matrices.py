@@ -112,7 +112,7 @@ TYPES = {halves: DType.FLOAT16, brains: DType.BFLOAT16, singles: DType.FLOAT32}
 TEXTS = {halves: "m16n8k16_f16", brains: "m16n8k16_bf16", singles: "m16n8k8_tf32"}
 
 
-@pytest.mark.machine
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", TYPES, ids=lambda function: function.__name__)
 def test_it_is_proven_and_runs(function: Callable[..., object]) -> None:
     fn = kernels(function)
@@ -125,7 +125,7 @@ def test_it_is_proven_and_runs(function: Callable[..., object]) -> None:
         assert wrong(fn, sizes, TYPES[function]) == "", sizes
 
 
-@pytest.mark.machine
+@pytest.mark.toolchain
 def test_copies_ahead_fill_with_zeros_too() -> None:
     fn = kernels(halves, "pipeline(L1.tile[0], 3)")
     assert certify(program(halves), fn).is_proven
@@ -233,7 +233,7 @@ def everything(node: Node) -> Node:
 FAULTS: list[Edit] = [no_fill, ones, no_barrier]
 
 
-@pytest.mark.machine
+@pytest.mark.toolchain
 @pytest.mark.parametrize("edit", FAULTS, ids=lambda edit: edit.__name__)
 def test_faults_are_refused_and_found(edit: Edit) -> None:
     fn = edited(kernels(halves), edit)

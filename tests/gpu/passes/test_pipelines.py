@@ -80,7 +80,7 @@ def wrong(fn: LoopFunction, sizes: tuple[int, int, int]) -> str:
     return "" if np.allclose(arrays["C"], C + A @ B, rtol=1e-5) else "another result"
 
 
-@pytest.mark.machine
+@pytest.mark.toolchain
 @pytest.mark.parametrize(("stages", "plain"), [(2, ""), (3, ""), (5, ""), (2, ", plain")])
 def test_it_is_proven_and_runs(stages: int, plain: str) -> None:
     fn = pipelined(stages, plain)
@@ -103,7 +103,7 @@ def test_the_text_says_how_copies_run() -> None:
     assert "cp_async" not in emit_opencl(pipelined(4)).text
 
 
-@pytest.mark.machine
+@pytest.mark.toolchain
 def test_neighbours_are_copied_at_once() -> None:
     steps = PLAIN.replace("threads(A_in)", "tile(A_in, 1, 4); threads(A_in.tile)")
     fn = kernels_of(product, f"{steps}; pipeline({LOOP}, 2)")
@@ -220,7 +220,7 @@ FAULTS: list[Edit] = [
 ]  # fmt: skip
 
 
-@pytest.mark.machine
+@pytest.mark.toolchain
 @pytest.mark.parametrize("stages", [2, 3])
 @pytest.mark.parametrize("edit", FAULTS, ids=lambda edit: edit.__name__)
 def test_faults_are_refused_and_found(edit: Edit, stages: int) -> None:
@@ -276,7 +276,7 @@ def from_elsewhere(body: Body) -> Body:
     return tuple(changed(node, rule) for node in body)
 
 
-@pytest.mark.machine
+@pytest.mark.toolchain
 @pytest.mark.parametrize(
     "edit", [nothing, not_committed, of_another_part, from_elsewhere], ids=lambda e: e.__name__
 )
@@ -317,7 +317,7 @@ def test_stages_without_room_are_refused() -> None:
     assert refused.value.code == "PO0409"
 
 
-@pytest.mark.machine
+@pytest.mark.toolchain
 def test_more_than_a_text_may_declare_is_asked_for() -> None:
     fn = kernels_of(product, f"{tiled(32, 32)}; pipeline({LOOP}, 8)")
     source = emit_cuda(fn)

@@ -105,7 +105,7 @@ def test_rows_of_integers(function: po.Kernel, word: str) -> None:
     assert word in bare(kernel.compile(x, ours).source)
 
 
-@pytest.mark.machine
+@pytest.mark.toolchain
 @pytest.mark.parametrize("function", [sums_of_floats, few], ids=lambda f: f.__name__)
 def test_floats_and_parts_of_a_warp_are_shuffled(function: po.Kernel) -> None:
     text = po.kernel(target="cuda", device="emulated")(function).compile().source

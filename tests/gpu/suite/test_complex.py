@@ -11,7 +11,7 @@ import pytest
 import polyopt as po
 from tests.gpu.runtime.needs import opencl_or_skip
 
-DEVICES = [("cuda", "emulated"), ("opencl", None)]
+DEVICES = [("cuda", "emulated"), pytest.param("opencl", None, marks=pytest.mark.machine)]
 TYPES = [np.complex64, np.complex128]
 
 

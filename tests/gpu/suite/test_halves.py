@@ -14,7 +14,8 @@ from tests.unit.halves.arrays import HALVES, assert_bits, every, mixed
 
 pytestmark = pytest.mark.toolchain
 
-FAST = [("cuda", "emulated-fast"), ("opencl", None)]
+OPENCL = pytest.param("opencl", None, marks=pytest.mark.machine)
+FAST = [("cuda", "emulated-fast"), OPENCL]
 
 
 def operations(a, b, s, out, flags, wide):
@@ -91,7 +92,7 @@ def test_casts(target: str, device: str | None) -> None:
         assert_bits(mine[row], theirs[row], f"row {row}")
 
 
-@pytest.mark.parametrize("target, device", [("cuda", "emulated"), ("opencl", None)])
+@pytest.mark.parametrize("target, device", [("cuda", "emulated"), OPENCL])
 def test_products(target: str, device: str | None) -> None:
     rng = np.random.default_rng(3)
     A, B = (rng.standard_normal(shape).astype(np.float16) for shape in ((19, 33), (33,)))

@@ -140,7 +140,10 @@ def norms(A, B):
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("target, device", [("cuda", "emulated"), ("opencl", None)])
+@pytest.mark.parametrize(
+    "target, device",
+    [("cuda", "emulated"), pytest.param("opencl", None, marks=pytest.mark.machine)],
+)
 def test_arrays_that_stay_on_the_device(target: str, device: str | None) -> None:
     if target == "opencl":
         opencl_or_skip()

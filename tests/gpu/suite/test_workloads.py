@@ -57,7 +57,7 @@ def test_cuda_text_on_the_emulator(workload: Workload, form: str) -> None:
 
 
 @pytest.mark.matrix
-@pytest.mark.toolchain
+@pytest.mark.machine
 @named(FORMS)
 def test_opencl(workload: Workload, form: str) -> None:
     opencl_or_skip()
