@@ -51,21 +51,21 @@ class Table(Mapping[str, Value]):
     """
 
     def __init__(self, package: str, attribute: str, homes: Mapping[str, str]) -> None:
-        self._package, self._attribute, self._home_of = package, attribute, _by_name(homes)
+        self.package, self.attribute, self.home_of = package, attribute, _by_name(homes)
 
     def __getitem__(self, name: str) -> Value:
-        module = import_module(f"{self._package}.{self._home_of[name]}")
-        found: Mapping[str, Value] = getattr(module, self._attribute)
+        module = import_module(f"{self.package}.{self.home_of[name]}")
+        found: Mapping[str, Value] = getattr(module, self.attribute)
         return found[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._home_of
+        return name in self.home_of
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._home_of)
+        return iter(self.home_of)
 
     def __len__(self) -> int:
-        return len(self._home_of)
+        return len(self.home_of)
 
 
 def _by_name(homes: Mapping[str, str]) -> dict[str, str]:

@@ -9,7 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from polyopt.late import names_of
+from polyopt.frontend import numpy_table, python_table
+from polyopt.late import Table, names_of
 
 PACKAGE = Path(__file__).resolve().parent.parent / "polyopt"
 Homes = dict[str, set[str]]
@@ -94,3 +95,23 @@ def test_a_package_has_no_other_names() -> None:
 def test_a_name_that_a_module_has_is_refused() -> None:
     with pytest.raises(AssertionError):
         names_of("polyopt.transforms", {"tile": "tile"})
+
+
+def _tables() -> list[Table[object]]:
+    modules = (numpy_table, python_table)
+    return [value for m in modules for value in vars(m).values() if isinstance(value, Table)]
+
+
+@pytest.mark.parametrize("table", _tables(), ids=lambda table: table.attribute)
+def test_modules_have_the_names_that_a_table_says_they_have(table: Table[object]) -> None:
+    for home in set(table.home_of.values()):
+        found = getattr(import_module(f"{table.package}.{home}"), table.attribute)
+        assert set(found) == {name for name in table if table.home_of[name] == home}
+        assert all(table[name] is value for name, value in found.items())
+
+
+def test_a_table_has_no_other_names() -> None:
+    table: Table[object] = Table("polyopt.frontend", "BUILTINS", {"sorting": "sorted"})
+    assert ("sorted" in table, "len" in table, list(table)) == (True, False, ["sorted"])
+    with pytest.raises(KeyError):
+        table["len"]

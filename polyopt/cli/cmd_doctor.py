@@ -69,11 +69,11 @@ def command(context: click.Context, numpy_too: bool, as_json: bool) -> None:
 
 def _show_numpy(as_json: bool) -> None:
     from polyopt.frontend.numpy_guide import GROUPS, MEANING, rows
-    from polyopt.frontend.numpy_table import FUNCTIONS, METHODS
+    from polyopt.frontend.numpy_table import METHODS, functions
 
     if as_json:
         table = [asdict(row) for row in rows()]
-        names = {"functions": sorted(FUNCTIONS), "methods": sorted(METHODS)}
+        names = {"functions": sorted(functions()), "methods": sorted(METHODS)}
         result_json({**names, "table": table})
         return
     for how, meaning in MEANING.items():

@@ -1,6 +1,7 @@
 """Front ends: Python functions become Programs.
 
-The two entries are loaded when first asked for: types and annotations are used without isl.
+The two entries are imported when first asked for: types and annotations are used without isl.  So
+are modules for functions and statements that few programs have.
 """
 
 from __future__ import annotations
@@ -10,12 +11,95 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
+    from polyopt.frontend import (
+        advice,
+        assertions,
+        branches,
+        conflicts,
+        creation,
+        filtering,
+        grids,
+        indexing,
+        iterating,
+        joining,
+        library,
+        math_table,
+        membership,
+        modular,
+        perhaps,
+        periodic,
+        python_rules,
+        regrouping,
+        reshaped_names,
+        reshaping,
+        rows_and_columns,
+        selection,
+        strides,
+        totals,
+        ufunc_calls,
+    )
     from polyopt.frontend.infer import infer_types
     from polyopt.frontend.pyfunc import build
 else:
     __getattr__ = names_of(
         __name__,
-        {"infer": "infer_types", "pyfunc": "build"},
+        {
+            "advice": "",
+            "assertions": "",
+            "branches": "",
+            "conflicts": "",
+            "creation": "",
+            "filtering": "",
+            "grids": "",
+            "indexing": "",
+            "infer": "infer_types",
+            "iterating": "",
+            "joining": "",
+            "library": "",
+            "math_table": "",
+            "membership": "",
+            "modular": "",
+            "perhaps": "",
+            "periodic": "",
+            "pyfunc": "build",
+            "python_rules": "",
+            "regrouping": "",
+            "reshaped_names": "",
+            "reshaping": "",
+            "rows_and_columns": "",
+            "selection": "",
+            "strides": "",
+            "totals": "",
+            "ufunc_calls": "",
+        },
     )
 
-__all__ = ["build", "infer_types"]
+__all__ = [
+    "advice",
+    "assertions",
+    "branches",
+    "build",
+    "conflicts",
+    "creation",
+    "filtering",
+    "grids",
+    "indexing",
+    "infer_types",
+    "iterating",
+    "joining",
+    "library",
+    "math_table",
+    "membership",
+    "modular",
+    "perhaps",
+    "periodic",
+    "python_rules",
+    "regrouping",
+    "reshaped_names",
+    "reshaping",
+    "rows_and_columns",
+    "selection",
+    "strides",
+    "totals",
+    "ufunc_calls",
+]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence as Items
 
+from polyopt import frontend
 from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
 from polyopt.frontend import lists
@@ -16,7 +17,6 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse, refuse_raising
 from polyopt.frontend.compaction import compacted, write_where
 from polyopt.frontend.constants import as_sequence, nested
-from polyopt.frontend.creation import astype
 from polyopt.frontend.elements import store_element
 from polyopt.frontend.elementwise import apply
 from polyopt.frontend.expressions import evaluate, lookup, parts_of
@@ -38,7 +38,6 @@ from polyopt.frontend.operators import BINARY, describe, operand, operate
 from polyopt.frontend.pins import fixed_items, refuse_write
 from polyopt.frontend.products import matmul
 from polyopt.frontend.promote import cast, is_castable
-from polyopt.frontend.reshaped_names import assign_shape
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.subscripts import At, Mask, Part, select_parts
 from polyopt.frontend.ufuncs import UFUNCS
@@ -108,7 +107,7 @@ def assign_to(b: Builder, frame: Frame, target: ast.expr, value: Value, node: as
                     return
                 write(b, view, value, loc)
         case ast.Attribute(attr="shape"):
-            assign_shape(b, frame, target, value, node)
+            frontend.reshaped_names.assign_shape(b, frame, target, value, node)
         case _:
             refuse("PO0163", "assignment to an attribute", loc, "write into elements or slices")
 
@@ -250,7 +249,9 @@ def write_masked(b: Builder, view: Tensor, mask: Tensor, value: Value, loc: Loc 
     inner = view.rank - mask.rank
     whole = isinstance(value, Masked) and new is value.tensor
     if whole or new.rank <= inner:
-        converted = astype(b, Arguments("", (new, Known(view.dtype.value)), {}, loc))
+        converted = frontend.creation.astype(
+            b, Arguments("", (new, Known(view.dtype.value)), {}, loc)
+        )
         found = settled(b, operand(converted, loc))
         store(b, view, as_tensor(chosen(b, flags, found, view, loc)), loc)
     elif inner == 0 and new.rank == 1:
@@ -290,7 +291,7 @@ def _augment_masked(
         return
     new = apply(b, UFUNCS[BINARY[type(op)]], (view, as_value(plain)), loc)
     _refuse_cast(new.dtype, view.dtype, loc)
-    converted = astype(b, Arguments("", (new, Known(view.dtype.value)), {}, loc))
+    converted = frontend.creation.astype(b, Arguments("", (new, Known(view.dtype.value)), {}, loc))
     found = settled(b, operand(converted, loc))
     store(b, view, as_tensor(chosen(b, flags, found, view, loc)), loc)
 

@@ -14,8 +14,8 @@ from polyopt.frontend.constants import as_sequence
 from polyopt.frontend.folds import normal_axes, with_unit_axes
 from polyopt.frontend.integers import times
 from polyopt.frontend.memory import forced
-from polyopt.frontend.reductions import Rule
 from polyopt.frontend.reshaping import permuted
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.shapes import broadcast, equate, stretched
 from polyopt.frontend.values import (
     Known,
@@ -196,3 +196,21 @@ def unstack(b: Builder, args: Arguments) -> Value:
         return as_value(view)
 
     return Sequence(tuple(part(number) for number in range(count)))
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "unstack": unstack,
+    "moveaxis": moveaxis,
+    "broadcast_arrays": broadcast_arrays,
+    "rollaxis": rollaxis,
+    "atleast_1d": atleast_1d,
+    "atleast_2d": atleast_2d,
+    "atleast_3d": atleast_3d,
+    "ndim": ndim,
+    "shape": shape,
+    "size": size,
+    "iscomplexobj": is_complex(True),
+    "isrealobj": is_complex(False),
+    "isscalar": isscalar,
+}
+HOOKS: dict[str, Rule] = {"require_extent": require_extent, "refused": refused}

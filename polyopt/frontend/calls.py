@@ -13,21 +13,21 @@ from typing import Any, cast
 
 import numpy as np
 
+from polyopt import frontend
 from polyopt.capture.reads import plain_function
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import FrontendError, Loc
-from polyopt.frontend import creation, library, numpy_table, python_table
-from polyopt.frontend.advice import instead_of_function, instead_of_numpy
+from polyopt.frontend import numpy_table, python_table
 from polyopt.frontend.alternatives import exactly
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import as_sequence, nested
 from polyopt.frontend.frames import Frame
-from polyopt.frontend.library import Written
 from polyopt.frontend.masks import plain
 from polyopt.frontend.operators import describe
 from polyopt.frontend.pysource import is_inlinable, is_installed, read_function
+from polyopt.frontend.rules import AnyRule, OnMasked, Written
 from polyopt.frontend.settings import SILENT_CALLS
 from polyopt.frontend.values import Known, Method, Number, Sequence, Tensor, Value, as_value
 from polyopt.frontend.variables import kept, stays_lazy
@@ -71,7 +71,7 @@ def _call_known(b: Builder, frame: Frame, known: object, args: Arguments, node: 
         inner = known.function if isinstance(known, Vectorized) else Known(known.pyfunc)
         values = (inner, *args.values)
         elements = Arguments(args.name, values, args.keywords, args.loc)
-        return _by_rule(b, frame, Written(library.vectorized), elements, node)
+        return _by_rule(b, frame, frontend.library.calls.VECTORIZED, elements, node)
     if isinstance(known, type) and issubclass(known, np.generic):
         return _converted(b, known, args)
     if is_inlinable(known) and not _is_library(known):
@@ -82,26 +82,27 @@ def _call_known(b: Builder, frame: Frame, known: object, args: Arguments, node: 
         hint = "draw them before the call, and pass the array"
         refuse("PO0150", f"random numbers (`{name}`) cannot be drawn in a kernel", args.loc, hint)
     if module.split(".")[0] == "numpy" or isinstance(known, np.ufunc):
-        hint = instead_of_numpy(name, known)
+        hint = frontend.advice.instead_of_numpy(name, known)
         refuse("PO0150", f"NumPy's `{name}` is not supported", args.loc, hint)
-    hint = instead_of_function(name, module)
+    hint = frontend.advice.instead_of_function(name, module)
     refuse("PO0119", f"`{name}` has no array meaning in a kernel", args.loc, hint)
 
 
 def _by_rule(
     b: Builder,
     frame: Frame,
-    rule: Callable[[Builder, Arguments], Value] | Written,
+    rule: AnyRule,
     args: Arguments,
     node: ast.Call,
 ) -> Value:
     """Apply a rule, or read the function that polyopt wrote; it has no places of its own."""
-    if not numpy_table.takes_masked(rule):
-        args = replace(
-            args,
-            values=tuple(plain(b, value) for value in args.values),
-            keywords={name: plain(b, value) for name, value in args.keywords.items()},
-        )
+    if isinstance(rule, OnMasked):
+        return rule.rule(b, args)
+    args = replace(
+        args,
+        values=tuple(plain(b, value) for value in args.values),
+        keywords={name: plain(b, value) for name, value in args.keywords.items()},
+    )
     if not isinstance(rule, Written):
         return rule(b, args)
     said = frame.said or (args.loc, b.text)
@@ -147,7 +148,7 @@ def _converted(b: Builder, kind: type[np.generic], args: Arguments) -> Value:
         wanted = np.dtype(kind).name
         if wanted in DType._value2member_map_ and DType(wanted).is_integer:  # it must fit
             return Number(exactly(b, value, DType(wanted), args.loc), False)
-    found = creation.astype(b, Arguments(args.name, (value, Known(kind)), {}, args.loc))
+    found = frontend.creation.astype(b, Arguments(args.name, (value, Known(kind)), {}, args.loc))
     if isinstance(found, Tensor) and found.rank == 0:
         number = as_value(found)
         if isinstance(number, Number):
@@ -186,7 +187,7 @@ def _inlined(
         strange = is_installed(function.file) and not is_installed(frame.function.file)
         if said is not None or not strange:
             raise
-        hint = instead_of_function(function.name, str(callable_.__module__))
+        hint = frontend.advice.instead_of_function(function.name, str(callable_.__module__))
         refuse("PO0119", f"`{args.name}` is no kernel: {error.args[0]}", args.loc, hint)
     b.titles, b.loc, b.text = titles, loc, text
     return Known(None) if result is None else result

@@ -24,7 +24,7 @@ from polyopt.frontend.memory import forced, is_stable, store, stored_number
 from polyopt.frontend.merging import like
 from polyopt.frontend.narrowing import demand_fit, demand_stored
 from polyopt.frontend.promote import cast, is_castable, real_dtype
-from polyopt.frontend.reductions import Rule
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.values import Index, Known, Number, Tensor, Value, cost_of
 from polyopt.ir.expr import CompareOp, Const, Expr, Select, integer
 from polyopt.ir.types import DType
@@ -231,3 +231,28 @@ def item(b: Builder, args: Arguments) -> Value:
     """ndarray.item of a single element: a Python number"""
     (array,) = args.take("a")
     return Number(number(b, array, "the array", args.loc).expr, True)
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "zeros": zeros,
+    "ones": ones,
+    "empty": empty,
+    "ndarray": ndarray,
+    "full": full,
+    "zeros_like": zeros_like,
+    "ones_like": ones_like,
+    "empty_like": empty_like,
+    "full_like": full_like,
+    "eye": eye,
+    "identity": identity,
+    "copy": copy,
+    "ascontiguousarray": contiguous,
+    "asfortranarray": contiguous,
+    "astype": astype,
+}
+METHODS: dict[str, Rule] = {
+    "copy": FUNCTIONS["copy"],
+    "astype": astype,
+    "fill": fill,
+    "item": item,
+}

@@ -32,8 +32,9 @@ from polyopt.frontend.integers import (
 )
 from polyopt.frontend.memory import forced, store
 from polyopt.frontend.promote import cast
-from polyopt.frontend.reductions import Rule, with_out
+from polyopt.frontend.reductions import with_out
 from polyopt.frontend.reshaping import permuted
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.values import Index, Known, Tensor, Value, remapped
 from polyopt.ir.expr import CompareOp, Const, Expr, Select, Unary, UnaryOp
 from polyopt.ir.types import DType
@@ -186,3 +187,19 @@ def fill_diagonal(b: Builder, args: Arguments) -> Value:
     line = remapped(target, (length,), lambda index: index * target.rank)
     store(b, line, forced(b, tensor(b, value, args.loc)), args.loc)
     return Known(None)
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "diag": diag,
+    "diagflat": diagflat,
+    "diagonal": diagonal,
+    "trace": trace,
+    "tri": tri,
+    "tril": triangle("tril"),
+    "triu": triangle("triu"),
+    "fill_diagonal": fill_diagonal,
+}
+METHODS: dict[str, Rule] = {
+    "diagonal": FUNCTIONS["diagonal"],
+    "trace": FUNCTIONS["trace"],
+}

@@ -14,9 +14,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from polyopt import frontend
 from polyopt.errors import Loc
-from polyopt.frontend import arguments, lists, regrouping, selection
-from polyopt.frontend.advice import builtin_names, did_you_mean, instead_of_attribute
+from polyopt.frontend import arguments, lists
 from polyopt.frontend.alternatives import choose
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
@@ -29,10 +29,8 @@ from polyopt.frontend.constants import as_sequence, beside_arrays, table_of, val
 from polyopt.frontend.decisions import decided
 from polyopt.frontend.elementwise import combine
 from polyopt.frontend.fancy import is_fancy, is_mask_of, taken
-from polyopt.frontend.filtering import filtered
 from polyopt.frontend.frames import Frame
 from polyopt.frontend.generating import Generated, Grown, comprehension, unrolled
-from polyopt.frontend.grids import GridPart, grid
 from polyopt.frontend.growing import as_array
 from polyopt.frontend.integers import (
     FALSE,
@@ -47,16 +45,11 @@ from polyopt.frontend.integers import (
     why_not_affine,
 )
 from polyopt.frontend.masks import count, picked, plain, through
-from polyopt.frontend.membership import contained
 from polyopt.frontend.memory import buffers_read, forced, settled
-from polyopt.frontend.modular import fits, is_constant, is_python_integer, mask_of, ring_parts
 from polyopt.frontend.numpy_table import METHODS
 from polyopt.frontend.operators import BINARY, COMPARE, UNARY, describe, operand, operate
-from polyopt.frontend.perhaps import learn, value_of
 from polyopt.frontend.products import matmul
 from polyopt.frontend.promote import cast, common_dtype
-from polyopt.frontend.reshaping import permuted, transposed
-from polyopt.frontend.rows_and_columns import rows_or_columns
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.snapshots import picked_side
 from polyopt.frontend.subscript_parts import is_tuple, part_of, slice_part, whole_number
@@ -166,22 +159,28 @@ def evaluate(b: Builder, frame: Frame, node: ast.expr) -> Value:  # noqa: C901  
 
 
 def _grown(b: Builder) -> Grown:
-    return lambda frame, node, source: filtered(b, frame, node, source, evaluate, truth)
+    return lambda frame, node, source: frontend.filtering.filtered(
+        b, frame, node, source, evaluate, truth
+    )
 
 
 def _mask(b: Builder, frame: Frame, node: ast.BinOp) -> int | None:
     """Return the bits that are all `node` keeps of Python's integers, whose operators may wrap."""
-    if not isinstance(node.op, ast.BitAnd | ast.Mod) or not is_constant(node.right):
+    if not isinstance(node.op, ast.BitAnd | ast.Mod) or not frontend.modular.is_constant(
+        node.right
+    ):
         return None
-    operators, operands = ring_parts(node.left)
+    operators, operands = frontend.modular.ring_parts(node.left)
     if not operators:
         return None
-    mask = mask_of(node.op, evaluate(b, frame, node.right))
+    mask = frontend.modular.mask_of(node.op, evaluate(b, frame, node.right))
     if mask is None:
         return None
     values = evaluate_all(b, frame, operands)
     b.evaluated.update(zip(operands, values, strict=True))
-    if not all(map(is_python_integer, values)) or fits(b, node.left, iter(values)):
+    if not all(map(frontend.modular.is_python_integer, values)) or frontend.modular.fits(
+        b, node.left, iter(values)
+    ):
         return None
     b.wrapping.update(operators)
     return mask
@@ -228,21 +227,26 @@ def lookup(b: Builder, frame: Frame, name: str, loc: Loc | None) -> Value:
     """Return what a name stands for: local, global or builtin."""
     found = frame.env.get(name)
     if isinstance(found, Gone):
-        return learn(b, found, loc)
+        return frontend.perhaps.learn(b, found, loc)
     if isinstance(found, Perhaps):
-        return value_of(b, name, found, loc)
+        return frontend.perhaps.value_of(b, name, found, loc)
     if isinstance(found, Growing):
         return as_array(b, found, loc)
     if found is not None:
         return found
     if name in frame.locals:
-        hint = did_you_mean(name, set(frame.env) - {name}) or "assign it before, on every path"
+        hint = (
+            frontend.advice.did_you_mean(name, set(frame.env) - {name})
+            or "assign it before, on every path"
+        )
         refuse("PO0125", f"`{name}` may have no value here", loc, hint)
     if name in frame.function.globals:
         return value_of_global(b, name, frame.function.globals[name], loc)
     if hasattr(builtins, name):
         return Known(getattr(builtins, name))
-    near = did_you_mean(name, {*frame.env, *frame.function.globals, *builtin_names()})
+    near = frontend.advice.did_you_mean(
+        name, {*frame.env, *frame.function.globals, *frontend.advice.builtin_names()}
+    )
     hint = near or "define it before the function is compiled"
     refuse("PO0124", f"`{name}` is not defined", loc, hint)
 
@@ -253,7 +257,9 @@ def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
     match base:
         case Known(value=ModuleType() as module):
             if not hasattr(module, node.attr):
-                hint = did_you_mean(node.attr, dir(module), f"{ast.unparse(node.value)}.")
+                hint = frontend.advice.did_you_mean(
+                    node.attr, dir(module), f"{ast.unparse(node.value)}."
+                )
                 refuse("PO0124", f"module `{module.__name__}` has no `{node.attr}`", loc, hint)
             found = b.facts.recording.attribute(module, node.attr)
             return value_of_global(b, node.attr, found, loc)
@@ -274,7 +280,9 @@ def _attribute(b: Builder, frame: Frame, node: ast.Attribute) -> Value:
         case Tensor() | Number():
             return _array_attribute(b, base, node.attr, loc)
         case _:
-            hint = instead_of_attribute(node.attr, (), "use arrays and numbers only")
+            hint = frontend.advice.instead_of_attribute(
+                node.attr, (), "use arrays and numbers only"
+            )
             refuse("PO0152", f"`.{node.attr}` of {describe(base)} is not supported", loc, hint)
 
 
@@ -312,28 +320,28 @@ def _array_attribute(  # noqa: C901  one case per attribute
         case "dtype":
             return Known(array.dtype.numpy)
         case "T":
-            return as_value(transposed(forced(b, array)))
+            return as_value(frontend.reshaping.transposed(forced(b, array)))
         case "mT" if array.rank > 1:
             axes = (*range(array.rank - 2), array.rank - 1, array.rank - 2)
-            return permuted(forced(b, array), axes)
+            return frontend.reshaping.permuted(forced(b, array), axes)
         case "flat":
-            return regrouping.ravel(b, Arguments("ravel", (base,), {}, loc))
+            return frontend.regrouping.ravel(b, Arguments("ravel", (base,), {}, loc))
         case "itemsize" | "nbytes":
             bytes_ = Known(array.dtype.size)
             if name == "itemsize":
                 return bytes_
             return operate(b, "multiply", (_array_attribute(b, base, "size", loc), bytes_), loc)
         case "real":
-            return selection.real(b, Arguments("real", (base,), {}, loc))
+            return frontend.selection.real(b, Arguments("real", (base,), {}, loc))
         case "imag":
-            return selection.imag(b, Arguments("imag", (base,), {}, loc))
+            return frontend.selection.imag(b, Arguments("imag", (base,), {}, loc))
         case _ if name in METHODS:
             return Method(base, name)
         case "append" | "pop" if lists.is_list(base):
             hint = "write `items.append(x)` or `x = items.pop()` as a statement"
             refuse("PO0152", f"`.{name}` of a list inside an expression", loc, hint)
         case _:
-            hint = instead_of_attribute(name, (*METHODS, *ATTRIBUTES))
+            hint = frontend.advice.instead_of_attribute(name, (*METHODS, *ATTRIBUTES))
             refuse("PO0152", f"`.{name}` of an array is not supported", loc, hint)
 
 
@@ -360,9 +368,11 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
                 return as_value(part)
             return item_of(base, as_value(lists.cut_out(b, part, parts)))
         case Known(value=known) if known is np.r_ or known is np.c_:
-            return rows_or_columns(b, _joined_parts(b, frame, node.slice), known is np.c_, loc)
+            return frontend.rows_and_columns.rows_or_columns(
+                b, _joined_parts(b, frame, node.slice), known is np.c_, loc
+            )
         case Known(value=known) if known is np.mgrid or known is np.ogrid:
-            return grid(b, _grid_parts(b, frame, node.slice), known is np.ogrid, loc)
+            return frontend.grids.grid(b, _grid_parts(b, frame, node.slice), known is np.ogrid, loc)
         case Sequence(items=items):
             return _item(b, frame, items, node)
         case Known(value=tuple(known)) | Known(value=list(known)):
@@ -371,7 +381,9 @@ def _subscript(b: Builder, frame: Frame, node: ast.Subscript) -> Value:
             refuse("PO0135", f"a subscript of {describe(base)}", loc, "subscript arrays and tuples")
 
 
-def _joined_parts(b: Builder, frame: Frame, node: ast.expr) -> list[Value | GridPart]:
+def _joined_parts(
+    b: Builder, frame: Frame, node: ast.expr
+) -> list[Value | frontend.grids.GridPart]:
     """Return what stands between the brackets of np.r_: values and ranges."""
     return [
         _grid_part(b, frame, part) if isinstance(part, ast.Slice) else evaluate(b, frame, part)
@@ -379,9 +391,9 @@ def _joined_parts(b: Builder, frame: Frame, node: ast.expr) -> list[Value | Grid
     ]
 
 
-def _grid_parts(b: Builder, frame: Frame, node: ast.expr) -> list[GridPart]:
+def _grid_parts(b: Builder, frame: Frame, node: ast.expr) -> list[frontend.grids.GridPart]:
     """Return the slices between the brackets of np.mgrid."""
-    parts: list[GridPart] = []
+    parts: list[frontend.grids.GridPart] = []
     for part in node.elts if isinstance(node, ast.Tuple) else [node]:
         if not isinstance(part, ast.Slice):
             hint = "write slices: np.mgrid[0:n, 0:m]"
@@ -390,10 +402,10 @@ def _grid_parts(b: Builder, frame: Frame, node: ast.expr) -> list[GridPart]:
     return parts
 
 
-def _grid_part(b: Builder, frame: Frame, node: ast.Slice) -> GridPart:
+def _grid_part(b: Builder, frame: Frame, node: ast.Slice) -> frontend.grids.GridPart:
     bounds = (node.lower, node.upper, node.step)
     found = [Known(None) if p is None else evaluate(b, frame, p) for p in bounds]
-    return GridPart(*found)
+    return frontend.grids.GridPart(*found)
 
 
 def _item(b: Builder, frame: Frame, items: tuple[Value, ...], node: ast.Subscript) -> Value:
@@ -580,7 +592,7 @@ def _compared(b: Builder, op: ast.cmpop, left: Value, right: Value, loc: Loc | N
             same = _is_same(left, right, loc)
             return Known(same == isinstance(op, ast.Is))
         case ast.In() | ast.NotIn():
-            return contained(b, left, right, isinstance(op, ast.In), loc)
+            return frontend.membership.contained(b, left, right, isinstance(op, ast.In), loc)
         case _:
             name = COMPARE[type(op)]
             lists.operated(b, name, (left, right), loc)

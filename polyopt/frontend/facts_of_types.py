@@ -11,16 +11,14 @@ from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.operators import describe
-from polyopt.frontend.reductions import Rule
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.values import Known, Number, Tensor, Value
 from polyopt.ir.types import Kind
 
-NAMES = ("result_type", "promote_types", "issubdtype", "isdtype", "can_cast", "finfo", "iinfo",
-         "dtype", "min_scalar_type")  # fmt: skip
 _PYTHON = {Kind.SIGNED: 0, Kind.FLOAT: 0.0, Kind.COMPLEX: 0j, Kind.BOOL: False}
 
 
-def rule(name: str) -> Rule:
+def _rule(name: str) -> Rule:
     """Return the rule of the function: NumPy is asked while compiling."""
 
     def answer(b: Builder, args: Arguments) -> Value:
@@ -44,3 +42,7 @@ def _type_of(value: Value, args: Arguments) -> object:
             return _PYTHON.get(dtype.kind, dtype.numpy)
         case _:
             refuse("PO0151", f"`{args.name}` of {describe(value)}", args.loc, "give a dtype")
+
+
+_NAMES = "result_type promote_types issubdtype isdtype can_cast finfo iinfo dtype min_scalar_type"
+FUNCTIONS = {name: _rule(name) for name in _NAMES.split()}

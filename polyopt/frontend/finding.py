@@ -31,8 +31,8 @@ from polyopt.frontend.integers import (
 from polyopt.frontend.intervals import interval_of
 from polyopt.frontend.memory import forced, stored
 from polyopt.frontend.promote import cast
-from polyopt.frontend.reductions import Rule
 from polyopt.frontend.regrouping import ravel
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.subscripts import Cut, Mask, Part
 from polyopt.frontend.values import (

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from polyopt import frontend
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
@@ -23,7 +24,6 @@ from polyopt.frontend.merging import picked, without
 from polyopt.frontend.products import accumulator_dtype, folded, rounded
 from polyopt.frontend.promote import binary, cast, convert_constant, real_dtype
 from polyopt.frontend.shapes import broadcast, stretched
-from polyopt.frontend.totals import total
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
     Fold,
@@ -308,7 +308,7 @@ def _total(
         found = reduced(b, "sum", value, axes, False, loc, kind, where=where, narrow=narrow)
         return forced(b, as_tensor(found))
 
-    sums = total(b, make)
+    sums = frontend.totals.total(b, make)
     if not keepdims:
         return as_value(sums)
     return with_unit_axes(sums, normal_axes(axes, value.rank, loc))

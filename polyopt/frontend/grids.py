@@ -39,6 +39,7 @@ from polyopt.frontend.integers import (
 from polyopt.frontend.memory import cheap_number, forced
 from polyopt.frontend.operators import operand
 from polyopt.frontend.promote import call, cast, common_dtype
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.values import (
     Index,
     Known,
@@ -278,3 +279,12 @@ def _grid_vector(b: Builder, part: GridPart, loc: Loc | None) -> Tensor:
         found = arange(b, Arguments("np.mgrid", (start, part.stop, part.step), {}, loc))
     assert isinstance(found, Tensor)
     return found
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "meshgrid": meshgrid,
+    "indices": indices,
+    "arange": arange,
+    "linspace": linspace,
+}
+HOOKS: dict[str, Rule] = {"grids": grids}

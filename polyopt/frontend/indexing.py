@@ -29,8 +29,8 @@ from polyopt.frontend.memory import forced
 from polyopt.frontend.operators import operand
 from polyopt.frontend.pins import refuse_write
 from polyopt.frontend.promote import cast, dtypes_of, is_castable
-from polyopt.frontend.reductions import Rule
 from polyopt.frontend.regrouping import ravel
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.subscript_parts import by_array, part_of
 from polyopt.frontend.subscripts import By, Cut, Mask, Part
 from polyopt.frontend.values import (

@@ -28,7 +28,8 @@ from polyopt.frontend.memory import forced, is_whole, store, stored, stored_numb
 from polyopt.frontend.operators import describe, operand
 from polyopt.frontend.pins import refuse_write
 from polyopt.frontend.promote import cast, dtypes_of
-from polyopt.frontend.reductions import Rule
+from polyopt.frontend.reductions import reduction
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.values import (
     Buffer,
@@ -389,7 +390,15 @@ def _filled(value: object, arrays: list[np.ndarray[Any, Any]]) -> object:
             return value
 
 
+FUNCTIONS: dict[str, Rule] = {
+    "max": ordering("max", reduction("max")),
+    "min": ordering("min", reduction("min")),
+    "amax": ordering("max", reduction("max")),
+    "amin": ordering("min", reduction("min")),
+}
 METHODS: dict[str, Rule] = {
+    "max": FUNCTIONS["max"],
+    "min": FUNCTIONS["min"],
     "sort": _sort_in_place,
     "argsort": _rule("numpy.argsort", np.argsort, LIBRARY["numpy.argsort"]),
     "argpartition": _rule("numpy.argpartition", np.argpartition, LIBRARY["numpy.argpartition"]),

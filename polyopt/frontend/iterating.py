@@ -14,6 +14,7 @@ from polyopt.frontend.integers import constant, floordiv, minimum, minus, plus, 
 from polyopt.frontend.masks import plain
 from polyopt.frontend.memory import forced, stored
 from polyopt.frontend.operators import describe
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.subscripts import At, select_parts
 from polyopt.frontend.values import (
     Iterated,
@@ -122,3 +123,6 @@ def reversed_(b: Builder, args: Arguments) -> Value:
         last = plus(value.start, (length - 1) * value.step)
         return Range(last, plus(value.start, -value.step), -value.step)
     return Iterated(inner.count, lambda i: inner.item(minus(plus(inner.count, -1), i)))
+
+
+BUILTINS: dict[str, Rule] = {"enumerate": enumerate_, "zip": zip_, "reversed": reversed_}

@@ -45,6 +45,7 @@ from polyopt.frontend.merging import merge
 from polyopt.frontend.promote import common_dtype
 from polyopt.frontend.reductions import with_out
 from polyopt.frontend.reshaping import permuted
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.shapes import equate, is_single, stretched
 from polyopt.frontend.subscripts import Cut, select_parts
 from polyopt.frontend.ufuncs import UFUNCS
@@ -344,3 +345,16 @@ def _repeated(b: Builder, value: Tensor, along: int, count: Expr) -> Tensor:
     layers = remapped(value, tuple(apart), lambda i: (*i[: along + 1], *i[along + 2 :]))
     counts = [2 if d == along else 1 for d in range(value.rank)]
     return merge(layers, counts, tuple(shape))
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "diff": diff,
+    "roll": roll,
+    "concatenate": concatenate,
+    "stack": stack,
+    "vstack": vstack,
+    "hstack": hstack,
+    "column_stack": column_stack,
+    "row_stack": vstack,
+}
+HOOKS: dict[str, Rule] = {"repeated": repeat}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from polyopt import frontend
 from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.arguments import Arguments, number, tensor
@@ -19,9 +20,9 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import array_or_number, nested
 from polyopt.frontend.folding import check_items
 from polyopt.frontend.integers import clipped, strip_casts
-from polyopt.frontend.joining import joined
 from polyopt.frontend.memory import forced, settled, store, stored
 from polyopt.frontend.promote import Operand, common_pair, is_castable
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.subscripts import Cut, Part, Stepped
 from polyopt.frontend.values import (
     Known,
@@ -179,14 +180,14 @@ def operated(b: Builder, name: str, values: tuple[Value, ...], loc: Loc | None) 
     match name, values:
         case "add", (left, right) if _is_any_list(left) and _is_any_list(right):
             parts = [as_tensor(settled(b, array_or_number(b, value, loc))) for value in values]
-            return as_list(joined(b, parts, 0, args))
+            return as_list(frontend.joining.joined(b, parts, 0, args))
         case (
             "multiply",
             (Tensor() as items, Known(value=int(times)))
             | (Known(value=int(times)), Tensor() as items),
         ) if times > 0:
             check_items(times, loc)
-            return as_list(joined(b, [items] * times, 0, args))
+            return as_list(frontend.joining.joined(b, [items] * times, 0, args))
         case _:
             refuse("PO0124", "this operator on a list whose items live in memory", loc, HINT)
 
@@ -248,3 +249,6 @@ def widen(b: Builder, target: Tensor, item: Operandish, loc: Loc | None) -> None
         refuse("PO0144", f"a list of {target.dtype} gets an item of {dtype}", loc, hint)
     wide = common_pair((dtype, False), (target.dtype, False), loc)
     b.facts.set_width(place, wide, item.weak and buffer.weak, loc)
+
+
+METHODS: dict[str, Rule] = {"tolist": tolist}

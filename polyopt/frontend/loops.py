@@ -11,10 +11,10 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from polyopt import frontend
 from polyopt.dataclass import replace
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.assignments import assign_to
-from polyopt.frontend.branches import read_if
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.domains import ENDLESS, Loop
@@ -25,10 +25,8 @@ from polyopt.frontend.induction import Counter, counters, enter, leave
 from polyopt.frontend.integers import FALSE, TRUE, ZERO, less, plus, times
 from polyopt.frontend.liveness import assigned
 from polyopt.frontend.names import ascii_identifier
-from polyopt.frontend.perhaps import unset
 from polyopt.frontend.pins import meet, pin_names, pin_results, pinned_value, store_pinned, unpin
 from polyopt.frontend.promote import cast, number_of
-from polyopt.frontend.python_table import iterated
 from polyopt.frontend.rotation import bind_after, phase_condition, settle_watches, trips
 from polyopt.frontend.structure import is_result
 from polyopt.frontend.values import Gone, Iterated, Known, Number, Range, Sequence, Tensor, Value
@@ -50,7 +48,7 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
         source = Iterated(ZERO, lambda i: Number(i, True))
     else:
         args = Arguments("for", (), {}, frame.loc(node.iter))
-        source = iterated(b, iterable, args)
+        source = frontend.iterating.iterated(b, iterable, args)
         loop = Loop(name, ZERO, source.count, loc=frame.loc(node))
     touched = assigned(node.body) - assigned([node.target])
     unbound = [n for n in touched if n in later and n not in frame.env and not is_result(n)]
@@ -123,7 +121,7 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
     for name in set(unbound) - set(perhaps):
         place = None if frame.calls else frame.place(node, name)
         reason = f"`{name}` has no value after a `while` loop that may not run"
-        value = unset(name, place, None, frame.env.get(name))
+        value = frontend.perhaps.unset(name, place, None, frame.env.get(name))
         if isinstance(value, Gone):
             value = replace(value, reason=reason, hint="assign it before the loop too")
         frame.env[name] = value
@@ -330,7 +328,7 @@ def _read_items(
             continue
         b.facts.add(b.facts.merged, place)
         frame.env[_ITEM] = item
-        read_if(b, frame, _while_going(b, frame, node, flag), [])
+        frontend.branches.read_if(b, frame, _while_going(b, frame, node, flag), [])
     frame.env.pop(_ITEM, None)
 
 

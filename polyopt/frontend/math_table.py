@@ -17,16 +17,16 @@ from polyopt.frontend.elementwise import apply, combine
 from polyopt.frontend.exact import exact_size, nonnegative, whole_number
 from polyopt.frontend.folding import check_function
 from polyopt.frontend.folds import reduced
-from polyopt.frontend.library import Written, mathematics
+from polyopt.frontend.library import mathematics
 from polyopt.frontend.memory import stored_number
 from polyopt.frontend.operators import operand, operate
 from polyopt.frontend.promote import call, cast
+from polyopt.frontend.rules import Rule, Written
 from polyopt.frontend.ufuncs import PAIRS, UFUNCS
 from polyopt.frontend.values import Known, Number, Sequence, Tensor, Value
 from polyopt.ir.expr import Binary, BinaryOp, Const, MathFunc
 from polyopt.ir.types import DType
 
-Rule = Callable[[Builder, Arguments], Value]
 F64 = DType.FLOAT64
 
 
@@ -279,8 +279,8 @@ def _rules() -> dict[int, Rule | Written]:
         for name, rule in found.items()
         if hasattr(math, name)
     }
-    for name, function in mathematics.FUNCTIONS.items():
-        result[id(getattr(math, name))] = Written(function)
+    for name, written in mathematics.FUNCTIONS.items():
+        result[id(getattr(math, name))] = written
     return result
 
 

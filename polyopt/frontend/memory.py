@@ -7,11 +7,11 @@ temporary, and in which direction the loops must run when it does not.
 
 from __future__ import annotations
 
+from polyopt import frontend
 from polyopt.dataclass import replace
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.conflicts import directions, overlaps, substituted_loads, taken_before
 from polyopt.frontend.domains import Loop
 from polyopt.frontend.elements import as_reduction
 from polyopt.frontend.integers import ONE, TRUE, ZERO, is_affine, maximum, minimum, plus
@@ -94,11 +94,13 @@ def write_elementwise(b: Builder, view: View, shape: Index, value: Tensor) -> No
     loops, index = b.fresh_loops(shape)
     target = Load(view.buffer.name, view.index(index), view.buffer.dtype)
     element = cast(value.at(index), view.buffer.dtype, b.loc)
-    ways = directions(b, loops, target, element)
+    ways = frontend.conflicts.directions(b, loops, target, element)
     if ways is None:
-        taken, ways = taken_before(b, loops, target, element)
+        taken, ways = frontend.conflicts.taken_before(b, loops, target, element)
         if ways is not None:
-            element = substituted_loads(element, {read: _copied(b, loops, read) for read in taken})
+            element = frontend.conflicts.substituted_loads(
+                element, {read: _copied(b, loops, read) for read in taken}
+            )
     if ways is not None:
         element, update = as_reduction(b, target, element)
         turned = tuple(_turned(loop, way) for loop, way in zip(loops, ways, strict=True))
@@ -270,7 +272,7 @@ def _fits_directly(b: Builder, target: Tensor, value: Tensor) -> bool:
     loops, index = b.fresh_loops((*shape, *value.fold.extents))
     term = value.fold.term(index[: len(shape)], index[len(shape) :])
     written = Load(target.view.buffer.name, target.view.index(index[: len(shape)]), target.dtype)
-    return not overlaps(b, loops, written, term)
+    return not frontend.conflicts.overlaps(b, loops, written, term)
 
 
 def emit_fold(b: Builder, fold: Fold, view: View, shape: Index, *, fresh: bool = False) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from polyopt.dataclass import dataclass
 from polyopt.frontend import finding, indexing
 from polyopt.frontend.called import LIBRARY
-from polyopt.frontend.numpy_table import FUNCTIONS, METHODS, function_named
+from polyopt.frontend.numpy_table import METHODS, function_named, functions
 
 
 @unique
@@ -179,18 +179,18 @@ _OURS: tuple[Group, ...] = (
 
 
 def _groups() -> tuple[Group, ...]:
-    placed = {name for group in _OURS for name in group.names}
+    placed, ours = {name for group in _OURS for name in group.names}, functions()
     more_of_ours = ("unique", "unravel_index", "diag_indices", "isin")
     indexed = tuple(sorted({*indexing.FUNCTIONS, *finding.FUNCTIONS, *more_of_ours} - placed))
-    more = tuple(sorted(set(FUNCTIONS) - placed - set(indexed)))
+    more = tuple(sorted(set(ours) - placed - set(indexed)))
     called = tuple(
         sorted(
             short
             for short in (name.removeprefix("numpy.") for name in LIBRARY)
-            if short not in FUNCTIONS
+            if short not in ours
         )
     )
-    rest = _refused({*FUNCTIONS, *called})
+    rest = _refused({*ours, *called})
     return (
         *_OURS,
         Group("by index arrays and masks", How.PREDICATED, indexed, "subscripts are checked"),

@@ -9,6 +9,7 @@ import ast
 
 import numpy as np
 
+from polyopt import frontend
 from polyopt.errors import Loc
 from polyopt.frontend.alternatives import either_way, told_apart
 from polyopt.frontend.builder import Builder
@@ -22,8 +23,6 @@ from polyopt.frontend.folding import check_items, fold
 from polyopt.frontend.integers import ZERO, at_least, both, is_affine, negated
 from polyopt.frontend.large import is_large, with_large
 from polyopt.frontend.memory import settled
-from polyopt.frontend.modular import wrapped
-from polyopt.frontend.periodic import by_size
 from polyopt.frontend.promote import cast, number_of
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
@@ -121,7 +120,7 @@ def _in_words(
 ) -> tuple[Value, ...] | Value:
     """Return operands whose constants fit 64 bits, or the result beside one that does not."""
     if wraps:
-        return tuple(wrapped(value) for value in values)
+        return tuple(frontend.modular.wrapped(value) for value in values)
     if any(is_large(value) for value in values):
         return with_large(b, name, values, loc)
     return values
@@ -208,7 +207,7 @@ def _python(
     else:
         wide = tuple(as_int(number) for number in operands)
         if name in ("remainder", "floor_divide") and wide[0].dtype is wide[1].dtype is DType.INT64:
-            found = by_size(b, name, wide[0].expr, wide[1].expr)
+            found = frontend.periodic.by_size(b, name, wide[0].expr, wide[1].expr)
             if found is None:
                 found = quotient(b, name, wide[0].expr, wide[1].expr)
             if found is not None:

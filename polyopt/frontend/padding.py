@@ -25,6 +25,7 @@ from polyopt.frontend.integers import (
 )
 from polyopt.frontend.memory import forced, store
 from polyopt.frontend.promote import cast
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.values import Index, Known, Tensor, Value, remapped, view_of
 from polyopt.frontend.values import Sequence as Items
 from polyopt.ir.expr import Const, Expr, integer, show
@@ -204,3 +205,8 @@ def _pair(value: Value, one: Callable[[Value], Expr], args: Arguments) -> Side:
     if len(sides) != 2:
         refuse("PO0151", "np.pad with such widths", args.loc, "give (before, after)")
     return sides[0], sides[1]
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "pad": pad,
+}

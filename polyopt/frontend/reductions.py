@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeAlias
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
@@ -30,6 +29,7 @@ from polyopt.frontend.integers import ONE, at_least, select
 from polyopt.frontend.memory import EXPENSIVE, cheap, forced, settled, store, stored
 from polyopt.frontend.operators import operand
 from polyopt.frontend.promote import cast, is_castable
+from polyopt.frontend.rules import OnMasked, Rule
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
     Known,
@@ -43,9 +43,6 @@ from polyopt.frontend.values import (
 )
 from polyopt.ir.expr import Const
 from polyopt.ir.types import DType
-
-Rule: TypeAlias = Callable[[Builder, Arguments], Value]
-
 
 _REDUCED = {
     "sum": "axis dtype out keepdims initial where",
@@ -360,3 +357,35 @@ dot = product(products.dot)
 matmul = product(products.matmul)
 inner = product(products.inner)
 outer = product(products.outer)
+
+
+_NAN = ("sum", "prod", "max", "min", "mean", "var", "std")
+FUNCTIONS: dict[str, Rule | OnMasked] = {
+    **{f"nan{name}": without_nan(name) for name in _NAN},
+    "sum": OnMasked(reduction("sum")),
+    "prod": OnMasked(reduction("prod")),
+    "any": OnMasked(reduction("any")),
+    "all": OnMasked(reduction("all")),
+    "mean": OnMasked(mean),
+    "var": var,
+    "std": std,
+    "count_nonzero": count_nonzero,
+    "ptp": ptp,
+    "dot": dot,
+    "matmul": matmul,
+    "inner": inner,
+    "outer": outer,
+    "vdot": vdot,
+    "tensordot": tensordot,
+    "einsum": einsum,
+}
+METHODS: dict[str, Rule | OnMasked] = {
+    "sum": FUNCTIONS["sum"],
+    "prod": FUNCTIONS["prod"],
+    "any": FUNCTIONS["any"],
+    "all": FUNCTIONS["all"],
+    "mean": FUNCTIONS["mean"],
+    "var": FUNCTIONS["var"],
+    "std": FUNCTIONS["std"],
+    "dot": FUNCTIONS["dot"],
+}

@@ -33,6 +33,7 @@ from polyopt.frontend.integers import (
 from polyopt.frontend.memory import forced
 from polyopt.frontend.merging import join, merge, split
 from polyopt.frontend.reshaping import transposed, without_axes
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.shapes import equate
 from polyopt.frontend.values import Index, Known, Number, Tensor, Value, remapped
 from polyopt.frontend.values import Sequence as Items
@@ -338,3 +339,14 @@ class _Size:
 def product_times(scale: int, factors: Sequence[Expr]) -> Expr:
     """Return `scale` times the product of `factors`."""
     return product((integer(scale), *factors))
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "reshape": reshape,
+    "ravel": ravel,
+}
+METHODS: dict[str, Rule] = {
+    "reshape": FUNCTIONS["reshape"],
+    "ravel": FUNCTIONS["ravel"],
+    "flatten": flatten,
+}

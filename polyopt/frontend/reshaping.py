@@ -15,6 +15,7 @@ from polyopt.frontend.folds import normal_axes, with_unit_axes
 from polyopt.frontend.integers import ONE, compare, minus, plus
 from polyopt.frontend.memory import forced
 from polyopt.frontend.merging import picked
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.shapes import broadcast, stretched
 from polyopt.frontend.values import Index, Tensor, Value, remapped
 from polyopt.frontend.values import Sequence as Items
@@ -148,3 +149,20 @@ def broadcast_to(b: Builder, args: Arguments) -> Value:
     broadcast(b, (value.shape, target), "np.broadcast_to", args.loc)
     result = stretched(value, target)
     return Tensor(result.shape, result.dtype, result.at, cost=result.cost)
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "transpose": transpose,
+    "swapaxes": swapaxes,
+    "expand_dims": expand_dims,
+    "squeeze": squeeze,
+    "flip": flip,
+    "flipud": flipud,
+    "fliplr": fliplr,
+    "broadcast_to": broadcast_to,
+}
+METHODS: dict[str, Rule] = {
+    "transpose": FUNCTIONS["transpose"],
+    "swapaxes": FUNCTIONS["swapaxes"],
+    "squeeze": FUNCTIONS["squeeze"],
+}

@@ -15,11 +15,13 @@ from polyopt.frontend.builder import Builder
 from polyopt.frontend.domains import Loop
 from polyopt.frontend.folds import REDUCERS, normal_axes, reduced, summation_dtype, with_unit_axes
 from polyopt.frontend.integers import ONE, ZERO, at_least, plus, times
+from polyopt.frontend.invoke import ordering
 from polyopt.frontend.memory import EXPENSIVE, forced, stored
 from polyopt.frontend.merging import without
 from polyopt.frontend.products import folded
 from polyopt.frontend.promote import call, cast
-from polyopt.frontend.reductions import Rule, with_out
+from polyopt.frontend.reductions import with_out
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.values import Fold, Index, Tensor, Value, as_tensor, as_value, view_of
 from polyopt.ir.expr import (
     Binary,
@@ -136,3 +138,17 @@ def _merge(
 ) -> tuple[Expr, ...]:
     place = dict(zip((*kept, *gone), (*outer, *inner), strict=True))
     return tuple(place[d] for d in range(len(place)))
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "cumsum": running("np.cumsum", "sum"),
+    "cumprod": running("np.cumprod", "prod"),
+    "argmax": ordering("argmax", arg_extreme("np.argmax", CompareOp.GT)),
+    "argmin": ordering("argmin", arg_extreme("np.argmin", CompareOp.LT)),
+}
+METHODS: dict[str, Rule] = {
+    "cumsum": FUNCTIONS["cumsum"],
+    "cumprod": FUNCTIONS["cumprod"],
+    "argmax": FUNCTIONS["argmax"],
+    "argmin": FUNCTIONS["argmin"],
+}

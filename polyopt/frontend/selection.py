@@ -26,6 +26,7 @@ from polyopt.frontend.narrowing import is_beyond
 from polyopt.frontend.operators import operand
 from polyopt.frontend.promote import call, cast, common_dtype, is_castable, real_dtype
 from polyopt.frontend.reductions import is_true, with_out
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.ufuncs import UFUNCS
 from polyopt.frontend.values import (
     Known,
@@ -275,3 +276,22 @@ def copyto(b: Builder, args: Arguments) -> Value:
         value = combine(b, "np.copyto", parts, kinds, into.dtype, lambda p, _: select(*p), args.loc)
     store(b, into, as_tensor(value), args.loc)
     return Known(None)
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "where": where,
+    "clip": clip,
+    "real": real,
+    "imag": imag,
+    "round": round_,
+    "around": round_,
+    "nan_to_num": nan_to_num,
+    "select": choice,
+    "choose": choose,
+    "copyto": copyto,
+}
+METHODS: dict[str, Rule] = {
+    "clip": FUNCTIONS["clip"],
+    "round": FUNCTIONS["round"],
+    "choose": FUNCTIONS["choose"],
+}

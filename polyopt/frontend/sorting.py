@@ -22,6 +22,7 @@ from polyopt.frontend.integers import ZERO
 from polyopt.frontend.memory import forced, stored
 from polyopt.frontend.operators import describe, operand, operate
 from polyopt.frontend.reshaping import flipped
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.values import (
     Iterated,
     Known,
@@ -161,3 +162,6 @@ def _in_memory(b: Builder, value: Value, args: Arguments) -> Tensor:
             return forced(b, value)
         case _:
             refuse("PO0147", f"`sorted` of {describe(value)}", args.loc, "sort a list or an array")
+
+
+BUILTINS: dict[str, Rule] = {"sorted": sorted_}

@@ -34,7 +34,7 @@ from polyopt.frontend.integers import (
 from polyopt.frontend.joining import arrays_of, joined
 from polyopt.frontend.memory import forced
 from polyopt.frontend.merging import merge
-from polyopt.frontend.reductions import Rule
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.subscripts import Cut, select_parts
 from polyopt.frontend.values import Index, Sequence, Tensor, Value, remapped
 from polyopt.ir.expr import CompareOp, Expr, integer
@@ -194,3 +194,15 @@ def _block(b: Builder, value: Value, depth: int, rank: int, args: Arguments) -> 
         refuse("PO0151", "np.block of an empty list", args.loc)
     parts = [_block(b, item, depth - 1, rank, args) for item in found.items]
     return parts[0] if len(parts) == 1 else joined(b, parts, rank - depth, args)
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "dstack": dstack,
+    "block": block,
+    "tile": tile,
+    "split": split(None),
+    "array_split": split(None, uneven=True),
+    "hsplit": split(1),
+    "vsplit": split(0, least=2),
+    "dsplit": split(2, least=3),
+}

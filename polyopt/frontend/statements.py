@@ -9,10 +9,9 @@ from __future__ import annotations
 import ast
 from typing import Any, cast
 
+from polyopt import frontend
 from polyopt.frontend.appending import append, appended_name, fixed, note_list, pop
-from polyopt.frontend.assertions import may_be_skipped, read_assert, read_raise, unreached
 from polyopt.frontend.assignments import assign, assign_to, augment
-from polyopt.frontend.branches import read_if
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.closures import closure_of
 from polyopt.frontend.codes import RaisingError, refuse
@@ -75,17 +74,17 @@ def _read_path(b: Builder, frame: Frame, node: ast.stmt, rest: list[ast.stmt]) -
     names = dict(frame.env), dict(frame.pins), dict(frame.watched), dict(frame.awaited)
     try:
         if isinstance(node, ast.If):
-            return read_if(b, frame, node, rest)
+            return frontend.branches.read_if(b, frame, node, rest)
         read_statement(b, frame, node)
     except RaisingError as error:
-        if not may_be_skipped(b):
+        if not frontend.assertions.may_be_skipped(b):
             raise
         # a loop that was read in part might never end
         made: tuple[list[Any], ...] = (b.drafts, b.marks, b.demands, b.limits)
         for listed, count in zip(made, before, strict=True):
             del listed[count:]
         frame.env, frame.pins, frame.watched, frame.awaited = names
-        unreached(b, error.code, error.message, error.loc, error.hint)
+        frontend.assertions.unreached(b, error.code, error.message, error.loc, error.hint)
         b.evaluated = ahead
         b.raising.add(node)
     return None
@@ -114,9 +113,9 @@ def read_statement(b: Builder, frame: Frame, node: ast.stmt) -> None:  # noqa: C
         case ast.While():
             read_while(b, frame, node)
         case ast.Assert():
-            read_assert(b, frame, node)
+            frontend.assertions.read_assert(b, frame, node)
         case ast.Raise():
-            read_raise(b, frame, node)
+            frontend.assertions.read_raise(b, frame, node)
         case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.AnnAssign():
             return
         case ast.Expr(value=value):

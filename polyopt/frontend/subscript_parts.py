@@ -6,6 +6,7 @@ Refuses: what NumPy does not take as a subscript (PO0135).
 
 from __future__ import annotations
 
+from polyopt import frontend
 from polyopt.errors import Loc
 from polyopt.frontend.arguments import is_none
 from polyopt.frontend.builder import Builder
@@ -17,7 +18,6 @@ from polyopt.frontend.integers import is_affine, strip_casts
 from polyopt.frontend.memory import forced, settled
 from polyopt.frontend.operators import operand
 from polyopt.frontend.promote import cast
-from polyopt.frontend.strides import step_of
 from polyopt.frontend.subscripts import At, By, Cut, Dots, Mask, NewAxis, Part, Stepped
 from polyopt.frontend.values import Known, Masked, Number, Sequence, Slice, Tensor, Value
 from polyopt.ir.expr import Expr
@@ -65,7 +65,7 @@ def slice_part(b: Builder, value: Slice, text: str, loc: Loc | None) -> Cut | St
     """Return the part for a slice."""
     by: int | Expr = 1
     if not is_none(value.step):
-        by = step_of(b, value.step, "a slice's step", loc)
+        by = frontend.strides.step_of(b, value.step, "a slice's step", loc)
     if by == 0:
         refuse("PO0134", "a slice with step zero", loc)
     first, last = (_bound(b, bound, text, loc) for bound in (value.start, value.stop))

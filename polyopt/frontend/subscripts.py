@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from polyopt import frontend
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
@@ -38,7 +39,6 @@ from polyopt.frontend.integers import (
 )
 from polyopt.frontend.marks import dynamic_params
 from polyopt.frontend.promote import cast
-from polyopt.frontend.strides import stepped_cut
 from polyopt.frontend.values import Index, Tensor, iterators, remapped
 from polyopt.ir.expr import CompareOp, Expr, Param, integer, linear, show, walk
 
@@ -137,7 +137,9 @@ def select_parts(
                 dims.append(_Dim(base, part.step, len(shape)))
                 shape.append(length)
             case Stepped():
-                base, length = stepped_cut(b, part.start, part.stop, part.step, extent)
+                base, length = frontend.strides.stepped_cut(
+                    b, part.start, part.stop, part.step, extent
+                )
                 dims.append(_Dim(base, part.step, len(shape)))
                 shape.append(length)
             case Mask():
@@ -223,7 +225,7 @@ def cut(b: Builder, part: Cut, extent: Expr, loc: Loc | None) -> tuple[Expr, Exp
     """Return first position and length of a slice of a dimension (a negative length is none)."""
     bounds = [bound for bound in (part.start, part.stop) if bound is not None]
     if part.step < 0 and dynamic_params(*bounds):
-        return stepped_cut(b, part.start, part.stop, integer(part.step), extent)
+        return frontend.strides.stepped_cut(b, part.start, part.stop, integer(part.step), extent)
     simple = _cut_from_front(part, extent)
     if simple is not None:
         start, distance = simple

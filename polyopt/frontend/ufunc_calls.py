@@ -18,7 +18,8 @@ from polyopt.frontend.integers import ONE, select
 from polyopt.frontend.memory import forced, settled, stored
 from polyopt.frontend.operators import operand
 from polyopt.frontend.promote import cast, dtypes_of, is_castable, typed_loop
-from polyopt.frontend.reductions import Rule, is_true, request, with_out
+from polyopt.frontend.reductions import is_true, request, with_out
+from polyopt.frontend.rules import OnMasked, Rule
 from polyopt.frontend.ufuncs import PAIRS, UFUNCS
 from polyopt.frontend.values import (
     Index,
@@ -164,7 +165,6 @@ _REDUCERS = {
     "logical_or": "any", "bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or",
     "bitwise_xor": "bitwise_xor",
 }  # fmt: skip
-METHODS = ("reduce", "accumulate", "outer")
 
 
 def method(op: Elementwise, name: str) -> Rule | None:
@@ -235,3 +235,16 @@ def contracted(signature: str) -> Rule:
         return with_out(b, result, out, args)
 
     return rule
+
+
+FUNCTIONS: dict[str, Rule | OnMasked] = {
+    **{name: OnMasked(elementwise(op)) for name, op in UFUNCS.items()},
+    **{name: pair(name) for name in PAIRS},
+    "vecdot": contracted("...i,...i"),
+    "matvec": contracted("...ij,...j->...i"),
+    "vecmat": contracted("...i,...ij->...j"),
+}
+METHODS: dict[str, Rule | OnMasked] = {
+    "conjugate": FUNCTIONS["conjugate"],
+    "conj": FUNCTIONS["conjugate"],
+}

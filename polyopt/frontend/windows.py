@@ -11,6 +11,7 @@ from polyopt.frontend.codes import refuse
 from polyopt.frontend.folds import normal_axes
 from polyopt.frontend.integers import ONE, ZERO, at_least, minus, plus
 from polyopt.frontend.memory import forced
+from polyopt.frontend.rules import Rule
 from polyopt.frontend.values import Index, Value, remapped
 from polyopt.ir.expr import show
 
@@ -43,3 +44,8 @@ def sliding_window_view(b: Builder, args: Arguments) -> Value:
         return tuple(found)
 
     return remapped(value, (*shape, *lengths), index)
+
+
+FUNCTIONS: dict[str, Rule] = {
+    "lib.stride_tricks.sliding_window_view": sliding_window_view,
+}

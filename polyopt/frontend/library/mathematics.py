@@ -6,8 +6,9 @@ In: Python numbers.  Out: what `math` gives.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
+
+from polyopt.frontend.rules import Written
 
 
 def isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
@@ -29,4 +30,4 @@ def dist(p: Any, q: Any) -> Any:
     return math.sqrt(sum([(p[k] - q[k]) * (p[k] - q[k]) for k in range(len(p))]))
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {"isclose": isclose, "isqrt": isqrt, "dist": dist}
+FUNCTIONS = {"isclose": Written(isclose), "isqrt": Written(isqrt), "dist": Written(dist)}

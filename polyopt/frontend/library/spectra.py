@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from polyopt.frontend.rules import Written
+
 
 def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
     """Frequencies in the order of the transform."""
@@ -40,3 +42,11 @@ def ifftshift(x: Any, axes: Any = None) -> Any:
 def _axes(x: Any, axes: Any) -> Any:
     whole = tuple(range(x.ndim))
     return whole if axes is None else (axes,) if isinstance(axes, int) else axes
+
+
+FUNCTIONS = {
+    "fft.fftfreq": Written(fftfreq),
+    "fft.rfftfreq": Written(rfftfreq),
+    "fft.fftshift": Written(fftshift),
+    "fft.ifftshift": Written(ifftshift),
+}
