@@ -21,12 +21,11 @@ from polyopt.frontend import build
 from polyopt.frontend.infer import infer_types
 from polyopt.ir.loops import LoopFunction, LoopKind
 from polyopt.ir.program import Program
-from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.transforms.reference import change_loop
 from polyopt.transforms.text import parse_steps
+from tests.machines import NARROW
 
-MACHINE = Machine(cores=4, vector_bytes=32, vector_registers=16)
 N = 40
 
 
@@ -54,7 +53,7 @@ def plant(planted: Planted) -> tuple[Program, LoopFunction]:
     tree = change_loop(
         schedule.tree, planted.loop, "plant", lambda m: replace(m, kind=planted.kind)
     )
-    return program, optimize_loops(lower(replace(schedule, tree=tree), program), MACHINE, "strict")
+    return program, optimize_loops(lower(replace(schedule, tree=tree), program), NARROW, "strict")
 
 
 def arguments(planted: Planted) -> tuple[Any, ...]:

@@ -21,18 +21,15 @@ from bench.check import relative_error
 from polyopt.frontend import build
 from polyopt.frontend.argtypes import ArgType
 from polyopt.ir.program import Program
-from polyopt.machine import Machine
 from polyopt.pipeline import Compilation, compile_program
 from polyopt.racecheck import Checker, Level, Race
 from polyopt.racecheck.checker import Rules
 from polyopt.racecheck.sanitizer import Sanitizer
 from polyopt.racecheck.texts import has_level
 from polyopt.targets import Options
+from tests.machines import NARROW
 from workloads import registry
 from workloads.workload import Workload
-
-MACHINE = Machine(cores=4, vector_bytes=32, vector_registers=16)
-"""One machine wherever the tests run."""
 
 WORK = 1_200_000
 _TILES = ((1100, 40), (140, 40), (140, 20), (70, 40), (70, 20), (40, 20), (20, 20), (20, 8))
@@ -96,7 +93,7 @@ def compile_case(case: Case) -> tuple[Compilation, Workload, dict[str, int]]:
     program = _program(case.workload, case.form)
     schedule = None if case.build == "auto" else "source"
     options = Options(schedule=schedule, budget=900.0)
-    return compile_program(program, options, MACHINE), workload, sizes_of(workload, case.form)
+    return compile_program(program, options, NARROW), workload, sizes_of(workload, case.form)
 
 
 SPECIAL: dict[tuple[str, str], dict[str, int]] = {

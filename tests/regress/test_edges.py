@@ -12,7 +12,8 @@ import polyopt as po
 from polyopt.frontend import build
 from polyopt.frontend.infer import infer_types
 from polyopt.pipeline import compile_program
-from polyopt.targets import Options, Target, detect_machine
+from polyopt.targets import Options, Target
+from tests.machines import NARROW
 
 
 def edges(p: po.f64["H,W"], q: po.f64["H,W"], steps: int):  # noqa: F821, UP037
@@ -43,10 +44,9 @@ def test_edges_are_tiled_and_right():
     assert "tile(L0" in stages.schedule_text
 
 
-@pytest.mark.machine
 def test_blocks_have_the_fewest_barriers_whatever_the_sizes_that_checks_allow():
     """Checks are unions (no step, or three rows): their pieces do not multiply."""
     program = build(edges, infer_types(edges))
-    stages = compile_program(program, Options(target=Target.CUDA), detect_machine())
+    stages = compile_program(program, Options(target=Target.CUDA), NARROW)
     assert not [d for d in stages.dropped if "barriers" in d.what]
     assert stages.source.text.count("__syncthreads()") == 2

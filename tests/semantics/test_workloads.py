@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from random import Random
 from typing import Any
@@ -20,7 +19,8 @@ import polyopt as po
 from bench.check import relative_error
 from polyopt.ir.interp import run_loops, run_program
 from polyopt.pipeline import Compilation, compile_program
-from polyopt.targets import FpMode, Options, detect_machine
+from polyopt.targets import FpMode, Options
+from tests.machines import MACHINES
 from tests.memory import assert_bounded
 from workloads import registry
 from workloads.workload import Workload
@@ -37,12 +37,19 @@ EDGES = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65)
 WORK = 60_000
 
 
-def named(cases: list[tuple[Any, ...]]) -> pytest.MarkDecorator:
-    """Return one test for each case; the schedule of the source for PolyBench's loops only."""
+def named(cases: list[tuple[Any, ...]], names: str = "workload,form") -> pytest.MarkDecorator:
+    """Return one test for each case."""
     ids = ["-".join(str(getattr(part, "name", part)) for part in case) for case in cases]
-    return pytest.mark.parametrize(
-        ",".join(("workload", "form", "build")[: len(cases[0])]), cases, ids=ids
-    )
+    return pytest.mark.parametrize(names, cases, ids=ids)
+
+
+def on_machines(cases: list[tuple[Any, ...]], first: int = 0) -> list[tuple[Any, ...]]:
+    """Return cases with a machine each, in turn: what is compiled runs on both in `test_compiled`.
+
+    Other tests of the same cases begin with another machine, so that pairs of two are all met.
+    """
+    machines = tuple(MACHINES)
+    return [(*case, machines[(k + first) % len(machines)]) for k, case in enumerate(cases)]
 
 
 @cache
@@ -51,11 +58,10 @@ def kernel(workload: str, form: str, build: str) -> po.Kernel[Any]:
 
 
 @cache
-def stages(workload: str, form: str) -> Compilation:
+def stages(workload: str, form: str, machine: str, fp: str = "strict") -> Compilation:
     """Return the stages of the automatic schedule without building C, however busy the machine."""
-    made = kernel(workload, form, "parallel")
-    options = replace(made.options, budget=900.0)
-    return compile_program(_program(workload, form), options, detect_machine())
+    options = Options(fp=FpMode(fp), budget=900.0)
+    return compile_program(_program(workload, form), options, MACHINES[machine])
 
 
 @cache
@@ -114,10 +120,9 @@ def test_the_scop_means_the_function(workload: Workload, form: str) -> None:
         check(workload, form, lambda a, p=program: run_program(p, list(a.values())), sizes)
 
 
-@pytest.mark.machine
-@named(POLYBENCH)
-def test_scheduled_loops(workload: Workload, form: str) -> None:
-    made = stages(workload.name, form)
+@named(on_machines(POLYBENCH), "workload,form,machine")
+def test_scheduled_loops(workload: Workload, form: str, machine: str) -> None:
+    made = stages(workload.name, form, machine)
 
     def execute(arrays: Any, params: Any, symbols: Any) -> None:
         run_loops(made.loops, arrays, params, symbols, shuffle=Random(5))
@@ -126,10 +131,9 @@ def test_scheduled_loops(workload: Workload, form: str) -> None:
         check(workload, form, lambda a: run_program(made.program, list(a.values()), execute), sizes)
 
 
-@pytest.mark.machine
-@named(POLYBENCH)
-def test_the_fastest_form_is_proven(workload: Workload, form: str) -> None:
-    made = stages(workload.name, form)
+@named(on_machines(POLYBENCH, 1), "workload,form,machine")
+def test_the_fastest_form_is_proven(workload: Workload, form: str, machine: str) -> None:
+    made = stages(workload.name, form, machine)
     assert made.certificate is not None
     assert made.certificate.is_proven, made.certificate
     assert not made.dropped
@@ -144,25 +148,26 @@ COPIES = {
 """How many times their own arrays the temporaries of workloads may take, and what for."""
 
 
-@pytest.mark.machine
-@named(CASES)
-@pytest.mark.parametrize("fp", ["strict", "reassociate"])
-def test_memory(workload: Workload, form: str, fp: str) -> None:
+@named(
+    [
+        (*case, fp)
+        for n, fp in enumerate(("strict", "reassociate"))
+        for case in on_machines(CASES, n)
+    ],
+    "workload,form,machine,fp",
+)
+def test_memory(workload: Workload, form: str, machine: str, fp: str) -> None:
     """No temporary grows with a loop that its values do not live across."""
-    program = _program(workload.name, form)
-    if fp == "strict":
-        made = stages(workload.name, form)
-    else:
-        options = Options(fp=FpMode(fp), budget=900.0)
-        made = compile_program(program, options, detect_machine())
-    assert_bounded(program, made.loops, COPIES.get(workload.name, 1.0))
+    made = stages(workload.name, form, machine, fp)
+    assert_bounded(made.program, made.loops, COPIES.get(workload.name, 1.0))
 
 
 @pytest.mark.toolchain
 @named(
     [(w, form, "parallel") for w, form in CASES]
     + [(w, form, "sequential") for w, form in POLYBENCH]
-    + [(w, form, "source") for w, form in POLYBENCH if form == "loops"]
+    + [(w, form, "source") for w, form in POLYBENCH if form == "loops"],
+    "workload,form,build",
 )
 def test_compiled(workload: Workload, form: str, build: str) -> None:
     call = kernel(workload.name, form, build)
