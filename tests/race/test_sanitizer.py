@@ -17,10 +17,11 @@ from polyopt.errors import ToolchainError
 from polyopt.frontend import build
 from polyopt.pipeline import compile_program
 from polyopt.racecheck.sanitizer import Sanitizer
+from tests.machines import NARROW
 from tests.properties.random_sources import random_source
 from tests.properties.sources import SIZES, Refused, arguments, load
 from tests.race.controls import source
-from tests.race.suite import MACHINE, warnings_of
+from tests.race.suite import warnings_of
 
 pytestmark = pytest.mark.toolchain
 SEEDS = range(40, 46)
@@ -94,6 +95,6 @@ def test_random_kernels(seed: int, sanitizer: Sanitizer, tmp_path: Path) -> None
             settled = kernel._settle_types(types, plain, signature_of)
         except Refused:
             pytest.skip("not accepted")
-        made = compile_program(programs[settled], kernel.options, MACHINE)
+        made = compile_program(programs[settled], kernel.options, NARROW)
         found = sanitizer.run(made.source, tuple(values))
         assert found.reports == ()
