@@ -22,7 +22,7 @@ from polyopt.cli.prepare import json_option
 from polyopt.dataclass import dataclass
 from polyopt.errors import PolyoptError, ToolchainError
 
-_CORE = ("numpy", "islpy", "sympy", "cgen", "click", "platformdirs")
+_CORE = ("numpy", "islpy", "sympy", "click", "platformdirs")
 _OPTIONAL = {
     "pretty": ("rich", "colours and tables in the terminal"),
     "report": ("matplotlib", "saved figures"),

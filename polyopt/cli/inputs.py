@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import assert_never
 
 from polyopt.errors import UsageError
 from polyopt.frontend.annotations import Annotation
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Param, evaluate
 from polyopt.ir.source import ArrayArg, Check, ConstArg, IntegerOf, ScalarArg, Signature, SizeOf
 from polyopt.ir.types import DType, Kind
+from polyopt.never import assert_never
 
 Values: TypeAlias = tuple[Any, ...]
 

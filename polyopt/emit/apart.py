@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import cgen
-
 from polyopt.dataclass import replace
-from polyopt.emit.blocks import Branch, Function, calling, words
+from polyopt.emit.blocks import Branch, Code, Function, Line, calling, words
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.exits import STATUS, Exit, Way, fails_in_parallel, leaves_early
 from polyopt.emit.frame import extent_text
@@ -34,18 +32,18 @@ TOGETHER = 16
 """Nests in one function, where there are more than twice as many."""
 
 
-def shared(emitter: BodyEmitter, loop: For, free: Free, *, fails: bool) -> list[cgen.Generable]:
+def shared(emitter: BodyEmitter, loop: For, free: Free, *, fails: bool) -> list[Code]:
     """Return the call of a function that is the body of a loop that threads share out."""
     name, arguments = _function(emitter, loop.body, loop.label or "region", free, fails=fails)
-    return [cgen.Line(line) for line in calling(name, arguments, ";")]
+    return [Line(line) for line in calling(name, arguments, ";")]
 
 
-def in_sections(emitter: BodyEmitter, body: Body) -> list[cgen.Generable]:
+def in_sections(emitter: BodyEmitter, body: Body) -> list[Code]:
     """Return the statements of a body, very many nests of it as calls of functions of some each."""
     if sum(isinstance(node, For) and _may_be_apart(node) for node in body) <= 2 * TOGETHER:
         return emitter.body(body)
     emitter = emitter.of(body)
-    lines: list[cgen.Generable] = []
+    lines: list[Code] = []
     for part in _sections(body):
         lines += _section(emitter, part) if len(part) > 1 else emitter.statements(part)
     return lines
@@ -85,15 +83,15 @@ def _may_be_apart(node: Node) -> bool:
     return not needs_whole and not free_names((node,)).set_locals
 
 
-def _section(emitter: BodyEmitter, body: Body) -> list[cgen.Generable]:
+def _section(emitter: BodyEmitter, body: Body) -> list[Code]:
     """Return the call of a function of some nests, and what follows where these may leave."""
     leaves = leaves_early(body) or any_asks(body)
     inside = replace(emitter, exit=Exit(Way.RETURN))
     name, arguments = _function(inside, body, "part", free_names(body), leaves=leaves)
     if not leaves:
-        return [cgen.Line(line) for line in calling(name, arguments, ";")]
+        return [Line(line) for line in calling(name, arguments, ";")]
     status = f"{name}_status"
-    call = [cgen.Line(line) for line in calling(f"const int {status} = {name}", arguments, ";")]
+    call = [Line(line) for line in calling(f"const int {status} = {name}", arguments, ";")]
     return [*call, Branch(status, emitter.exit.lines(status, emitter.printer), [])]
 
 
@@ -137,7 +135,7 @@ def _function(
         params.append(f"int *{STATUS}")
         arguments.append(f"&{STATUS}")
     if leaves:
-        body.append(cgen.Line("return 0;"))
+        body.append(Line("return 0;"))
     kind = "int" if leaves else "void"
     emitter.regions.append(
         Function(f"__attribute__((noinline)) static {kind} {name}", params, body)

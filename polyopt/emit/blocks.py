@@ -1,50 +1,75 @@
-"""C blocks in the layout of the emitted files, on top of cgen.
+"""C statements in the layout of the emitted files.
 
-In: heads and bodies.  Out: cgen nodes that print with four spaces and the brace on the head's line.
+In: lines, heads and bodies.  Out: pieces of C, which print with four spaces and the brace on the
+head's line.
 """
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-
-import cgen
 
 INDENT = "    "
 
 
-class Nest(cgen.Generable):
+class Code(ABC):
+    """A piece of C."""
+
+    @abstractmethod
+    def generate(self) -> Iterator[str]:
+        """Yield the lines."""
+
+    def __str__(self) -> str:
+        return "\n".join(line.rstrip() for line in self.generate())
+
+
+class Line(Code):
+    """A line as it is; the empty one if none is given."""
+
+    def __init__(self, text: str = "") -> None:
+        self.text = text
+
+    def generate(self) -> Iterator[str]:
+        """Yield the line."""
+        yield self.text
+
+
+class Pragma(Code):
+    """`#pragma value`."""
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    def generate(self) -> Iterator[str]:
+        """Yield the line."""
+        yield f"#pragma {self.value}"
+
+
+class Nest(Code):
     """`head {`, the body indented, `}`."""
 
-    mapper_method = "map_nest"
-
-    def __init__(self, head: str, body: Sequence[cgen.Generable]) -> None:
+    def __init__(self, head: str, body: Sequence[Code]) -> None:
         self.head = head
         self.body = tuple(body)
 
-    def generate(self, with_semicolon: bool = True) -> Iterator[str]:
+    def generate(self) -> Iterator[str]:
         """Yield the lines."""
-        del with_semicolon
         yield f"{self.head} {{"
         yield from indented(self.body)
         yield "}"
 
 
-class Branch(cgen.Generable):
+class Branch(Code):
     """`if (condition) { … } else { … }`."""
 
-    mapper_method = "map_branch"
-
-    def __init__(
-        self, condition: str, then: Sequence[cgen.Generable], otherwise: Sequence[cgen.Generable]
-    ) -> None:
+    def __init__(self, condition: str, then: Sequence[Code], otherwise: Sequence[Code]) -> None:
         self.condition = condition
         self.then = tuple(then)
         self.otherwise = tuple(otherwise)
 
-    def generate(self, with_semicolon: bool = True) -> Iterator[str]:
+    def generate(self) -> Iterator[str]:
         """Yield the lines."""
-        del with_semicolon
         yield f"if ({self.condition}) {{"
         yield from indented(self.then)
         if self.otherwise:
@@ -53,19 +78,16 @@ class Branch(cgen.Generable):
         yield "}"
 
 
-class Function(cgen.Generable):
+class Function(Code):
     """A function definition; the brace stands on its own line, long parameter lists are broken."""
 
-    mapper_method = "map_function"
-
-    def __init__(self, head: str, params: Sequence[str], body: Sequence[cgen.Generable]) -> None:
+    def __init__(self, head: str, params: Sequence[str], body: Sequence[Code]) -> None:
         self.head = head
         self.params = tuple(params)
         self.body = tuple(body)
 
-    def generate(self, with_semicolon: bool = True) -> Iterator[str]:
+    def generate(self) -> Iterator[str]:
         """Yield the lines."""
-        del with_semicolon
         yield from prototype(self.head, self.params, "")
         yield "{"
         yield from indented(self.body)
@@ -94,13 +116,13 @@ def calling(head: str, arguments: Sequence[str], end: str, width: int = 98) -> l
     return [*lines, line]
 
 
-def indented(body: Sequence[cgen.Generable]) -> Iterator[str]:
+def indented(body: Sequence[Code]) -> Iterator[str]:
     """Yield the lines of `body`, indented; pragmas too."""
     for node in body:
         for line in node.generate():
             yield f"{INDENT}{line}" if line else ""
 
 
-def words(body: Sequence[cgen.Generable]) -> frozenset[str]:
+def words(body: Sequence[Code]) -> frozenset[str]:
     """Return the identifiers in the text of `body`."""
     return frozenset(re.findall(r"[A-Za-z_]\w*", "\n".join(str(node) for node in body)))

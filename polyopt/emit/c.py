@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 
-import cgen
-
 from polyopt.emit.apart import in_sections
 from polyopt.emit.banner import banner, plain
-from polyopt.emit.blocks import Branch, Function, Nest, prototype, words
+from polyopt.emit.blocks import Branch, Code, Function, Line, Nest, prototype, words
 from polyopt.emit.cbody import BodyEmitter
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.exits import (
@@ -68,50 +66,50 @@ def emit_c(fn: LoopFunction) -> Source:
     )
 
 
-def _entry_body(fn: LoopFunction, emitter: BodyEmitter, *, jumps: bool) -> list[cgen.Generable]:
+def _entry_body(fn: LoopFunction, emitter: BodyEmitter, *, jumps: bool) -> list[Code]:
     """Return the statements of the entry; with `jumps`, all ways out lead to one end."""
     frame = emitter.frame
     body = in_sections(emitter, fn.body)
     has_status = bool(jumps or frame.faults or fails_in_parallel(fn.body))
-    lines: list[cgen.Generable] = [cgen.Line(f"int {STATUS} = 0;")] if has_status else []
+    lines: list[Code] = [Line(f"int {STATUS} = 0;")] if has_status else []
     temporaries = [frame.views[name] for name in frame.heap]
     for view in temporaries:
-        lines.append(cgen.Line(f"{view.parameter()} = {emitter.allocation(view.array)};"))
-    release = [cgen.Line(f"free({view.pointer});") for view in temporaries]
+        lines.append(Line(f"{view.parameter()} = {emitter.allocation(view.array)};"))
+    release = [Line(f"free({view.pointer});") for view in temporaries]
     if temporaries:
         failed = " || ".join(f"!{view.pointer}" for view in temporaries)
         undo = release if len(release) > 1 else []
-        lines.append(Branch(failed, [*undo, cgen.Line("return 1;")], []))
+        lines.append(Branch(failed, [*undo, Line("return 1;")], []))
     late = [frame.views[name] for name in frame.late]
-    lines += [cgen.Line(f"{view.parameter()} = NULL;") for view in late]
-    release += [cgen.Line(f"free({view.pointer});") for view in late]
+    lines += [Line(f"{view.parameter()} = NULL;") for view in late]
+    release += [Line(f"free({view.pointer});") for view in late]
     plain = [frame.views[name] for name in frame.plain]
-    lines += [cgen.Line(f"{v.parameter()} = {literal(zero(v.array))};") for v in plain]
+    lines += [Line(f"{v.parameter()} = {literal(zero(v.array))};") for v in plain]
     faults = [frame.views[name] for name in frame.faults]
     lines += [_fault_array(view, emitter.printer) for view in faults]
     inside = (*frame.late, *(array.name for array in region_arrays(fn.body)))
     whole = [*frame.row_declarations(body, emitter.printer, inside), *body]
     if jumps:
-        whole = [Block(whole), cgen.Line(f"{END}:")]
+        whole = [Block(whole), Line(f"{END}:")]
     seen = words([*lines, *whole])
-    unused = [cgen.Line(f"(void){p.text};") for p in frame.params if p.text not in seen]
+    unused = [Line(f"(void){p.text};") for p in frame.params if p.text not in seen]
     told = [line for view in faults for line in _told(view, emitter.printer)]
-    back = cgen.Line(f"return {STATUS if has_status else 0};")
+    back = Line(f"return {STATUS if has_status else 0};")
     streamed = emitter.streamed(fn.body)
     return [*unused, *lines, *whole, *streamed, *release, *told, back]
 
 
-def _fault_array(view: View, printer: ExprPrinter) -> cgen.Generable:
+def _fault_array(view: View, printer: ExprPrinter) -> Code:
     extents = "".join(f"[{printer.text(extent)}]" for extent in view.array.shape)
-    return cgen.Line(f"{view.array.dtype.ctype} {view.name}{extents} = {{0}};")
+    return Line(f"{view.array.dtype.ctype} {view.name}{extents} = {{0}};")
 
 
-def _told(view: View, printer: ExprPrinter) -> list[cgen.Generable]:
+def _told(view: View, printer: ExprPrinter) -> list[Code]:
     """Return the statements that make the lowest noted fault the status, whatever else happened."""
     (extent,) = view.array.shape
     last = printer.text(sub(extent, integer(1)))
     head = f"for (int po_k = {last}; po_k >= 0; po_k--)"
-    noted = Branch(f"{view.name}[po_k]", [cgen.Line(f"{STATUS} = {FIRST_FAULT} + po_k;")], [])
+    noted = Branch(f"{view.name}[po_k]", [Line(f"{STATUS} = {FIRST_FAULT} + po_k;")], [])
     return [Nest(head, [noted])]
 
 

@@ -1,19 +1,16 @@
 """Loop AST nodes as C statements.
 
-In: a body, the frame of names.  Out: cgen nodes; functions for the bodies of parallel loops.
+In: a body, the frame of names.  Out: pieces of C; functions for the bodies of parallel loops.
 A parallel loop's body becomes a function of its own: gcc forgets `restrict` when it outlines a
 parallel region, but keeps it for the parameters of a function that it does not inline.
 """
 
 from __future__ import annotations
 
-import cgen
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit import apart
 from polyopt.emit.banner import plain
-from polyopt.emit.blocks import Branch, Function, Nest, words
+from polyopt.emit.blocks import Branch, Code, Function, Line, Nest, Pragma, words
 from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.compound import in_place
 from polyopt.emit.contraction import mixes_products
@@ -86,6 +83,7 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.scop import Array
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 
 _SUMS = (BinaryOp.ADD, BinaryOp.SUB)
 
@@ -105,7 +103,7 @@ class BodyEmitter:
     is_parallel: bool = False
     is_repeated: bool = False
 
-    def body(self, body: Body) -> list[cgen.Generable]:
+    def body(self, body: Body) -> list[Code]:
         """Return the statements of `body`."""
         return self.of(body).statements(body)
 
@@ -113,16 +111,16 @@ class BodyEmitter:
         """Return what prints the statements of `body`, all or some at a time."""
         return replace(self, printer=replace(self.printer, keeps_products=mixes_products(body)))
 
-    def statements(self, body: Body) -> list[cgen.Generable]:
+    def statements(self, body: Body) -> list[Code]:
         """Return the statements of `body`, or of a part of what `of` was given."""
-        lines: list[cgen.Generable] = []
+        lines: list[Code] = []
         for number, node in enumerate(body):
             if isinstance(node, AllocateArray):
                 return [*lines, *self._allocate(node, body[number + 1 :])]
             lines += self.node(node)
         return lines
 
-    def node(self, node: Node) -> list[cgen.Generable]:  # noqa: C901 - one case per node
+    def node(self, node: Node) -> list[Code]:  # noqa: C901 - one case per node
         """Return the statements of one node."""
         match node:
             case For():
@@ -133,24 +131,24 @@ class BodyEmitter:
                 inner = replace(self, printer=replace(self.printer, ranges=ranges))
                 return [Branch(condition, inner.body(node.then), self.body(node.otherwise))]
             case Assign():
-                return [cgen.Line(self._assign(node))]
+                return [Line(self._assign(node))]
             case Declare():
                 value = self._initial(node)
-                return [cgen.Line(f"{self._type(node)} {self.name(node.name)} = {value};")]
+                return [Line(f"{self._type(node)} {self.name(node.name)} = {value};")]
             case SetLocal():
                 target = Symbol(node.name, node.dtype, node.lanes)
-                return [cgen.Line(self._store(self.name(node.name), target, node.value))]
+                return [Line(self._store(self.name(node.name), target, node.value))]
             case DeclareArray(space=Space.THREAD):
                 return []  # the region around gives it memory
             case DeclareArray():
-                return [cgen.Line(self._array(node))]
+                return [Line(self._array(node))]
             case While():
                 printer = replace(self.printer, is_repeated=True)
                 inner = replace(self, printer=printer, is_repeated=True)
                 head = f"while ({self.printer.text(node.condition)})"
                 return [Nest(head, [*self._asked(node), *inner.body(node.body)])]
             case Break():
-                return [cgen.Line("break;")]
+                return [Line("break;")]
             case Fail():
                 return self.exit.lines(str(FIRST_FAULT + node.fault), self.printer)
             case AllocateArray():
@@ -158,23 +156,23 @@ class BodyEmitter:
             case CallLibrary():
                 return [self._library(node)]
             case Comment():
-                return [cgen.Line(f"/* {plain(node.text)} */")]
+                return [Line(f"/* {plain(node.text)} */")]
             case Kernel() | Barrier() | CommitCopies() | AwaitCopies():
                 raise AssertionError("kernels of a device are no part of C")
             case _:
                 assert_never(node)
 
-    def _allocate(self, node: AllocateArray, rest: Body) -> list[cgen.Generable]:
+    def _allocate(self, node: AllocateArray, rest: Body) -> list[Code]:
         """Give an array memory; its pointer to rows is declared here, for the rest of the body."""
         assert not self.is_parallel, "memory is given by one thread"
         array, base = node.array, self.frame.views[node.array.name]
         if not array.shape:
             return self.statements(rest)
-        lines: list[cgen.Generable] = []
+        lines: list[Code] = []
         first = base.name not in self.names
         if not first or self.is_repeated:
-            lines.append(cgen.Line(f"free({base.pointer});"))
-        lines.append(cgen.Line(f"{base.pointer} = {self.allocation(array)};"))
+            lines.append(Line(f"free({base.pointer});"))
+        lines.append(Line(f"{base.pointer} = {self.allocation(array)};"))
         lines.append(Branch(f"!{base.pointer}", self.exit.lines("1", self.printer), []))
         view = replace(base, array=array)
         if base.is_rows:
@@ -197,7 +195,7 @@ class BodyEmitter:
             size = f"{name}({size}, {self.printer.text(extent)})"
         return f"{self.printer.helper(Helper(HelperKind.ALLOC))}({size})"
 
-    def _library(self, node: CallLibrary) -> cgen.Generable:
+    def _library(self, node: CallLibrary) -> Code:
         assert not self.is_parallel, "Python is called from the calling thread"
         arrays = (*node.inputs, *node.outputs)
         data = [f"(void *){self.frame.views[array.name].memory}" for array in arrays]
@@ -205,8 +203,8 @@ class BodyEmitter:
         call = f"po_library({node.site}, po_data, po_extents) != 0"
         return Block(
             [
-                cgen.Line(f"void *const po_data[] = {{{', '.join(data) or 'NULL'}}};"),
-                cgen.Line(f"const int64_t po_extents[] = {{{', '.join(extents) or '0'}}};"),
+                Line(f"void *const po_data[] = {{{', '.join(data) or 'NULL'}}};"),
+                Line(f"const int64_t po_extents[] = {{{', '.join(extents) or '0'}}};"),
                 Branch(call, self.exit.lines("-1", self.printer), []),
             ]
         )
@@ -264,14 +262,14 @@ class BodyEmitter:
             operand = self.printer.kept(right, operand)
         return f"{text} {sign} {operand};"
 
-    def _loop(self, loop: For) -> list[cgen.Generable]:
+    def _loop(self, loop: For) -> list[Code]:
         if is_settled(loop.upper, loop.body):
             return self._settled_loop(loop)
         name = self._fresh(f"{self.name(loop.iter)}_end")
-        line = cgen.Line(f"const int64_t {name} = {self.printer.text(loop.upper)};")
+        line = Line(f"const int64_t {name} = {self.printer.text(loop.upper)};")
         return [line, *self._settled_loop(replace(loop, upper=Symbol(name, DType.INT64)))]
 
-    def _settled_loop(self, loop: For) -> list[cgen.Generable]:
+    def _settled_loop(self, loop: For) -> list[Code]:
         """Print a loop whose upper bound may be read again at every iteration."""
         ranges = self.printer.ranges.inside(loop)
         printer = replace(self.printer, ranges=ranges, is_repeated=True)
@@ -290,7 +288,7 @@ class BodyEmitter:
             case LoopKind.VECTOR if loop.streams and not loop.reductions:
                 return self._in_strips(loop, inner)
             case LoopKind.VECTOR:
-                return [cgen.Pragma(simd_pragma(loop, self.printer)), nest]
+                return [Pragma(simd_pragma(loop, self.printer)), nest]
             case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.PARALLEL:
                 return [nest]
             case LoopKind.LANE | LoopKind.SCAN:
@@ -300,13 +298,13 @@ class BodyEmitter:
             case _:
                 assert_never(loop.kind)
 
-    def _asked(self, loop: For | While) -> list[cgen.Generable]:
+    def _asked(self, loop: For | While) -> list[Code]:
         """Return the statements with which an outermost loop asks for signals."""
         if self.is_repeated or self.is_parallel or not asks(loop):
             return []
         return [Branch(STOPPED, self.exit.lines(INTERRUPTED, self.printer), [])]
 
-    def _crossed(self, loop: For) -> list[cgen.Generable]:
+    def _crossed(self, loop: For) -> list[Code]:
         """Print a loop along rows whose lanes go across them."""
         found = crossing(loop, loop.lanes, self.frame.rows)
         if found is None:
@@ -317,13 +315,13 @@ class BodyEmitter:
         bounds = self.printer.text(loop.lower), self.printer.text(upper)
         return [printing.loops(self.name(loop.iter), bounds, begins)]
 
-    def _body_with(self, body: Body, names: dict[str, str]) -> list[cgen.Generable]:
+    def _body_with(self, body: Body, names: dict[str, str]) -> list[Code]:
         """Return the statements of `body`, in which some names stand for other texts."""
         printer = replace(self.printer, names={**self.printer.names, **names})
         frame = replace(self.frame, names={**self.frame.names, **names})
         return replace(self, printer=printer, frame=frame).body(body)
 
-    def _explicit(self, loop: For) -> list[cgen.Generable]:
+    def _explicit(self, loop: For) -> list[Code]:
         """Print a VECTOR loop on registers, from an aligned address on; its ends are partial."""
         width = loop.lanes
         name = self.name(loop.iter)
@@ -342,19 +340,19 @@ class BodyEmitter:
         least, most = self.helper(HelperKind.MIN), self.helper(HelperKind.MAX)
         before = f"-{name}" if low == "0" else f"{low} - {name}"
         bounds = [
-            cgen.Line(f"int64_t {part[0]} = {most}({before}, 0);"),
-            cgen.Line(f"int64_t {part[1]} = {least}({high} - {name}, {width});"),
+            Line(f"int64_t {part[0]} = {most}({before}, 0);"),
+            Line(f"int64_t {part[1]} = {least}({high} - {name}, {width});"),
         ]
         ends = replace(self, printer=replace(self.printer, part=part))
         whole = f"{name} >= {low} && {name} + {width} <= {high}"
         middle = replace(self, printer=replace(self.printer, streams=streams))
         more = f"for (; {name} + {width} <= {high}; {name} += {width})"
-        back = cgen.Line(f"{name} -= {width};")
+        back = Line(f"{name} -= {width};")
         sliding = middle._sliding(loop, body, high)
         full = [*middle.body(body), *sliding] if sliding else [Nest(more, middle.body(body)), back]
         return [Nest(head, [Branch(whole, full, [*bounds, *ends.body(body)])])]
 
-    def _in_strips(self, loop: For, inner: BodyEmitter) -> list[cgen.Generable]:
+    def _in_strips(self, loop: For, inner: BodyEmitter) -> list[Code]:
         """Print a loop in the compiler's lanes that stores past the caches."""
         stores = streamed_stores(loop, self.frame.rows)
         if not stores:
@@ -363,7 +361,7 @@ class BodyEmitter:
         printing = Streaming(loop, stores, self.printer, inner._body_seen, self._own, pragma)
         return printing.lines(self.name(loop.iter))
 
-    def _body_seen(self, body: Body, views: dict[str, View]) -> list[cgen.Generable]:
+    def _body_seen(self, body: Body, views: dict[str, View]) -> list[Code]:
         """Return the statements of `body`, in which further arrays are seen."""
         views = {**self.frame.views, **views}
         printer, frame = replace(self.printer, views=views), replace(self.frame, views=views)
@@ -389,7 +387,7 @@ class BodyEmitter:
         alike = {name: f"{text} && {phases[name]} == {back}" for name, text in told.items()}
         return back, {**alike, first: told[first]} if told else {}
 
-    def _sliding(self, loop: For, body: Body, high: str) -> list[cgen.Generable]:
+    def _sliding(self, loop: For, body: Body, high: str) -> list[Code]:
         """Print the vectors in the middle of a loop, each element of a window loaded once.
 
         Loaded is what the vector after the next one loads in any case: it has to be a whole one.
@@ -399,9 +397,9 @@ class BodyEmitter:
             return []
         name, width = self.name(loop.iter), loop.lanes
         kept: dict[VectorLoad, str] = {}
-        starts: list[cgen.Generable] = []
-        loads: list[cgen.Generable] = []
-        moves: list[cgen.Generable] = []
+        starts: list[Code] = []
+        loads: list[Code] = []
+        moves: list[Code] = []
         for number, window in enumerate(found):
             here = window.here
             vector = self.printer.helper(Helper(HelperKind.VECTOR, here.dtype, width))
@@ -410,11 +408,11 @@ class BodyEmitter:
             before, now, after = map(self._own, wishes)
             later = self.printer.load(moved(here, width))
             if window.looks_back:
-                starts.append(cgen.Line(f"{vector} {before} = {self.printer.load(here)};"))
-                moves.append(cgen.Line(f"{before} = {now};"))
-            starts.append(cgen.Line(f"{vector} {now} = {later};"))
-            loads.append(cgen.Line(f"{vector} {after} = {later};"))
-            moves.append(cgen.Line(f"{now} = {after};"))
+                starts.append(Line(f"{vector} {before} = {self.printer.load(here)};"))
+                moves.append(Line(f"{before} = {now};"))
+            starts.append(Line(f"{vector} {now} = {later};"))
+            loads.append(Line(f"{vector} {after} = {later};"))
+            moves.append(Line(f"{now} = {after};"))
             kept[here] = now
             for load, distance in window.others:
                 pair = f"{now}, {after}, {distance}"
@@ -427,12 +425,10 @@ class BodyEmitter:
             f"for ({name} += {width}; {more}; {name} += {width})",
             [*loads, *inner.body(body), *moves],
         )
-        back = cgen.Line(f"{name} -= {width};")
+        back = Line(f"{name} -= {width};")
         return [Branch(f"{name} + {3 * width} <= {high}", [*starts, nest, back], [])]
 
-    def _strip(
-        self, loop: For, body: Body, bounds: tuple[Expr, Expr], begins: list[str]
-    ) -> cgen.Generable:
+    def _strip(self, loop: For, body: Body, bounds: tuple[Expr, Expr], begins: list[str]) -> Code:
         """Print a VECTOR loop of at most one register, wherever it begins."""
         name = self.name(loop.iter)
         low, high = (self.printer.text(bound) for bound in bounds)
@@ -442,14 +438,14 @@ class BodyEmitter:
             return Nest(head, self.body(body))
         to = self._own(f"{name}_to")
         ends = replace(self, printer=replace(self.printer, part=("0", to)))
-        rest = [cgen.Line(f"int64_t {to} = {high} - {name};"), *ends.body(body)]
+        rest = [Line(f"int64_t {to} = {high} - {name};"), *ends.body(body)]
         return Nest(head, [Branch(f"{name} + {loop.lanes} <= {high}", self.body(body), rest)])
 
-    def streamed(self, body: Body) -> list[cgen.Generable]:
+    def streamed(self, body: Body) -> list[Code]:
         """Print what ends a body that may have stored past the caches."""
         if not any(isinstance(node, For) and node.streams for node in nodes(body)):
             return []
-        return [cgen.Line(f"{self.helper(HelperKind.STREAMED)}();")]
+        return [Line(f"{self.helper(HelperKind.STREAMED)}();")]
 
     def helper(self, kind: HelperKind) -> str:
         """Return the name of a helper for sizes."""
@@ -489,21 +485,21 @@ class BodyEmitter:
         lower, last = self.printer.text(loop.lower, 9), normalize(sub(loop.upper, integer(1)))
         return f"for (int64_t {name} = {self.printer.text(last)}; {name} >= {lower}; {name}--)"
 
-    def _parallel(self, loop: For, inner: BodyEmitter) -> list[cgen.Generable]:
+    def _parallel(self, loop: For, inner: BodyEmitter) -> list[Code]:
         simd = is_contiguous(loop, self.frame.rows)
         shared = shared_loops(loop)
         last = shared[-1]
         free = free_names(last.body)
         fails = leaves_early(last.body)
         given = thread_arrays(last.body)
-        stop: list[cgen.Generable] = []
+        stop: list[Code] = []
         if fails or given:
             stop = [Branch(f"{STATUS} != 0", self.exit.lines(STATUS, self.printer), [])]
         has_loops = any(isinstance(node, For) for node in nodes(last.body))
         if free.set_locals or loop.reductions or not (has_loops or fails):
             label = self._label() if fails else ""
             inner = replace(inner, exit=Exit(Way.LOOP, label))
-            end = [cgen.Line(f"{label}:;")] if fails else []
+            end = [Line(f"{label}:;")] if fails else []
             call = [*inner.body(last.body), *end]
         else:
             inner = replace(inner, exit=Exit(Way.REGION))
@@ -512,9 +508,7 @@ class BodyEmitter:
         nest = self._heads(shared, self._if_given(given, call))
         return [*self._shared(loop, nest, given, simd=simd, once=fails), *stop]
 
-    def _if_given(
-        self, given: tuple[Array, ...], call: list[cgen.Generable]
-    ) -> list[cgen.Generable]:
+    def _if_given(self, given: tuple[Array, ...], call: list[Code]) -> list[Code]:
         """Return the body of a loop for threads that got the memory they need."""
         if not given:
             return call
@@ -522,7 +516,7 @@ class BodyEmitter:
 
     def _shared(
         self, loop: For, nest: Nest, given: tuple[Array, ...], *, simd: bool, once: bool = False
-    ) -> list[cgen.Generable]:
+    ) -> list[Code]:
         """Print `nest` for threads, and once more for one thread.
 
         A region that OpenMP's own condition keeps to one thread costs half a microsecond, each
@@ -532,35 +526,33 @@ class BodyEmitter:
         condition = "" if once else enough(loop, self.printer)
         loops = len(shared_loops(loop))
         found = parallel_pragmas(loop, self.printer, loops, simd=simd, always=bool(condition))
-        together = [cgen.Pragma(found.whole), nest]
+        together = [Pragma(found.whole), nest]
         end = self.streamed(loop.body)
         if given or end:
-            inside = self._with_memory(given, [cgen.Pragma(found.loop), nest, *end])
-            together = [cgen.Pragma(found.region), Block(inside)]
+            inside = self._with_memory(given, [Pragma(found.loop), nest, *end])
+            together = [Pragma(found.region), Block(inside)]
         if not condition:
             return together
-        alone = [cgen.Pragma(simd_pragma(loop, self.printer))] if simd else []
+        alone = [Pragma(simd_pragma(loop, self.printer))] if simd else []
         return [Branch(condition, together, self._with_memory(given, [*alone, nest]))]
 
-    def _with_memory(
-        self, given: tuple[Array, ...], body: list[cgen.Generable]
-    ) -> list[cgen.Generable]:
+    def _with_memory(self, given: tuple[Array, ...], body: list[Code]) -> list[Code]:
         """Print statements for which a thread gets memory of its own."""
         if not given:
             return body
         views = [self.frame.views[array.name] for array in given]
-        lines: list[cgen.Generable] = [
-            cgen.Line(f"{view.parameter()} = {self.allocation(view.array)};") for view in views
+        lines: list[Code] = [
+            Line(f"{view.parameter()} = {self.allocation(view.array)};") for view in views
         ]
         fail = self.printer.helper(Helper(HelperKind.FAIL))
         missing = " || ".join(f"!{view.pointer}" for view in views)
-        lines.append(Branch(missing, [cgen.Line(f"{fail}(&{STATUS}, 1);")], []))
+        lines.append(Branch(missing, [Line(f"{fail}(&{STATUS}, 1);")], []))
         used = words(body)
         rows = [view for view in views if view.is_rows and view.name in used]
         lines += [row_declaration(view, self.printer) for view in rows]
-        return [*lines, *body, *(cgen.Line(f"free({view.pointer});") for view in views)]
+        return [*lines, *body, *(Line(f"free({view.pointer});") for view in views)]
 
-    def _heads(self, loops: tuple[For, ...], body: list[cgen.Generable]) -> Nest:
+    def _heads(self, loops: tuple[For, ...], body: list[Code]) -> Nest:
         *outer, last = loops
         if not outer and begins_last(last, self.printer):
             return Nest(self._falling_head(last), body)

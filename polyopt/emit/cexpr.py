@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass, field
 from polyopt.emit.dialect import C11, Dialect
 from polyopt.emit.functions.table import COVERED
@@ -43,6 +41,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.powers import PRECISE, constant_of
 from polyopt.ir.scop import Role
 from polyopt.ir.types import DType, Kind
+from polyopt.never import assert_never
 
 SELECT, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUALITY, RELATION, SHIFT, SUM, PRODUCT, UNARY, ATOM = (
     range(13)

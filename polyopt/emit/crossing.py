@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-import cgen
-
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.blocks import Branch, Nest
+from polyopt.emit.blocks import Branch, Code, Line, Nest
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.exits import Block
 from polyopt.emit.helpers import Helper, HelperKind
@@ -39,7 +37,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.loops import Assign, Body, For, Node, SetLocal
 
-Lines = list[cgen.Generable]
+Lines = list[Code]
 AHEAD = 4
 """Squares from the asking for a line to its use: rows are more than hardware follows by itself."""
 
@@ -57,13 +55,13 @@ class Printing:
     body: Callable[[Body, dict[str, str]], Lines]
     own: Callable[[str], str]
 
-    def loops(self, name: str, bounds: tuple[str, str], begins: list[str]) -> cgen.Generable:
+    def loops(self, name: str, bounds: tuple[str, str], begins: list[str]) -> Code:
         """Return the loop, called `name` in C; `begins` declares what its bounds name."""
         lower, upper = bounds
         lanes = self.crossing.lanes
         whole = Nest(f"for (; {name} + {lanes} <= {upper}; {name} += {lanes})", self.square())
         rest = Nest(f"for (; {name} < {upper}; {name}++)", self.body(self.loop.body, {}))
-        lines: Lines = [cgen.Line(f"int64_t {', '.join((f'{name} = {lower}', *begins))};")]
+        lines: Lines = [Line(f"int64_t {', '.join((f'{name} = {lower}', *begins))};")]
         if any(written.past for written in self.crossing.written):
             start = [line for written in self.crossing.written for line in self.started(written)]
             lines.append(Branch(f"{name} + {lanes} <= {upper}", [*start, whole], []))
@@ -75,7 +73,7 @@ class Printing:
         """Return what is done for each square: read and turned, computed, turned and written."""
         made = [line for square in self.crossing.squares for line in self.read(square)]
         names = [self.place(w.now.name, g) for w in self.crossing.written for g in self.groups]
-        made += [cgen.Line(f"{self.vector} {name}[{self.crossing.lanes}];") for name in names]
+        made += [Line(f"{self.vector} {name}[{self.crossing.lanes}];") for name in names]
         made.append(self.over(self.step, self.steps()))
         return made + [line for w in self.crossing.written for line in self.stored(w)]
 
@@ -83,7 +81,7 @@ class Printing:
         """Read a square row by row, and turn it."""
         value = along(square, self.loop, self.crossing)
         names = [self.place(square.symbol.name, group) for group in self.groups]
-        lines: Lines = [cgen.Line(f"{self.vector} {n}[{self.crossing.lanes}];") for n in names]
+        lines: Lines = [Line(f"{self.vector} {n}[{self.crossing.lanes}];") for n in names]
         inner: Lines = []
         for group, name in enumerate(names):
             whole = SetLocal(square.symbol.name, self.crossing.dtype, self.crossing.lanes, value)
@@ -92,14 +90,14 @@ class Printing:
             inner += self.asked_for(node, falls=square.falls)
             inner += self.body((node,), {square.symbol.name: f"{name}[{self.lane}]"})
         lines.append(self.over(self.lane, inner))
-        return [*lines, *(cgen.Line(f"{self.turn}({name});") for name in names)]
+        return [*lines, *(Line(f"{self.turn}({name});") for name in names)]
 
     def asked_for(self, node: Node, *, falls: bool) -> Lines:
         """Ask for what a row needs some squares later, once for each array."""
         parts = (part for value in expressions(node) for part in walk(value))
         rows = {part.array: part for part in parts if isinstance(part, VectorLoad)}
         places = (self.later(row, falls=falls) for row in rows.values())
-        return [cgen.Line(f"__builtin_prefetch({place});") for place in places]
+        return [Line(f"__builtin_prefetch({place});") for place in places]
 
     def later(self, row: VectorLoad, *, falls: bool) -> str:
         """Return the address of a row some squares later."""
@@ -148,7 +146,7 @@ class Printing:
         names = self.names(group)
         chain = (*reversed(written.past), written.now)
         pairs = pairwise(names[symbol.name] for symbol in chain)
-        return [cgen.Line(f"{old} = {new};") for old, new in pairs]
+        return [Line(f"{old} = {new};") for old, new in pairs]
 
     def stored(self, written: Written) -> Lines:
         """Turn what a square made, and write it row by row."""
@@ -160,10 +158,10 @@ class Printing:
             index = tuple(normalize(substitute(i, {LANE: row})) for i in target.index)
             place = self.printer.address(target.array, index)
             later = self.later(replace(target, index=index), falls=written.falls)
-            inner.append(cgen.Line(f"__builtin_prefetch({later}, 1);"))
+            inner.append(Line(f"__builtin_prefetch({later}, 1);"))
             store = self.helper(HelperKind.STORE)
-            inner.append(cgen.Line(f"{store}({place}, {name}[{self.lane}]);"))
-        turns = [cgen.Line(f"{self.turn}({name});") for name in names]
+            inner.append(Line(f"{store}({place}, {name}[{self.lane}]);"))
+        turns = [Line(f"{self.turn}({name});") for name in names]
         return [*turns, self.over(self.lane, inner)]
 
     def started(self, written: Written) -> Lines:
@@ -177,16 +175,16 @@ class Printing:
             element = self.printer.element(written.target.array, index)
             first = self.own(f"{past.name.replace('.', '_')}_first")
             rows = self.crossing.rows
-            lines.append(cgen.Line(f"{ctype} {first}[{rows}];"))
+            lines.append(Line(f"{ctype} {first}[{rows}];"))
             head = f"for (int64_t {self.lane} = 0; {self.lane} < {rows}; {self.lane}++)"
-            lines.append(Nest(head, [cgen.Line(f"{first}[{self.lane}] = {element};")]))
+            lines.append(Nest(head, [Line(f"{first}[{self.lane}] = {element};")]))
             for group in self.groups:
                 away = f" + {group * self.crossing.lanes}" if group else ""
                 name = self.place(past.name, group)
-                lines.append(cgen.Line(f"{self.vector} {name} = {load}({first}{away});"))
+                lines.append(Line(f"{self.vector} {name} = {load}({first}{away});"))
         return lines
 
-    def over(self, name: str, body: Lines) -> cgen.Generable:
+    def over(self, name: str, body: Lines) -> Code:
         """Return a loop over the rows or the steps of a square."""
         head = f"for (int64_t {name} = 0; {name} < {self.crossing.lanes}; {name}++)"
         return Nest(head, body)

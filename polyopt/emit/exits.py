@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum, unique
 
-import cgen
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass
-from polyopt.emit.blocks import indented
+from polyopt.emit.blocks import Code, Line, indented
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.regions import thread_arrays
 from polyopt.ir.loops import AllocateArray, Body, CallLibrary, Fail, For, If, LoopKind, While
+from polyopt.never import assert_never
 
 STATUS = "po_status"
 END = "po_end"
@@ -41,36 +39,33 @@ class Exit:
     way: Way
     label: str = END
 
-    def lines(self, status: str, printer: ExprPrinter) -> list[cgen.Generable]:
+    def lines(self, status: str, printer: ExprPrinter) -> list[Code]:
         """Return the statements that leave with `status`."""
         match self.way:
             case Way.RETURN:
-                return [cgen.Line(f"return {status};")]
+                return [Line(f"return {status};")]
             case Way.GOTO:
-                own = [] if status == STATUS else [cgen.Line(f"{STATUS} = {status};")]
-                return [*own, cgen.Line(f"goto {self.label};")]
+                own = [] if status == STATUS else [Line(f"{STATUS} = {status};")]
+                return [*own, Line(f"goto {self.label};")]
             case Way.REGION:
                 fail = printer.helper(Helper(HelperKind.FAIL))
-                return [cgen.Line(f"{fail}({STATUS}, {status});"), cgen.Line("return;")]
+                return [Line(f"{fail}({STATUS}, {status});"), Line("return;")]
             case Way.LOOP:
                 fail = printer.helper(Helper(HelperKind.FAIL))
-                jump = cgen.Line(f"goto {self.label};")
-                return [cgen.Line(f"{fail}(&{STATUS}, {status});"), jump]
+                jump = Line(f"goto {self.label};")
+                return [Line(f"{fail}(&{STATUS}, {status});"), jump]
             case _:
                 assert_never(self.way)
 
 
-class Block(cgen.Generable):
+class Block(Code):
     """`{`, the body indented, `}`."""
 
-    mapper_method = "map_block"
-
-    def __init__(self, body: list[cgen.Generable]) -> None:
+    def __init__(self, body: list[Code]) -> None:
         self.body = tuple(body)
 
-    def generate(self, with_semicolon: bool = True) -> Iterator[str]:
+    def generate(self) -> Iterator[str]:
         """Yield the lines."""
-        del with_semicolon
         yield "{"
         yield from indented(self.body)
         yield "}"

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-import cgen
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass
-from polyopt.emit.blocks import words
+from polyopt.emit.blocks import Code, Line, words
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import row_arrays
@@ -30,6 +27,7 @@ from polyopt.ir.loops import AllocateArray, Body, Declare, DeclareArray, For, Lo
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.source import CParam, CParamKind, Layout, ScalarArg, SizeOf
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 
 _IN_EXTENTS = (
     HelperKind.EXTENT,
@@ -94,24 +92,24 @@ class Frame:
         return found
 
     def row_declarations(
-        self, body: Sequence[cgen.Generable], printer: ExprPrinter, skipped: Collection[str] = ()
-    ) -> list[cgen.Generable]:
+        self, body: Sequence[Code], printer: ExprPrinter, skipped: Collection[str] = ()
+    ) -> list[Code]:
         """Return the pointers to rows that the text of `body` uses, in the order of the views."""
         used = words(body)
-        lines: list[cgen.Generable] = []
+        lines: list[Code] = []
         for name, view in self.views.items():
             if view.is_rows and view.name in used and name not in skipped:
                 lines.append(row_declaration(view, printer))
         return lines
 
 
-def row_declaration(view: View, printer: ExprPrinter) -> cgen.Generable:
+def row_declaration(view: View, printer: ExprPrinter) -> Code:
     """Return the declaration of an array's pointer to rows."""
     text = view.rows()
     for helper in map(Helper, _IN_EXTENTS):
         if f"{helper.name}(" in text:
             printer.helper(helper)
-    return cgen.Line(f"{text};")
+    return Line(f"{text};")
 
 
 def make_frame(fn: LoopFunction) -> Frame:

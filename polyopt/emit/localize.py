@@ -7,8 +7,6 @@ is copied into a local that nobody reads is left out.
 
 from __future__ import annotations
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import replace
 from polyopt.emit.idle import without_copies
 from polyopt.emit.nodes import expressions, map_node, nested, with_nested
@@ -35,6 +33,7 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.scop import Array
 from polyopt.ir.types import Kind
+from polyopt.never import assert_never
 
 MAX_ELEMENTS = 4096
 MAX_OF_BLOCK = 65536

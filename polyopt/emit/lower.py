@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.lower_scop import Lowered, lower_scop
 from polyopt.emit.nodes import map_node
@@ -46,6 +44,7 @@ from polyopt.ir.program import (
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.source import ScalarArg
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 from polyopt.schedule.schedule import Schedule
 
 

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.bythread import give_to_threads
@@ -33,6 +32,7 @@ from polyopt.ir.isl_ast import (
 )
 from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node
 from polyopt.ir.scop import Array, Role, Scop, Statement
+from polyopt.never import assert_never
 from polyopt.schedule.contraction import contraction_nests
 from polyopt.schedule.isl_bridge import Marked, nest_to_isl, to_isl, unseparated
 from polyopt.schedule.schedule import Schedule

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import replace
 from polyopt.ir.expr import Expr, Load, Symbol, VectorLoad, rewrite
 from polyopt.ir.loops import (
@@ -33,6 +31,7 @@ from polyopt.ir.loops import (
     updated,
 )
 from polyopt.ir.scop import Array
+from polyopt.never import assert_never
 
 Rule = Callable[[Expr], Expr | None]
 

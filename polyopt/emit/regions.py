@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
 from polyopt.ir.loops import (
@@ -35,6 +33,7 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.scop import Array
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import cgen
-
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.blocks import Branch, Nest
+from polyopt.emit.blocks import Branch, Code, Line, Nest, Pragma
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.exits import Block
 from polyopt.emit.helpers import LINE, Helper, HelperKind
@@ -23,7 +21,7 @@ from polyopt.emit.views import View
 from polyopt.ir.expr import Iter, Load, normalize, sub, substitute
 from polyopt.ir.loops import Assign, Body, For
 
-Lines = list[cgen.Generable]
+Lines = list[Code]
 ROW = 4
 """Lines of a row: with more of them reading and writing take turns, and both are slower."""
 
@@ -50,19 +48,19 @@ class Streaming:
         lower, upper = self.printer.text(self.loop.lower), self.printer.text(self.loop.upper)
         strip = f"for ({end} = {begin}; {end} + {self.strip} <= {high}; {end} += {self.strip})"
         first = [
-            cgen.Line(f"{begin} = {self.least}({high}, {low} + {self.to_line(low)});"),
+            Line(f"{begin} = {self.least}({high}, {low} + {self.to_line(low)});"),
             Nest(strip, self.row(name, end)),
         ]
         ends = f"{name} = {part} ? {end} : {low}; {name} < ({part} ? {high} : {begin})"
         rest = [
-            cgen.Pragma(self.pragma),
+            Pragma(self.pragma),
             Nest(f"for (int64_t {ends}; {name}++)", self.body(self.loop.body, {})),
         ]
         bounds = f"{low} = {lower}, {high} = {upper}, {begin} = {low}, {end} = {low}"
         return [
             Block(
                 [
-                    cgen.Line(f"int64_t {bounds};"),
+                    Line(f"int64_t {bounds};"),
                     Branch(self.condition(low), first, []),
                     Nest(f"for (int {part} = 0; {part} < 2; {part}++)", rest),
                 ]
@@ -79,7 +77,7 @@ class Streaming:
             array, dtype = store.target.array, store.target.dtype
             row = self.own(f"{array.removeprefix('po_')}_row")
             lines.append(
-                cgen.Line(f"{dtype.ctype} {row}[{self.strip}] __attribute__((aligned({LINE})));")
+                Line(f"{dtype.ctype} {row}[{self.strip}] __attribute__((aligned({LINE})));")
             )
             seen = self.printer.views[array]
             views[row] = replace(seen, name=row, pointer=row, strides=(), extents=())
@@ -87,9 +85,9 @@ class Streaming:
             body[body.index(store)] = replace(store, target=place)
             copy = self.printer.helper(Helper(HelperKind.STREAM_ROW, dtype))
             target = self.address(store, begin)
-            copies.append(cgen.Line(f"{copy}({target}, {row}, {self.strip});"))
+            copies.append(Line(f"{copy}({target}, {row}, {self.strip});"))
         head = f"for (int64_t {name} = {begin}; {name} < {begin} + {self.strip}; {name}++)"
-        filled = [cgen.Pragma(self.pragma), Nest(head, self.body(tuple(body), views))]
+        filled = [Pragma(self.pragma), Nest(head, self.body(tuple(body), views))]
         return [*lines, *filled, *copies]
 
     def condition(self, low: str) -> str:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass
 from polyopt.emit.helpers import Helper, HelperKind, definition
 from polyopt.errors import EmitError
@@ -42,6 +40,7 @@ from polyopt.ir.source import (
     Source,
 )
 from polyopt.ir.types import DType, Kind
+from polyopt.never import assert_never
 
 _LAYOUT = {Layout.C: "LAYOUT_C", Layout.ROWS: "LAYOUT_ROWS", Layout.STRIDED: "LAYOUT_STRIDED"}
 HALF = Helper(HelperKind.WIDEN, DType.FLOAT16)

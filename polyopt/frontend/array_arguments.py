@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from typing_extensions import assert_never
-
 from polyopt.frontend.argtypes import (
     ArgType,
     ArrayType,
@@ -24,6 +22,7 @@ from polyopt.frontend.renaming import Renaming
 from polyopt.frontend.values import Buffer, Index, Tensor, view_of, viewed
 from polyopt.ir.expr import Expr, Param, integer
 from polyopt.ir.source import NO_AXIS, ArrayArg, Layout, Start, StartOf
+from polyopt.never import assert_never
 
 Types = Mapping[str, ArgType]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.frontend.builder import Builder, Draft
@@ -45,6 +44,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.program import Parts
 from polyopt.ir.scop import Array, Role, Scop, Statement
 from polyopt.ir.source import Check, Fault
+from polyopt.never import assert_never
 
 _PARAM = isl.dim_type.param
 

@@ -11,8 +11,6 @@ import ast
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from typing_extensions import assert_never
-
 from polyopt.capture.reads import Recording
 from polyopt.dataclass import replace
 from polyopt.errors import FrontendError, Loc
@@ -67,6 +65,7 @@ from polyopt.ir.source import (
     SizeOf,
 )
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 
 MAX_READINGS = 60
 

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from typing_extensions import assert_never
 
 from polyopt.errors import ArgumentError, ToolchainError
 from polyopt.hosting.memory import Memory, Mirror
@@ -34,6 +33,7 @@ from polyopt.ir.source import (
     LibraryCall,
     ResultKind,
 )
+from polyopt.never import assert_never
 from polyopt.runtime.check import Bound, check_call
 from polyopt.runtime.device.arrays import DeviceArray, new_array
 from polyopt.runtime.device.provider import Buffer, KernelArgument, Module, Provider

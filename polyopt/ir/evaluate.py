@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import InternalError
@@ -40,6 +39,7 @@ from polyopt.ir.expr import (
     show,
 )
 from polyopt.ir.types import DType, Kind
+from polyopt.never import assert_never
 
 Value: TypeAlias = Any  # a NumPy scalar, or a one-dimensional array of lanes
 Cell: TypeAlias = tuple[str, tuple[int, ...]]  # an element of an array; a local is ("name", ())

@@ -13,11 +13,10 @@ from enum import Enum, unique
 from functools import lru_cache
 from typing import TypeAlias
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 
 
 @unique

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 import islpy as isl
 import numpy as np
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import ArgumentError, InternalError
@@ -35,6 +34,7 @@ from polyopt.ir.source import (
     SizeOf,
 )
 from polyopt.ir.storage import storage
+from polyopt.never import assert_never
 
 Arrays: TypeAlias = dict[str, np.ndarray[Any, Any]]
 Point: TypeAlias = tuple[int, ...]

@@ -10,13 +10,12 @@ from enum import Enum, unique
 from operator import is_
 from typing import Any, TypeAlias, TypeVar
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.array import Array
 from polyopt.ir.expr import BinaryOp, Expr, Load, Symbol, VectorLoad, show
 from polyopt.ir.source import Signature
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 
 
 @unique

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
 from polyopt.ir.expr import Expr, Load, show
 from polyopt.ir.scop import Array, Scop
 from polyopt.ir.source import Signature
+from polyopt.never import assert_never
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any, TypeVar
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
@@ -37,6 +36,7 @@ from polyopt.ir.record_types import (
 )
 from polyopt.ir.scop import Scop, Statement
 from polyopt.ir.source import Operand, Source
+from polyopt.never import assert_never
 
 __all__ = ["VERSION", "RecordError", "decode", "encode"]
 

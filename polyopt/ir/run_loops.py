@@ -11,7 +11,6 @@ from random import Random
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass, field
 from polyopt.errors import InternalError, kernel_fault
@@ -51,6 +50,7 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.source import LibraryCall, Signature
 from polyopt.ir.storage import storage
+from polyopt.never import assert_never
 
 Trace: TypeAlias = list[tuple[str, tuple[int, ...]]]
 Action: TypeAlias = Callable[[Frame], None]

@@ -12,7 +12,6 @@ from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import InternalError
@@ -32,6 +31,7 @@ from polyopt.ir.program import (
 from polyopt.ir.run_loops import Failed, raise_faults
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.storage import storage
+from polyopt.never import assert_never
 
 Arrays: TypeAlias = dict[str, np.ndarray[Any, Any]]
 RunScop: TypeAlias = Callable[[Scop, Arrays, dict[str, int], dict[str, Any]], None]

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from typing_extensions import assert_never
 
 from polyopt.ir.array import Array, Role
 from polyopt.ir.types import Kind
+from polyopt.never import assert_never
 
 
 def storage(array: Array, shape: Sequence[int]) -> np.ndarray[Any, Any]:

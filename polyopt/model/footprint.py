@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass, field
 from polyopt.ir.array import Array
 from polyopt.ir.expr import Expr, Load, VectorLoad, walk
@@ -37,6 +35,7 @@ from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.model.amount import ONE, ZERO, Amount, amount, product, total
 from polyopt.model.ranges import Range, Ranges, point, range_of
+from polyopt.never import assert_never
 
 Box = tuple[Range, ...]
 

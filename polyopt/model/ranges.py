@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Binary,
@@ -24,6 +22,7 @@ from polyopt.ir.expr import (
     UnaryOp,
 )
 from polyopt.model.amount import ONE, ZERO, Amount, amount
+from polyopt.never import assert_never
 
 
 @dataclass(frozen=True, slots=True, eq=False)

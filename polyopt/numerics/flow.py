@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass, field
 from polyopt.ir.expr import (
     Binary,
@@ -46,6 +44,7 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.program import Program
 from polyopt.ir.scop import Role, Statement
+from polyopt.never import assert_never
 from polyopt.numerics.accuracy import Accuracy, accuracy
 
 ROUNDING = frozenset({BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV, BinaryOp.RATIO})

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import log, pi
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Binary,
@@ -27,6 +25,7 @@ from polyopt.ir.expr import (
     UnaryOp,
 )
 from polyopt.ir.types import Kind
+from polyopt.never import assert_never
 from polyopt.numerics.accuracy import accuracy
 from polyopt.numerics.reals import (
     INFINITY,

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.expr import (
     Binary,
@@ -52,6 +50,7 @@ from polyopt.ir.loops import (
 from polyopt.ir.scop import Array, Role
 from polyopt.ir.sums import products
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 from polyopt.numerics.flow import LAYOUT_DEPENDENT, Flow
 from polyopt.numerics.propagate import Operand, apart, error_of, unknown
 from polyopt.numerics.reals import (

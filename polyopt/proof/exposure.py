@@ -8,13 +8,13 @@ Conservative: sizes found on the way may be anything, loops around parts may run
 from __future__ import annotations
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.affine import index_box
 from polyopt.ir.expr import Expr, Param, loads, walk
 from polyopt.ir.program import Allocate, Bind, Invoke, Part, Parts, Repeat, Require
 from polyopt.ir.scop import AccessKind, Array, Scop
+from polyopt.never import assert_never
 from polyopt.proof.source import producers, union_of
 
 

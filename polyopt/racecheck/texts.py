@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from typing_extensions import assert_never
-
+from polyopt.never import assert_never
 from polyopt.racecheck.races import Level
 
 _SIMD = re.compile(r"^(\s*#pragma omp )simd\b")

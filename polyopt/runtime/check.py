@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import ArgumentError, Loc
@@ -27,6 +26,7 @@ from polyopt.ir.source import (
     SizeOf,
 )
 from polyopt.ir.types import DType, Kind
+from polyopt.never import assert_never
 from polyopt.runtime.sharing import (
     address,
     array_around,

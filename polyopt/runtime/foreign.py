@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from typing_extensions import assert_never
 
 from polyopt.errors import ArgumentError
 from polyopt.ir.source import ArrayArg, ConstArg, CParam, CParamKind, ScalarArg, Source
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 from polyopt.runtime.check import Bound, check_call
 from polyopt.runtime.process import join
 from polyopt.runtime.results import results_of, trimmed

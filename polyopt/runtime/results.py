@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from typing_extensions import assert_never
-
 from polyopt.ir.source import ArrayArg, Result, ResultKind, Signature
+from polyopt.never import assert_never
 from polyopt.runtime.support import Support
 from polyopt.runtime.values import AnyArray
 

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import ArgumentError, Loc
 from polyopt.ir.types import DType
 
-AnyArray: TypeAlias = NDArray[Any]
+AnyArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.scop import Array, Role, Scop, Statement
+from polyopt.never import assert_never
 from polyopt.schedule.dependences import last_writers
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
 

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import bare, param_names, param_space
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
+from polyopt.never import assert_never
 from polyopt.schedule.tree import (
     Band,
     BandMember,

@@ -11,11 +11,11 @@ from collections.abc import Collection, Mapping
 from enum import Enum, unique
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
+from polyopt.never import assert_never
 from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.pending import Pairs, Pending, Sort, pending_of, union
 from polyopt.schedule.tree import (

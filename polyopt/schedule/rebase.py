@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Values
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.expr import Const, Expr, Iter, Select, integer
 from polyopt.ir.isl_ast import affine_expr, set_expr
 from polyopt.ir.scop import Scop, Statement
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 from polyopt.schedule.tree import (
     Band,
     BandMember,

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.errors import IllegalSchedule
 from polyopt.ir.scop import Scop
+from polyopt.never import assert_never
 from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.legality import Fault, Violation
 from polyopt.schedule.reductions import accumulation

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import index_box
@@ -27,6 +26,7 @@ from polyopt.ir.program import (
     all_parts,
 )
 from polyopt.ir.scop import Access, AccessKind, Array, Role, Scop
+from polyopt.never import assert_never
 from polyopt.schedule.dependences import exposed_reads
 
 MAX_PRIVATE = 4096  # elements of an array that every iteration has its own copy of

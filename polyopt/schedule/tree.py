@@ -12,12 +12,12 @@ from functools import cached_property
 from typing import TypeAlias
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind, Pipeline
 from polyopt.ir.scop import Scop, Statement
+from polyopt.never import assert_never
 from polyopt.schedule.monotone import Part, parts_of
 from polyopt.schedulefile import nearest
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from typing_extensions import assert_never
 
+from polyopt.never import assert_never
 from polyopt.tracing.nodes import (
     Call,
     Captured,

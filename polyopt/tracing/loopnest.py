@@ -10,9 +10,9 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass, field
+from polyopt.never import assert_never
 from polyopt.tracing import kinds, writing
 from polyopt.tracing.nodes import Array, LoopNest, Node
 from polyopt.tracing.places import refuse

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass
+from polyopt.never import assert_never
 from polyopt.tracing import shapes
 from polyopt.tracing.nodes import (
     Call,

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from typing_extensions import assert_never
 
+from polyopt.never import assert_never
 from polyopt.tracing.nodes import Node
 from polyopt.tracing.places import refuse
 from polyopt.tracing.sizes import Atom, Extent, Extreme, Name, Quotient, Size, Unknown

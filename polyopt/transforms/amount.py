@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
@@ -32,6 +31,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 from polyopt.schedule.sizes import Named
 from polyopt.schedulefile import MAX_SIZE, nearest
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from enum import Enum, unique
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.affine import condition_set
@@ -30,6 +28,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.accesses import find_array, redirected

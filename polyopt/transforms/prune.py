@@ -6,9 +6,9 @@ In: a tree, the instances that are left.  Out: the tree over them.
 from __future__ import annotations
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.dataclass import replace
+from polyopt.never import assert_never
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree
 
 

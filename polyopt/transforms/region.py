@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import coalesced, index_map, pw_aff, set_space
 from polyopt.ir.expr import Expr, Iter
 from polyopt.ir.scop import Origin, Scop, Statement
+from polyopt.never import assert_never
 from polyopt.schedule.tree import (
     Band,
     BandMember,

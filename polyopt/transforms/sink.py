@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
+from polyopt.never import assert_never
 from polyopt.schedule.repair import Refused, Repair
 from polyopt.schedule.tree import (
     Band,

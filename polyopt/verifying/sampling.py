@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from typing_extensions import assert_never
 
 from polyopt.dataclass import dataclass
 from polyopt.frontend.argtypes import ArgType, ConstType, ScalarType
 from polyopt.ir.expr import Binary, BinaryOp, Compare, CompareOp, Expr, Param, evaluate, walk
 from polyopt.ir.source import ArrayArg, ConstArg, IntegerOf, Layout, ScalarArg, Signature
 from polyopt.ir.types import DType, Kind
+from polyopt.never import assert_never
 
 Values: TypeAlias = tuple[Any, ...]
 ATTEMPTS = 40  # draws of sizes

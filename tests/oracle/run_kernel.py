@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from typing_extensions import assert_never
-
 from polyopt.ir.expr import Const, Expr, Load, Param, Symbol, VectorLoad, children, walk
 from polyopt.ir.loops import (
     CONCURRENT,
@@ -33,6 +31,7 @@ from polyopt.ir.loops import (
     While,
 )
 from polyopt.ir.scop import Role
+from polyopt.never import assert_never
 from tests.oracle.opaque import call_opaque
 from tests.oracle.run_source import Faulted, Instance, new_store, noted_faults, stepped
 from tests.oracle.symbolic import (

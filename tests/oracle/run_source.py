@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeAlias
 
-from typing_extensions import assert_never
-
 from polyopt.ir.expr import Binary, evaluate
 from polyopt.ir.program import Allocate, Bind, Invoke, Parts, Program, Repeat, Require, all_parts
 from polyopt.ir.scop import Array, Role, Scop, Statement
+from polyopt.never import assert_never
 from tests.oracle.domains import Piece, Point, pieces_of, set_points
 from tests.oracle.opaque import call_opaque
 from tests.oracle.symbolic import Store, World, compile_index, compile_value, converted

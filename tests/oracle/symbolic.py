@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-from typing_extensions import assert_never
 
 from polyopt.ir.expr import (
     Binary,
@@ -36,6 +35,7 @@ from polyopt.ir.expr import (
     show,
 )
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 from tests.oracle.terms import JOINING, PURE, RING, WIDE, Term, Terms, Value, code_of, wrapped
 
 Lanes: TypeAlias = tuple[Value, ...]

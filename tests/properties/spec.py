@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import islpy as isl
-from typing_extensions import assert_never
 
 from polyopt.ir.affine import condition_set, param_space, pw_aff, set_space
 from polyopt.ir.expr import (
@@ -34,6 +33,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.scop import Array, Reduction, Role, Scop, Statement
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 
 PARAMS = ("N", "M")
 I64 = DType.INT64

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from functools import reduce
 
-import cgen
-
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.blocks import Nest, words
+from polyopt.emit.blocks import Code, Line, Nest, words
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter
 from polyopt.emit.gpu.frame import KernelFrame
@@ -47,14 +45,14 @@ class Grid:
     printer: KernelPrinter
     body: Body
 
-    def around(self, lines: list[cgen.Generable]) -> list[cgen.Generable]:
+    def around(self, lines: list[Code]) -> list[Code]:
         """Return the body's lines with the grid's around them, as far as they are used."""
         for head in reversed(self.heads):
             lines = [Nest(head, lines)]
         for text in (*reversed(self.constants), *reversed(self.order)):
             names = {part.split(" = ")[0].split()[-1] for part in text.split(", ")}
             if names & words(lines):
-                lines = [cgen.Line(text), *lines]
+                lines = [Line(text), *lines]
         return lines
 
 

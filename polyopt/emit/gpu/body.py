@@ -1,6 +1,6 @@
 """What the threads of a block run, as text.
 
-In: nodes of a `Kernel`.  Out: cgen nodes.
+In: nodes of a `Kernel`.  Out: pieces of C.
 Refuses: loops over threads without a constant box (PO0405).
 """
 
@@ -10,12 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
 
-import cgen
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.banner import plain
-from polyopt.emit.blocks import Branch, Nest, words
+from polyopt.emit.blocks import Branch, Code, Line, Nest, Pragma, words
 from polyopt.emit.compound import in_place
 from polyopt.emit.exits import Block
 from polyopt.emit.gpu.atomics import atomic_text
@@ -76,6 +73,7 @@ from polyopt.ir.loops import (
 from polyopt.ir.matrix import has_matrix, matrix_tile
 from polyopt.ir.scan import scan_of
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 
 FEW = 4
 """Iterations of a thread's loop that is always unrolled."""
@@ -100,7 +98,7 @@ class Printed:
     """Statements, and the constants to be declared before them."""
 
     constants: tuple[Constant, ...]
-    lines: list[cgen.Generable]
+    lines: list[Code]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +118,9 @@ class KernelEmitter:
     scope: frozenset[str] = frozenset()
     gathers: Mapping[str, Gather] = field(default_factory=dict)
 
-    def body(self, body: Body) -> list[cgen.Generable]:
+    def body(self, body: Body) -> list[Code]:
         """Return the statements of `body`."""
-        lines: list[cgen.Generable] = []
+        lines: list[Code] = []
         emitter = self
         known = {self._name(n.name): "" for n in body if isinstance(n, Declare)}
         for alone, group in groupby(body, lambda n: isinstance(n, Assign) and not self.in_thread):
@@ -140,7 +138,7 @@ class KernelEmitter:
                     lines += emitter.node(node)
         return lines
 
-    def node(self, node: Node) -> list[cgen.Generable]:  # noqa: C901 - one case per node
+    def node(self, node: Node) -> list[Code]:  # noqa: C901 - one case per node
         """Return the statements of one node."""
         match node:
             case For():
@@ -151,31 +149,31 @@ class KernelEmitter:
             case Assign(target=Load() as target, value=Load() as source) if node.is_async:
                 at_once = self._store(self._element(target), target, source)
                 later = copy_text(self.printer, self.own.dialect, target, source)
-                return [cgen.Line(later or at_once)]
+                return [Line(later or at_once)]
             case CommitCopies() | AwaitCopies():
                 pending = node.pending if isinstance(node, AwaitCopies) else None
                 turn = turn_text(self.own.dialect, pending)
-                return [cgen.Line(turn)] if turn else []
+                return [Line(turn)] if turn else []
             case Assign(target=Load() as target) if node.is_atomic:
                 return [self.at_once(target, node.value)]
             case Assign(target=Load() as target):
-                return [cgen.Line(self._store(self._element(target), target, node.value))]
+                return [Line(self._store(self._element(target), target, node.value))]
             case Declare():
                 kind = self.printer.dialect.type_name(node.dtype)
                 value = self.printer.text(node.value)
-                return [cgen.Line(f"{kind} {self._name(node.name)} = {value};")]
+                return [Line(f"{kind} {self._name(node.name)} = {value};")]
             case SetLocal():
                 local = Symbol(node.name, node.dtype, node.lanes)
-                return [cgen.Line(self._store(self._name(node.name), local, node.value))]
+                return [Line(self._store(self._name(node.name), local, node.value))]
             case While():
                 condition = self.printer.text(node.condition)
                 return [Nest(f"while ({condition})", self.body(node.body))]
             case Break():
-                return [cgen.Line("break;")]
+                return [Line("break;")]
             case Barrier():
                 return self._barrier(node)
             case Comment():
-                return [cgen.Line(f"/* {plain(node.text)} */")]
+                return [Line(f"/* {plain(node.text)} */")]
             case DeclareArray():
                 return self.with_array(node)[1]
             case Assign():
@@ -185,11 +183,11 @@ class KernelEmitter:
             case _:
                 assert_never(node)
 
-    def at_once(self, target: Load, value: Expr) -> cgen.Generable:
+    def at_once(self, target: Load, value: Expr) -> Code:
         """Return an atomic update, where the block gathers them or on the device."""
         gather = self.gathers.get(target.array)
         if gather is None:
-            return cgen.Line(self.update(target, value, is_atomic=True))
+            return Line(self.update(target, value, is_atomic=True))
         return gather.update(self.own, self.printer, target, update_of(target, value)[1])
 
     def update(self, target: Load, value: Expr, *, is_atomic: bool = False) -> str:
@@ -219,22 +217,22 @@ class KernelEmitter:
         places = self.printer.places
         return isinstance(target, Load) and places[target.array].array.role is Role.FAULT
 
-    def _barrier(self, node: Barrier) -> list[cgen.Generable]:
+    def _barrier(self, node: Barrier) -> list[Code]:
         if self.threads == 1:
             return []
         dialect = self.own.dialect
         text = dialect.barrier(node.scope, orders_arrays=self.orders_arrays)
         if not plain(node.note):
-            return [cgen.Line(text)]
+            return [Line(text)]
         if len(text) + len(plain(node.note)) + 28 <= WIDTH:
-            return [cgen.Line(f"{text}  /* {plain(plain(node.note))} */")]
-        notes = [cgen.Line(f"/* {plain(note)} */") for note in plain(node.note).split("; ")]
-        return [*notes, cgen.Line(text)]
+            return [Line(f"{text}  /* {plain(plain(node.note))} */")]
+        notes = [Line(f"/* {plain(note)} */") for note in plain(node.note).split("; ")]
+        return [*notes, Line(text)]
 
-    def with_array(self, node: DeclareArray) -> tuple[KernelEmitter, list[cgen.Generable]]:
+    def with_array(self, node: DeclareArray) -> tuple[KernelEmitter, list[Code]]:
         """Return the emitter of what follows, and the declaration if it stands here."""
         array, name = node.array, self._name(node.array.name)
-        lines: list[cgen.Generable] = []
+        lines: list[Code] = []
         if node.space is Space.SHARED:
             name = self.own.share(array, name)
         else:
@@ -242,7 +240,7 @@ class KernelEmitter:
             extents = "".join(f"[{self.printer.text(extent)}]" for extent in shape)
             start = "" if shape else f" = {self.printer.text(zero(array))}"
             kind = self.own.dialect.declared(array.dtype)
-            lines.append(cgen.Line(f"{kind} {name}{extents}{start};"))
+            lines.append(Line(f"{kind} {name}{extents}{start};"))
         places = {**self.printer.places, array.name: Place(array, name, node.space)}
         return replace(self, printer=replace(self.printer, places=places)), lines
 
@@ -281,7 +279,7 @@ class KernelEmitter:
         return Printed((), [*_pragma(dealt.unrolls), Nest(dealt.head, _joined(printed, {}))])
 
     def guarded(
-        self, values: Sequence[Value], guards: Sequence[Expr], lines: list[cgen.Generable]
+        self, values: Sequence[Value], guards: Sequence[Expr], lines: list[Code]
     ) -> Printed:
         """Return `lines` under conditions, and those iterators that are used there."""
         if guards:
@@ -292,7 +290,7 @@ class KernelEmitter:
             name = self._name(value.name)
             if name in used:
                 text = self.printer.text(value.value)
-                used |= words([cgen.Line(text)])
+                used |= words([Line(text)])
                 kind = "int" if value.is_int else self.own.dialect.index
                 fixed = not any(isinstance(part, Load | Symbol) for part in walk(value.value))
                 declared.insert(0, Constant(kind, name, text, fixed))
@@ -349,7 +347,7 @@ class KernelEmitter:
         lines = with_limits(inner.body(loop.body), self.own, loop.iter)
         return Printed((), [*self._asked(loop), Nest(head, lines)])
 
-    def _asked(self, loop: For) -> list[cgen.Generable]:
+    def _asked(self, loop: For) -> list[Code]:
         """Return what asks for unrolling: the schedule, or a constant number of statements."""
         if loop.kind is LoopKind.UNROLL:
             return _pragma(True)
@@ -371,7 +369,7 @@ class KernelEmitter:
         wide = wide_copy(loop, trips, count, tests, printer, self.own.dialect, name)
         if wide is None:
             return Printed((), nest)
-        at_once: list[cgen.Generable] = [cgen.Line(line) for line in wide.lines]
+        at_once: list[Code] = [Line(line) for line in wide.lines]
         if wide.condition is not None:
             return Printed((), [Branch(wide.condition, at_once, nest)])
         return Printed((), [Block(at_once)])
@@ -451,9 +449,7 @@ def _is_atomic(body: Body) -> bool:
     return any(isinstance(node, Assign) and node.is_atomic for node in nodes(body))
 
 
-def with_limits(
-    lines: list[cgen.Generable], own: Own, iterator: str | None = None
-) -> list[cgen.Generable]:
+def with_limits(lines: list[Code], own: Own, iterator: str | None = None) -> list[Code]:
     """Return statements after the limits that they use: those over the iterator, or all."""
     used = words(lines)
     here = {k: v for k, v in own.limits.items() if iterator is None or iterator in v.iters}
@@ -462,10 +458,10 @@ def with_limits(
         del own.limits[key]
     if not found:
         return lines
-    return [*(cgen.Line(f"const int {limit.name} = {limit.text};") for limit in found), *lines]
+    return [*(Line(f"const int {limit.name} = {limit.text};") for limit in found), *lines]
 
 
-def _joined(printed: Printed, known: dict[str, str]) -> list[cgen.Generable]:
+def _joined(printed: Printed, known: dict[str, str]) -> list[Code]:
     """Return the statements after their constants; `known` are those of the block around.
 
     What is known is not declared again; where a name stands for something else there, they get a
@@ -478,11 +474,11 @@ def _joined(printed: Printed, known: dict[str, str]) -> list[cgen.Generable]:
     return [*_declarations(fresh), *printed.lines]
 
 
-def _declarations(constants: Sequence[Constant]) -> list[cgen.Generable]:
-    lines: list[cgen.Generable] = []
+def _declarations(constants: Sequence[Constant]) -> list[Code]:
+    lines: list[Code] = []
     for kind, group in groupby(constants, lambda constant: constant.kind):
         values = ", ".join(f"{constant.name} = {constant.text}" for constant in group)
-        lines.append(cgen.Line(f"const {kind} {values};"))
+        lines.append(Line(f"const {kind} {values};"))
     return lines
 
 
@@ -520,8 +516,8 @@ def _work(body: Body) -> int:
     return total
 
 
-def _pragma(is_asked: bool) -> list[cgen.Generable]:
-    return [cgen.Pragma("unroll")] if is_asked else []
+def _pragma(is_asked: bool) -> list[Code]:
+    return [Pragma("unroll")] if is_asked else []
 
 
 def _no_box(loop: For) -> EmitError:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import cgen
-
 from polyopt.dataclass import dataclass
-from polyopt.emit.blocks import Branch, Nest
+from polyopt.emit.blocks import Branch, Code, Line, Nest, Pragma
 from polyopt.emit.cexpr import AND
 from polyopt.emit.gpu.combining import WARP, update_of
 from polyopt.emit.gpu.dealing import Dealt
@@ -39,7 +37,7 @@ class Combination:
     scope: frozenset[str]
     update: Callable[[Load, Expr], str]
 
-    def lines(self) -> list[cgen.Generable]:
+    def lines(self) -> list[Code]:
         """Return the statements."""
         found = update_of(self.nest.body)
         assert found is not None
@@ -53,18 +51,18 @@ class Combination:
         guards = (*self.dealt.guards, *tests)
         is_there = [printer.text(all_of(guards), AND)] if guards else []
         start = neutral if is_there else value
-        lines: list[cgen.Generable] = [cgen.Line(f"{kind} {mine} = {printer.text(start)};")]
+        lines: list[Code] = [Line(f"{kind} {mine} = {printer.text(start)};")]
         if is_there:
-            lines.append(Branch(is_there[0], [cgen.Line(f"{mine} = {printer.text(value)};")], []))
+            lines.append(Branch(is_there[0], [Line(f"{mine} = {printer.text(value)};")], []))
         passed = {mine: (target.dtype, op)}
         if any(self.differs(test) for test in tests):
             flag = self.own.dialect.type_name(DType.INT32)
-            lines.append(cgen.Line(f"{flag} {has} = {is_there[0]};"))
+            lines.append(Line(f"{flag} {has} = {is_there[0]};"))
             passed[has] = (DType.INT32, BinaryOp.OR)
             is_there = [has]
         lines += self.shuffled(passed) if self.own.dialect.shuffle else self.exchanged(passed)
         update = self.update(target, Binary(op, target, Symbol(mine, target.dtype), target.dtype))
-        lines.append(Branch(" && ".join([self.is_first, *is_there]), [cgen.Line(update)], []))
+        lines.append(Branch(" && ".join([self.is_first, *is_there]), [Line(update)], []))
         return lines
 
     @property
@@ -85,7 +83,7 @@ class Combination:
     def names(self, *wishes: str) -> list[str]:
         return [self.own.local(wish, self.scope) for wish in wishes]
 
-    def shuffled(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[cgen.Generable]:
+    def shuffled(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[Code]:
         """Return what leaves with the first thread what all have.
 
         That is an instruction where a whole warp combines and there is one, or a tree of shuffles.
@@ -95,30 +93,30 @@ class Combination:
             for name, (dtype, op) in passed.items()
             if self.width == WARP and (function := self.own.dialect.warp.get((op, dtype)))
         }
-        lines: list[cgen.Generable] = [
-            cgen.Line(f"{name} = {function.call(name, passed[name][0])};")
+        lines: list[Code] = [
+            Line(f"{name} = {function.call(name, passed[name][0])};")
             for name, function in at_once.items()
         ]
         passed = {name: passed[name] for name in passed if name not in at_once}
         return [*lines, *self.tree(passed)] if passed else lines
 
-    def tree(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[cgen.Generable]:
+    def tree(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[Code]:
         """Return a tree of shuffles."""
         (by,) = self.names("by")
-        steps: list[cgen.Generable] = []
+        steps: list[Code] = []
         for other, name in zip(_OTHERS, passed, strict=False):
             text = self.own.dialect.shuffle.format(value=name, by=by, width=self.width)
             steps += self.joined(name, other, text, *passed[name])
         head = f"for (int {by} = {self.width // 2}; {by} > 0; {by} /= 2)"
-        return [cgen.Pragma("unroll"), Nest(head, steps)]
+        return [Pragma("unroll"), Nest(head, steps)]
 
-    def exchanged(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[cgen.Generable]:
+    def exchanged(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[Code]:
         """Return an exchange through shared memory, where the first thread reads what all have."""
         thread = self.own.thread
         (count,) = self.names("k")
-        wait = cgen.Line(self.own.dialect.barrier(Scope.BLOCK, orders_arrays=False))
-        writes: list[cgen.Generable] = []
-        reads: list[cgen.Generable] = []
+        wait = Line(self.own.dialect.barrier(Scope.BLOCK, orders_arrays=False))
+        writes: list[Code] = []
+        reads: list[Code] = []
         for other, name in zip(_OTHERS, passed, strict=False):
             dtype, op = passed[name]
             key = other, dtype
@@ -126,20 +124,18 @@ class Combination:
                 self.own.passed[key] = self.own.fresh("passed")
             array = Array(self.own.passed[key], dtype, (integer(self.threads),), Role.TEMP)
             place = self.own.share(array, array.name)
-            writes.append(cgen.Line(f"{place}[{thread}] = {name};"))
+            writes.append(Line(f"{place}[{thread}] = {name};"))
             reads += self.joined(name, other, f"{place}[{thread} + {count}]", dtype, op)
         head = f"for (int {count} = 1; {count} < {self.width}; {count}++)"
         return [*writes, wait, Branch(self.is_first, [Nest(head, reads)], []), wait]
 
-    def joined(
-        self, name: str, wish: str, text: str, dtype: DType, op: BinaryOp
-    ) -> list[cgen.Generable]:
+    def joined(self, name: str, wish: str, text: str, dtype: DType, op: BinaryOp) -> list[Code]:
         """Return statements that combine a value with another, which `text` computes."""
         (other,) = self.names(wish)
         whole = Binary(op, Symbol(name, dtype), Symbol(other, dtype), dtype)
         kind = self.own.dialect.type_name(dtype)
         line = f"{name} = {self.dealt.printer.text(whole)};"
-        return [cgen.Line(f"const {kind} {other} = {text};"), cgen.Line(line)]
+        return [Line(f"const {kind} {other} = {text};"), Line(line)]
 
 
 def _update(body: Body) -> tuple[tuple[Expr, ...], Expr]:

@@ -1,6 +1,6 @@
 """Tiles of products as matrix instructions: fragments loaded from shared arrays, then PTX.
 
-In: a `MatrixTile`, a printer that knows the threads' coordinates.  Out: cgen nodes; the helpers
+In: a `MatrixTile`, a printer that knows the threads' coordinates.  Out: pieces of C; the helpers
 that they call.  With g = lane / 4 and t = lane % 4 a lane has, of 16 rows by 8 columns, the results
 (g, 2 t), (g, 2 t + 1) and those 8 rows below; of the factors, rows g and columns g.
 """
@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import cgen
-
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.blocks import Nest
+from polyopt.emit.blocks import Code, Line, Nest, Pragma
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.own import Own
 from polyopt.ir.array import Array
@@ -45,7 +43,7 @@ class TilePrinter:
     own: Own
     scope: frozenset[str]
 
-    def lines(self) -> list[cgen.Generable]:
+    def lines(self) -> list[Code]:
         """Return the statements that all lanes of all warps run."""
         tile = self.tile
         left = self.own.local("left", self.scope)
@@ -58,27 +56,25 @@ class TilePrinter:
         both = one.counting(column, columns - 1)
         products = both.products(row, column, left, right)
         body = [
-            cgen.Line(f"unsigned {left}[{rows}][4], {right}[{columns}][2];"),
+            Line(f"unsigned {left}[{rows}][4], {right}[{columns}][2];"),
             *self.unrolled(row, rows, one.left_parts(step, row, left)),
             *two.right_parts(step, column, columns, right),
             *self.unrolled(row, rows, self.unrolled(column, columns, products)),
         ]
         name = self.name(step)
         head = f"for (int {name} = 0; {name} < {count}; {name} += {depth})"
-        pragma = [cgen.Pragma("unroll")] if count // depth <= MOST_UNROLLED else []
+        pragma = [Pragma("unroll")] if count // depth <= MOST_UNROLLED else []
         return [*pragma, Nest(head, body)]
 
     def name(self, iterator: str) -> str:
         """Return an iterator's name in the text."""
         return self.printer.names.get(iterator, iterator)
 
-    def unrolled(
-        self, iterator: str, count: int, body: list[cgen.Generable]
-    ) -> list[cgen.Generable]:
+    def unrolled(self, iterator: str, count: int, body: list[Code]) -> list[Code]:
         """Return a loop from 0 that is unrolled."""
         name = self.name(iterator)
         head = f"for (int {name} = 0; {name} < {count}; {name}++)"
-        return [cgen.Pragma("unroll"), Nest(head, body)]
+        return [Pragma("unroll"), Nest(head, body)]
 
     @property
     def width(self) -> int:
@@ -89,7 +85,7 @@ class TilePrinter:
         """Return the printer inside a loop over `name`."""
         return replace(self, printer=self.printer.with_int(name, 0, most))
 
-    def left_parts(self, step: str, row: str, name: str) -> list[cgen.Generable]:
+    def left_parts(self, step: str, row: str, name: str) -> list[Code]:
         """Return what loads a fragment of left factors: rows g and g + 8, then further terms."""
         turned = self.turned(self.tile.left)
         if turned is not None:
@@ -97,7 +93,7 @@ class TilePrinter:
             targets = [f"{name}[{self.name(row)}][{part}]" for part in range(4)]
             sides = ("% 8", "/ 8 % 2", "/ 16 % 2") if turned else ("% 16", "", "/ 16 % 2")
             return [self.matrices(targets, self.tile.left, moved, step, turned, sides)]
-        lines: list[cgen.Generable] = []
+        lines: list[Code] = []
         for part in range(4):
             rows = add(mul(integer(2), Iter(row)), integer(part % 2))
             target = f"{name}[{self.name(row)}][{part}]"
@@ -105,7 +101,7 @@ class TilePrinter:
             lines.append(self.load(target, self.tile.left, moved, step, part // 2))
         return lines
 
-    def right_parts(self, step: str, column: str, count: int, name: str) -> list[cgen.Generable]:
+    def right_parts(self, step: str, column: str, count: int, name: str) -> list[Code]:
         """Return what loads `count` fragments of right factors: column g, then further terms."""
         turned = self.turned(self.tile.right)
         at_once = 2 if turned is not None and count % 2 == 0 else 1
@@ -144,7 +140,7 @@ class TilePrinter:
         step: str,
         turned: bool,
         sides: tuple[str, str, str],
-    ) -> cgen.Generable:
+    ) -> Code:
         """Return what loads 8 by 8 factors to each target: every lane says where one row begins.
 
         `sides` are functions of the lane: the row inside 8 by 8, or of two; which 8 along results,
@@ -176,20 +172,20 @@ class TilePrinter:
             index.append(normalize(part))
         place = printer.element(operand.load.array, tuple(index))
         name = f"po_ldmatrix_x{len(targets)}{'_trans' if turned else ''}"
-        return cgen.Line(f"{name}({', '.join(targets)}, &{place});")
+        return Line(f"{name}({', '.join(targets)}, &{place});")
 
     def load(
         self, target: str, operand: Operand, moved: dict[str, Expr], step: str, part: int
-    ) -> cgen.Generable:
+    ) -> Code:
         """Return what fills a register with a lane's factors number `part` along the terms."""
         lane = mul(integer(self.width), Iter(self.tile.threads[-1].iter))
         first = add(Iter(step), add(lane, integer(part * self.width * COLUMNS)))
         texts = [self.element(operand, moved, add(first, integer(n))) for n in range(self.width)]
         if self.tile.dtype is DType.FLOAT32:
-            return cgen.Line(f"{target} = po_tf32({texts[0]});")
+            return Line(f"{target} = po_tf32({texts[0]});")
         if is_pair(operand.load, operand, self.printer.places[operand.load.array].array):
-            return cgen.Line(f"{target} = *(const unsigned *)&{texts[0]};")
-        return cgen.Line(f"{target} = {texts[0]} | (unsigned){texts[1]} << 16;")
+            return Line(f"{target} = *(const unsigned *)&{texts[0]};")
+        return Line(f"{target} = {texts[0]} | (unsigned){texts[1]} << 16;")
 
     def element(self, operand: Operand, moved: dict[str, Expr], term: Expr) -> str:
         """Return the text of a factor; a right one is in the column that the lane's row says."""
@@ -204,7 +200,7 @@ class TilePrinter:
             index.append(normalize(part))
         return self.printer.element(operand.load.array, tuple(index))
 
-    def products(self, row: str, column: str, left: str, right: str) -> list[cgen.Generable]:
+    def products(self, row: str, column: str, left: str, right: str) -> list[Code]:
         """Return what adds the products of two fragments."""
         dtype = self.tile.dtype
         name = f"po_mma_m16n8k{DEPTHS[dtype]}_{_NAMES[dtype]}"
@@ -218,7 +214,7 @@ class TilePrinter:
                 }
                 results.append(self.result(self.tile.target, values))
         factors = f"{left}[{self.name(row)}], {right}[{self.name(column)}]"
-        return [cgen.Line(f"{name}({', '.join(results)}, {factors});")]
+        return [Line(f"{name}({', '.join(results)}, {factors});")]
 
     def result(self, target: Load, values: dict[str, Expr]) -> str:
         index = tuple(normalize(substitute(part, values)) for part in target.index)

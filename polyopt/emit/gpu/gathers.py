@@ -6,10 +6,8 @@ in all places and the updates of the device's memory, each by one thread, where 
 
 from __future__ import annotations
 
-import cgen
-
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.blocks import Branch, Nest
+from polyopt.emit.blocks import Branch, Code, Line, Nest
 from polyopt.emit.gpu.atomics import atomic_text
 from polyopt.emit.gpu.expressions import KernelPrinter, Place
 from polyopt.emit.gpu.own import Own
@@ -28,21 +26,21 @@ class Gather:
     place: str
     is_small: str
 
-    def update(self, own: Own, printer: KernelPrinter, target: Load, term: Expr) -> cgen.Generable:
+    def update(self, own: Own, printer: KernelPrinter, target: Load, term: Expr) -> Code:
         """Return an update of the block's own element, or of the device's."""
         place = Place(self.array, self.place, Space.SHARED)
         inside = replace(printer, places={**printer.places, self.place: place})
         value = printer.text(term)
 
-        def line(array: str) -> cgen.Generable:
+        def line(array: str) -> Code:
             element = inside.element(array, target.index)
-            return cgen.Line(atomic_text(own.dialect, self.by.op, target.dtype, element, value))
+            return Line(atomic_text(own.dialect, self.by.op, target.dtype, element, value))
 
         return Branch(self.is_small, [line(self.place)], [line(target.array)])
 
     def around(
-        self, own: Own, printer: KernelPrinter, threads: int, lines: list[cgen.Generable]
-    ) -> list[cgen.Generable]:
+        self, own: Own, printer: KernelPrinter, threads: int, lines: list[Code]
+    ) -> list[Code]:
         """Return the lines of a block between the first and the last of its own elements."""
         neutral = identity(self.by.op, self.array.dtype)
         assert neutral is not None
@@ -50,17 +48,17 @@ class Gather:
         wait = own.dialect.barrier(Scope.BLOCK, orders_arrays=False)
         here = f"{self.place}[{index}]"
         there = printer.element(self.array.name, (Iter(index),))
-        update = cgen.Line(atomic_text(own.dialect, self.by.op, self.array.dtype, there, here))
+        update = Line(atomic_text(own.dialect, self.by.op, self.array.dtype, there, here))
         extent = printer.text(self.by.extent)
         head = f"for (int {index} = {own.thread}; {index} < {extent}; {index} += {threads})"
-        clear = Nest(head, [cgen.Line(f"{here} = {start};")])
+        clear = Nest(head, [Line(f"{here} = {start};")])
         add = Nest(head, [Branch(f"{here} != {start}", [update], [])])
         return [
-            cgen.Line(f"const bool {self.is_small} = {extent} <= {self.by.most};"),
+            Line(f"const bool {self.is_small} = {extent} <= {self.by.most};"),
             Branch(self.is_small, [clear], []),
-            cgen.Line(f"{wait}  /* {self.place}: set above, updated below */"),
+            Line(f"{wait}  /* {self.place}: set above, updated below */"),
             *lines,
-            cgen.Line(f"{wait}  /* {self.place}: updated above, read below */"),
+            Line(f"{wait}  /* {self.place}: updated above, read below */"),
             Branch(self.is_small, [add], []),
         ]
 

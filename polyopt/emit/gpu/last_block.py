@@ -7,9 +7,7 @@ What a block has written is fenced before it counts itself, and the last one rea
 
 from __future__ import annotations
 
-import cgen
-
-from polyopt.emit.blocks import Branch
+from polyopt.emit.blocks import Branch, Code, Line
 from polyopt.emit.gpu.body import KernelEmitter, with_limits
 from polyopt.emit.gpu.frame import KernelFrame
 from polyopt.emit.gpu.limits import all_of
@@ -21,22 +19,22 @@ from polyopt.ir.types import DType
 
 
 def finishing(
-    kernel: Kernel, frame: KernelFrame, emitter: KernelEmitter, lines: list[cgen.Generable]
-) -> list[cgen.Generable]:
+    kernel: Kernel, frame: KernelFrame, emitter: KernelEmitter, lines: list[Code]
+) -> list[Code]:
     """Return the code of a block, and of the last one."""
     own = emitter.own
     (counter,) = (p.text for p in frame.params if p.kind is KernelParamKind.COUNTER)
     name = own.fresh("is_last")
     is_last = own.share(Array(name, DType.BOOL, (), Role.TEMP), name)
-    wait = cgen.Line(own.dialect.barrier(Scope.BLOCK, orders_arrays=True))
+    wait = Line(own.dialect.barrier(Scope.BLOCK, orders_arrays=True))
     count = own.dialect.count_block.format(counter=counter)
-    fence = cgen.Line(own.dialect.fence)
-    turn = Branch(f"{own.thread} == 0", [fence, cgen.Line(f"{is_last} = {count};"), fence], [])
+    fence = Line(own.dialect.fence)
+    turn = Branch(f"{own.thread} == 0", [fence, Line(f"{is_last} = {count};"), fence], [])
     rest = with_limits(emitter.body(kernel.finish), own)
     guard = emitter.printer.text(all_of(_has_blocks(kernel)))
     return [
         Branch(guard, lines, []),
-        cgen.Line("/* the block that ends last has the results of all others */"),
+        Line("/* the block that ends last has the results of all others */"),
         wait,
         turn,
         wait,

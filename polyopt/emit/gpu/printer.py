@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-import cgen
-
 from polyopt.dataclass import replace
 from polyopt.emit.banner import banner
-from polyopt.emit.blocks import Function, words
+from polyopt.emit.blocks import Code, Function, Line, words
 from polyopt.emit.gpu.blocks import make_grid
 from polyopt.emit.gpu.body import KernelEmitter, with_limits
 from polyopt.emit.gpu.complex import complex_definitions
@@ -126,11 +124,11 @@ def _kernel(
     return function, entry
 
 
-def _head(own: Own, lines: list[cgen.Generable]) -> list[cgen.Generable]:
-    head = [cgen.Line(line) for line in own.shared_lines()]
-    coordinates = [cgen.Line(line) for line in own.coordinate_lines()]
+def _head(own: Own, lines: list[Code]) -> list[Code]:
+    head = [Line(line) for line in own.shared_lines()]
+    coordinates = [Line(line) for line in own.coordinate_lines()]
     if own.thread in words([*lines, *coordinates]):
-        head.append(cgen.Line(f"const int {own.thread} = {own.dialect.thread};"))
+        head.append(Line(f"const int {own.thread} = {own.dialect.thread};"))
     return [*head, *coordinates]
 
 

@@ -5,8 +5,6 @@ In: integer expressions, known ranges of iterators.  Out: whether an operation m
 
 from __future__ import annotations
 
-from typing_extensions import assert_never
-
 from polyopt.emit.ranges import Ranges
 from polyopt.ir.expr import (
     Binary,
@@ -27,6 +25,7 @@ from polyopt.ir.expr import (
 )
 from polyopt.ir.source import LARGEST_SIZE
 from polyopt.ir.types import DType, Kind
+from polyopt.never import assert_never
 
 _INDEX = 4 * LARGEST_SIZE
 """No size, and no iterator, is further from 0."""

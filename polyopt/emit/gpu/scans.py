@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import re
 
-import cgen
-
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.blocks import Branch, Nest
+from polyopt.emit.blocks import Branch, Code, Line, Nest, Pragma
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.limits import ranges_inside
 from polyopt.emit.gpu.own import Own
@@ -42,7 +40,7 @@ ITEMS = 8
 BLOCKS = 1024
 """Blocks that share one scan, at most."""
 
-Lines = list[cgen.Generable]
+Lines = list[Code]
 
 
 def lone_scan(kernel: Kernel) -> Scan | None:
@@ -96,8 +94,8 @@ class ScanPrinter:
         """Return the code of a block that makes all of a scan."""
         first, last, carry = self.names("first", "last", "carry")
         lines = [
-            cgen.Line(f"const {self.index} {first} = {self.text(self.scan.loop.lower)};"),
-            cgen.Line(f"const {self.index} {last} = {self.text(self.scan.loop.upper)};"),
+            Line(f"const {self.index} {first} = {self.text(self.scan.loop.lower)};"),
+            Line(f"const {self.index} {last} = {self.text(self.scan.loop.upper)};"),
             *self.started(carry, f"{first} < {last}"),
         ]
         return [*lines, *self.inside(first, last, carry).tiles(first, last, carry)]
@@ -109,11 +107,11 @@ class ScanPrinter:
         name, memory = self.name, f"{memory}[{self.own.dialect.blocks[0]}]"
         update = self.joined(mine, mine, here.term(name))
         head = f"for ({self.index} {name} = {first} + {self.own.thread}; {name} < {last}; "
-        whole = cgen.Line(f"{memory} = {mine};")
+        whole = Line(f"{memory} = {mine};")
         return [
             *self.part(first, last),
-            cgen.Line(f"{self.kind} {mine} = {self.neutral};"),
-            Nest(f"{head}{name} += {self.threads})", [cgen.Line(update)]),
+            Line(f"{self.kind} {mine} = {self.neutral};"),
+            Nest(f"{head}{name} += {self.threads})", [Line(update)]),
             *here.together(mine, is_told=False),
             Branch(f"{self.own.thread} == 0", [whole], []),
         ]
@@ -128,11 +126,11 @@ class ScanPrinter:
         update = self.joined(mine, mine, f"{memory}[{count}]")
         return [
             *self.part(first, last),
-            cgen.Line(f"{self.kind} {mine} = {self.neutral};"),
-            Nest(f"{head}{count} += {self.threads})", [cgen.Line(update)]),
+            Line(f"{self.kind} {mine} = {self.neutral};"),
+            Nest(f"{head}{count} += {self.threads})", [Line(update)]),
             *here.together(mine, is_told=True),
             *self.started(carry, f"{first} < {last}"),
-            cgen.Line(self.joined(carry, carry, self.totals(0))),
+            Line(self.joined(carry, carry, self.totals(0))),
             self.wait,
             *here.tiles(first, last, carry),
         ]
@@ -145,17 +143,17 @@ class ScanPrinter:
         begin = f"{_closed(self.text(self.scan.loop.lower))} + {length} * {self.block}"
         end, least = _closed(self.text(self.scan.loop.upper)), f"{first} + {length}"
         return [
-            cgen.Line(f"const {self.index} {length} = {self.text(part_length(self.scan))};"),
-            cgen.Line(f"const {self.index} {first} = {begin};"),
-            cgen.Line(f"const {self.index} {last} = {least} < {end} ? {least} : {end};"),
+            Line(f"const {self.index} {length} = {self.text(part_length(self.scan))};"),
+            Line(f"const {self.index} {first} = {begin};"),
+            Line(f"const {self.index} {last} = {least} < {end} ? {least} : {end};"),
         ]
 
     def started(self, carry: str, condition: str) -> Lines:
         """Return the declaration of what is before the first term."""
         start = self.printer.text(self.scan.start)
         return [
-            cgen.Line(f"{self.kind} {carry} = {self.neutral};"),
-            Branch(condition, [cgen.Line(f"{carry} = {start};")], []),
+            Line(f"{self.kind} {carry} = {self.neutral};"),
+            Branch(condition, [Line(f"{carry} = {start};")], []),
         ]
 
     def tiles(self, first: str, last: str, carry: str) -> Lines:
@@ -177,35 +175,35 @@ class ScanPrinter:
         name = self.name
         place = f"{self.threads} * {count} + {thread}"
         warp = self.sum_of(f"{warps} * {count}" if warps > 1 else count, f"{thread} / {WARP}")
-        here = cgen.Line(f"const {self.index} {name} = {begin} + {place};")
+        here = Line(f"const {self.index} {name} = {begin} + {place};")
         every = f"for (int {count} = 0; {count} < {self.items}; {count}++)"
         own = self
-        left = cgen.Line(f"{self.totals(warp)} = {element};")
+        left = Line(f"{self.totals(warp)} = {element};")
         terms = [
             here,
-            cgen.Line(f"{element} = {self.neutral};"),
-            Branch(f"{name} < {last}", [cgen.Line(f"{element} = {own.term(name)};")], []),
+            Line(f"{element} = {self.neutral};"),
+            Branch(f"{name} < {last}", [Line(f"{element} = {own.term(name)};")], []),
             *own.up(element, WARP),
             Branch(f"{thread} % {WARP} == {WARP - 1}", [left], []),
         ]
         before, group = own.names("before", "group")
         added = self.joined(before, before, self.totals(f"{group} - 1"))
         known = [
-            cgen.Line(f"const int {group} = {warp};"),
-            cgen.Line(f"{self.kind} {before} = {carry};"),
-            Branch(f"{group} > 0", [cgen.Line(added)], []),
-            cgen.Line(own.stored(name, before, element)),
+            Line(f"const int {group} = {warp};"),
+            Line(f"{self.kind} {before} = {carry};"),
+            Branch(f"{group} > 0", [Line(added)], []),
+            Line(own.stored(name, before, element)),
         ]
         return [
-            cgen.Line(f"{self.kind} {mine}[{self.items}];"),
-            cgen.Pragma("unroll"),
+            Line(f"{self.kind} {mine}[{self.items}];"),
+            Pragma("unroll"),
             Nest(every, terms),
             self.wait,
             Branch(f"{thread} < {WARP}", self.of_warps(), []),
             self.wait,
-            cgen.Pragma("unroll"),
+            Pragma("unroll"),
             Nest(every, [here, Branch(f"{name} < {last}", known, [])]),
-            cgen.Line(self.joined(carry, carry, self.totals(self.groups - 1))),
+            Line(self.joined(carry, carry, self.totals(self.groups - 1))),
             self.wait,
         ]
 
@@ -214,13 +212,13 @@ class ScanPrinter:
         (mine,) = self.names("total")
         inside, thread = self.inside(mine), self.own.thread
         start = self.totals(thread)
-        store = cgen.Line(f"{self.totals(thread)} = {mine};")
+        store = Line(f"{self.totals(thread)} = {mine};")
         if self.groups < WARP:
             start = f"{thread} < {self.groups} ? {start} : {self.neutral}"
         ends: Lines = [store]
         if self.groups < WARP:
             ends = [Branch(f"{thread} < {self.groups}", [store], [])]
-        return [cgen.Line(f"{self.kind} {mine} = {start};"), *inside.up(mine, self.groups), *ends]
+        return [Line(f"{self.kind} {mine} = {start};"), *inside.up(mine, self.groups), *ends]
 
     def up(self, value: str, width: int) -> Lines:
         """Return a scan of what the threads of a warp have, `width` of them."""
@@ -228,36 +226,36 @@ class ScanPrinter:
         text = self.own.dialect.shuffle_up.format(value=value, by=by)
         joined = self.joined(value, other, value)
         steps: Lines = [
-            cgen.Line(f"const {self.kind} {other} = {text};"),
-            Branch(f"{self.own.thread} % {WARP} >= {by}", [cgen.Line(joined)], []),
+            Line(f"const {self.kind} {other} = {text};"),
+            Branch(f"{self.own.thread} % {WARP} >= {by}", [Line(joined)], []),
         ]
         head = f"for (int {by} = 1; {by} < {width}; {by} *= 2)"
-        return [cgen.Pragma("unroll"), Nest(head, steps)]
+        return [Pragma("unroll"), Nest(head, steps)]
 
     def by_exchange(self, begin: str, last: str, carry: str, mine: str) -> Lines:
         """Return a tile through shared memory: a term for each thread."""
         name, (by, other) = self.name, self.names("by", "other")
         thread, place = self.own.thread, self.totals(self.own.thread)
         own = self.inside(by, other)
-        reads = cgen.Line(f"{other} = {self.totals(f'{thread} - {by}')};")
+        reads = Line(f"{other} = {self.totals(f'{thread} - {by}')};")
         steps: Lines = [
-            cgen.Line(f"{self.kind} {other} = {self.neutral};"),
+            Line(f"{self.kind} {other} = {self.neutral};"),
             Branch(f"{thread} >= {by}", [reads], []),
             self.wait,
-            cgen.Line(self.joined(mine, other, mine)),
-            cgen.Line(f"{place} = {mine};"),
+            Line(self.joined(mine, other, mine)),
+            Line(f"{place} = {mine};"),
             self.wait,
         ]
-        store = cgen.Line(own.stored(name, carry, mine))
+        store = Line(own.stored(name, carry, mine))
         return [
-            cgen.Line(f"const {self.index} {name} = {begin} + {thread};"),
-            cgen.Line(f"{self.kind} {mine} = {self.neutral};"),
-            Branch(f"{name} < {last}", [cgen.Line(f"{mine} = {own.term(name)};")], []),
-            cgen.Line(f"{place} = {mine};"),
+            Line(f"const {self.index} {name} = {begin} + {thread};"),
+            Line(f"{self.kind} {mine} = {self.neutral};"),
+            Branch(f"{name} < {last}", [Line(f"{mine} = {own.term(name)};")], []),
+            Line(f"{place} = {mine};"),
             self.wait,
             Nest(f"for (int {by} = 1; {by} < {self.threads}; {by} *= 2)", steps),
             Branch(f"{name} < {last}", [store], []),
-            cgen.Line(self.joined(carry, carry, self.totals(self.threads - 1))),
+            Line(self.joined(carry, carry, self.totals(self.threads - 1))),
             self.wait,
         ]
 
@@ -271,20 +269,20 @@ class ScanPrinter:
         (by,) = self.names("by")
         thread, place = self.own.thread, self.totals(self.own.thread)
         other = self.totals(f"{thread} + {by}")
-        step = Branch(f"{thread} < {by}", [cgen.Line(self.joined(place, place, other))], [])
+        step = Branch(f"{thread} < {by}", [Line(self.joined(place, place, other))], [])
         head = f"for (int {by} = {self.threads // 2}; {by} > 0; {by} /= 2)"
-        last = cgen.Line(f"{mine} = {self.totals(0)};")
-        store = cgen.Line(f"{place} = {mine};")
+        last = Line(f"{mine} = {self.totals(0)};")
+        store = Line(f"{place} = {mine};")
         return [store, self.wait, Nest(head, [step, self.wait]), last]
 
     def _by_warps(self, mine: str, is_told: bool) -> Lines:
         thread, warps = self.own.thread, self.threads // WARP
-        store = cgen.Line(f"{self.totals(f'{thread} / {WARP}')} = {mine};")
+        store = Line(f"{self.totals(f'{thread} / {WARP}')} = {mine};")
         start = self.totals(thread)
         if warps < WARP:
             start = f"{thread} < {warps} ? {start} : {self.neutral}"
-        whole = Branch(f"{thread} == 0", [cgen.Line(f"{self.totals(0)} = {mine};")], [])
-        first = [cgen.Line(f"{mine} = {start};"), *self.down(mine, warps)]
+        whole = Branch(f"{thread} == 0", [Line(f"{self.totals(0)} = {mine};")], [])
+        first = [Line(f"{mine} = {start};"), *self.down(mine, warps)]
         return [
             *self.down(mine, WARP),
             Branch(f"{thread} % {WARP} == 0", [store], []),
@@ -297,15 +295,15 @@ class ScanPrinter:
         """Return what leaves the sum of `width` threads with the first."""
         at_once = self.own.dialect.warp.get((self.scan.op, self.scan.dtype))
         if at_once is not None and width == WARP:
-            return [cgen.Line(f"{value} = {at_once.call(value, self.scan.dtype)};")]
+            return [Line(f"{value} = {at_once.call(value, self.scan.dtype)};")]
         by, other = self.names("by", "other")
         text = self.own.dialect.shuffle.format(value=value, by=by, width=WARP)
         steps: Lines = [
-            cgen.Line(f"const {self.kind} {other} = {text};"),
-            cgen.Line(self.joined(value, value, other)),
+            Line(f"const {self.kind} {other} = {text};"),
+            Line(self.joined(value, value, other)),
         ]
         head = f"for (int {by} = {width // 2}; {by} > 0; {by} /= 2)"
-        return [cgen.Pragma("unroll"), Nest(head, steps)]
+        return [Pragma("unroll"), Nest(head, steps)]
 
     # -- words
 
@@ -340,8 +338,8 @@ class ScanPrinter:
         return self.items * self.threads // WARP
 
     @property
-    def wait(self) -> cgen.Generable:
-        return cgen.Line(self.own.dialect.barrier(Scope.BLOCK, orders_arrays=False))
+    def wait(self) -> Code:
+        return Line(self.own.dialect.barrier(Scope.BLOCK, orders_arrays=False))
 
     def totals(self, place: object) -> str:
         """Return an element of what the block's threads leave for one another."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import replace
 from polyopt.emit.nodes import map_node
 from polyopt.emit.passes.rewriting import Names, local_names, renamed, substituted, trip_count
@@ -58,6 +56,7 @@ from polyopt.ir.loops import (
 )
 from polyopt.ir.source import SizeOf
 from polyopt.ir.types import DType
+from polyopt.never import assert_never
 
 
 def simplify(fn: LoopFunction) -> LoopFunction:

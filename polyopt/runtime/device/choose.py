@@ -13,10 +13,9 @@ from enum import Enum, unique
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
 
-from typing_extensions import assert_never
-
 from polyopt.dataclass import dataclass
 from polyopt.errors import PolyoptError, ToolchainError
+from polyopt.never import assert_never
 from polyopt.runtime.device.bindings import Bindings
 from polyopt.runtime.device.compile import find_cuda_compiler
 from polyopt.runtime.device.cuda import CudaProvider
