@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from polyopt.ir.source import CParam, CParamKind, Source
+from tests.machines import NARROW
 from tests.pure import is_pure, nothing_outside
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -127,6 +128,12 @@ def wide_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = {"VECTOR_BYTES": 64, "VECTOR_REGISTERS": 32, "L1": 48 << 10, "L2": 1 << 20, "FMA": 1}
     for name, value in numbers.items():
         monkeypatch.setenv(f"POLYOPT_{name}", str(value))
+
+
+@pytest.fixture
+def narrow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make schedules for one machine, whatever the processor: for tests that build nothing."""
+    monkeypatch.setattr("polyopt.targets.detect_machine", lambda: NARROW)
 
 
 @pytest.fixture(autouse=True)

@@ -56,15 +56,19 @@ FOLDERS = (
 )
 """Where tests are pure, but for those marked as to what they need."""
 COMPILED = (
+    "bombs",
+    "errors",
     "gpu/emulator",
     "gpu/mapping",
     "gpu/passes",
     "gpu/printing",
     "gpu/standing",
     "gpu/suite",
+    "mutants",
     "race",
+    "unit/frontend",
 )
-"""Where tests marked `toolchain` are pure: what they compile is the same for every processor."""
+"""Where tests marked `toolchain` are pure: what they are about is the same for every processor."""
 NEEDS = ("machine", "gpu")
 NOTHING = {
     "PATH": "",

@@ -45,7 +45,7 @@ def broken(case: NumpyCase, seed: int) -> KeptCase | None:
     return KeptCase(case.arrays, case.scalars, text, case.exact, case.signed)
 
 
-@pytest.mark.machine
+@pytest.mark.usefixtures("narrow_machine")
 @pytest.mark.parametrize("first", range(0, 300, 30))
 def test_no_tracebacks(first: int, tmp_path: Path) -> None:
     refused = 0
@@ -83,7 +83,7 @@ def blend(A: Any, B: Any, weight: Any = 0.5) -> Any:
     return C
 
 
-@pytest.mark.machine
+@pytest.mark.usefixtures("narrow_machine")
 @pytest.mark.parametrize("place", range(3))
 def test_wrong_arguments(place: int) -> None:
     for wrong in WRONG:

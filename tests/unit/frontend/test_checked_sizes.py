@@ -49,7 +49,7 @@ def arguments(function, sizes):
     return [rng.uniform(0, 1, n), knots, rng.uniform(size=c), np.zeros(n)]
 
 
-@pytest.mark.machine
+@pytest.mark.usefixtures("narrow_machine")
 @pytest.mark.parametrize(("function", "sizes"), [(recurrence, (40, 30)), (basis, (50, 12, 11))])
 def test_each_iteration_has_an_array_of_its_own(function, sizes):
     """Nothing passes from one to the next: the loops over systems and points run in parallel."""

@@ -13,7 +13,8 @@ import pytest
 import polyopt as po
 from polyopt.ir.interp import run_loops, run_program
 from polyopt.pipeline import Compilation, compile_program
-from polyopt.targets import Options, detect_machine
+from polyopt.targets import Options
+from tests.machines import NARROW
 from tests.unit.frontend.control import CONTROL, Case
 from tests.unit.frontend.harness import agree, compiled, equal_to_python
 
@@ -38,10 +39,9 @@ def test_parts_mean_the_function(case: Case) -> None:
 @cache
 def stages(case: Case) -> Compilation:
     program = compiled(case.func, *arguments(case, 7))
-    return compile_program(program, Options(), detect_machine())
+    return compile_program(program, Options(), NARROW)
 
 
-@pytest.mark.machine
 @every_case
 def test_loops_in_any_order(case: Case) -> None:
     made = stages(case)
