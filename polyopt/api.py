@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from polyopt.aliasing import with_sharing
-from polyopt.building import Built, artefact_of, build_kernel, compile_stages, unpacked
+from polyopt.building import Accept, Built, artefact_of, build_kernel, compile_stages, unpacked
 from polyopt.capture.guards import Guards, different, guards_of
 from polyopt.capture.reads import Read
 from polyopt.capture.text import keep_lines
@@ -59,6 +59,7 @@ VERIFYING = 0.02
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Types = tuple[ArgType, ...]
 _Values = tuple[object, ...]
+_SignatureOf = Callable[[_Types, Accept | None], Signature]
 _KEPT_VALUES = 16  # kernels of one function and types, for values that captured names had
 _TRIES = 3
 
@@ -300,6 +301,19 @@ def _declined(*args: object) -> Any:  # noqa: ANN401
     return NotImplemented
 
 
+class _Acceptance:
+    """Whether a call's values fit what was read, and the last that they were compared with."""
+
+    def __init__(self, values: _Values | None) -> None:
+        self.values = values
+        self.signature: Signature | None = None
+
+    def __call__(self, signature: Signature) -> None:
+        self.signature = signature
+        if self.values is not None:
+            check_call(signature, self.values)
+
+
 class Kernel(Generic[_F]):
     """A Python function that runs as compiled code; `py_func` is the function itself.
 
@@ -363,7 +377,7 @@ class Kernel(Generic[_F]):
 
         programs: dict[_Types, Program] = {}
 
-        def signature_of(types: _Types) -> Signature:
+        def signature_of(types: _Types, _: Accept | None = None) -> Signature:
             if types not in programs:
                 programs[types] = build(self.py_func, types)
             return programs[types].signature
@@ -397,7 +411,7 @@ class Kernel(Generic[_F]):
 
         programs: dict[_Types, Program] = {}
 
-        def signature_of(types: _Types) -> Signature:
+        def signature_of(types: _Types, _: Accept | None = None) -> Signature:
             if types not in programs:
                 programs[types] = build(self.py_func, types)
             return programs[types].signature
@@ -450,7 +464,7 @@ class Kernel(Generic[_F]):
         values = plain_values(self._parameters.bind(args, kwargs))
         types = types_of(self._parameters, values, self._constants)
         with self._lock:
-            settled = self._settle_types(types, values, lambda t: self._compile(t).signature)
+            settled = self._settle_types(types, values, self._compiled_signature)
             return self._tune(settled, values, 0.0 if limit is None else limit)
 
     def _tune(self, types: _Types, values: _Values, seconds: float) -> Tuned:
@@ -467,11 +481,14 @@ class Kernel(Generic[_F]):
 
     def _specialized(self, types: _Types, values: _Values | None) -> CompiledKernel:
         with self._lock:
-            settled = self._settle_types(types, values, lambda t: self._compile(t).signature)
+            settled = self._settle_types(types, values, self._compiled_signature)
             seconds = self.options.tune
             if seconds is not None and values is not None and settled not in self._tuned:
                 self._tune_once(settled, values, seconds)
             return self._compiled[settled]
+
+    def _compiled_signature(self, types: _Types, accept: Accept | None) -> Signature:
+        return self._compile(types, accept).signature
 
     def _tune_once(self, types: _Types, values: _Values, seconds: float) -> None:
         """Tune at the first call; where that cannot be done, say so and go on."""
@@ -484,7 +501,7 @@ class Kernel(Generic[_F]):
             notice(PolyoptWarning, f"`{self._parameters.name}`: {error.message}")
 
     def _settle_types(
-        self, types: _Types, values: _Values | None, signature_of: Callable[[_Types], Signature]
+        self, types: _Types, values: _Values | None, signature_of: _SignatureOf
     ) -> _Types:
         """Return `types` refined until they fit `values`.
 
@@ -513,23 +530,25 @@ class Kernel(Generic[_F]):
             raise error from None
         return renewed
 
-    def _read_signature(self, types: _Types) -> Signature:
+    def _read_signature(self, types: _Types, accept: Accept | None) -> Signature:
         from polyopt.frontend import build
         from polyopt.ir.budget import Budget
 
         with Budget(seconds_to_compile(self.options)).running():
-            return build(self.py_func, types).signature
+            signature = build(self.py_func, types).signature
+        if accept is not None:
+            accept(signature)
+        return signature
 
     def _fitting_types(
-        self, types: _Types, values: _Values | None, signature_of: Callable[[_Types], Signature]
+        self, types: _Types, values: _Values | None, signature_of: _SignatureOf
     ) -> _Types:
         """Return `types` refined by what the errors of readings and calls tell."""
         first: PolyoptError | None = None
+        accept = _Acceptance(values)
         while True:
             try:
-                signature = signature_of(types)
-                if values is not None:
-                    check_call(signature, values)
+                accept(signature_of(types, accept))
                 return types
             except NeedConstant as need:
                 refined = with_constant(self._parameters, types, values, need.argument)
@@ -545,13 +564,14 @@ class Kernel(Generic[_F]):
                 types = refined
             except OverlapError as error:
                 assert values is not None
-                types = with_sharing(types, values, signature, error)
+                assert accept.signature is not None
+                types = with_sharing(types, values, accept.signature, error)
             except PolyoptError:
                 if first is not None:
                     raise first from None
                 raise
 
-    def _compile(self, types: _Types) -> CompiledKernel:
+    def _compile(self, types: _Types, accept: Accept | None = None) -> CompiledKernel:
         found = self._compiled.get(types)
         if found is not None:
             if found.is_current():
@@ -566,7 +586,7 @@ class Kernel(Generic[_F]):
             self._tuned[types] = better
             options = with_tuned(options, better)
         for _ in range(_TRIES):
-            built = build_kernel(self.py_func, types, options)
+            built = build_kernel(self.py_func, types, options, accept)
             compiled = CompiledKernel(self.py_func, types, options, built)
             if compiled.is_current():
                 break  # nobody changed a value in the meantime

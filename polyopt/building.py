@@ -14,15 +14,15 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from polyopt.capture.reads import Read, Recording
 from polyopt.dataclass import dataclass, replace
-from polyopt.errors import ToolchainError
+from polyopt.errors import PolyoptError, ToolchainError
 from polyopt.frontend.argtypes import ArgType, ConstType, NeedConstant
 from polyopt.ir.clock import now
 from polyopt.ir.host import DeviceProgram, Emitted
-from polyopt.ir.source import Source
+from polyopt.ir.source import Signature, Source
 from polyopt.machine import Machine
 from polyopt.runtime import build as builder
 from polyopt.runtime.caller import begin as begin_caller
@@ -59,6 +59,10 @@ FIRST = 0.6  # of the time that is left: what the C compiler may take to optimiz
 SHORTEST = 0.8  # seconds: less is not enough for any kernel
 
 
+Accept: TypeAlias = Callable[[Signature], None]
+"""Raises a coded error where a call does not fit what a function was read as."""
+
+
 @dataclass(frozen=True, eq=False)
 class Built:
     """A kernel ready to be called; `stages` is None when it came from the cache.
@@ -77,11 +81,17 @@ class Built:
 
 
 def build_kernel(
-    function: Callable[..., Any], types: tuple[ArgType, ...], options: Options
+    function: Callable[..., Any],
+    types: tuple[ArgType, ...],
+    options: Options,
+    accept: Accept | None = None,
 ) -> Built:
-    """Return the kernel of `function` for `types`; raises `NeedConstant` or a coded error."""
+    """Return the kernel of `function` for `types`; raises `NeedConstant` or a coded error.
+
+    `accept` raises where a call does not fit what the front end read: nothing is built then.
+    """
     if options.target is not Target.C:
-        return _build_for_device(function, types, options)
+        return _build_for_device(function, types, options, accept)
     start, begun = now(), time.perf_counter()
     require_level(listed_features)
     store = open_store()
@@ -97,7 +107,7 @@ def build_kernel(
         "shared": is_shared(compiler),
     }
     key = _key(function, types, options, machine, made_by)
-    found = _known(store, key, function)
+    found = _known(store, key, function, accept)
     if found is not None and isinstance(found.value.source, Source):
         known = found.value
         assert isinstance(known.source, Source)
@@ -114,7 +124,9 @@ def build_kernel(
     recording = Recording(function)
     with ExitStack() as stack:
         ahead = _Ahead(stack, store, compiler, foreign)
-        stages = _staged(function, types, options, machine, store, key, recording, ahead.expect)
+        stages = _staged(
+            function, types, options, machine, store, key, recording, accept, ahead.expect
+        )
         source = stages.source
         assert isinstance(source, Source)
         foreign = foreign or has_no_buffers(source)
@@ -185,7 +197,10 @@ def _kept_library(
 
 
 def _build_for_device(
-    function: Callable[..., Any], types: tuple[ArgType, ...], options: Options
+    function: Callable[..., Any],
+    types: tuple[ArgType, ...],
+    options: Options,
+    accept: Accept | None,
 ) -> Built:
     """Do as `build_kernel` for a target other than C; the device compiles and keeps its code.
 
@@ -199,13 +214,13 @@ def _build_for_device(
         provider = provider_for(options.target.value, options.device)
     except ToolchainError as error:
         recording = Recording(function)
-        stages = compile_stages(function, types, options, machine, recording)
+        stages = compile_stages(function, types, options, machine, recording, accept)
         return Built(
             stages.source, no_device(error), stages.schedule_text, stages, stages.timings,
             recording.reads,
         )  # fmt: skip
     key = _key(function, types, options, machine, {"device": provider.limits.arch})
-    found = _known(store, key, function)
+    found = _known(store, key, function, accept)
     if found is not None and isinstance(found.value.source, DeviceProgram):
         known = found.value
         assert isinstance(known.source, DeviceProgram)
@@ -216,7 +231,7 @@ def _build_for_device(
             known.source, loaded, known.schedule, None, timings, found.reads, known.artefact
         )
     recording = Recording(function)
-    stages = _staged(function, types, options, machine, store, key, recording)
+    stages = _staged(function, types, options, machine, store, key, recording, accept)
     program = stages.source
     assert isinstance(program, DeviceProgram)
     begun = time.perf_counter()
@@ -226,14 +241,23 @@ def _build_for_device(
     return Built(program, loaded, stages.schedule_text, stages, stages.timings, recording.reads)
 
 
-def _known(store: Store, key: str | None, function: Callable[..., object]) -> Found[_Known] | None:
-    """Return what the cache has; raises `NeedConstant` when that is what it says."""
+def _known(
+    store: Store, key: str | None, function: Callable[..., object], accept: Accept | None
+) -> Found[_Known] | None:
+    """Return what the cache has; raises what it says, `NeedConstant` or what `accept` does."""
     found = find(store, KIND, key, function, _recall)
-    if found is None:
-        return None
-    if isinstance(found.value, str):
-        raise NeedConstant(found.value)
-    return Found(found.value, found.reads)
+    match None if found is None else found.value:
+        case str() as argument:
+            raise NeedConstant(argument)
+        case Signature() as signature:
+            if accept is not None:
+                accept(signature)
+            return None
+        case _Known() as known:
+            assert found is not None
+            return Found(known, found.reads)
+        case None:
+            return None
 
 
 def _staged(
@@ -244,11 +268,26 @@ def _staged(
     store: Store,
     key: str | None,
     recording: Recording,
+    accept: Accept | None,
     expect: Expect | None = None,
 ) -> Compilation:
-    """Return all stages; that an argument has to be a constant is remembered."""
+    """Return all stages; that an argument has to be a constant is remembered.
+
+    So is what the front end read, where a call does not fit it.
+    """
+
+    def accept_or_remember(signature: Signature) -> None:
+        assert accept is not None
+        try:
+            accept(signature)
+        except PolyoptError:
+            files = {"signature.json": json.dumps(to_json(signature)).encode()}
+            keep(store, KIND, key, recording.reads, files)
+            raise
+
+    asked = None if accept is None else accept_or_remember
     try:
-        return compile_stages(function, types, options, machine, recording, expect)
+        return compile_stages(function, types, options, machine, recording, asked, expect)
     except NeedConstant as need:
         files = {"need.json": json.dumps(need.argument).encode()}
         keep(store, KIND, key, recording.reads, files)
@@ -291,7 +330,8 @@ def _finish(
     """Keep what was made, and warn of what was left out for want of time."""
     warning = _warning(stages, seconds_to_compile(options))
     _warn(warning)
-    keep(store, KIND, key, recording.reads, _remember(stages, library, warning))
+    files = _remember(stages, library, warning)
+    keep(store, KIND, key, recording.reads, files, anew=True)
 
 
 def _warning(stages: Compilation, seconds: float) -> str:
@@ -316,12 +356,13 @@ def compile_stages(
     options: Options,
     machine: Machine | None = None,
     recording: Recording | None = None,
+    accept: Accept | None = None,
     expect: Expect | None = None,
 ) -> Compilation:
     """Run the front end and the pipeline; no compiler and no cache are involved.
 
-    What the front end reads outside of the function is noted in `recording`; for `expect` see
-    `compile_program`.
+    What the front end reads outside of the function is noted in `recording`.  `accept` gets the
+    signature, and may raise; for `expect` see `compile_program`.
     """
     from polyopt.frontend import build
     from polyopt.ir.budget import Budget
@@ -332,6 +373,8 @@ def compile_stages(
     with budget.running():
         with budget.share("frontend"):
             program = build(function, types, recording)
+        if accept is not None:
+            accept(program.signature)
         seconds = time.perf_counter() - start
         if machine is None:  # code for a device is the same beside any processor
             machine = detect_machine() if options.target is Target.C else Machine()
@@ -446,13 +489,21 @@ def unpacked(artefact: bytes) -> str | None:
     return None
 
 
-def _recall(entry: Entry) -> _Known | str:
-    """Return what `entry` remembers: a kernel, or the argument that has to be a constant."""
+def _recall(entry: Entry) -> _Known | Signature | str:
+    """Return what `entry` remembers: a kernel, or the argument that has to be a constant.
+
+    A signature: what the front end read, of a kernel that was not built.
+    """
     if "need.json" in entry.files:
         argument = entry.json("need.json")
         if not isinstance(argument, str):
             raise RecordError("no argument is named")
         return argument
+    if "signature.json" in entry.files:
+        signature = from_json(entry.json("signature.json"))
+        if not isinstance(signature, Signature):
+            raise RecordError(f"a {type(signature).__name__} is no signature")
+        return signature
     source = from_json(entry.json("source.json"))
     if not isinstance(source, Source | DeviceProgram):
         raise RecordError(f"a {type(source).__name__} is no kernel")

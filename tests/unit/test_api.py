@@ -51,6 +51,7 @@ class FakeFrontend:
         options: Any,
         machine: Any = None,
         recording: Any = None,
+        accept: Any = None,
         expect: Any = None,
     ) -> Any:
         self.seen.append(types)

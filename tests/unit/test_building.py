@@ -52,6 +52,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         options: Any,
         machine: Any = None,
         recording: Any = None,
+        accept: Any = None,
         expect: Any = None,
     ) -> Any:
         asked.append(types)
@@ -141,6 +142,7 @@ def _stages(asked: list[Any]) -> Any:
         options: Any,
         machine: Any = None,
         recording: Any = None,
+        accept: Any = None,
         expect: Any = None,
     ) -> Any:
         asked.append(types)
@@ -216,6 +218,7 @@ def test_needed_values_are_remembered(tmp_path, monkeypatch):
         options: Any,
         machine: Any = None,
         recording: Any = None,
+        accept: Any = None,
         expect: Any = None,
     ) -> Any:
         asked.append(types)
@@ -295,3 +298,17 @@ def test_a_kernel_compiles_without_its_device_and_calls_say_so(monkeypatch, targ
     assert x.tolist() == [1.0, 1.0, 1.0]
     with pytest.raises(FrontendError):
         po.kernel(target=target)(wrong).compile(x)
+
+
+def test_what_a_call_does_not_fit_is_read_and_not_built(cache: Path) -> None:
+    def scaled(a, b):
+        return a * b
+
+    k = po.kernel(scaled)
+    column, row = np.ones((3, 1)), np.ones((3, 4))
+    np.testing.assert_array_equal(k(column, row), row)
+    assert len(k._compiled) == 1  # for columns
+    assert "signature.json" in {path.name for path in cache.rglob("*")}
+    np.testing.assert_array_equal(k(row, row), row)
+    assert len(k._compiled) == 2
+    assert "signature.json" not in {path.name for path in cache.rglob("*")}
