@@ -3,7 +3,7 @@
 In: classes with annotated fields, as for `dataclasses.dataclass`.  Out: such classes.
 A process makes hundreds of them and uses some: the standard decorator compiles up to eight
 functions for each (0.8 ms), this one none before the first instance.  Type checkers see the
-standard library's names; its `fields`, `asdict`, `replace` and `is_dataclass` take these classes.
+standard library's names; its `fields`, `replace` and `is_dataclass` take these classes.
 Refuses: `order`, `init`, `kw_only`, `unsafe_hash` and `InitVar` are not offered (`TypeError`).
 """
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dataclasses import MISSING as MISSING
+    from dataclasses import asdict as asdict
     from dataclasses import dataclass as dataclass
     from dataclasses import field as field
     from dataclasses import fields as fields
@@ -57,6 +58,16 @@ else:
             if name not in changes:
                 changes[name] = getattr(record, name)
         return record.__class__(**changes)
+
+    def asdict(value):
+        """Return a record as a dictionary, and so what its fields and their items hold."""
+        if is_dataclass(value):
+            return {name: asdict(getattr(value, name)) for name in value.__record_fields__}
+        if isinstance(value, dict):
+            return {asdict(key): asdict(held) for key, held in value.items()}
+        if isinstance(value, (tuple, list)):
+            return type(value)(map(asdict, value))
+        return value
 
     def dataclass(cls=None, /, *, frozen=False, eq=True, slots=False):
         """Give a class the methods of a record of its annotated fields.

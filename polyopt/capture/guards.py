@@ -7,16 +7,15 @@ by one.  What NumPy's and Python's own modules hold is taken to stay.
 
 from __future__ import annotations
 
-import dataclasses
 import types
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polyopt.capture.reads import Path, Read, Resolver, Step, cell_of
 from polyopt.capture.values import ABSENT, is_known, value_text
+from polyopt.dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +196,7 @@ class _Found:
                 )
                 for part in values:
                     self._contents(part)
-            case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            case _ if hasattr(type(value), "__dataclass_fields__"):
                 text = value_text(value)
                 self.others.append(lambda: value_text(value) == text)
             case np.vectorize():

@@ -5,9 +5,9 @@ In: a value.  Out: its text, None for a value without one: what depends on it is
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import struct
+import sys
 import types
 
 import numpy as np
@@ -94,8 +94,8 @@ def _record(value: object, kind: str, depth: int) -> str:
     inner = getattr(value, "py_func", None)
     if isinstance(inner, types.FunctionType):
         return f"{kind} of {_text(inner, depth + 1)}"
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = dataclasses.fields(value)
+    if hasattr(type(value), "__dataclass_fields__"):
+        fields = sys.modules["dataclasses"].fields(value)  # it made the class
         parts = (f"{f.name}={_text(getattr(value, f.name), depth + 1)}" for f in fields)
         return f"{kind}({', '.join(parts)})"
     if isinstance(value, np.finfo | np.iinfo):

@@ -5,7 +5,6 @@ In: the machine.  Out: devices with their limits, compilers and packages, what i
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from textwrap import fill
 
 import click
@@ -13,6 +12,7 @@ import click
 from polyopt.cli.cmd_cache import show_size
 from polyopt.cli.console import result, result_json
 from polyopt.cli.prepare import json_option
+from polyopt.dataclass import asdict
 from polyopt.runtime.device.choose import Found, Missing, survey
 from polyopt.runtime.device.provider import Limits
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
-from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from textwrap import fill
@@ -19,7 +18,7 @@ from polyopt.cli.cmd_cache import cache_info, show_size
 from polyopt.cli.console import own_version, result, result_json
 from polyopt.cli.exits import Exit
 from polyopt.cli.prepare import json_option
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import asdict, dataclass
 from polyopt.errors import PolyoptError, ToolchainError
 
 _CORE = ("numpy", "islpy", "sympy", "click", "platformdirs")

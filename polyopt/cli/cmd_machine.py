@@ -7,13 +7,13 @@ POLYOPT_MACHINE may name.  `--measure` measures for a second or two and keeps th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 
 import click
 
 from polyopt.cli.cmd_cache import show_size
 from polyopt.cli.console import result, result_json
 from polyopt.cli.prepare import json_option
+from polyopt.dataclass import asdict
 from polyopt.errors import ToolchainError
 from polyopt.machine import Machine, Rates, Speeds
 

@@ -6,7 +6,6 @@ of the function use it from then on.  Refuses: what `run` refuses; calls on shar
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -23,6 +22,7 @@ from polyopt.cli.prepare import (
     types_option,
 )
 from polyopt.cli.typespec import parse_sizes
+from polyopt.dataclass import asdict
 
 
 @click.command("tune")

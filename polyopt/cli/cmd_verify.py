@@ -6,7 +6,6 @@ No C compiler is needed.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -21,6 +20,7 @@ from polyopt.cli.prepare import (
     types_option,
 )
 from polyopt.cli.typespec import parse_sizes
+from polyopt.dataclass import asdict
 
 if TYPE_CHECKING:
     from polyopt.verifying import Verification

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import asdict, dataclass
 from polyopt.errors import IllegalSchedule, PolyoptError, ScheduleError, ToolchainError
 
 

@@ -6,9 +6,8 @@ In: a `Compiler`.  Out: `Capabilities`, found by compiling small texts once and 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
-from polyopt.dataclass import dataclass
+from polyopt.dataclass import asdict, dataclass
 from polyopt.errors import ToolchainError
 from polyopt.runtime.store import Store
 from polyopt.runtime.toolchain import Compiler, call_tool

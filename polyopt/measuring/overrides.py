@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 
-from polyopt.dataclass import fields, replace
+from polyopt.dataclass import asdict, fields, replace
 from polyopt.errors import UsageError
 from polyopt.files import read_text
 from polyopt.machine import Machine, Rates, Speeds

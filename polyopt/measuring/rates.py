@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict
 from math import inf
 from pathlib import Path
 
+from polyopt.dataclass import asdict
 from polyopt.errors import ToolchainError
 from polyopt.machine import Machine, Rates, Speeds, assumed_rates
 from polyopt.measuring.overrides import given_rates

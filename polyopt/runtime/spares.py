@@ -12,7 +12,6 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from polyopt.runtime.values import AnyArray
 
@@ -20,7 +19,7 @@ LEAST = 1 << 18  # bytes; less than that comes from pages that the process has
 MOST = 1 << 27  # bytes kept at any time
 LINE = 64
 
-_Memory = npt.NDArray[np.uint8]
+_Memory = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 class _Lease:

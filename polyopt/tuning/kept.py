@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
 
 from polyopt.capture.reads import Read
-from polyopt.dataclass import dataclass, replace
+from polyopt.dataclass import asdict, dataclass, replace
 from polyopt.errors import ToolchainError
 from polyopt.frontend.argtypes import ArgType, ConstType
 from polyopt.runtime import lookup

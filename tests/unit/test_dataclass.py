@@ -15,7 +15,7 @@ import pytest
 
 import polyopt
 from polyopt import dataclass as late
-from polyopt.dataclass import dataclass, field, replace
+from polyopt.dataclass import asdict, dataclass, field, replace
 
 
 def every_class() -> list[type]:
@@ -108,7 +108,7 @@ def test_what_a_class_does_is_what_the_standard_one_does(options: dict[str, bool
     assert ours(1, note="a", parts=(3,)) == ours(1, note="b", parts=(3,)) or not options["eq"]
     assert ours.__match_args__ == theirs.__match_args__
     assert hasattr(ours(1), "__dict__") is not options["slots"]
-    assert dataclasses.asdict(ours(1)) == dataclasses.asdict(theirs(1))
+    assert dataclasses.asdict(ours(1)) == dataclasses.asdict(theirs(1)) == asdict(ours(1))
     for change in (dataclasses.replace, replace):
         assert repr(change(ours(1, note="n"), y=2.0)) == repr(
             dataclasses.replace(theirs(1, note="n"), y=2.0)
