@@ -13,12 +13,11 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import TypeAlias, TypeVar
 
-from polyopt import schedule
+from polyopt import emit, schedule, strategy
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.emit import optimize_loops
 from polyopt.emit.lanes import is_contiguous, row_arrays
 from polyopt.emit.lower import lower, outgrowing
-from polyopt.emit.text import emit
+from polyopt.emit.text import emit as print_loops
 from polyopt.errors import BudgetError, EmitError, PolyoptError, ScheduleError
 from polyopt.ir.budget import Budget, Cost, Dropped, note_dropped, optional, query
 from polyopt.ir.host import DeviceProgram, Emitted
@@ -37,7 +36,6 @@ from polyopt.machine import Machine
 from polyopt.proof import Certificate
 from polyopt.proving import Form, first_proven, plain_loops
 from polyopt.schedule import Schedule, source_schedule
-from polyopt.strategy import auto_schedule
 from polyopt.targets import FpMode, Options, Target, seconds_to_compile
 from polyopt.transforms import parse_schedules, show_schedules
 
@@ -209,21 +207,18 @@ def _forms(lowered: LoopFunction, options: Options, machine: Machine) -> list[Fo
     if options.target is not Target.C:
         return _device_forms(lowered, options)
     wanted = sequential(lowered) if options.threads == 1 else lowered
-    loops = optimize_loops(wanted, machine, options.fp.value)
+    loops = emit.optimize_loops(wanted, machine, options.fp.value)
     return [Form("optimized loops", lambda: loops), Form("threads", lambda: plain_loops(wanted))]
 
 
 def _device_forms(lowered: LoopFunction, options: Options) -> list[Form]:
     """Return kernels; where nobody asked for their pipelines and instructions, also without."""
-    from polyopt.emit.gpu.matrix import has_matrices, without_matrices
-    from polyopt.emit.gpu.pipelines import has_pipelines, without_pipelines
-
     automatic, target = options.schedule is None, options.target
     variants = [("kernels", lowered)]
-    if automatic and has_pipelines(lowered):
-        variants.append(("copies in turn", without_pipelines(lowered)))
-    if automatic and has_matrices(lowered):
-        plain = without_matrices(without_pipelines(lowered))
+    if automatic and emit.gpu.pipelines.has_pipelines(lowered):
+        variants.append(("copies in turn", emit.gpu.pipelines.without_pipelines(lowered)))
+    if automatic and emit.gpu.matrix.has_matrices(lowered):
+        plain = emit.gpu.matrix.without_matrices(emit.gpu.pipelines.without_pipelines(lowered))
         variants.append(("no matrix instructions", plain))
     for position, (name, loops) in enumerate(variants[:-1], start=1):
         try:
@@ -256,12 +251,10 @@ class Simple:
     @cached_property
     def schedules(self) -> tuple[Schedule, ...]:
         """A schedule for each static control part."""
-        from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
-
         return tuple(
-            auto_schedule_gpu(
+            strategy.gpu.auto_schedule_gpu(
                 scop,
-                GpuModel(shared=0),
+                strategy.gpu.GpuModel(shared=0),
                 partial(_outgrowing, program=self.program, scop=scop, options=self.options),
             )
             for scop in self.program.scops
@@ -274,7 +267,7 @@ class Simple:
 
 def _emitted(loops: LoopFunction, target: Target, program: Program) -> Emitted:
     """Return the text; raises `BudgetError` PO0706 for one that no compiler ends with."""
-    source = emit(loops, target.value)
+    source = print_loops(loops, target.value)
     if len(source.text) > LONGEST:
         raise BudgetError(
             "PO0706",
@@ -298,9 +291,7 @@ def _as_written(program: Program, options: Options, *, moves: bool = True) -> Lo
 
 def _kernels(lowered: LoopFunction, target: Target) -> LoopFunction:
     """Return the loops with all that touches arrays in kernels."""
-    from polyopt.emit.gpu import device_loops
-
-    return device_loops(lowered, conditional=target is Target.CUDA)
+    return emit.device_loops(lowered, conditional=target is Target.CUDA)
 
 
 def _settled(program: Program) -> Program:
@@ -376,11 +367,11 @@ def _automatic(
         large = partial(_outgrowing, program=program, scop=scop, options=options)
         if options.target is Target.C:
             is_inner = id(scop) in _inner_scops(program)
-            return auto_schedule(scop, machine, is_inner=is_inner, outgrowing=large)
-        from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
-
+            return strategy.auto_schedule(scop, machine, is_inner=is_inner, outgrowing=large)
         is_cuda = options.target is Target.CUDA
-        return auto_schedule_gpu(scop, GpuModel(matrices=is_cuda, atomics=is_cuda), large)
+        return strategy.gpu.auto_schedule_gpu(
+            scop, strategy.gpu.GpuModel(matrices=is_cuda, atomics=is_cuda), large
+        )
     return schedule.postponed.written_order(scop)
 
 

@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from polyopt.emit.functions import table as c_table
 from polyopt.frontend import numpy_table, python_table
 from polyopt.late import Table, names_of
 
@@ -98,7 +99,7 @@ def test_a_name_that_a_module_has_is_refused() -> None:
 
 
 def _tables() -> list[Table[object]]:
-    modules = (numpy_table, python_table)
+    modules = (numpy_table, python_table, c_table)
     return [value for m in modules for value in vars(m).values() if isinstance(value, Table)]
 
 

@@ -69,6 +69,10 @@ LAYERS: dict[str, set[str]] = {
         "proof", "numerics", "bounding", "emit", "files", "verifying",
     },
 }  # fmt: skip
+STAGES = {
+    "ir", "frontend", "schedule", "transforms", "strategy", "model", "emit", "proof", "proving",
+    "pipeline",
+}  # fmt: skip
 RUNTIME_IR = {"source", "expr", "types", "library", "array", "loops", "host"}
 ISL = {"ir", "schedule", "transforms", "strategy", "proof", "report", "frontend", "cli"}
 ISL_FILES = {
@@ -135,6 +139,22 @@ def test_layer_imports_only_what_it_may(layer: str) -> None:
         if _layer(path) == layer
         for line, name in _imports(path)
         if (target := _target(name)) is not None and target not in allowed
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("layer", sorted(STAGES))
+def test_stages_put_imports_off_by_tables_only(layer: str) -> None:
+    """`polyopt/late.py` says how; imports inside functions are for entries: commands, kernels."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    wrong = [
+        f"{path.relative_to(ROOT)}:{inner.lineno}"
+        for path in _files()
+        if _layer(path) == layer
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, functions)
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Import | ast.ImportFrom)
     ]
     assert wrong == []
 

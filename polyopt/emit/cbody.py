@@ -7,6 +7,7 @@ parallel region, but keeps it for the parameters of a function that it does not 
 
 from __future__ import annotations
 
+from polyopt import emit
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit import apart
 from polyopt.emit.banner import plain
@@ -14,7 +15,6 @@ from polyopt.emit.blocks import Branch, Code, Function, Line, Nest, Pragma, word
 from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.compound import in_place
 from polyopt.emit.contraction import mixes_products
-from polyopt.emit.crossing import Printing
 from polyopt.emit.exits import FIRST_FAULT, STATUS, Block, Exit, Way, leaves_early
 from polyopt.emit.extents import extent_of
 from polyopt.emit.frame import Frame, array_view, row_declaration
@@ -42,7 +42,6 @@ from polyopt.emit.regions import (
     thread_arrays,
 )
 from polyopt.emit.sliding import moved, windows
-from polyopt.emit.streaming import Streaming, streamed_stores
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
     BinaryOp,
@@ -311,7 +310,7 @@ class BodyEmitter:
             return self._settled_loop(replace(loop, lanes=1))
         begins: list[str] = []
         upper = self._bound(loop.upper, f"{self.name(loop.iter)}_hi", begins)
-        printing = Printing(loop, found, self.printer, self._body_with, self._own)
+        printing = emit.crossing.Printing(loop, found, self.printer, self._body_with, self._own)
         bounds = self.printer.text(loop.lower), self.printer.text(upper)
         return [printing.loops(self.name(loop.iter), bounds, begins)]
 
@@ -354,11 +353,12 @@ class BodyEmitter:
 
     def _in_strips(self, loop: For, inner: BodyEmitter) -> list[Code]:
         """Print a loop in the compiler's lanes that stores past the caches."""
-        stores = streamed_stores(loop, self.frame.rows)
+        stores = emit.streaming.streamed_stores(loop, self.frame.rows)
         if not stores:
             return self._settled_loop(replace(loop, streams=()))
         pragma = simd_pragma(loop, self.printer)
-        printing = Streaming(loop, stores, self.printer, inner._body_seen, self._own, pragma)
+        streaming = emit.streaming.Streaming
+        printing = streaming(loop, stores, self.printer, inner._body_seen, self._own, pragma)
         return printing.lines(self.name(loop.iter))
 
     def _body_seen(self, body: Body, views: dict[str, View]) -> list[Code]:

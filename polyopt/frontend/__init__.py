@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         strides,
         totals,
         ufunc_calls,
+        ufuncs,
     )
     from polyopt.frontend.infer import infer_types
     from polyopt.frontend.pyfunc import build
@@ -71,6 +72,7 @@ else:
             "strides": "",
             "totals": "",
             "ufunc_calls": "",
+            "ufuncs": "",
         },
     )
 
@@ -102,4 +104,5 @@ __all__ = [
     "strides",
     "totals",
     "ufunc_calls",
+    "ufuncs",
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
+from polyopt import frontend
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
@@ -311,18 +312,14 @@ def _towards_zero(value: int, by: int) -> int:
 
 def _quotient(left: Expr, right: Expr) -> tuple[Expr, Expr]:
     """Only the least number divided by -1 leaves 64 bits; a divisor of zero is asked elsewhere."""
-    from polyopt.frontend.ufuncs import UFUNCS
-
-    whole = UFUNCS["floor_divide"].rule((left, right), DType.INT64)
+    whole = frontend.ufuncs.UFUNCS["floor_divide"].rule((left, right), DType.INT64)
     least = Compare(CompareOp.EQ, left, integer(LEAST))
     return whole, both(least, Compare(CompareOp.EQ, right, integer(-1)))
 
 
 def _power(left: Expr, right: Expr) -> tuple[Expr, Expr]:
     """Powers are compared as floats: no power of an integer lies within their error of 2**63."""
-    from polyopt.frontend.ufuncs import UFUNCS
-
-    power = UFUNCS["power"].rule((left, right), DType.INT64)
+    power = frontend.ufuncs.UFUNCS["power"].rule((left, right), DType.INT64)
     size = Unary(UnaryOp.ABS, Cast(left, _F64), _F64)
     nearly = Binary(BinaryOp.POW, size, Cast(right, _F64), _F64)
     large = Compare(CompareOp.GE, nearly, Const(2.0**63 * (1 - 2.0**-46), _F64))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 import islpy as isl
 
+from polyopt import proof
 from polyopt.dataclass import replace
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import (
@@ -30,20 +31,17 @@ from polyopt.ir.scop import Role, Scop
 from polyopt.ir.source import ArrayArg, Computed, Signature, SizeOf
 from polyopt.proof.accesses import Copies, Tagged, Unproven, touches
 from polyopt.proof.affine import Frame, NotAffine
-from polyopt.proof.barriers import check_synchronisation
 from polyopt.proof.bounds import check_bounds
 from polyopt.proof.branches import joined
 from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
 from polyopt.proof.chunks import without_chunks
 from polyopt.proof.computed import uncomputed
-from polyopt.proof.dataflow import check_dataflow
 from polyopt.proof.declarations import check_declarations, scalars_of
 from polyopt.proof.forms import check_forms
 from polyopt.proof.groups import groups_of
 from polyopt.proof.instances import Placed, check_instances, place
 from polyopt.proof.kernels import check_kernels, has_kernels, without_kernels
 from polyopt.proof.lanes import one_lane
-from polyopt.proof.matrix import as_touched, check_matrices
 from polyopt.proof.naming import unhidden
 from polyopt.proof.order import check_order
 from polyopt.proof.partial import mentioned, without_partial_results
@@ -53,13 +51,11 @@ from polyopt.proof.reading import Nest, Run, Unreadable, read
 from polyopt.proof.regions import Mismatch, Regions, without_stops
 from polyopt.proof.registers import without_registers
 from polyopt.proof.rolling import rolled
-from polyopt.proof.runs import Use
 from polyopt.proof.scans import check_scans
-from polyopt.proof.sharing import find_shared
+from polyopt.proof.sharing import Use, find_shared
 from polyopt.proof.source import NotForwarded, SourcePart, source_part
 from polyopt.proof.storage import check_storage
 from polyopt.proof.strips import without_strips
-from polyopt.proof.trust import untrusted
 from polyopt.proof.values import Differs, Match, match_statement
 from polyopt.proof.widths import check_widths
 
@@ -83,8 +79,9 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
         yield claim
         if claim.verdict is not Verdict.PROVEN:
             return
-    touched = replace(function, body=as_touched(function.body))
-    yield from check_synchronisation(touched, path)
+    if has_kernels(function.body):
+        touched = replace(function, body=proof.matrix.as_touched(function.body))
+        yield from proof.barriers.check_synchronisation(touched, path)
     function = replace(function, body=without_kernels(function.body))
     given = {array.name: array for array in program.arrays}
     bounds = check_bounds(function, given, path.params, path.context)
@@ -100,7 +97,10 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
         found = check_bounds(undone, given, path.params, path.context, is_wanted)
         return frozenset(c.subject for c in found if c.verdict is Verdict.PROVEN)
 
-    other = untrusted(function.body, plain, trusted, frozenset(bound), proven) if trusted else None
+    other = None
+    if trusted:
+        untrusted = proof.trust.untrusted
+        other = untrusted(function.body, plain, trusted, frozenset(bound), proven)
     if other is not None:
         reason = "its subscripts are data where the source has no such access"
         yield Claim(ClaimKind.BOUNDS, other, Verdict.OPEN, "", reason)
@@ -126,9 +126,11 @@ def _form_claims(program: Program, function: LoopFunction, path: Path) -> Iterat
     yield check_declarations(program, function)
     yield check_forms(function)
     kernels = check_kernels(function)
-    if kernels.verdict is not Verdict.PROVEN or has_kernels(function.body):
+    has_some = has_kernels(function.body)
+    if kernels.verdict is not Verdict.PROVEN or has_some:
         yield kernels
-    yield from check_matrices(program, function, path)
+    if has_some:
+        yield from proof.matrix.check_matrices(program, function, path)
     yield from check_scans(program, function)
 
 
@@ -266,7 +268,7 @@ def _check_part(part: SourcePart, nest: Nest) -> Iterator[Claim]:
         yield _values(statement.name, Verdict.PROVEN, "")
     claims = tuple(_in_order(part, nest, by_statement, matches))
     if any(claim.verdict is not Verdict.PROVEN for claim in claims):
-        by_flow = tuple(check_dataflow(part, nest, matches))
+        by_flow = tuple(proof.dataflow.check_dataflow(part, nest, matches))
         if all(claim.verdict is Verdict.PROVEN for claim in by_flow):
             claims = by_flow
     yield from claims

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from polyopt import proof
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.array import Array
 from polyopt.ir.atomic import NoUpdate, update_of
@@ -49,10 +50,7 @@ from polyopt.ir.loops import (
 from polyopt.ir.scan import NoScan, scan_of
 from polyopt.ir.types import Kind
 from polyopt.proof.certificate import Claim, ClaimKind, Verdict
-from polyopt.proof.gathering import NotGathered, check_gathered
 from polyopt.proof.nodes import all_nodes, bodies, own_expressions, with_bodies, written
-from polyopt.proof.threads import NoBox, ThreadNest, thread_nest
-from polyopt.proof.turned import why_not_turned
 
 GRID = 6
 """Loops over blocks that a grid has room for."""
@@ -125,8 +123,8 @@ def _host(body: Body, arrays: Mapping[str, Array]) -> None:
             case Kernel():
                 _kernel(node)
                 try:
-                    check_gathered(node, arrays)
-                except NotGathered as error:
+                    proof.gathering.check_gathered(node, arrays)
+                except proof.gathering.NotGathered as error:
                     raise _Malformed(node.name, str(error)) from None
             case Barrier() | CommitCopies() | AwaitCopies() | Assign(is_async=True):
                 raise _Malformed("the host", "it waits for threads of a block")
@@ -248,7 +246,7 @@ class _Block:
             case Space.REGISTER:
                 if node.array.shape[:1] != (integer(self.kernel.threads),):
                     raise self.wrong(node.array.name, "not every thread has its own part")
-            case Space.SHARED if (reason := why_not_turned(node.array)) is not None:
+            case Space.SHARED if (reason := proof.turned.why_not_turned(node.array)) is not None:
                 raise self.wrong(node.array.name, reason)
             case _:
                 pass
@@ -273,8 +271,8 @@ class _Block:
 
     def nest(self, outermost: For) -> None:
         try:
-            nest = thread_nest(outermost)
-        except NoBox as error:
+            nest = proof.threads.thread_nest(outermost)
+        except proof.threads.NoBox as error:
             raise self.wrong(f"loop {error.loop.iter}", "its extent is no constant") from error
         for loop in nest.loops[:-1]:
             if loop.reductions:
@@ -288,7 +286,7 @@ class _Block:
         if _leaves(nest.inside):
             raise self.wrong("break", "a thread may leave the block's loop")
 
-    def combination(self, nest: ThreadNest) -> None:
+    def combination(self, nest: proof.threads.ThreadNest) -> None:
         """Check that the threads of whole warps combine a value each into one element."""
         loop, extent = nest.loops[-1], nest.extents[-1]
         subject = f"loop {loop.iter}"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import islpy as isl
 
+from polyopt import proof
 from polyopt.dataclass import dataclass
 from polyopt.ir.expr import (
     Compare,
@@ -57,7 +58,6 @@ from polyopt.ir.program import (
 from polyopt.ir.scop import AccessKind, Array, Role, Scop
 from polyopt.ir.types import DType
 from polyopt.proof.affine import Frame, NotAffine
-from polyopt.proof.exposure import after, nothing
 from polyopt.proof.nodes import (
     all_nodes,
     bodies,
@@ -320,7 +320,7 @@ class Regions:
             array = self.program.array(name)
             if array.role is not Role.TEMP:
                 return False
-            if after((scop,), array, nothing(array)).exposed:
+            if proof.exposure.after((scop,), array, proof.exposure.nothing(array)).exposed:
                 return False
             return self._is_dead(array, levels)
 
@@ -328,12 +328,12 @@ class Regions:
 
     def _is_dead(self, array: Array, levels: tuple[_Level, ...]) -> bool:
         """Tell whether nothing after this place may read what `array` holds here."""
-        state = nothing(array)
+        state = proof.exposure.nothing(array)
         for level in reversed(levels):
-            state = after(level.parts[level.position + 1 :], array, state)
+            state = proof.exposure.after(level.parts[level.position + 1 :], array, state)
             if state.exposed:
                 return False
-            if level.loop is not None and after((level.loop,), array, state).exposed:
+            if level.loop is not None and proof.exposure.after((level.loop,), array, state).exposed:
                 return False
         return True
 
@@ -344,7 +344,7 @@ class Regions:
             array = self.program.array(name)
             if array.role is not Role.TEMP:
                 raise Mismatch(name, "an array of the caller is private to an iteration")
-            if after((part,), array, nothing(array)).exposed:
+            if proof.exposure.after((part,), array, proof.exposure.nothing(array)).exposed:
                 raise Mismatch(name, "an iteration may read what another one wrote")
             if not self._is_dead(array, levels):
                 raise Mismatch(name, "it is read after the loop that it is private to")

@@ -33,26 +33,12 @@ from polyopt.proof.events import OLD, Sums, at_time, is_accumulator, may_leave
 from polyopt.proof.flows import Effect, Event
 from polyopt.proof.paths import Holds, Path
 from polyopt.proof.reading import Nest, Piece, Run
+from polyopt.proof.sharing import Use
 from polyopt.proof.source import SourcePart
 from polyopt.proof.values import Match
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 Time = tuple[Expr, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Use:
-    """An element that the iterations of a run touch; `sums`: it accumulates by this operator."""
-
-    run: Run
-    place: isl.Map
-    writes: bool
-    sums: BinaryOp | None
-
-    @property
-    def array(self) -> str:
-        """The name of the storage."""
-        return str(self.place.get_tuple_name(_OUT))
 
 
 @dataclass(eq=False)

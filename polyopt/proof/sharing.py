@@ -10,12 +10,28 @@ from itertools import combinations_with_replacement as pairs_of
 
 import islpy as isl
 
+from polyopt.dataclass import dataclass
+from polyopt.ir.expr import BinaryOp
 from polyopt.ir.loops import CONCURRENT, For, LoopKind
-from polyopt.proof.reading import Loop, Nest, Piece, all_runs
-from polyopt.proof.runs import Use
+from polyopt.proof.reading import Loop, Nest, Piece, Run, all_runs
 
 _ATOMIC = (LoopKind.BLOCK, LoopKind.THREAD)
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """An element that the iterations of a run touch; `sums`: it accumulates by this operator."""
+
+    run: Run
+    place: isl.Map
+    writes: bool
+    sums: BinaryOp | None
+
+    @property
+    def array(self) -> str:
+        """The name of the storage."""
+        return str(self.place.get_tuple_name(_OUT))
 
 
 def find_shared(nest: Nest, uses: list[Use], unordered: frozenset[str]) -> tuple[str, str] | None:

@@ -10,12 +10,19 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.strategy import across, borders, private, skewed
+    from polyopt.strategy import across, borders, gpu, private, skewed
     from polyopt.strategy.auto import auto_schedule
 else:
     __getattr__ = names_of(
         __name__,
-        {"across": "", "auto": "auto_schedule", "borders": "", "private": "", "skewed": ""},
+        {
+            "across": "",
+            "auto": "auto_schedule",
+            "borders": "",
+            "gpu": "",
+            "private": "",
+            "skewed": "",
+        },
     )
 
-__all__ = ["across", "auto_schedule", "borders", "private", "skewed"]
+__all__ = ["across", "auto_schedule", "borders", "gpu", "private", "skewed"]

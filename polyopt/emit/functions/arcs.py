@@ -125,3 +125,11 @@ def _arc() -> list[str]:
         "double sum = start + t;",
         "double angle = sum + (((start - sum) + t) + bend);",
     ]
+
+
+BODIES = {
+    "asin": asin_body,
+    "acos": acos_body,
+    "atan": atan_body,
+    "atan2": atan2_body,
+}

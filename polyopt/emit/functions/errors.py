@@ -112,3 +112,9 @@ def _far_single() -> list[str]:
         "power_of_two.bits = (power_of_two.bits + 1023) << 52;",
         "double complement = series * factor * power_of_two.value;",
     ]
+
+
+BODIES = {
+    "erf": erf_body,
+    "erfc": erfc_body,
+}

@@ -146,3 +146,13 @@ _INVERSE = (
     "turned.bits = (UINT64_C(2046) << 52) - other.bits;",
     "double inverse = turned.value;",
 )
+
+
+BODIES = {
+    "exp": exp_body,
+    "exp2": exp2_body,
+    "expm1": expm1_body,
+    "sinh": sinh_body,
+    "cosh": cosh_body,
+    "tanh": tanh_body,
+}

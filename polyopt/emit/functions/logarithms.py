@@ -134,3 +134,11 @@ def _selected(found: str) -> list[str]:
         "rare = x == 0.0 ? -INFINITY : rare;",
         f"return x > 0.0 && x < INFINITY ? {found} : rare;",
     ]
+
+
+BODIES = {
+    "log": log_body,
+    "log2": log2_body,
+    "log10": log10_body,
+    "log1p": log1p_body,
+}

@@ -74,3 +74,8 @@ def _single() -> list[str]:
         "power_of_two.bits = (power_of_two.bits + 1023) << 52;",
         "return (float)(series * power_of_two.value);",
     ]
+
+
+BODIES = {
+    "pow": pow_body,
+}

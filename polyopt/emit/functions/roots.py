@@ -165,3 +165,12 @@ def precise_body(dtype: DType) -> list[str]:
         "return found * scale;",
     ]
     return guarded(fast, "pow", dtype, "x, y")
+
+
+BODIES = {
+    "cbrt": cbrt_body,
+    "hypot": hypot_body,
+    "cube": cube_body,
+    "products": products_body,
+    "precise": precise_body,
+}

@@ -5,39 +5,29 @@ In: a function's name in C, a dtype, the name to define.  Out: lines of C.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from polyopt.emit.functions import arcs, errors, exponentials, logarithms, powers, roots, vectors
-from polyopt.emit.functions import trigonometry as angles
+from polyopt.emit import functions
 from polyopt.emit.functions.text import INLINE
 from polyopt.ir.types import DType
+from polyopt.late import Table
 
 COVERED = (DType.FLOAT32, DType.FLOAT64)
 Body = Callable[[DType], list[str]]
 
-_BODIES: Mapping[str, Body] = {
-    "exp": exponentials.exp_body,
-    "exp2": exponentials.exp2_body,
-    "expm1": exponentials.expm1_body,
-    "sinh": exponentials.sinh_body,
-    "cosh": exponentials.cosh_body,
-    "tanh": exponentials.tanh_body,
-    "log": logarithms.log_body,
-    "log2": logarithms.log2_body,
-    "log10": logarithms.log10_body,
-    "log1p": logarithms.log1p_body,
-    "asin": arcs.asin_body,
-    "acos": arcs.acos_body,
-    "atan": arcs.atan_body,
-    "atan2": arcs.atan2_body,
-    "cbrt": roots.cbrt_body,
-    "hypot": roots.hypot_body,
-    "cube": roots.cube_body,
-    "products": roots.products_body,
-    "precise": roots.precise_body,
-    "erf": errors.erf_body,
-    "erfc": errors.erfc_body,
-}
+BODIES: Table[Body] = Table(
+    "polyopt.emit.functions",
+    "BODIES",
+    {
+        "arcs": "asin acos atan atan2",
+        "errors": "erf erfc",
+        "exponentials": "exp exp2 expm1 sinh cosh tanh",
+        "logarithms": "log log2 log10 log1p",
+        "powers": "pow",
+        "roots": "cbrt hypot cube products precise",
+        "trigonometry": "sin cos tan",
+    },
+)
 _TWO = {
     "atan2": ("y", "x"),
     "hypot": ("y", "x"),
@@ -45,22 +35,21 @@ _TWO = {
     "products": ("x", "y"),
     "precise": ("x", "y"),
 }
-_USUAL: Mapping[str, Body] = {
-    "sin": angles.sin_body,
-    "cos": angles.cos_body,
-    "tan": angles.tan_body,
-    "pow": powers.pow_body,
-}
+_USUAL = ("sin", "cos", "tan", "pow")
+"""Functions with a body for usual arguments, and another one for all."""
 
 
 def definition(function: str, dtype: DType, name: str) -> list[str]:
     """Return the lines that define `name` as `function` of numbers of `dtype`."""
     arguments = _TWO.get(function, ("x",))
     if function in _USUAL:
-        far = powers.far(dtype) if function == "pow" else angles.far(function, dtype)
-        body = _USUAL[function](dtype)
-        return vectors.definition(name, function, dtype, arguments, body, far)
+        is_power = function == "pow"
+        far = (
+            functions.powers.far(dtype) if is_power else functions.trigonometry.far(function, dtype)
+        )
+        body = BODIES[function](dtype)
+        return functions.vectors.definition(name, function, dtype, arguments, body, far)
     params = ", ".join(f"{dtype.ctype} {argument}" for argument in arguments)
-    body = _BODIES[function](dtype)
+    body = BODIES[function](dtype)
     lines = (line if line[0] == "#" else f"    {line}" for line in body)
     return [f"{INLINE} {dtype.ctype} {name}({params})", "{", *lines, "}"]

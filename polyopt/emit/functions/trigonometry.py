@@ -145,3 +145,10 @@ def _half_turn_float() -> list[str]:
         "turns.value = shifted;",
         "found.bits ^= turns.bits << 31;",
     ]
+
+
+BODIES = {
+    "sin": sin_body,
+    "cos": cos_body,
+    "tan": tan_body,
+}

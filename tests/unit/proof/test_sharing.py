@@ -11,8 +11,7 @@ from polyopt.ir.loops import For, LoopKind
 from polyopt.proof.accesses import Copies
 from polyopt.proof.paths import Path
 from polyopt.proof.reading import read as nest_of
-from polyopt.proof.runs import Use
-from polyopt.proof.sharing import find_shared
+from polyopt.proof.sharing import Use, find_shared
 from polyopt.proof.source import source_part
 from polyopt.schedule import source_schedule
 from tests.oracle.program import as_program
