@@ -59,7 +59,7 @@ VERIFYING = 0.02
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Types = tuple[ArgType, ...]
 _Values = tuple[object, ...]
-_SignatureOf = Callable[[_Types, Accept | None], Signature]
+_SignatureOf = Callable[[_Types], Signature]
 _KEPT_VALUES = 16  # kernels of one function and types, for values that captured names had
 _TRIES = 3
 
@@ -301,7 +301,7 @@ def _declined(*args: object) -> Any:  # noqa: ANN401
     return NotImplemented
 
 
-class _Acceptance:
+class _Fit:
     """Whether a call's values fit what was read, and the last that they were compared with."""
 
     def __init__(self, values: _Values | None) -> None:
@@ -377,7 +377,7 @@ class Kernel(Generic[_F]):
 
         programs: dict[_Types, Program] = {}
 
-        def signature_of(types: _Types, _: Accept | None = None) -> Signature:
+        def signature_of(types: _Types) -> Signature:
             if types not in programs:
                 programs[types] = build(self.py_func, types)
             return programs[types].signature
@@ -411,7 +411,7 @@ class Kernel(Generic[_F]):
 
         programs: dict[_Types, Program] = {}
 
-        def signature_of(types: _Types, _: Accept | None = None) -> Signature:
+        def signature_of(types: _Types) -> Signature:
             if types not in programs:
                 programs[types] = build(self.py_func, types)
             return programs[types].signature
@@ -464,7 +464,7 @@ class Kernel(Generic[_F]):
         values = plain_values(self._parameters.bind(args, kwargs))
         types = types_of(self._parameters, values, self._constants)
         with self._lock:
-            settled = self._settle_types(types, values, self._compiled_signature)
+            settled = self._compiled_types(types, values)
             return self._tune(settled, values, 0.0 if limit is None else limit)
 
     def _tune(self, types: _Types, values: _Values, seconds: float) -> Tuned:
@@ -481,14 +481,18 @@ class Kernel(Generic[_F]):
 
     def _specialized(self, types: _Types, values: _Values | None) -> CompiledKernel:
         with self._lock:
-            settled = self._settle_types(types, values, self._compiled_signature)
+            settled = self._compiled_types(types, values)
             seconds = self.options.tune
             if seconds is not None and values is not None and settled not in self._tuned:
                 self._tune_once(settled, values, seconds)
             return self._compiled[settled]
 
-    def _compiled_signature(self, types: _Types, accept: Accept | None) -> Signature:
-        return self._compile(types, accept).signature
+    def _compiled_types(self, types: _Types, values: _Values | None) -> _Types:
+        """Compile for `types` refined until they fit `values`; return these."""
+        fits = _Fit(values)
+        return self._settle_types(
+            types, values, lambda types: self._compile(types, fits).signature, fits
+        )
 
     def _tune_once(self, types: _Types, values: _Values, seconds: float) -> None:
         """Tune at the first call; where that cannot be done, say so and go on."""
@@ -501,16 +505,21 @@ class Kernel(Generic[_F]):
             notice(PolyoptWarning, f"`{self._parameters.name}`: {error.message}")
 
     def _settle_types(
-        self, types: _Types, values: _Values | None, signature_of: _SignatureOf
+        self,
+        types: _Types,
+        values: _Values | None,
+        signature_of: _SignatureOf,
+        fits: _Fit | None = None,
     ) -> _Types:
         """Return `types` refined until they fit `values`.
 
+        `fits` may be asked by `signature_of`, too, as soon as the signature is known.
         Values are compiled in, dimensions of 1 told, arrays seen as parts of one memory.  What
         does not fit nor compile for all calls may do so for those that take the same branches.
         """
         while True:
             try:
-                return self._fitting_types(types, values, signature_of)
+                return self._fitting_types(types, values, signature_of, fits or _Fit(values))
             except (ShapeError, FrontendError) as error:
                 renewed = self._decided(types, values, error)
                 if renewed == types:
@@ -525,30 +534,26 @@ class Kernel(Generic[_F]):
         if renewed == types or not isinstance(error, ShapeError):
             return renewed
         try:  # is there hope, before anything is compiled?
-            self._fitting_types(renewed, values, self._read_signature)
+            self._fitting_types(renewed, values, self._read_signature, _Fit(values))
         except (ShapeError, FrontendError):
             raise error from None
         return renewed
 
-    def _read_signature(self, types: _Types, accept: Accept | None) -> Signature:
+    def _read_signature(self, types: _Types) -> Signature:
         from polyopt.frontend import build
         from polyopt.ir.budget import Budget
 
         with Budget(seconds_to_compile(self.options)).running():
-            signature = build(self.py_func, types).signature
-        if accept is not None:
-            accept(signature)
-        return signature
+            return build(self.py_func, types).signature
 
     def _fitting_types(
-        self, types: _Types, values: _Values | None, signature_of: _SignatureOf
+        self, types: _Types, values: _Values | None, signature_of: _SignatureOf, fits: _Fit
     ) -> _Types:
         """Return `types` refined by what the errors of readings and calls tell."""
         first: PolyoptError | None = None
-        accept = _Acceptance(values)
         while True:
             try:
-                accept(signature_of(types, accept))
+                fits(signature_of(types))
                 return types
             except NeedConstant as need:
                 refined = with_constant(self._parameters, types, values, need.argument)
@@ -564,8 +569,8 @@ class Kernel(Generic[_F]):
                 types = refined
             except OverlapError as error:
                 assert values is not None
-                assert accept.signature is not None
-                types = with_sharing(types, values, accept.signature, error)
+                assert fits.signature is not None
+                types = with_sharing(types, values, fits.signature, error)
             except PolyoptError:
                 if first is not None:
                     raise first from None
