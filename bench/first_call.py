@@ -2,8 +2,9 @@
 
 In: names of workloads (small and large ones if none).  Out: a table; with `--json`, also a file.
 Every call is the first of a process of its own, at the smallest data set: *cold* with a cache that
-knows the compiler but no kernel, *warm* with one that has the kernel.  `--compare A B` prints what
-became of the seconds of file A in file B.
+knows the compiler but no kernel, *warm* with one that has the kernel.  Beside them the same
+program, unchanged, as `numba.njit(parallel=True, fastmath=True)`, where Numba takes it.
+`--compare A B` prints what became of the seconds of file A in file B.
 """
 
 from __future__ import annotations
@@ -21,12 +22,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench import first_call_numba
+
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = (
     *("gemm", "2mm", "jacobi-1d", "jacobi-2d", "heat-3d", "seidel-2d", "fdtd-2d", "cholesky", "lu"),
     *("atax", "mvt", "covariance", "syrk", "trmm", "durbin", "nussinov", "floyd-warshall"),
     *("softmax", "layernorm", "attention", "gelu", "conv2d", "lstm", "batch-norm", "knn"),
     *("histogram", "mandelbrot", "spmv", "black-scholes", "nbody", "scan", "sobel", "crc32", "dft"),
+    *("adi", "deriche", "lenet", "encoder-backward", "lattice-boltzmann"),
+    *("vadv", "vadv:numpy", "cavity-flow", "channel-flow"),
 )
 PRIME = "import numpy as np, polyopt as po\nx = np.ones(9)\ndef f(x):\n    return np.exp(x) + 1.0\n"
 COLUMNS = (
@@ -37,6 +42,8 @@ COLUMNS = (
 
 `import` is what the process had used once NumPy and polyopt were imported; stages are of the clock.
 """
+NUMBA = ("numba wall", "numba own", "numba import")
+"""The same of Numba, whose compiler is in the process; `-` where it has no such function."""
 
 Row = dict[str, float]
 
@@ -78,7 +85,7 @@ def primed(folder: Path) -> Path:
 
 def measure(name: str, form: str, repeats: int, folder: Path) -> Row:
     """Return the medians of `repeats` first calls, cold and warm."""
-    cold, warm = [], []
+    cold, warm, numba = [], [], []
     for _ in range(repeats):
         cache = folder / "cache"
         shutil.copytree(folder / "primed", cache)
@@ -87,8 +94,13 @@ def measure(name: str, form: str, repeats: int, folder: Path) -> Row:
             warm.append(_worker(name, form, cache))
         finally:
             shutil.rmtree(cache)
+        numba.append(first_call_numba.first_call(name, form) if None not in numba else None)
     row = {c: _median(cold, c) for c in sorted({c for each in cold for c in each})}
-    return {**row, "warm wall": _median(warm, "wall"), "warm own": _median(warm, "own")}
+    row |= {"warm wall": _median(warm, "wall"), "warm own": _median(warm, "own")}
+    taken = [each for each in numba if each is not None]
+    if len(taken) == repeats:
+        row |= {column: _median(taken, column.removeprefix("numba ")) for column in NUMBA}
+    return row
 
 
 def _median(rows: list[Row], column: str) -> float:
@@ -114,12 +126,21 @@ def _run(arguments: list[str], cache: Path) -> str:
 
 
 def table(rows: dict[str, Row]) -> str:
-    """Return milliseconds, a line for each form and one for their sum."""
-    total = {c: sum(row.get(c, 0.0) for row in rows.values()) for c in COLUMNS}
-    lines = [f"{'milliseconds':28}" + "".join(f"{c:>12}" for c in COLUMNS)]
-    for name, row in {**rows, f"all {len(rows)}": total}.items():
-        lines.append(f"{name:28}" + "".join(f"{1e3 * row.get(c, 0.0):12.0f}" for c in COLUMNS))
+    """Return milliseconds, a line for each form, one for their sum, one for those Numba has."""
+    taken = {name: row for name, row in rows.items() if NUMBA[0] in row}
+    lines = [f"{'milliseconds':28}" + "".join(f"{c:>13}" for c in (*COLUMNS, *NUMBA))]
+    sums = {f"all {len(rows)}": _total(rows, COLUMNS)}
+    if taken:
+        sums[f"with numba {len(taken)}"] = _total(taken, (*COLUMNS, *NUMBA))
+    for name, row in (*rows.items(), *sums.items()):
+        own = "".join(f"{1e3 * row.get(c, 0.0):13.0f}" for c in COLUMNS)
+        peer = "".join(f"{1e3 * row[c]:13.0f}" if c in row else f"{'-':>13}" for c in NUMBA)
+        lines.append(f"{name:28}{own}{peer}")
     return "\n".join(lines)
+
+
+def _total(rows: dict[str, Row], columns: tuple[str, ...]) -> Row:
+    return {c: sum(row.get(c, 0.0) for row in rows.values()) for c in columns}
 
 
 def compare(before: dict[str, Row], after: dict[str, Row]) -> str:
