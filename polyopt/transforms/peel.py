@@ -100,7 +100,8 @@ def _is_single(member: BandMember, path: tuple[BandMember, ...], pivots: isl.Uni
     if not path:
         return bool(isl.UnionMap.from_range(values.range()).is_single_valued())
     outer = reduce(isl.UnionMap.flat_range_product, map(_map_of, path))
-    return bool(outer.intersect_domain(pivots).reverse().apply_range(values).is_single_valued())
+    found = outer.intersect_domain(pivots).reverse().apply_range(values)
+    return bool(coalesced(found).is_single_valued())  # isl compares each two pieces
 
 
 def _map_of(member: BandMember) -> isl.UnionMap:

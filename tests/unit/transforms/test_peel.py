@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
+import islpy as isl
 import pytest
 
+from polyopt.ir.budget import query
 from polyopt.schedule import source_schedule
-from polyopt.schedule.tree import bands, find_band, statements_of
+from polyopt.schedule.tree import BandMember, bands, find_band, statements_of
 from polyopt.transforms import Cut, Parallelize, Peel, Tile
+from polyopt.transforms.peel import _is_single
 from tests import scops
 from tests.checks import assert_computes, assert_illegal, assert_round_trip, story
 from tests.reading import read
@@ -100,3 +105,14 @@ def test_refusals(make):
 
 def test_unknown_bands():
     assert refused(scops.prefix(), Peel("L7"))[:2] == ("PO0301", "no band is called `L7`")
+
+
+def test_pivots_in_many_pieces():
+    """Pairs of pieces are too many to be compared."""
+    texts = (f"[N] -> {{ S[i, j] : i = {k} and 0 <= j <= 1 }}" for k in range(300))
+    pivots = reduce(isl.UnionSet.union, map(isl.UnionSet, texts))
+    i, j = (
+        BandMember(isl.UnionPwAff(f"[N] -> {{ S[i, j] -> [({name})] }}"), name) for name in "ij"
+    )
+    with query("peel", operations=1_000_000):
+        assert not _is_single(j, (i,), pivots)
