@@ -96,9 +96,9 @@ def _is_single(member: BandMember, path: tuple[BandMember, ...], pivots: isl.Uni
     """Tell whether for each iteration of the loops above the pivots share one value of the loop."""
     if pivots.is_empty():
         return False
-    values = _map_of(member).intersect_domain(pivots)
+    values = _map_of(member)
     if not path:
-        return bool(isl.UnionMap.from_range(values.range()).is_single_valued())
+        return bool(isl.UnionMap.from_range(pivots.apply(values)).is_single_valued())
     outer = reduce(isl.UnionMap.flat_range_product, map(_map_of, path))
     found = outer.intersect_domain(pivots).reverse().apply_range(values)
     return bool(coalesced(found).is_single_valued())  # isl compares each two pieces
