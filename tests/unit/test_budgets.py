@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt import building, pipeline
+from polyopt import building, pipeline, strategy
 from polyopt.errors import BudgetError, UsageError
 from polyopt.ir.budget import Budget, checkpoint
 from polyopt.ir.interp import run_loops
 from polyopt.runtime import build as builder
 from polyopt.runtime import notices
+from polyopt.schedule.postponed import written_order
 from polyopt.targets import Options, seconds_to_compile
 from tests import scops
 
@@ -30,7 +31,7 @@ def forever(*_, **__):
 
 
 def test_what_cannot_be_scheduled_in_time_runs_as_written(monkeypatch):
-    monkeypatch.setattr(pipeline, "auto_schedule", forever)
+    monkeypatch.setattr(strategy, "auto_schedule", forever)
     made = building.compile_stages(smooth, types(), Options(budget=4.0))
     assert [(d.what, d.code) for d in made.dropped] == [("the automatic schedule", "PO0703")]
     assert made.schedule_text == ""
@@ -43,7 +44,7 @@ def test_what_cannot_be_scheduled_in_time_runs_as_written(monkeypatch):
 
 
 def test_dependences_that_were_put_off_are_computed_when_asked_for():
-    plain = pipeline.written_order(scops.jacobi())
+    plain = written_order(scops.jacobi())
     assert [d.array for d in plain.dependences.memory]
     assert plain.dependences.ordering.is_equal(
         pipeline.source_schedule(scops.jacobi()).dependences.ordering
@@ -88,7 +89,7 @@ def test_a_compiler_that_takes_too_long_is_asked_for_less(monkeypatch):
 @pytest.mark.toolchain
 def test_what_was_left_out_is_told_again(monkeypatch, tmp_path):
     monkeypatch.setenv("POLYOPT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(pipeline, "auto_schedule", forever)
+    monkeypatch.setattr(strategy, "auto_schedule", forever)
     found = []
     for _ in range(2):
         monkeypatch.setattr(notices, "_GIVEN", {})  # as in another process
