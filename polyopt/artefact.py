@@ -7,7 +7,6 @@ Refuses: files that are too large, malformed (PO0622), or not what they say they
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import platform
@@ -16,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from polyopt.dataclass import dataclass
+from polyopt.digest import hex_digest
 from polyopt.emit.text import SUFFIXES, emit
 from polyopt.errors import PolyoptError, UsageError
 from polyopt.ir.affine import quota
@@ -56,7 +56,7 @@ class Artefact:
 
 def digest_of(text: str) -> str:
     """Return the digest of a text."""
-    return "blake2b-256:" + hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+    return "blake2b-256:" + hex_digest(text.encode())
 
 
 def write_artefact(

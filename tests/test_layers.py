@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "polyopt"
 
 _COMPILER = {"errors", "ir", "machine"}
-ANYWHERE = {"dataclass", "late", "never"}
+ANYWHERE = {"dataclass", "digest", "late", "never"}
 LAYERS: dict[str, set[str]] = {
     **{name: set() for name in ANYWHERE},
     "files": set(),

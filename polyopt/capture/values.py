@@ -5,12 +5,13 @@ In: a value.  Out: its text, None for a value without one: what depends on it is
 
 from __future__ import annotations
 
-import hashlib
 import struct
 import sys
 import types
 
 import numpy as np
+
+from polyopt.digest import hex_digest
 
 KNOWN_MODULES = frozenset({"numpy", "math", "cmath", "builtins", "operator", "polyopt", "scipy"})
 """Modules taken to be the same as long as their versions are."""
@@ -35,7 +36,7 @@ def value_text(value: object) -> str | None:
 
 def digest(data: bytes) -> str:
     """Return the blake2b-256 of `data` in hexadecimal."""
-    return hashlib.blake2b(data, digest_size=32).hexdigest()
+    return hex_digest(data)
 
 
 def is_known(module: object) -> bool:

@@ -6,7 +6,6 @@ terminal (`NO_COLOR`, `FORCE_COLOR` and `CLICOLOR_FORCE` are followed); JSON whe
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 from polyopt.dataclass import replace
+from polyopt.digest import hex_digest
 from polyopt.errors import PolyoptError, render
 
 _RED, _BLUE, _GREEN, _RESET = "\x1b[1;31m", "\x1b[1;34m", "\x1b[1;32m", "\x1b[0m"
@@ -97,7 +97,7 @@ def report_crash(error: BaseException, arguments: list[str]) -> None:
     details = "".join(traceback.format_exception(error))
     lines = [f"polyopt {own_version()}", f"python {platform.python_version()}", platform.platform()]
     lines += [f"arguments: {arguments!r}", "", details]
-    digest = hashlib.blake2b(details.encode(), digest_size=6).hexdigest()
+    digest = hex_digest(details.encode(), 6)
     path = Path(tempfile.gettempdir()) / f"polyopt-crash-{digest}.txt"
     try:
         path.write_text("\n".join(lines), encoding="utf-8")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import hashlib
 import importlib.util
 import inspect
 import io
@@ -20,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from polyopt.dataclass import dataclass
+from polyopt.digest import hex_digest
 from polyopt.errors import FrontendError, Loc, UsageError
 from polyopt.files import read_regular
 
@@ -160,7 +160,7 @@ def _run(root: Path, path: Path, name: str) -> ModuleType:
     if module.__file__ is not None and Path(module.__file__).resolve() == path.resolve():
         return module
     # another package of that name came first: import this one under a name of its own
-    digest = hashlib.blake2b(str(root).encode(), digest_size=6).hexdigest()
+    digest = hex_digest(str(root).encode(), 6)
     alias = f"polyopt_target_{top}_{digest}"
     if alias not in sys.modules:
         _from_file(alias, root / top / "__init__.py", [str(root / top)])

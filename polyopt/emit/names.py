@@ -7,10 +7,10 @@ emitter itself begin with `po_`.  The entry, which is called from outside, is `p
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Collection
 
+from polyopt.digest import hex_digest
 from polyopt.ir.expr import MathFunc
 
 ENTRY_PREFIX = "polyopt_"
@@ -83,7 +83,7 @@ def _plain(name: str) -> str:
     """Return `name` in ASCII, without underscores at its end or one after another."""
     escaped = re.sub(r"[^A-Za-z0-9_]", _escape, name)
     if len(escaped) > LONGEST:
-        mark = hashlib.blake2b(name.encode(), digest_size=6).hexdigest()
+        mark = hex_digest(name.encode(), 6)
         escaped = f"{escaped[: LONGEST - len(mark) - 1]}_{mark}"
     return re.sub(r"__+", "_", escaped).rstrip("_")
 

@@ -6,11 +6,11 @@ Files are named relative to the working directory where they lie below it.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from urllib.parse import quote
 
+from polyopt.digest import hex_digest
 from polyopt.errors import Loc, printable
 from polyopt.report.catalogue import CATALOGUE
 from polyopt.report.findings import Finding, Report, Skipped, Verdict
@@ -114,7 +114,7 @@ def _fingerprint(finding: Finding) -> str:
     """Return what stays the same when lines move: code, function and claim, not the place."""
     error = finding.error
     text = f"{'' if error is None else error.code}\n{finding.function}\n{finding.claim}"
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return hex_digest(text.encode(), 16)
 
 
 def _location(loc: Loc) -> dict[str, object]:

@@ -9,7 +9,6 @@ waits for the disk: what is lost with the machine's power does not verify, and i
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from polyopt.dataclass import dataclass
+from polyopt.digest import hex_digest
 from polyopt.runtime.notices import CacheWarning, notice
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ _DEFAULT_LIMIT = 1024 * 1024 * 1024
 
 def digest(data: bytes) -> str:
     """Return the blake2b-256 of `data` in hexadecimal."""
-    return hashlib.blake2b(data, digest_size=32).hexdigest()
+    return hex_digest(data)
 
 
 class _Damaged(Exception):

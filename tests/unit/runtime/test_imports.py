@@ -52,7 +52,7 @@ MOST = 340
 """Modules of polyopt; `polyopt/late.py` says how others wait until they are used."""
 ELSEWHERE = (
     *("cgen", "numpy.fft", "numpy.ma", "numpy.typing", "platformdirs", "pytools", "sympy"),
-    *("concurrent.futures", "dataclasses", "typing_extensions"),
+    *("concurrent.futures", "dataclasses", "hashlib", "typing_extensions"),
     *(
         "polyopt.bounding",
         "polyopt.emit.crossing",
