@@ -38,6 +38,7 @@ FOLDERS = (
     "reader",
     "regress",
     "semantics",
+    "test_docs.py",
     "test_layers.py",
     "unit/capture",
     "unit/emit",
@@ -67,6 +68,11 @@ COMPILED = (
     "mutants",
     "race",
     "unit/frontend",
+    "unit/lazy/test_comprehension.py",
+    "unit/lazy/test_operations.py",
+    "unit/runtime/test_hostile_entries.py",
+    "unit/test_captured_values.py",
+    "unit/test_edited_files.py",
 )
 """Where tests marked `toolchain` are pure: what they are about is the same for every processor."""
 NEEDS = ("machine", "gpu")

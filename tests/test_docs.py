@@ -126,12 +126,19 @@ def test_console_examples_print_what_they_say(page: Path, tmp_path: Path) -> Non
     assert ran > 0, "a console block without a command proves nothing"
 
 
+BUILDING = frozenset(f"polyopt.tracing.{name}" for name in ("arrays", "compiling", "contraction"))
+"""Modules whose examples compile."""
+
+
 def _modules() -> list[str]:
     found = pkgutil.walk_packages(polyopt.__path__, "polyopt.")
     return sorted(module.name for module in found if module.name != "polyopt.__main__")
 
 
-@pytest.mark.parametrize("name", _modules())
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.toolchain] if n in BUILDING else []) for n in _modules()],
+)
 def test_doctests(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name), optionflags=_FLAGS)
     assert result.failed == 0
