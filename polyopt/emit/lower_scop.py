@@ -5,7 +5,7 @@ In: a `Schedule`.  Out: loops that run every instance of its Scop once, in order
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import islpy as isl
@@ -88,7 +88,7 @@ def _lowered(
 ) -> Lowered:
     scop = schedule.scop
     taken = names | {array.name for array in scop.arrays} | set(scop.params)
-    body = tuple(
+    body = _joined(
         node
         for marked, loops in _nests(schedule, moves)
         for node in _Lowering(scop, marked, taken).body(loops, {})
@@ -102,19 +102,33 @@ def _lowered(
     return Lowered(body, frozenset(local), reassociable, fusible, expanded, arrays)
 
 
-def _nests(schedule: Schedule, moves: bool) -> tuple[tuple[Marked, AstBody], ...]:
-    """Return isl's loops for each part of the outermost sequence, or of all parts together.
-
-    They are the same, unless a condition is around all of a part: isl joins those of several.
-    """
+def _nests(schedule: Schedule, moves: bool) -> Iterator[tuple[Marked, AstBody]]:
+    """Yield isl's loops for each part of the outermost sequence, or of all parts together."""
     tree, levels = schedule.tree, depth(schedule.tree)
     if isinstance(tree, Sequence):
-        marked = (nest_to_isl(part, schedule.scop) for part in tree.parts)
-        nests = tuple((one, _loops(one, levels, moves)) for one in marked)
-        if not any(isinstance(step, AstIf) for _, loops in nests for step in loops):
-            return nests
-    whole = to_isl(tree, schedule.scop)
-    return ((whole, _loops(whole, levels, moves)),)
+        trees = [nest_to_isl(part, schedule.scop) for part in tree.parts]
+    else:
+        trees = [to_isl(tree, schedule.scop)]
+    for marked in trees:
+        yield marked, _loops(marked, levels, moves)
+
+
+def _joined(nodes: Iterable[Node]) -> Body:
+    """Return the nodes with one condition around neighbours that have the same."""
+    found: list[Node] = []
+    for node in nodes:
+        last = found[-1] if found else None
+        if (
+            isinstance(node, If)
+            and isinstance(last, If)
+            and node.condition == last.condition
+            and not node.otherwise
+            and not last.otherwise
+        ):
+            found[-1] = If(node.condition, (*last.then, *node.then))
+        else:
+            found.append(node)
+    return tuple(found)
 
 
 def _loops(marked: Marked, levels: int, moves: bool) -> AstBody:
