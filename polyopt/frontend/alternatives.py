@@ -36,6 +36,7 @@ from polyopt.frontend.narrowing import demand_fit
 from polyopt.frontend.promote import (
     Operand,
     cast,
+    is_constant,
     is_rounded,
     joined,
     loop_dtypes,
@@ -51,7 +52,7 @@ from polyopt.ir.types import DType
 def choose(b: Builder, condition: Expr, then: Number, otherwise: Number, loc: Loc | None) -> Number:
     """Return `then if condition else otherwise`."""
     dtype, weak = joined(kind_of(then), kind_of(otherwise), loc)
-    if any(is_rounded(side, dtype) for side in (then, otherwise)):
+    if any(is_rounded(leaf, dtype) for side in (then, otherwise) for leaf in leaves(side)):
         dtype = unrounded(dtype)
     first = exactly(b, then, dtype, loc, condition)
     second = exactly(b, otherwise, dtype, loc, negated(condition))
@@ -143,16 +144,15 @@ def either_way(
 
         whole = _result(op, put(Number(number.expr, number.weak)))
         sides = tuple(leaves(number))
-        results = {_result(op, put(side)) for side in sides}
         if all(_is_as_good(b, op, put(side), whole) for side in sides):
             continue
 
         def computed(side: Number, place: int = place) -> Value:
             return compute((*values[:place], side, *values[place + 1 :]))
 
-        raises = op.name == "power" and any(_may_raise(b, put(side)) for side in sides)
-        if len(results) == 1 and not raises:
-            return computed(_as_one(number, sides))
+        one = _of_one_kind(b, op, put, number)
+        if one is not None:
+            return computed(one)
         if not all(isinstance(other, Number) for other in numbers):
             good = [side for side in sides if _is_rounded_only(op, _result(op, put(side)), whole)]
             return computed(_assumed(b, number, {kind_of(side) for side in good}, loc))
@@ -168,6 +168,26 @@ def either_way(
         if isinstance(then, Number) and isinstance(otherwise, Number):
             return choose(b, condition, then, otherwise, loc)
     return None
+
+
+def _of_one_kind(
+    b: Builder,
+    op: Elementwise,
+    put: Callable[[Number], tuple[Operandish, ...]],
+    number: Number,
+) -> Number | None:
+    """Return a number of one type where its others give the same, or differ in digits only.
+
+    These are constants: what a name is before a loop, as `s = 0` before a sum of floats.
+    """
+    sides = tuple(leaves(number))
+    if op.name == "power" and any(_may_raise(b, put(side)) for side in sides):
+        return None
+    results = {_result(op, put(side)) for side in sides}
+    kinds = {kind_of(side) for side in sides if not is_constant(side.expr)}
+    if len(kinds) == 1 and results <= _REAL:
+        return as_kind(Number(number.expr, number.weak), *kinds)
+    return _as_one(number, sides) if len(results) == 1 else None
 
 
 def told_apart(op: Elementwise, numbers: tuple[Operandish, ...], result: Operandish) -> Operandish:
@@ -224,7 +244,7 @@ def _assumed(b: Builder, number: Number, good: set[Operand], loc: Loc | None) ->
     """
     message = "the type of an array depends on which of several types a number has"
     hint = "convert the number to one type, such as np.float64(x)"
-    usual = {kind_of(side) for side in leaves(number) if not isinstance(side.expr, Const)}
+    usual = {kind_of(side) for side in leaves(number) if not is_constant(side.expr)}
     known = usual | good if len(usual) == 1 else {kind_of(number)}
     if all(kind_of(side) not in known for side in leaves(number)):
         refuse("PO0161", message, loc, hint)
@@ -279,6 +299,7 @@ def _may_raise(b: Builder, numbers: tuple[Operandish, ...]) -> bool:
     return base.weak and exponent.weak and may_be_complex(b, base, exponent)
 
 
+_REAL = {"float16", "float32", "float64"}
 _CONTINUOUS = {"add", "subtract", "multiply", "divide"}
 _OF_SMALL = {"add": plus, "subtract": minus, "multiply": times}
 _MANTISSA = {"float32": 24, "float64": 53, "complex64": 24, "complex128": 53}

@@ -25,7 +25,7 @@ def store_number(b: Builder, pin: Pin, number: Number, loc: Loc | None) -> Numbe
     Returns what the variable stands for from here on.
     """
     buffer = pin.buffer
-    note_kinds(b, pin.place, number)
+    note_kinds(b, pin.place, buffer, number)
     if any(is_rounded(leaf, buffer.dtype) for leaf in leaves(number)):
         b.facts.add(b.facts.inexact, pin.place)
     dtype = joined((buffer.dtype, pin.weak), kind_of(number), loc)[0]

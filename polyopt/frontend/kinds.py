@@ -13,7 +13,7 @@ from polyopt.frontend.facts import Kinds, Place
 from polyopt.frontend.integers import TRUE, both, compare, either, negated, select
 from polyopt.frontend.promote import Operand, cast, is_constant, is_rounded
 from polyopt.frontend.values import Buffer, Number, Sides
-from polyopt.ir.expr import CompareOp, Const, Expr, Load, integer
+from polyopt.ir.expr import Cast, CompareOp, Const, Expr, Load, Unary, UnaryOp, integer
 from polyopt.ir.types import DType
 
 FEW = 5  # types of one variable that are told apart
@@ -34,10 +34,13 @@ def kind_of(number: Number) -> Operand:
     return number.dtype, number.weak
 
 
-def note_kinds(b: Builder, place: Place, number: Number) -> None:
-    """Note that the variable at `place` gets `number`."""
+def note_kinds(b: Builder, place: Place, buffer: Buffer, number: Number) -> None:
+    """Note that the variable at `place`, in `buffer`, gets `number`; what it has is known."""
     known = b.kinds.setdefault(place, {})
     for leaf in leaves(number):
+        value = leaf.expr.operand if isinstance(leaf.expr, Cast) else leaf.expr
+        if isinstance(value, Load) and value.array == buffer.name:
+            continue
         kind = kind_of(leaf)
         only = leaf.expr if isinstance(leaf.expr, Const) else None
         known[kind] = only if known.get(kind, only) == only else None
@@ -62,6 +65,16 @@ def describe_kinds(b: Builder, buffer: Buffer, place: Place) -> None:
         b.tags[tag.name] = place
 
 
+def assume_kinds(buffer: Buffer, number: Number) -> None:
+    """Let a variable of which nothing is known hold the constant that it starts with.
+
+    The next reading knows better.
+    """
+    found = list(leaves(number))
+    if not buffer.kinds and len(found) == 1 and isinstance(found[0].expr, Const):
+        buffer.kinds = ((kind_of(found[0]), found[0].expr),)
+
+
 def number_in(buffer: Buffer, weak: bool) -> Number:
     """Return what the variable `buffer` holds."""
     load = Load(buffer.name, (), buffer.dtype)
@@ -69,7 +82,10 @@ def number_in(buffer: Buffer, weak: bool) -> Number:
         Number(cast(load, kind[0]) if only is None else only, kind[1])
         for kind, only in buffer.kinds
     ]
-    if not sides or (len(sides) == 1 and kind_of(sides[0]) == (buffer.dtype, weak)):
+    if not sides:
+        return Number(load, weak)
+    is_known = isinstance(sides[0].expr, Const) and buffer.dtype.is_float
+    if len(sides) == 1 and kind_of(sides[0]) == (buffer.dtype, weak) and not is_known:
         return Number(load, weak)
     whole = sides[-1]
     for number, side in reversed(list(enumerate(sides[:-1]))):
@@ -109,7 +125,8 @@ def grouped(sides: Sides) -> Sides | None:
     kinds = {kind_of(leaf) for _, leaf in paths}
     found: dict[Operand, tuple[Expr, Number]] = {}
     for condition, leaf in paths:
-        leaf = as_kind(leaf, shared_kind(leaf, kinds))
+        if not _is_negative(leaf.expr):  # a power of it is complex, or none
+            leaf = as_kind(leaf, shared_kind(leaf, kinds))
         before = found.get(kind_of(leaf))
         if before is not None:
             taken, other = before
@@ -120,6 +137,12 @@ def grouped(sides: Sides) -> Sides | None:
     for condition, leaf in reversed(others):
         whole = Number(whole.expr, whole.weak, Sides(condition, leaf, whole))
     return whole.sides
+
+
+def _is_negative(expr: Expr) -> bool:
+    if isinstance(expr, Unary):
+        return expr.op is UnaryOp.NEG and isinstance(expr.operand, Const)
+    return isinstance(expr, Const) and not isinstance(expr.value, complex) and expr.value < 0
 
 
 def shared_kind(number: Number, kinds: Collection[Operand]) -> Operand:

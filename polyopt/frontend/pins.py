@@ -22,6 +22,7 @@ from polyopt.frontend.facts import Place
 from polyopt.frontend.frames import Frame, Pin, Watch
 from polyopt.frontend.integers import FALSE, TRUE, clipped
 from polyopt.frontend.kinds import (
+    assume_kinds,
     describe_kinds,
     number_in,
 )
@@ -171,6 +172,7 @@ def _pin(b: Builder, frame: Frame, name: str, value: Value, node: ast.stmt) -> P
         buffer = b.new_buffer(name, dtype, ())
         _note(b, buffer, weak, place)
         describe_kinds(b, buffer, place)
+        assume_kinds(buffer, number)
         pin = Pin(buffer, weak, place, ())
         store_number(b, pin, number, loc)
         return pin

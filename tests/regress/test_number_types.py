@@ -366,3 +366,122 @@ def test_accumulations_have_no_tags() -> None:
         text = str(compiled(program, X.astype(kind), 4))
         assert "_type" not in text
         agree(program, X.astype(kind), 4)
+
+
+def largest(x, y, alpha: float):
+    m = -np.inf
+    for i in range(len(x)):
+        m = max(m, x[i])
+    return np.exp(x - m), x / np.exp(m), m * 2, np.sqrt(m)
+
+
+def shares(x, y, alpha: float):
+    m = x[0]
+    for i in range(1, len(x)):
+        if x[i] > m:
+            m = x[i]
+    total = 0.0
+    for i in range(len(x)):
+        y[i] = np.exp(x[i] - m)
+        total += y[i]
+    return y / total, np.log(total), m + np.log(total)
+
+
+def mean_and_spread(x, y, alpha: float):
+    mean = 0.0
+    spread = 0.0
+    count = 0
+    for i in range(len(x)):
+        count += 1
+        delta = x[i] - mean
+        mean += delta / count
+        spread += delta * (x[i] - mean)
+    return mean, spread / (count - 1), np.sqrt(spread / count), x / np.sqrt(spread)
+
+
+def smoothed(x, y, alpha: float):
+    last = x[0]
+    for i in range(len(x)):
+        last = alpha * x[i] + (1 - alpha) * last
+        y[i] = last
+    return last, last**2, y * last
+
+
+def best(x, y, alpha: float):
+    where = -1
+    value = np.inf
+    for i in range(len(x)):
+        distance = abs(x[i] - alpha)
+        if distance < value:
+            value = distance
+            where = i
+    return where, value, value / 2, y - value
+
+
+def differences(x, y, alpha: float):
+    before = 0.0
+    for i in range(len(x)):
+        y[i] = x[i] - before
+        before = x[i]
+    return before, before * 0.5
+
+
+def steps(x, y, alpha: float):
+    rate = 0.1
+    t = 0.0
+    for i in range(len(x)):
+        y[i] = x[i] - rate * x[i]
+        rate = rate * 0.9
+        t += alpha
+    return rate, t, y * rate
+
+
+def product(x, y, alpha: float):
+    p = 1
+    for i in range(len(x)):
+        p *= x[i]
+    q = 1.0
+    for i in range(len(x)):
+        q = q * alpha + x[i]
+    return p, p**0.5, q, y * p, np.log(p) + q
+
+
+def compensated(x, y, alpha: float):
+    s = 0.0
+    c = 0.0
+    for i in range(len(x)):
+        v = x[i] - c
+        t = s + v
+        c = (t - s) - v
+        s = t
+    return s, s / len(x), -s
+
+
+def norm(x, y, alpha: float):
+    s = 0
+    for i in range(len(x)):
+        s += x[i] * x[i]
+    r = np.sqrt(s) if s > 0 else 1.0
+    return r, x / r, s**0.5, x * (1 / r)
+
+
+ORDINARY = [
+    largest, shares, mean_and_spread, smoothed, best, differences, steps, product, compensated,
+    norm,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("program", ORDINARY)
+def test_ordinary_loops_keep_the_type_of_their_arrays(
+    program: Callable[..., Any], kind: str
+) -> None:
+    x = np.array([1.1, 2.7, 0.3, 5.9, 4.1], kind)
+    mine, theirs = np.zeros_like(x), np.zeros_like(x)
+    read = compiled(program, x, mine, 0.3)
+    assert "_type" not in str(read)
+    got, want = run_program(read, (x, mine, 0.3)), program(x, theirs, 0.3)
+    for one, other in zip((*got, mine), (*want, theirs), strict=True):
+        one, other = np.asarray(one), np.asarray(other)
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=1e-5)
