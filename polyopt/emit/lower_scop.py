@@ -19,7 +19,17 @@ from polyopt.emit.shrink import shrink
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import param_names
 from polyopt.ir.budget import query
-from polyopt.ir.expr import Expr, Iter, Load, VectorLoad, normalize, rewrite, substitute, walk
+from polyopt.ir.expr import (
+    Expr,
+    Iter,
+    Load,
+    Symbol,
+    VectorLoad,
+    normalize,
+    rewrite,
+    substitute,
+    walk,
+)
 from polyopt.ir.isl_ast import (
     AstBody,
     AstCall,
@@ -114,7 +124,7 @@ def _nests(schedule: Schedule, moves: bool) -> Iterator[tuple[Marked, AstBody]]:
 
 
 def _joined(nodes: Iterable[Node]) -> Body:
-    """Return the nodes with one condition around neighbours that have the same."""
+    """Return the nodes with one condition on sizes around neighbours that have the same."""
     found: list[Node] = []
     for node in nodes:
         last = found[-1] if found else None
@@ -122,8 +132,8 @@ def _joined(nodes: Iterable[Node]) -> Body:
             isinstance(node, If)
             and isinstance(last, If)
             and node.condition == last.condition
-            and not node.otherwise
-            and not last.otherwise
+            and not (node.otherwise or last.otherwise)
+            and not any(isinstance(part, Load | Symbol) for part in walk(node.condition))
         ):
             found[-1] = If(node.condition, (*last.then, *node.then))
         else:

@@ -23,6 +23,7 @@ from polyopt.ir.expr import (
     Binary,
     BinaryOp,
     Call,
+    Cast,
     Compare,
     CompareOp,
     Const,
@@ -106,8 +107,9 @@ def root(args: tuple[Expr, ...], out: DType) -> Expr:
     That differs from the square root at -0.0 and minus infinity; NumPy has roots of arrays.
     """
     base = args[0]
+    is_whole = isinstance(base, Cast) and base.operand.dtype.is_integer
     is_root = isinstance(base, Call) and base.func is MathFunc.SQRT
-    if _is_never_negative(base) and not is_root:
+    if is_whole or (_is_never_negative(base) and not is_root):
         return call(MathFunc.SQRT, base)
     infinity = Const(math.inf, out)
     positive = Binary(BinaryOp.ADD, base, Const(0.0, out), out)
