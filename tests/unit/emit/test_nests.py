@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-import polyopt as po
 from bench.programs import KINDS, define
 from polyopt.emit import lower_scop
 from polyopt.emit.lower_scop import lower_scop as lowered
 from polyopt.frontend import build
-from polyopt.frontend.infer import infer_types
 from polyopt.ir import sizes
 from polyopt.ir.budget import Budget
-from polyopt.ir.loops import If
+from polyopt.ir.expr import Compare, CompareOp, Const, Load, Param, Symbol
+from polyopt.ir.loops import Assign, If
+from polyopt.ir.types import DType
 from polyopt.machine import Machine
 from polyopt.pipeline import compile_program
 from polyopt.schedule import Schedule, source_schedule
 from polyopt.specialize import Parameters, plain_values, types_of
 from polyopt.targets import Options
 from tests import scops
-
-# ruff: noqa: F821 - sizes are named by strings
 
 MACHINE = Machine(cores=1, vector_bytes=32, vector_registers=16)
 MAKES = (scops.chain, scops.solve, scops.ahead, scops.planes, scops.jacobi, scops.prefix)
@@ -57,23 +55,15 @@ def test_nests_of_many_statements_are_those_of_the_whole(kind, tmp_path, monkeyp
     assert len(apart) == 6
 
 
-def conditions(a: po.f64[N], b: po.f64[N], n: po.i64):
-    if n > 3:
-        a[0] = 1.0
-    for i in range(b.shape[0]):
-        b[i] = 2.0
-    if n > 3:
-        a[1] = 3.0
-
-
-@pytest.mark.parametrize("few", [0, 32])
-def test_conditions_around_nests_are_those_of_the_whole(few, monkeypatch):
-    """Where a part begins with a condition, isl sees all parts: it may test for several at once."""
-    monkeypatch.setattr(sizes, "FEW", few)
-    schedule = source_schedule(build(conditions, infer_types(conditions)).scop)
-    apart, together = loops_apart_and_together(schedule, monkeypatch)
-    assert apart == together
-    assert any(isinstance(node, If) for node in apart)
+def test_neighbours_have_one_condition_where_it_is_on_sizes():
+    size, value = Param("n", DType.INT64), Symbol("x", DType.INT64)
+    for found, count in ((size, 1), (value, 2)):
+        positive = Compare(CompareOp.GT, found, Const(0, DType.INT64))
+        target = Load("a", (), DType.INT64)
+        body = tuple(If(positive, (Assign(target, Const(k, DType.INT64), ""),)) for k in (1, 2))
+        joined = lower_scop._joined(body)
+        assert len(joined) == count
+        assert sum(len(node.then) for node in joined if isinstance(node, If)) == 2
 
 
 def test_work_grows_with_the_statements_where_each_has_sizes_of_its_own(tmp_path):
