@@ -14,7 +14,7 @@ from types import BuiltinFunctionType, MethodType
 import numpy as np
 
 from polyopt import frontend
-from polyopt.frontend import invoke
+from polyopt.frontend.called import called_name
 from polyopt.frontend.rules import AnyRule
 from polyopt.frontend.ufuncs import PAIRS, UFUNCS
 from polyopt.frontend.values import Tensor, Value
@@ -160,7 +160,8 @@ def rule_of(function: object) -> AnyRule | None:
     if not isinstance(function, BuiltinFunctionType | MethodType) or not isinstance(
         owner, np.ufunc
     ):
-        return invoke.rule_of(function)
+        is_called = isinstance(function, np.ufunc) or called_name(function) is not None
+        return frontend.invoke.rule_of(function) if is_called else None
     known = UFUNCS.get(owner.__name__)
     if known is not None and function.__name__ == "at":
         return frontend.indexing.at_of(known)
