@@ -79,6 +79,7 @@ COMPILED = (
     "unit/runtime/test_wrapper.py",
     "unit/test_captured_values.py",
     "unit/test_edited_files.py",
+    "unit/test_sharing.py",
 )
 """Where tests marked `toolchain` are pure: what they are about is the same for every processor."""
 NEEDS = ("machine", "gpu")

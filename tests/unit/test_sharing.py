@@ -12,6 +12,7 @@ import pytest
 import polyopt as po
 from polyopt.errors import ArgumentError
 
+pytestmark = pytest.mark.toolchain
 Views = Callable[[np.ndarray], Sequence[Any]]
 FLOATS = np.random.default_rng(3)
 
