@@ -9,14 +9,14 @@ Refuses: NumPy's integers of several widths (PO0161), constants that the type do
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from polyopt.errors import Loc
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
-from polyopt.frontend.elementwise import Elementwise, operand_kinds
+from polyopt.frontend.elementwise import Elementwise, apply, operand_kinds
 from polyopt.frontend.exponents import may_be_complex
 from polyopt.frontend.integers import (
     FALSE,
@@ -44,7 +44,7 @@ from polyopt.frontend.promote import (
     unrounded,
 )
 from polyopt.frontend.ranges import range_of
-from polyopt.frontend.values import Number, Operandish, Sides, Value
+from polyopt.frontend.values import Number, Operandish, Sides, Tensor, Value
 from polyopt.ir.expr import Compare, CompareOp, Const, Expr, Load
 from polyopt.ir.types import DType
 
@@ -121,6 +121,22 @@ def kept_apart(b: Builder, value: Number, name: str) -> Number:
     then = kept_apart(b, value.sides.then, name)
     otherwise = then if condition.expr == TRUE else kept_apart(b, value.sides.otherwise, name)
     return Number(whole.expr, value.weak, Sides(condition.expr, then, otherwise))
+
+
+def applied(
+    b: Builder, op: Elementwise, values: Sequence[Operandish], loc: Loc | None
+) -> Operandish:
+    """Return a ufunc of numbers and arrays, for the type that a number of several types has."""
+    given = tuple(values)
+    if any(isinstance(value, Number) and value.sides is not None for value in given):
+        found = either_way(b, op, given, given, lambda v: _applied(b, op, v, loc), loc)
+        if isinstance(found, Number | Tensor):
+            return found
+    return apply(b, op, given, loc)
+
+
+def _applied(b: Builder, op: Elementwise, values: tuple[Value, ...], loc: Loc | None) -> Value:
+    return applied(b, op, [v for v in values if isinstance(v, Number | Tensor)], loc)
 
 
 def either_way(

@@ -12,13 +12,13 @@ from polyopt import frontend
 from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
 from polyopt.frontend import lists
+from polyopt.frontend.alternatives import applied
 from polyopt.frontend.arguments import Arguments
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse, refuse_raising
 from polyopt.frontend.compaction import compacted, write_where
 from polyopt.frontend.constants import as_sequence, nested
 from polyopt.frontend.elements import store_element
-from polyopt.frontend.elementwise import apply
 from polyopt.frontend.expressions import evaluate, lookup, parts_of
 from polyopt.frontend.fancy import is_fancy, scatter, shared_mask, without_masks
 from polyopt.frontend.frames import Frame
@@ -289,7 +289,7 @@ def _augment_masked(
     if not same and plain.rank > view.rank - mask.rank:
         Scattered((Mask(mask),), "the array", Pending()).augment(b, view, op, plain, loc)
         return
-    new = apply(b, UFUNCS[BINARY[type(op)]], (view, as_value(plain)), loc)
+    new = applied(b, UFUNCS[BINARY[type(op)]], (view, as_value(plain)), loc)
     _refuse_cast(new.dtype, view.dtype, loc)
     converted = frontend.creation.astype(b, Arguments("", (new, Known(view.dtype.value)), {}, loc))
     found = settled(b, operand(converted, loc))
@@ -405,7 +405,7 @@ def _augment_array(
         found = settled(b, operand(value, loc))
         if isinstance(found, Tensor) and found.rank > view.rank:
             refuse("PO0140", "the right side has more dimensions than the target", loc)
-        result = apply(b, UFUNCS[BINARY[type(op)]], (view, found), loc)
+        result = applied(b, UFUNCS[BINARY[type(op)]], (view, found), loc)
     assert isinstance(result, Number | Tensor)
     _refuse_cast(result.dtype, view.dtype, loc)
     store(b, view, as_tensor(result), loc)

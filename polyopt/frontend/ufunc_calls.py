@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from polyopt.errors import Loc
 from polyopt.frontend import folds, masks, products, scans
+from polyopt.frontend.alternatives import applied
 from polyopt.frontend.arguments import Arguments, dtype, is_none, known_int, tensor
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse, refuse_raising
@@ -54,7 +55,7 @@ def elementwise(op: Elementwise) -> Rule:
             operands = [array_or_number(b, value, args.loc) for value in plain]
             wanted = dtype(kind, args.loc)
             if wanted is None:
-                return apply(b, op, operands, args.loc)
+                return applied(b, op, operands, args.loc)
             loop = typed_loop(op.ufunc, operand_kinds(operands), wanted, args.loc)
             return combine(
                 b, op.name, operands, loop[:-1], loop[-1], op.rule, args.loc, repeats=op.repeats

@@ -351,6 +351,18 @@ def test_arrays_beside_numbers_of_several_types() -> None:
         run_program(compiled(program, a, X, 2), (a, X, 2))
 
 
+def test_updates_in_place_by_numbers_of_several_types() -> None:
+    def program(a, x, n: int):
+        for _ in range(n):
+            a *= x
+            x += np.argmax(a)
+
+    a = np.array([4.0, 0.0, 0.137], np.float32)
+    with pytest.raises(PolyoptError, match="PO0161"):
+        run_program(compiled(program, a, -0.311, 1), (a, -0.311, 1))
+    agree(program, a, np.float64(-0.311), 2)
+
+
 def test_accumulations_have_no_tags() -> None:
     def program(x, n: int):
         s = 0
