@@ -41,29 +41,52 @@ def fuse_nests(schedule: Schedule, skip: frozenset[str]) -> Schedule:
     Neighbours come first, then nests that others separate from what they use.  Bands named in
     `skip` are left alone.
     """
+    refused = Refused()
     while True:
-        schedule = fuse_neighbours(schedule, skip)
+        schedule = fuse_neighbours(schedule, skip, refused)
         brought = _fuse_apart(schedule, skip)
         if brought is None:
             return schedule
         schedule = brought
 
 
-def fuse_neighbours(schedule: Schedule, skip: frozenset[str]) -> Schedule:
+class Refused:
+    """Pairs of adjacent nests that are not fused; they stay so while neither of them changes."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[tuple[int, int], tuple[Band, Band]] = {}  # kept: ids are not used again
+
+    def add(self, one: Band, two: Band) -> None:
+        """Note a pair."""
+        self._pairs[id(one), id(two)] = one, two
+
+    def has(self, one: Band, two: Band) -> bool:
+        """Tell whether these very nests are a pair that was noted."""
+        return (id(one), id(two)) in self._pairs
+
+
+def fuse_neighbours(
+    schedule: Schedule, skip: frozenset[str], refused: Refused | None = None
+) -> Schedule:
     """Return `schedule` with adjacent nests fused as deep as keeps their outer loop parallel.
 
-    Bands named in `skip` are left alone.
+    Bands named in `skip`, and pairs that are `refused`, are left alone.
     """
+    refused = refused or Refused()
     progress = True
     while progress:
         progress = False
         for first, second in adjacent(schedule.tree):
-            if first in skip or second in skip or not share_data(schedule, first, second):
+            nests = find_band(schedule.tree, first), find_band(schedule.tree, second)
+            if first in skip or second in skip or refused.has(*nests):
                 continue
-            fused = fuse(schedule, first, second) or _fuse_around(schedule, first, second)
+            fused = None
+            if share_data(schedule, first, second):
+                fused = fuse(schedule, first, second) or _fuse_around(schedule, first, second)
             if fused is not None:
                 schedule, progress = fused, True
                 break
+            refused.add(*nests)
     return schedule
 
 
