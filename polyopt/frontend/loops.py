@@ -51,7 +51,7 @@ def read_for(b: Builder, frame: Frame, node: ast.For) -> None:
         source = frontend.iterating.iterated(b, iterable, args)
         loop = Loop(name, ZERO, source.count, loc=frame.loc(node))
     touched = assigned(node.body) - assigned([node.target])
-    unbound = [n for n in touched if n in later and n not in frame.env and not is_result(n)]
+    unbound = [n for n in touched if n in later and _is_unbound(frame, n) and not is_result(n)]
     if unbound:
         _require_trip(b, frame, node, loop, unbound)
     place = frame.place(node, "loop")
@@ -91,7 +91,7 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
     loc = frame.loc(node)
     later = frame.live.after[node]
     touched = assigned(node.body)
-    unbound = [n for n in touched if n in later and n not in frame.env and not is_result(n)]
+    unbound = [n for n in touched if n in later and _is_unbound(frame, n) and not is_result(n)]
     if _surely_runs(node):
         unbound = []
     watched = dict(frame.watched)
@@ -126,6 +126,12 @@ def read_while(b: Builder, frame: Frame, node: ast.While) -> None:
             value = replace(value, reason=reason, hint="assign it before the loop too")
         frame.env[name] = value
     forget_sizes(frame, inside)
+
+
+def _is_unbound(frame: Frame, name: str) -> bool:
+    """Whether a name has no value, or one that ended with an earlier loop."""
+    value = frame.env.get(name)
+    return value is None or isinstance(value, Gone)
 
 
 def _surely_runs(node: ast.While) -> bool:

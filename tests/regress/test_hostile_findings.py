@@ -126,3 +126,17 @@ def test_complex_numbers_of_python_have_no_order():
         complex_order(1j, 2.0)
     with pytest.raises(PolyoptError, match="PO0146"):
         po.kernel(complex_order).compile(1j, 2.0)
+
+
+def set_in_a_loop_that_may_not_run(a):
+    for k in (1, 2):
+        w = k
+        while w < len(a):
+            t = np.zeros(len(a))
+            w += 1
+    return t[0]
+
+
+def test_names_without_a_value_after_both_copies_of_a_loop():
+    with pytest.raises(PolyoptError, match="PO0125"):
+        interpreted(set_in_a_loop_that_may_not_run, np.ones(1))
