@@ -278,20 +278,3 @@ def test_only_loops_have_functions_of_their_own():
     body = bare(compiled.source).partition("int polyopt_outside_and_inside(")[2]
     assert body.count(" exp(rate)") == 1
     assert "exp(x" not in body.replace("po_exp_f64(x[i])", "")
-
-
-def without_work(a, x):
-    w = 0
-    while w < 2 and x > 1:
-        w += 1
-        for i in range(a.shape[0]):
-            for _ in range(0):
-                x = a[i]
-                if x != 0.25:
-                    break
-    return x
-
-
-@pytest.mark.toolchain
-def test_a_function_that_needs_nothing_is_called_with_nothing() -> None:
-    assert po.kernel(without_work, threads=2)(np.ones(4), 2.0) == 2.0
