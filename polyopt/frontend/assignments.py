@@ -206,7 +206,7 @@ def _target_view(
     `Scattered` when index arrays say which elements of the view are written.
     """
     pending = Pending()
-    base = _target_base(b, frame, target.value, pending)
+    base = plain(b, _target_base(b, frame, target.value, pending))
     if not isinstance(base, Tensor) or base.view is None:
         refuse(
             "PO0163", f"assignment into {describe(base)}", frame.loc(target), "write into arrays"
@@ -352,7 +352,7 @@ def augment(b: Builder, frame: Frame, node: ast.AugAssign) -> None:
     loc = frame.loc(node)
     match node.target:
         case ast.Name(id=name):
-            current = lookup(b, frame, name, loc)
+            current = plain(b, lookup(b, frame, name, loc))
             value = _unchanged(b, frame, current, node)
             lists.refuse_growth(current, loc)
             if isinstance(current, Tensor) and current.rank > 0:

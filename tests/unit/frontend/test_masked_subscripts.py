@@ -171,7 +171,18 @@ def on_one_path(c, n: int):
     return z.sum()
 
 
-@pytest.mark.parametrize("function", [survivors, sieve, active, some_rows, on_one_path])
+def written(c, n: int):
+    z = c * 1
+    total = 0.0
+    for i in range(n):
+        z = z[z > i]
+        z += 1
+        total += z.sum()
+        z[0:1] = total
+    return total + z.sum()
+
+
+@pytest.mark.parametrize("function", [survivors, sieve, active, some_rows, on_one_path, written])
 @pytest.mark.parametrize("n", [0, 1, 3, 6])
 def test_arrays_that_get_shorter(function: Program, n: int) -> None:
     for c in (np.arange(12.0), np.arange(12.0)[::-1].copy()):
