@@ -22,7 +22,7 @@ from polyopt.runtime import toolchain
 from polyopt.runtime.levels import LEVELS
 
 HERE = Path(__file__).parent
-FOLDERS = (
+DEVICELESS = (
     "bombs",
     "errors",
     "gpu/emulator",
@@ -31,6 +31,9 @@ FOLDERS = (
     "gpu/printing",
     "gpu/standing",
     "gpu/suite",
+)
+FOLDERS = (
+    *DEVICELESS,
     "hostile",
     "mutants",
     "oracle",
@@ -57,14 +60,7 @@ FOLDERS = (
 )
 """Where tests are pure, but for those marked as to what they need."""
 COMPILED = (
-    "bombs",
-    "errors",
-    "gpu/emulator",
-    "gpu/mapping",
-    "gpu/passes",
-    "gpu/printing",
-    "gpu/standing",
-    "gpu/suite",
+    *DEVICELESS,
     "mutants",
     "race",
     "regress/test_numbers_of_lists.py",
