@@ -180,14 +180,20 @@ def _abs(b: Builder, args: Arguments) -> Value:
     return result
 
 
+def _real(b: Builder, value: Value, name: str, args: Arguments) -> Number:
+    """Return the argument of `int` or `float`, which is no complex number."""
+    found = number(b, value, f"the argument of {name}", args.loc)
+    if found.dtype.is_complex:
+        refuse("PO0144", f"{name} of a complex number", args.loc, "take `.real`")
+    return found
+
+
 def _int(b: Builder, args: Arguments) -> Value:
     """int: truncation"""
     (value,) = args.take("x")
     if isinstance(value, Known):
         return _known(int, (value.value,), args)
-    found = number(b, value, "the argument of int", args.loc)
-    if found.dtype.is_complex:
-        refuse("PO0144", "int of a complex number", args.loc, "take `.real`")
+    found = _real(b, value, "int", args)
     return Number(whole_number(b, found.expr, args.loc), True)
 
 
@@ -196,9 +202,7 @@ def _float(b: Builder, args: Arguments) -> Value:
     (value,) = args.take("x")
     if isinstance(value, Known):
         return _known(float, (value.value,), args)
-    found = number(b, value, "the argument of float", args.loc)
-    if found.dtype.is_complex:
-        refuse("PO0144", "float of a complex number", args.loc, "take `.real`")
+    found = _real(b, value, "float", args)
     return Number(cast(found.expr, DType.FLOAT64, args.loc), True)
 
 
