@@ -239,24 +239,22 @@ def shared_mask(parts: Sequence[Part], rank: int) -> Tensor | None:
 def without_masks(b: Builder, parts: Sequence[Part]) -> list[Part]:
     """Return the parts with the index arrays that their masks pick, one element after another."""
     result = list(parts)
-    waiting = [n for n, p in enumerate(parts) if isinstance(p, By) and p.mask is not None]
-    while waiting:
-        first = parts[waiting[0]]
-        assert isinstance(first, By)
-        assert first.mask is not None
-        alike: list[tuple[int, By]] = []
-        for number in waiting:
-            part = parts[number]
-            assert isinstance(part, By)
-            assert part.mask is not None
-            if is_same_mask(first.mask, part.mask):
-                alike.append((number, part))
-        indices = [forced(b, part.index) for _, part in alike]
-        found = collected(b, first.mask, "index", indices)
-        for (number, part), index in zip(alike, found, strict=True):
-            result[number] = By(index, part.text)
-            waiting.remove(number)
+    for number, part in enumerate(parts):
+        if not isinstance(part, By) or part.mask is None or result[number] is not part:
+            continue
+        alike = [(n, p) for n, p in enumerate(parts) if isinstance(p, By) and _is_under(p, part)]
+        indices = [forced(b, other.index) for _, other in alike]
+        found = collected(b, part.mask, "index", indices)
+        for (place, other), index in zip(alike, found, strict=True):
+            result[place] = By(index, other.text)
     return result
+
+
+def _is_under(one: By, other: By) -> bool:
+    """Whether two index arrays have the same mask."""
+    if one.mask is None or other.mask is None:
+        return False
+    return is_same_mask(one.mask, other.mask)
 
 
 # -- reading ----------------------------------------------------------------------------------
