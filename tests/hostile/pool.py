@@ -28,7 +28,9 @@ from tests.hostile.stages import Compiled, Setting, emulated, interpreted
 from tests.hostile.verdicts import Outcome, Verdict
 
 SECONDS = 240.0
-"""Of the clock, that one program may take."""
+"""Of the processor, that one program may take."""
+WAITING = 5
+"""Times as many seconds of the clock may pass: a busy machine is no hang."""
 BATCH = 50
 MEMORY = 6 << 30
 """Bytes of address space that a process may have."""
@@ -103,14 +105,25 @@ class Worker:
         ours.close()
         self.task: Task | None = None
         self.at: int | None = None
-        self.since = time.monotonic()
         self.left: set[int] = set()
+        self.begin()
 
     def start(self, task: Task) -> None:
         """Begin a task."""
         self.task, self.at, self.left = task, None, set(task.seeds)
-        self.since = time.monotonic()
+        self.begin()
         self.tasks.send(task)
+
+    def begin(self) -> None:
+        """Count time from now on."""
+        self.since, self.spent = time.monotonic(), _spent(self.process)
+
+    def is_late(self, seconds: float) -> bool:
+        """Tell whether nothing was heard of it for so many seconds of the processor."""
+        if time.monotonic() - self.since <= seconds:
+            return False
+        waited = time.monotonic() - self.since > WAITING * seconds
+        return waited or _spent(self.process) - self.spent > seconds
 
     def end(self) -> None:
         """Stop the process."""
@@ -160,7 +173,7 @@ def _heard(worker: Worker) -> tuple[list[Result], bool]:
     try:
         while worker.results.poll():
             seed, verdict = worker.results.recv()
-            worker.since = time.monotonic()
+            worker.begin()
             if seed == "done":
                 worker.task = None
                 return found, True
@@ -171,8 +184,17 @@ def _heard(worker: Worker) -> tuple[list[Result], bool]:
                 found.append(Result(seed, worker.task.target, verdict))
     except (EOFError, OSError):
         return found, False
-    late = time.monotonic() - worker.since > worker.task.seconds
+    late = worker.is_late(worker.task.seconds)
     return found, not late and worker.process.is_alive()
+
+
+def _spent(process: BaseProcess) -> float:
+    """Return the seconds that a process and the ended ones that it started have computed."""
+    try:
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it is gone, or there is no such file here
+        return time.monotonic()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _lost(worker: Worker) -> Result | None:

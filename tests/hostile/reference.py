@@ -5,9 +5,12 @@ In: a function, arguments.  Out: what it returned, raised, or that it went on fo
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
@@ -17,6 +20,8 @@ import numpy as np
 LINES = 6000
 BITS = 4096
 """Lines that a program may run, bits that an integer of its may have."""
+SECONDS = 10.0
+"""Of the processor, that a program may take: a line alone may go on for ever (`2 ** (1 << 63)`)."""
 
 
 @dataclass(slots=True)
@@ -132,15 +137,33 @@ def run_bounded(function: Callable[..., Any], args: tuple[Any, ...]) -> Ended:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            sys.settrace(watch)
-            try:
-                value = function(*args)
-            finally:
-                sys.settrace(before)
-    except _Stop:
-        return TooLong()
-    except RecursionError:
+            with _timed():
+                sys.settrace(watch)
+                try:
+                    value = function(*args)
+                finally:
+                    sys.settrace(before)
+    except (_Stop, RecursionError, MemoryError):
         return TooLong()
     except Exception as error:
         return Raised(error, watch.mixed)
     return Returned(value, watch.largest, watch.big, watch.lines, watch.mixed)
+
+
+@contextmanager
+def _timed() -> Iterator[None]:
+    """Stop what takes longer than `SECONDS` of the processor, in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _Stop
+
+    earlier = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, earlier)

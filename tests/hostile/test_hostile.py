@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from polyopt.frontend import build
+from tests.hostile import reference
 from tests.hostile.compare import Allowed, compare_calls, is_within
 from tests.hostile.generator import generate
 from tests.hostile.grammar import PRODUCTIONS
 from tests.hostile.judging import judge
 from tests.hostile.pool import Result, run_tasks, tasks_of
 from tests.hostile.program import HostileProgram, loaded, parse
-from tests.hostile.reference import Returned, run_bounded
+from tests.hostile.reference import Returned, TooLong, run_bounded
 from tests.hostile.shrink import shrunk
 from tests.hostile.stages import interpreted, one, settings
 from tests.hostile.verdicts import Outcome
@@ -242,3 +243,29 @@ args = (a, b)
 
             verdict = judge(function, call, program.calls[0], 0, exact=True)
             assert verdict.outcome is outcome
+
+
+def test_orders_of_products_that_underflow(tmp_path: Path) -> None:
+    """A product that is nan in another order is told from one that is wrong in each."""
+    text = """# file: main
+import numpy as np
+
+def f(a):
+    return np.prod(a)
+# call
+a = np.array([-inf, 1e-40, 5e-324, 2.0])
+args = (a,)
+"""
+    program = parse(text)
+    with loaded(program, tmp_path) as function:
+        verdicts = [
+            judge(function, call, program.calls[0], 0, exact=True).outcome
+            for call in (lambda a: a[0] * (a[1] * a[2]) * a[3], lambda a: np.float64(1.0))
+        ]
+    assert verdicts == [Outcome.UNSTABLE, Outcome.WRONG]
+
+
+def test_a_line_that_never_ends(monkeypatch) -> None:
+    monkeypatch.setattr(reference, "SECONDS", 0.2)
+    assert isinstance(run_bounded(lambda n: 2 ** (1 << n), (63,)), TooLong)
+    assert isinstance(run_bounded(lambda n: 2 ** (1 << n), (3,)), Returned)
