@@ -7,7 +7,7 @@ followed through copies and partial sums to the instances that made the value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import islpy as isl
 import numpy as np
@@ -63,7 +63,9 @@ def _check(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> Iterator[
     outside = _outside(part, (*theirs, *found.events))
     space = part.scop.context.get_space()
     source = flow_of(space, [*theirs, *_ends(outside, theirs)])
-    loops = flow_of(space, [*found.events, *_ends(outside, found.events)])
+    borders = _ends(outside, found.events)
+    expected = _expected(source, found, borders)
+    loops = flow_of(space, [*found.events, *borders], expected)
     yield from _check_instances(part, nest)
     values = _Values(part, found, loops, sums, tuple(outside))
     values.check(source)
@@ -120,6 +122,17 @@ def _outside(part: SourcePart, events: Iterable[Event]) -> dict[str, isl.Set]:
 def _ends(outside: dict[str, isl.Set], events: Iterable[Event]) -> list[Event]:
     length = max((event.time.dim(isl.dim_type.out) for event in events), default=1)
     return ends(outside, length)
+
+
+def _expected(source: Flow, found: LoopEvents, borders: Sequence[Event]) -> isl.UnionMap:
+    """Return the loops' read -> write where each one gets what it gets in the source."""
+    same = [event.access.domain().identity() for event in borders]
+    empty = source.entries.empty(source.entries.get_space())
+    reads, writes = (
+        joined(empty, map(isl.UnionMap.from_map, (*maps, *same)))
+        for maps in (found.reads, found.writes)
+    )
+    return reads.apply_range(source.entries).apply_range(writes.reverse())
 
 
 def _check_instances(part: SourcePart, nest: Nest) -> Iterator[Claim]:

@@ -7,14 +7,19 @@ is no accumulation, and the accumulations since.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from enum import Enum, unique
 
 import islpy as isl
 
 from polyopt.dataclass import dataclass
+from polyopt.errors import BudgetError
+from polyopt.ir.budget import query
 from polyopt.proof.source import Clock, producers_in
 
 _IN = isl.dim_type.in_
+QUICK = 2_000_000
+"""isl operations that may be spent on a flow that is expected, before it is computed."""
 
 
 @unique
@@ -61,19 +66,25 @@ class Flow:
     sums: isl.UnionMap
 
 
-def flow_of(space: isl.Space, events: Iterable[Event]) -> Flow:
-    """Return which writes reach which reads; arrays have nothing to do with one another."""
+def flow_of(
+    space: isl.Space, events: Iterable[Event], expected: isl.UnionMap | None = None
+) -> Flow:
+    """Return which writes reach which reads; arrays have nothing to do with one another.
+
+    Where `expected`, read -> write, holds for an array, it is taken: to check it asks for less than
+    to find it.
+    """
     groups: dict[str, list[Event]] = {}
     for event in events:
         groups.setdefault(event.array, []).append(event)
     entries = sums = isl.UnionMap.empty(space)
     for group in groups.values():
-        flow = _flow_of_array(space, group)
+        flow = _flow_of_array(space, group, expected)
         entries, sums = entries.union(flow.entries), sums.union(flow.sums)
     return Flow(entries, sums)
 
 
-def _flow_of_array(space: isl.Space, events: list[Event]) -> Flow:
+def _flow_of_array(space: isl.Space, events: list[Event], expected: isl.UnionMap | None) -> Flow:
     unions = {effect: isl.UnionMap.empty(space) for effect in Effect}
     times = isl.UnionMap.empty(space)
     for event in events:
@@ -82,10 +93,38 @@ def _flow_of_array(space: isl.Space, events: list[Event]) -> Flow:
         times = times.union(isl.UnionMap.from_map(event.time))
     reads, writes = unions[Effect.READ], unions[Effect.WRITE]
     sums = unions[Effect.ACCUMULATE]
-    entries = producers_in(times, reads, writes, None)  # write -> read
+    entries = None  # write -> read
+    if expected is not None:
+        with suppress(BudgetError), query("expected flow", QUICK):
+            entries = _as_expected(times, reads, writes, expected)
+    if entries is None:
+        entries = producers_in(times, reads, writes, None)
     if sums.is_empty():
         return Flow(entries.reverse(), isl.UnionMap.empty(space))
     clock = Clock(times)
     before = clock.in_order(sums.apply_range(reads.reverse()))
     hidden = clock.in_order(sums.apply_range(writes.reverse())).apply_range(entries)
     return Flow(entries.reverse(), before.subtract(hidden).reverse())
+
+
+def _as_expected(
+    times: isl.UnionMap, reads: isl.UnionMap, writes: isl.UnionMap, expected: isl.UnionMap
+) -> isl.UnionMap | None:
+    """Return write -> read where `expected` leads to the last write before each read that it has.
+
+    That write is of the element that is read, comes before, and no other one is between: nothing of
+    this asks for the last one of many.  The writes of other reads are found.
+    """
+    expected = expected.intersect_domain(reads.domain()).intersect_range(writes.domain())
+    if not (reads.is_single_valued() and expected.is_single_valued()):
+        return None
+    left = reads.subtract(expected.apply_range(writes))
+    expected = expected.subtract_domain(left.domain())
+    clock = Clock(times)
+    entries = expected.reverse()
+    if not entries.is_subset(clock.in_order(entries)):
+        return None
+    earlier = clock.in_order(writes.apply_range(reads.reverse())).reverse()
+    if not clock.in_order(entries.apply_range(earlier)).is_empty():
+        return None
+    return entries if left.is_empty() else entries.union(producers_in(times, left, writes, None))
