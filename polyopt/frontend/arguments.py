@@ -14,7 +14,7 @@ from polyopt.dataclass import dataclass
 from polyopt.errors import Loc
 from polyopt.frontend.argtypes import NeedConstant
 from polyopt.frontend.builder import Builder
-from polyopt.frontend.codes import refuse
+from polyopt.frontend.codes import refuse, refuse_raising
 from polyopt.frontend.constants import array_or_number
 from polyopt.frontend.folding import integer_text
 from polyopt.frontend.integers import (
@@ -82,6 +82,18 @@ def number(b: Builder, value: Value, what: str, loc: Loc | None) -> Number:
     found: Operandish = settled(b, operand(value, loc))
     if isinstance(found, Tensor):
         refuse("PO0142", f"{what} is an array of rank {found.rank}, not a number", loc)
+    return found
+
+
+def real_number(b: Builder, value: Value, what: str, loc: Loc | None) -> Number:
+    """Return the argument of a function of real numbers, which drops no imaginary part.
+
+    Python raises for its own complex numbers; NumPy's lose their imaginary parts with a warning.
+    """
+    found = number(b, value, what, loc)
+    if found.dtype.is_complex:
+        refuses = refuse_raising if found.weak else refuse
+        refuses("PO0144", f"{what} is a complex number", loc, "take `.real`")
     return found
 
 

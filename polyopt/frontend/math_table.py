@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from polyopt.frontend.arguments import Arguments, is_none, number
+from polyopt.frontend.arguments import Arguments, is_none, number, real_number
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.codes import refuse
 from polyopt.frontend.constants import as_sequence
@@ -72,7 +72,8 @@ def _float_function(name: str, func: MathFunc, kind: DType = DType.FLOAT64) -> R
             if isinstance(value, Tensor) and value.rank:
                 hint = "use NumPy's function of arrays"
                 refuse("PO0142", f"`math.{name}` of an array", args.loc, hint)
-        found = tuple(number(b, v, f"an argument of `{name}`", args.loc) for v in args.values)
+        what = f"an argument of `{name}`"
+        found = tuple(real_number(b, value, what, args.loc) for value in args.values)
         wanted = _ARITY.get(func, 1)
         if len(found) != wanted:
             refuse("PO0151", f"`{name}` with {len(found)} arguments", args.loc)
@@ -100,9 +101,7 @@ def _rounded(name: str, func: MathFunc) -> Rule:
 
 
 def _as_float(b: Builder, value: Value, args: Arguments) -> Number:
-    found = number(b, value, f"an argument of `{args.name}`", args.loc)
-    if found.dtype.is_complex:
-        refuse("PO0144", f"`{args.name}` of a complex number", args.loc, "take `.real`")
+    found = real_number(b, value, f"an argument of `{args.name}`", args.loc)
     return Number(cast(found.expr, F64, args.loc), True)
 
 
@@ -225,6 +224,8 @@ def _folded(name: str, operator: str, first: float) -> Rule:
         total: Value = Known(first) if is_none(start) else start
         if isinstance(items, Sequence):
             for item in items.items:
+                if name == "sum":
+                    item = _as_float(b, item, args)
                 total = operate(b, operator, (total, item), args.loc)
             return total
         found = operand(items, args.loc)

@@ -13,7 +13,7 @@ import numpy as np
 from polyopt.dataclass import replace
 from polyopt.frontend import lists, selection
 from polyopt.frontend.alternatives import choose
-from polyopt.frontend.arguments import Arguments, is_none, number
+from polyopt.frontend.arguments import Arguments, is_none, number, real_number
 from polyopt.frontend.builder import Builder
 from polyopt.frontend.closures import Closure
 from polyopt.frontend.codes import refuse, refuse_raising
@@ -180,20 +180,12 @@ def _abs(b: Builder, args: Arguments) -> Value:
     return result
 
 
-def _real(b: Builder, value: Value, name: str, args: Arguments) -> Number:
-    """Return the argument of `int` or `float`, which is no complex number."""
-    found = number(b, value, f"the argument of {name}", args.loc)
-    if found.dtype.is_complex:
-        refuse("PO0144", f"{name} of a complex number", args.loc, "take `.real`")
-    return found
-
-
 def _int(b: Builder, args: Arguments) -> Value:
     """int: truncation"""
     (value,) = args.take("x")
     if isinstance(value, Known):
         return _known(int, (value.value,), args)
-    found = _real(b, value, "int", args)
+    found = real_number(b, value, "the argument of int", args.loc)
     return Number(whole_number(b, found.expr, args.loc), True)
 
 
@@ -202,7 +194,7 @@ def _float(b: Builder, args: Arguments) -> Value:
     (value,) = args.take("x")
     if isinstance(value, Known):
         return _known(float, (value.value,), args)
-    found = _real(b, value, "float", args)
+    found = real_number(b, value, "the argument of float", args.loc)
     return Number(cast(found.expr, DType.FLOAT64, args.loc), True)
 
 
@@ -300,13 +292,14 @@ def _round(b: Builder, args: Arguments) -> Value:
     if isinstance(value, Known) and (is_none(digits) or isinstance(digits, Known)):
         places = (digits.value,) if isinstance(digits, Known) and not is_none(digits) else ()
         return _known(round, (value.value, *places), args)
-    found = settled(b, operand(value, args.loc))
+    found = number(b, value, "the argument of round", args.loc)
+    if found.dtype.is_complex:
+        refuse_raising("PO0146", "complex numbers are not rounded", args.loc, "round `.real`")
     if is_none(digits):
-        if isinstance(found, Number) and found.dtype.is_integer:
+        if found.dtype.is_integer:
             return Number(cast(found.expr, DType.INT64, args.loc), True)
         rounded = apply(b, UFUNCS["rint"], (found,), args.loc)
-        if not isinstance(rounded, Number):
-            return rounded
+        assert isinstance(rounded, Number)
         return Number(whole_number(b, rounded.expr, args.loc), True)
     if found.weak and not found.dtype.is_integer:
         hint = "use np.round, whose rule for ties differs slightly"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
-from polyopt.errors import PolyoptError
+from polyopt.errors import FrontendError, PolyoptError
 from polyopt.frontend.codes import RaisingError
 from polyopt.ir.interp import run_program
 from polyopt.ir.program import Repeat
@@ -142,3 +144,38 @@ def test_loops_in_a_branch_end():
     with pytest.raises(PolyoptError, match="PO0144"):
         run_program(made, args)
     assert list(args[0]) == [5, 2]
+
+
+def rounds(a, x):
+    for k in range(a.shape[0]):
+        x = x + a[k]
+    return round(x)
+
+
+def rounds_to_digits(a, x):
+    return round(a[0], 1)
+
+
+@pytest.mark.parametrize("func", [rounds, rounds_to_digits])
+def test_complex_numbers_are_not_rounded(func):
+    with pytest.raises(RaisingError, match="PO0146"):
+        compiled(func, np.ones(2, complex), 1.5)
+
+
+@pytest.mark.parametrize("func", [math.floor, math.trunc, math.sqrt, math.isnan, int, float])
+def test_no_function_drops_an_imaginary_part(func):
+    def program(z):
+        return func(z)
+
+    with pytest.raises(RaisingError, match="PO0144"):
+        compiled(program, 1.5 + 1j)
+    with pytest.raises(FrontendError, match="PO0144"):
+        compiled(program, np.complex128(1.5 + 1j))
+
+
+def test_arrays_are_not_rounded_by_python():
+    def program(a):
+        return round(a)
+
+    with pytest.raises(PolyoptError, match="PO0142"):
+        compiled(program, np.ones(2))
