@@ -106,7 +106,9 @@ def along_row(
     if not any(deltas):
         return Fraction(0)
     array = scop.array(access.array)
-    while array.layout is Layout.C and array.shape[len(deltas) - 1] == integer(1):
+    while (
+        len(deltas) > 1 and array.layout is Layout.C and array.shape[len(deltas) - 1] == integer(1)
+    ):
         deltas.pop()  # rows of one element lie next to each other
     is_row = array.layout in (Layout.C, Layout.ROWS)
     return deltas[-1] if is_row and not any(deltas[:-1]) else None

@@ -118,3 +118,8 @@ def test_accesses_are_distinct():
     scop = read("for i in range(N):\n    A[i] = A[i] + B[i] * B[i] + B[0]", "A[N]; B[N]")
     found = [(a.array, len(a.index)) for a in accesses(scop.statements[0])]
     assert found == [("A", 1), ("B", 1), ("B", 1)]
+
+
+def test_rows_of_arrays_of_one_element():
+    scop = read("for i in range(N):\n    A[i, 0] = B[i]", "A[1, 1]; B[1]")
+    assert moves(scop) == [["contiguous", "contiguous"]]
