@@ -269,3 +269,26 @@ def test_a_line_that_never_ends(monkeypatch) -> None:
     monkeypatch.setattr(reference, "SECONDS", 0.2)
     assert isinstance(run_bounded(lambda n: 2 ** (1 << n), (63,)), TooLong)
     assert isinstance(run_bounded(lambda n: 2 ** (1 << n), (3,)), Returned)
+
+
+def test_constants_of_names_have_the_precision_of_other_paths(tmp_path: Path) -> None:
+    """As documented; another result is wrong as before."""
+    text = """# file: main
+import numpy as np
+
+def f(a, x):
+    v = 0.0
+    if a[0] > 1:
+        v = a[0]
+    return x == v
+# call
+a = np.zeros(1, np.float32)
+args = (a, 1e-60)
+"""
+    program = parse(text)
+    with loaded(program, tmp_path) as function:
+        verdicts = [
+            judge(function, call, program.calls[0], 0, exact=True).outcome
+            for call in (lambda a, x: np.float32(x) == np.float32(0.0), lambda a, x: np.float64(2))
+        ]
+    assert verdicts == [Outcome.OK, Outcome.WRONG]
