@@ -101,6 +101,7 @@ def _watched(part: SourcePart, nest: Nest, matches: dict[int, Match]) -> frozens
 def _outside(part: SourcePart, events: Iterable[Event]) -> dict[str, isl.Set]:
     """Return which elements of the arrays that are seen outside the part are written.
 
+    Raises `Unproven` for those that the loops give other dimensions.
     The source's events come first: what the loops write besides is most often nothing, and their
     tiles and blocks are left out of the sets.
     """
@@ -114,6 +115,8 @@ def _outside(part: SourcePart, events: Iterable[Event]) -> dict[str, isl.Set]:
             here = isl.Set.empty(here.get_space())
         if name not in found:
             found[name] = here
+        elif not here.get_space().is_equal(found[name].get_space()):
+            raise Unproven(name, "it is seen outside and has other dimensions in the loops")
         elif not here.is_subset(found[name]):
             found[name] = in_one_piece(found[name].union(here))
     return {name: coalesced(elements) for name, elements in found.items()}
