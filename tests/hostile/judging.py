@@ -69,7 +69,7 @@ def judge(function: Call, call: Call, text: str, number: int, *, exact: bool) ->
         return Verdict(Outcome.OK, call=number)
     if not exact and _is_sensitive(function, text, want, theirs, found, got, mine):
         return Verdict(Outcome.UNSTABLE, call=number)
-    if want.mixed and _is_as_documented(function, text, got, mine, allowed):
+    if want.mixed and _is_as_documented(function, text, want, got, mine, allowed):
         return Verdict(Outcome.OK, call=number)
     code = "big integer" if want.big else found.kind
     return Verdict(Outcome.WRONG, code, found.text, number)
@@ -156,25 +156,33 @@ def _is_sensitive(
 
 
 def _is_as_documented(
-    function: Call, text: str, got: Any, mine: tuple[Any, ...], allowed: Allowed
+    function: Call, text: str, want: Returned, got: Any, mine: tuple[Any, ...], exact: Allowed
 ) -> bool:
-    """Tell whether Python gives the same where constants of names are of an array's precision.
+    """Tell whether Python gives the same where numbers of several types are as documented.
 
-    A name with NumPy's floats on other paths has their type: docs/numerics.md.
+    A name with NumPy's floats on other paths has their type if it is a constant, or else float64
+    (docs/numerics.md): it has other digits than a narrow type.
     """
-    narrow = {
-        value.dtype.name
-        for value in arguments(text)
-        if isinstance(value, np.ndarray) and value.dtype.name in ("float16", "float32")
-    }
-    for kind in sorted(narrow):
+    values = [value for value in arguments(text) if isinstance(value, np.ndarray)]
+    narrow = sorted({value.dtype.name for value in values} & _DIGITS.keys())
+    for kind in narrow:
         theirs = arguments(text)
-        want = run_bounded(_with_constants(function, kind), theirs)
-        if not isinstance(want, Returned):
+        other = run_bounded(_with_constants(function, kind), theirs)
+        if not isinstance(other, Returned):
             continue
-        if compare_calls(want.value, theirs, got, mine, allowed) is None:
+        if compare_calls(other.value, theirs, got, mine, exact) is None:
             return True
-    return False
+    if not narrow:
+        return False
+    theirs = arguments(text)
+    same = run_bounded(function, theirs)
+    digits = Allowed(max(_DIGITS[kind] for kind in narrow), want.largest, wider=True)
+    assert isinstance(same, Returned)
+    return compare_calls(same.value, theirs, got, mine, digits) is None
+
+
+_DIGITS = {"float16": 1e-2, "float32": 1e-6, "complex64": 1e-6}
+"""Of the largest magnitude: some roundings of a narrow type."""
 
 
 def _with_constants(function: Call, kind: str) -> Call:
