@@ -79,7 +79,7 @@ ISL_FILES = {
     PACKAGE / "emit" / "lower_scop.py",
     *(
         PACKAGE / "emit" / "gpu" / f"{name}.py"
-        for name in ("touches", "meetings", "passing", "registers")
+        for name in ("accesses", "conflicts", "separation", "registers")
     ),
 }
 

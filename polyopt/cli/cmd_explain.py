@@ -65,7 +65,7 @@ def command(
         return
     from polyopt.cli.costs import cost_of
     from polyopt.cli.kernels import Kernels
-    from polyopt.emit.gpu.conflicts import conflict_lines
+    from polyopt.emit.gpu.bank_conflicts import conflict_lines
     from polyopt.ir.host import DeviceProgram
     from polyopt.numerics import numerics_contract
     from polyopt.numerics.contract import show_contract

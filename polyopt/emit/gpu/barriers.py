@@ -1,7 +1,7 @@
-"""Barriers: exactly where threads of a block would meet at an element in any order without.
+"""Place the fewest barriers that order every conflicting access pair of a block.
 
 In: kernels without barriers.  Out: the same with `Barrier` nodes, each of which names what it
-orders.  One that could be left out is not placed; a warp waits where only its own threads meet.
+orders.  No barrier is redundant; conflicts within a warp get barriers of warp scope.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from polyopt.dataclass import dataclass
+from polyopt.emit.gpu.barrier_slots import BarrierSlot, SlotLayout, layout_of
+from polyopt.emit.gpu.conflicts import ConflictingPair, collect_accesses, conflicts_of
 from polyopt.emit.gpu.each_block import in_each_block
-from polyopt.emit.gpu.gaps import Gap, Layout, layout_of
-from polyopt.emit.gpu.meetings import Meeting, meetings_of, walk_block
-from polyopt.emit.gpu.passing import Passing
+from polyopt.emit.gpu.separation import Separation
 from polyopt.emit.nodes import nested, with_nested
 from polyopt.ir.budget import optional
 from polyopt.ir.loops import (
@@ -43,13 +43,13 @@ def _with_barriers(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[F
     layout = layout_of(body)
     barriers = _everywhere(layout)
     with optional(f"the fewest barriers of {kernel.name}", BUDGET, MOST):
-        walked = walk_block(kernel, body, fn, around)
-        barriers = _Choice(layout, Passing(walked)).barriers(meetings_of(walked))
+        accesses = collect_accesses(kernel, body, fn, around)
+        barriers = _Choice(layout, Separation(accesses)).barriers(conflicts_of(accesses))
     return with_barriers(body, (), barriers)
 
 
 def _is_one_nest(body: Body) -> bool:
-    """Tell whether a block deals out one nest and does nothing else: none of it has an order."""
+    """Tell whether a block is a single parallel nest, which needs no order."""
     match body:
         case (If(then=then, otherwise=()),):
             return _is_one_nest(then)
@@ -59,10 +59,10 @@ def _is_one_nest(body: Body) -> bool:
             return False
 
 
-def _everywhere(layout: Layout) -> dict[Gap, Barrier]:
-    """Return barriers in all gaps."""
+def _everywhere(layout: SlotLayout) -> dict[BarrierSlot, Barrier]:
+    """Return barriers in all slots, the conservative placement."""
     return {
-        Gap(body, position): Barrier(Scope.BLOCK, "all: above, below")
+        BarrierSlot(body, position): Barrier(Scope.BLOCK, "all: above, below")
         for body, size in layout.sizes.items()
         for position in range(1, size + 1)
     }
@@ -70,77 +70,86 @@ def _everywhere(layout: Layout) -> dict[Gap, Barrier]:
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """Chooses the gaps of a block's code that get a barrier."""
+    """Chooses the slots that get a barrier."""
 
-    layout: Layout
-    passing: Passing
+    layout: SlotLayout
+    separation: Separation
 
-    def barriers(self, meetings: tuple[Meeting, ...]) -> dict[Gap, Barrier]:
-        """Return barriers between all `meetings`, none of which can be left out."""
-        wide = [m for m in meetings if not m.within_warp]
-        gaps = self.fewest(wide, ())
-        close = [m for m in meetings if m.within_warp]
-        warps = self.fewest(close, gaps)
-        found: dict[Gap, Barrier] = {}
-        for scope, places in ((Scope.BLOCK, gaps), (Scope.WARP, warps)):
-            for gap in places:
-                notes = list(self.notes(gap, meetings, (*gaps, *warps)))
-                found[gap] = Barrier(scope, "; ".join(notes[:MOST_NOTES]))
+    def barriers(self, conflicts: tuple[ConflictingPair, ...]) -> dict[BarrierSlot, Barrier]:
+        """Return a minimal set of barriers that separates all `conflicts`."""
+        wide = [m for m in conflicts if not m.within_warp]
+        slots = self.fewest(wide, ())
+        close = [m for m in conflicts if m.within_warp]
+        warps = self.fewest(close, slots)
+        found: dict[BarrierSlot, Barrier] = {}
+        for scope, chosen in ((Scope.BLOCK, slots), (Scope.WARP, warps)):
+            for slot in chosen:
+                notes = list(self.notes(slot, conflicts, (*slots, *warps)))
+                found[slot] = Barrier(scope, "; ".join(notes[:MOST_NOTES]))
         return found
 
-    def fewest(self, wanted: list[Meeting], given: tuple[Gap, ...]) -> tuple[Gap, ...]:
-        """Return gaps that with `given` lie between all of `wanted`: outer ones first."""
-        waiting = [m for m in wanted if not self.is_met(m, given)]
-        waiting.sort(key=lambda m: -min(len(gap.body) for gap in self.layout.between(m)))
-        gaps: list[Gap] = []
-        for meeting in waiting:
-            if self.is_met(meeting, gaps):
+    def fewest(
+        self, wanted: list[ConflictingPair], given: tuple[BarrierSlot, ...]
+    ) -> tuple[BarrierSlot, ...]:
+        """Return slots that with `given` separate all of `wanted`, outer ones first."""
+        waiting = [m for m in wanted if not self.is_always_separated(m, given)]
+        waiting.sort(key=lambda m: -min(len(slot.body) for slot in self.layout.between(m)))
+        slots: list[BarrierSlot] = []
+        for conflict in waiting:
+            if self.is_always_separated(conflict, slots):
                 continue
-            candidates = self.layout.between(meeting)
-            least = min(len(gap.body) for gap in candidates)
-            outer = [gap for gap in candidates if len(gap.body) == least]
-            gaps.append(max(outer, key=lambda g: (self.use(g, waiting, gaps), g.position)))
-        for gap in sorted(gaps, key=lambda g: -len(g.body)):
-            rest = [*given, *(g for g in gaps if g != gap)]
-            if all(self.is_parted(m, rest) for m in waiting):
-                gaps.remove(gap)
-        return tuple(gaps)
+            candidates = self.layout.between(conflict)
+            least = min(len(slot.body) for slot in candidates)
+            outer = [slot for slot in candidates if len(slot.body) == least]
+            slots.append(max(outer, key=lambda g: (self.use(g, waiting, slots), g.position)))
+        for slot in sorted(slots, key=lambda g: -len(g.body)):
+            rest = [*given, *(g for g in slots if g != slot)]
+            if all(self.is_separated(m, rest) for m in waiting):
+                slots.remove(slot)
+        return tuple(slots)
 
-    def use(self, gap: Gap, waiting: list[Meeting], gaps: list[Gap]) -> int:
-        """Return how many of the meetings that are left a barrier at `gap` would order."""
-        left = (m for m in waiting if not self.is_met(m, gaps))
-        return sum(gap in self.layout.between(m) for m in left)
+    def use(
+        self, slot: BarrierSlot, waiting: list[ConflictingPair], slots: list[BarrierSlot]
+    ) -> int:
+        """Return how many unordered conflicts a barrier at `slot` would order."""
+        left = (m for m in waiting if not self.is_always_separated(m, slots))
+        return sum(slot in self.layout.between(m) for m in left)
 
-    def is_met(self, meeting: Meeting, gaps: Sequence[Gap]) -> bool:
-        """Tell whether every run passes one of `gaps` between the places of a meeting."""
-        return any(gap in self.layout.between(meeting) for gap in gaps)
+    def is_always_separated(self, conflict: ConflictingPair, slots: Sequence[BarrierSlot]) -> bool:
+        """Tell whether every run passes one of `slots` between the points of a conflict."""
+        return any(slot in self.layout.between(conflict) for slot in slots)
 
-    def is_parted(self, meeting: Meeting, gaps: Sequence[Gap]) -> bool:
-        """Tell whether one of `gaps` is between the times of every pair of a meeting."""
-        return self.is_met(meeting, gaps) or self.passing.is_parted(meeting, gaps)
+    def is_separated(self, conflict: ConflictingPair, slots: Sequence[BarrierSlot]) -> bool:
+        """Tell whether one of `slots` separates every pair of a conflict."""
+        return self.is_always_separated(conflict, slots) or self.separation.is_separated(
+            conflict, slots
+        )
 
     def notes(
-        self, gap: Gap, meetings: tuple[Meeting, ...], every: tuple[Gap, ...]
+        self,
+        slot: BarrierSlot,
+        conflicts: tuple[ConflictingPair, ...],
+        every: tuple[BarrierSlot, ...],
     ) -> Iterator[str]:
-        """Yield what the barrier at `gap` orders and no other does, or all that it orders."""
-        here = [m for m in meetings if gap in self.layout.between(m)]
+        """Yield the conflicts that only the barrier at `slot` orders, or else all it orders."""
+        here = [m for m in conflicts if slot in self.layout.between(m)]
         alone = [m for m in here if sum(g in self.layout.between(m) for g in every) == 1]
         yield from dict.fromkeys(m.note for m in alone or here)
 
 
-def with_barriers(body: Body, spot: tuple[int, ...], barriers: dict[Gap, Barrier]) -> Body:
-    """Return the code of a block with `barriers` in its gaps."""
+def with_barriers(body: Body, point: tuple[int, ...], barriers: dict[BarrierSlot, Barrier]) -> Body:
+    """Return the code of a block with `barriers` in its slots."""
     result: list[Node] = []
     for position, node in enumerate(body):
-        if (before := barriers.get(Gap(spot, position))) is not None:
+        if (before := barriers.get(BarrierSlot(point, position))) is not None:
             result.append(before)
         if not (isinstance(node, For) and node.kind in (LoopKind.THREAD, LoopKind.SCAN)):
             inner = (
-                with_barriers(part, (*spot, position, number), barriers)
+                with_barriers(part, (*point, position, number), barriers)
                 for number, part in enumerate(nested(node))
             )
             node = with_nested(node, tuple(inner))
         result.append(node)
-    if (after := barriers.get(Gap(spot, len(body)))) is not None:
+    if (after := barriers.get(BarrierSlot(point, len(body)))) is not None:
         result.append(after)
     return tuple(result)

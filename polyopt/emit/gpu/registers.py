@@ -13,9 +13,9 @@ from math import gcd, prod
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
+from polyopt.emit.gpu.conflicts import collect_accesses
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.full import full_tiles
-from polyopt.emit.gpu.meetings import walk_block
 from polyopt.emit.gpu.nests import ThreadNest, rebuilt, thread_nest
 from polyopt.emit.localize import mentions
 from polyopt.emit.nodes import expressions, map_body, nested, with_nested
@@ -326,8 +326,8 @@ def _is_one_to_one(
     kernel: Kernel, body: Body, array: Array, fn: LoopFunction, around: tuple[For, ...]
 ) -> bool:
     """Tell whether subscripts of `array`, its own and those of its places, tell each other."""
-    walked = walk_block(kernel, body, fn, around, array.name)
-    sets = [t.reached.domain() for t in walked.found if t.array == array.name]
+    collected = collect_accesses(kernel, body, fn, around, array.name)
+    sets = [t.reached.domain() for t in collected.found if t.array == array.name]
     if not sets:
         return False
     every = sets[0]

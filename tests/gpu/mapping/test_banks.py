@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polyopt.emit.gpu import device_loops
-from polyopt.emit.gpu.conflicts import conflict_lines
+from polyopt.emit.gpu.bank_conflicts import conflict_lines
 from polyopt.emit.lower import lower
 from polyopt.ir.banks import degree, of_warps
 from polyopt.report.padding import paddings

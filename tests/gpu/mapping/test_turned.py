@@ -14,7 +14,7 @@ import pytest
 import polyopt as po
 from polyopt.emit.cuda import emit_cuda
 from polyopt.emit.gpu import device_loops
-from polyopt.emit.gpu.conflicts import conflict_lines
+from polyopt.emit.gpu.bank_conflicts import conflict_lines
 from polyopt.emit.gpu.turning import turned_column
 from polyopt.emit.lower import lower
 from polyopt.emit.opencl import emit_opencl

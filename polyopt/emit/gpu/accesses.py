@@ -1,7 +1,7 @@
-"""What the threads of a block touch: every access of a kernel, with its place and its thread.
+"""Collect the accesses of a block: every access with its program point and its thread.
 
-In: a kernel, what is known of sizes.  Out: accesses as isl maps from elements to who reaches them.
-What only data tells counts as any value.  Iterators of the host and of blocks are parameters.
+In: a kernel, the context of its sizes.  Out: accesses as isl maps from elements to threads.
+A data-dependent value counts as any value.  Iterators of the host and of blocks are parameters.
 """
 
 from __future__ import annotations
@@ -51,60 +51,60 @@ from polyopt.ir.types import DType
 
 _IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
 
-Spot = tuple[int, ...]
-"""Where a node of a block stands: its position, the number of its body, a position there, …"""
+Point = tuple[int, ...]
+"""A program point: a node's position, the number of its body, the position in that body, …"""
 
 Around = tuple[tuple[tuple[str, Expr, Expr, int], ...], tuple[Expr, ...]]
 MOST_CASES = 4
-"""Alternatives of a condition that are looked at; with more it counts as true."""
+"""A condition with more disjuncts counts as true."""
 
 
 @dataclass(frozen=True, eq=False)
-class Touch:
-    """An access by threads of a block.
+class ThreadAccess:
+    """An access by the threads of a block.
 
-    `spot` is where the block's code has it, `loops` are the loops around that all threads run,
-    `homes` the spots of their bodies.
+    `loops` are the enclosing loops that all threads run, `loop_bodies` the points of their bodies.
     `reached` is `{ [subscripts] -> [iterators of loops, thread] }`.
     """
 
     array: str
     is_written: bool
-    spot: Spot
+    point: Point
     loops: tuple[For, ...]
-    homes: tuple[Spot, ...]
+    loop_bodies: tuple[Point, ...]
     reached: isl.Map
     is_atomic: bool = False
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a walk stands: loops and conditions around; those with `homes` run by all threads.
+class Site:
+    """A program point with its enclosing loops and conditions.
 
-    `combined`: what neighbouring threads combine into is reached by the first of them.  `unsure`
-    are the bodies around that run as data tells, with the number of loops around each.
+    All threads run the loops that have `loop_bodies`.  `combined` is the target of a reduction
+    across lanes, which the first lane accesses.  `data_dependent` are the enclosing bodies under
+    data-dependent control, with the number of loops around each.
     """
 
-    spot: Spot
+    point: Point
     loops: tuple[For, ...] = ()
-    homes: tuple[Spot, ...] = ()
+    loop_bodies: tuple[Point, ...] = ()
     conditions: tuple[Expr, ...] = ()
     thread: Expr | None = None
     combined: tuple[str, Expr] | None = None
-    unsure: tuple[tuple[Spot, int], ...] = ()
+    data_dependent: tuple[tuple[Point, int], ...] = ()
 
     @property
     def around(self) -> Around:
-        """What decides which iterations come here."""
+        """The loops and conditions that determine the iteration domain."""
         loops = tuple((loop.iter, loop.lower, loop.upper, loop.step) for loop in self.loops)
         return loops, self.conditions
 
 
 @dataclass(eq=False)
-class Walk:
-    """Collects the accesses of a block; `fixed` are iterators that a block does not change.
+class AccessCollector:
+    """Collects a block's accesses to `arrays`.
 
-    `arrays` are those to look at.  `values` are locals that stand for an expression.
+    `fixed` are iterators that are constant in a block, `values` the expressions of locals.
     """
 
     threads: int
@@ -113,139 +113,151 @@ class Walk:
     context: isl.Set
     arrays: frozenset[str]
     values: dict[str, Expr]
-    found: list[Touch] = field(default_factory=list)
+    found: list[ThreadAccess] = field(default_factory=list)
     domains: dict[Around, isl.Set] = field(default_factory=dict)
-    bodies: dict[Spot, Place] = field(default_factory=dict)
-    seen: set[tuple[Spot, Around, Expr, bool]] = field(default_factory=set)
+    bodies: dict[Point, Site] = field(default_factory=dict)
+    seen: set[tuple[Point, Around, Expr, bool]] = field(default_factory=set)
 
-    def body(self, body: Body, place: Place) -> None:
-        """Walk over code that all threads run."""
-        self.bodies[place.spot] = place
+    def body(self, body: Body, site: Site) -> None:
+        """Visit code that all threads run."""
+        self.bodies[site.point] = site
         for position, node in enumerate(body):
-            self.node(node, replace(place, spot=(*place.spot, position)))
+            self.node(node, replace(site, point=(*site.point, position)))
 
-    def node(self, node: Node, place: Place) -> None:
+    def node(self, node: Node, site: Site) -> None:
         match node:
             case For(kind=LoopKind.THREAD):
-                self.nest(node, place)
+                self.nest(node, site)
             case For(kind=LoopKind.SCAN):  # all threads wait for one another inside
-                self.own(node, place)
-                inner = self.into(node, 0, place)
+                self.own(node, site)
+                inner = self.into(node, 0, site)
                 for assign in node.body:
                     assert isinstance(assign, Assign)
                     self.assign(assign, inner)
             case Assign():
-                self.assign(node, replace(place, thread=integer(0)))
+                self.assign(node, replace(site, thread=integer(0)))
             case Barrier() | CommitCopies() | AwaitCopies():
                 pass
             case _:
-                self.own(node, place)
+                self.own(node, site)
                 for number, part in enumerate(nested(node)):
-                    spot = (*place.spot, number)
-                    homes = (*place.homes, spot) if isinstance(node, For) else place.homes
-                    unsure = place.unsure
+                    point = (*site.point, number)
+                    loop_bodies = (
+                        (*site.loop_bodies, point) if isinstance(node, For) else site.loop_bodies
+                    )
+                    data_dependent = site.data_dependent
                     if any(loads(expr) for expr in expressions(node)):
-                        unsure = (*unsure, (spot, len(place.homes)))
-                    inner = self.into(node, number, place)
-                    self.body(part, replace(inner, homes=homes, spot=spot, unsure=unsure))
+                        data_dependent = (*data_dependent, (point, len(site.loop_bodies)))
+                    inner = self.into(node, number, site)
+                    self.body(
+                        part,
+                        replace(
+                            inner,
+                            loop_bodies=loop_bodies,
+                            point=point,
+                            data_dependent=data_dependent,
+                        ),
+                    )
                     if isinstance(node, For):
                         for position, copy in landed(node):
-                            here = replace(inner, homes=homes, unsure=unsure)
-                            self.landing(copy, replace(here, spot=(*spot, position)))
+                            here = replace(
+                                inner, loop_bodies=loop_bodies, data_dependent=data_dependent
+                            )
+                            self.landing(copy, replace(here, point=(*point, position)))
 
-    def landing(self, node: Node, place: Place) -> None:
-        """Walk over copies that land where a block has waited for them, at `place`."""
+    def landing(self, node: Node, site: Site) -> None:
+        """Visit asynchronous copies that complete at `site`, where the block waits for them."""
         if isinstance(node, For) and node.kind is LoopKind.THREAD:
-            self.nest(node, place)
+            self.nest(node, site)
             return
         for number, part in enumerate(nested(node)):
             for inner in part:
-                self.landing(inner, self.into(node, number, place))
+                self.landing(inner, self.into(node, number, site))
 
-    def nest(self, outermost: For, place: Place) -> None:
-        """Walk over code that the threads run on their own, or warps together."""
+    def nest(self, outermost: For, site: Site) -> None:
+        """Visit a nest that is distributed over threads, or that warps run cooperatively."""
         nest = thread_nest(as_touched(outermost, self.threads))
         number = nest.number
         if nest.size > self.threads:
             number = Binary(BinaryOp.MOD, number, integer(self.threads), DType.INT64)
-        loops = (*place.loops, *nest.loops)
-        conditions = (*place.conditions, *(condition for _, condition in nest.conditions))
-        inner = replace(place, loops=loops, conditions=conditions, thread=number)
+        loops = (*site.loops, *nest.loops)
+        conditions = (*site.conditions, *(condition for _, condition in nest.conditions))
+        inner = replace(site, loops=loops, conditions=conditions, thread=number)
         if nest.combined is not None:
             inner = replace(inner, combined=(nest.combined, nest.first))
         self.inside(nest.body, inner)
 
-    def inside(self, body: Body, place: Place) -> None:
+    def inside(self, body: Body, site: Site) -> None:
         for node in body:
             if isinstance(node, Assign):
-                self.assign(node, place)
+                self.assign(node, site)
                 continue
-            self.own(node, place)
+            self.own(node, site)
             for number, part in enumerate(nested(node)):
-                self.inside(part, self.into(node, number, place))
+                self.inside(part, self.into(node, number, site))
 
-    def into(self, node: Node, number: int, place: Place) -> Place:
-        """Return the place inside body `number` of a node."""
+    def into(self, node: Node, number: int, site: Site) -> Site:
+        """Return the site inside body `number` of a node."""
         match node:
             case For():
-                return replace(place, loops=(*place.loops, node))
+                return replace(site, loops=(*site.loops, node))
             case If() if number == 0:
-                return replace(place, conditions=(*place.conditions, node.condition))
+                return replace(site, conditions=(*site.conditions, node.condition))
             case If():
-                return replace(place, conditions=(*place.conditions, _negated(node.condition)))
+                return replace(site, conditions=(*site.conditions, _negated(node.condition)))
             case _:
-                return place
+                return site
 
     # -- accesses
 
-    def own(self, node: Node, place: Place) -> None:
+    def own(self, node: Node, site: Site) -> None:
         for expr in expressions(node):
-            self.reads(expr, place)
+            self.reads(expr, site)
 
-    def assign(self, node: Assign, place: Place) -> None:
+    def assign(self, node: Assign, site: Site) -> None:
         if node.is_atomic:
             assert isinstance(node.value, Binary)
             for part in (node.value.left, node.value.right, *node.target.index):
                 if part != node.target:
-                    self.reads(part, place)
-            self.access(node.target, place, is_written=True, is_atomic=True)
+                    self.reads(part, site)
+            self.access(node.target, site, is_written=True, is_atomic=True)
             return
-        self.reads(node.value, place)
+        self.reads(node.value, site)
         for part in node.target.index:
-            self.reads(part, place)
-        self.access(node.target, place, is_written=True)
+            self.reads(part, site)
+        self.access(node.target, site, is_written=True)
 
-    def reads(self, expr: Expr, place: Place) -> None:
+    def reads(self, expr: Expr, site: Site) -> None:
         for part in walk(expr):
             if isinstance(part, Load | VectorLoad):
-                self.access(part, place, is_written=False)
+                self.access(part, site, is_written=False)
 
     def access(
         self,
         access: Load | VectorLoad,
-        place: Place,
+        site: Site,
         *,
         is_written: bool,
         is_atomic: bool = False,
     ) -> None:
         if access.array not in self.arrays:
             return
-        if place.combined is not None and access.array == place.combined[0]:
-            place = replace(place, thread=place.combined[1])
-        around = place.around
-        key = (place.spot, around, access, is_written)
+        if site.combined is not None and access.array == site.combined[0]:
+            site = replace(site, thread=site.combined[1])
+        around = site.around
+        key = (site.point, around, access, is_written)
         if key in self.seen:
             return
         self.seen.add(key)
-        names = [f"${n}" for n in range(len(place.loops))]
+        names = [f"${n}" for n in range(len(site.loops))]
         space = set_space(self.params, "", names)
-        renamed = {loop.iter: Iter(name) for loop, name in zip(place.loops, names, strict=True)}
+        renamed = {loop.iter: Iter(name) for loop, name in zip(site.loops, names, strict=True)}
         if around not in self.domains:
-            self.domains[around] = self.domain(place, space, renamed)
+            self.domains[around] = self.domain(site, space, renamed)
         domain = self.domains[around]
-        who = self.thread(place, space, renamed)
+        who = self.thread(site, space, renamed)
         result = isl.Map.from_domain(domain)
-        for name in names[: len(place.homes)]:
+        for name in names[: len(site.loop_bodies)]:
             result = result.flat_range_product(isl.Map.from_pw_aff(pw_aff(Iter(name), space)))
         result = result.flat_range_product(who)
         for part in access.index:
@@ -253,22 +265,24 @@ class Walk:
         if isinstance(access, VectorLoad):
             result = _widened(result, access.span)
         result = result.project_out(_IN, 0, len(names))
-        reached = result.move_dims(_IN, 0, _OUT, len(place.homes) + 1, len(access.index))
-        loops = place.loops[: len(place.homes)]
+        reached = result.move_dims(_IN, 0, _OUT, len(site.loop_bodies) + 1, len(access.index))
+        loops = site.loops[: len(site.loop_bodies)]
         self.found.append(
-            Touch(access.array, is_written, place.spot, loops, place.homes, reached, is_atomic)
+            ThreadAccess(
+                access.array, is_written, site.point, loops, site.loop_bodies, reached, is_atomic
+            )
         )
 
-    def domain(self, place: Place, space: isl.Space, renamed: dict[str, Iter]) -> isl.Set:
+    def domain(self, site: Site, space: isl.Space, renamed: dict[str, Iter]) -> isl.Set:
         hull = self.context.simple_hull().to_set()  # pieces would multiply with each condition
         result = isl.Set.universe(space).intersect_params(hull)
-        for condition in bounds_of(place.loops, place.conditions):
+        for condition in bounds_of(site.loops, site.conditions):
             try:
                 own = condition_set(self.plain(condition, renamed), space, result)
             except NotAffine:
                 continue
             result = result.intersect(own)
-        for loop in place.loops:
+        for loop in site.loops:
             if loop.step != 1:
                 try:
                     distance = pw_aff(self.plain(sub(Iter(loop.iter), loop.lower), renamed), space)
@@ -278,10 +292,10 @@ class Walk:
                 result = result.intersect(rest.eq_set(pw_aff(integer(0), space)))
         return coalesced(result.intersect_params(self.context))
 
-    def thread(self, place: Place, space: isl.Space, renamed: dict[str, Iter]) -> isl.Map:
+    def thread(self, site: Site, space: isl.Space, renamed: dict[str, Iter]) -> isl.Map:
         """Return which threads run the code there."""
-        if place.thread is not None:
-            return self.function(place.thread, space, renamed)
+        if site.thread is not None:
+            return self.function(site.thread, space, renamed)
         every = self.anything(space)
         every = every.lower_bound_val(_OUT, 0, isl.Val(0))
         return every.upper_bound_val(_OUT, 0, isl.Val(self.threads - 1))
@@ -315,7 +329,7 @@ class Walk:
 
 
 def bounds_of(loops: Sequence[For], conditions: Sequence[Expr]) -> Iterator[Expr]:
-    """Yield what holds inside loops and conditions, one comparison at a time."""
+    """Yield the constraints that loops and conditions impose, one comparison at a time."""
     for loop in loops:
         for lower in operands(loop.lower, BinaryOp.MAX):
             yield Compare(CompareOp.GE, Iter(loop.iter), lower)
