@@ -6,12 +6,12 @@ Refuses: loops over threads without a constant box (PO0405).
 
 from __future__ import annotations
 
-from polyopt.emit.gpu.copies import CUDA_HELPERS
+from polyopt.emit.gpu.async_copies import CUDA_HELPERS
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.fragments import MATRIX_HELPERS
-from polyopt.emit.gpu.halves import CUDA_SHORTCUTS
+from polyopt.emit.gpu.half_conversions import CUDA_SHORTCUTS
 from polyopt.emit.gpu.printer import emit_kernels
-from polyopt.emit.gpu.warps import CUDA_WARP, WARP_HELPERS
+from polyopt.emit.gpu.warp_reductions import CUDA_WARP, WARP_HELPERS
 from polyopt.ir.loops import LoopFunction, Scope
 from polyopt.ir.source import DeviceSource
 from polyopt.ir.types import DType
@@ -84,7 +84,7 @@ CUDA = DeviceDialect(
     rounding=("", ""),
     flags=(("--fmad=false",), ("--fmad=true",)),
     limits=True,
-    gathers=True,
+    privatizes=True,
     asynchronous=True,
     pool="extern __shared__ __align__({bytes}) unsigned char {name}[];",
     matrices=True,

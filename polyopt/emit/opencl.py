@@ -7,7 +7,7 @@ Refuses: loops over threads without a constant box (PO0405).
 from __future__ import annotations
 
 from polyopt.emit.gpu.dialect import DeviceDialect
-from polyopt.emit.gpu.halves import OPENCL_SHORTCUTS
+from polyopt.emit.gpu.half_conversions import OPENCL_SHORTCUTS
 from polyopt.emit.gpu.printer import emit_kernels
 from polyopt.ir.expr import MathFunc
 from polyopt.ir.loops import LoopFunction, Scope

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from polyopt.emit.gpu.barriers import place_barriers
-from polyopt.emit.gpu.finishing import finished
-from polyopt.emit.gpu.gathering import gathered
 from polyopt.emit.gpu.kernels import cut_kernels
+from polyopt.emit.gpu.last_block_fusion import fuse_into_last_block
 from polyopt.emit.gpu.matrix import in_matrices, of_registers
 from polyopt.emit.gpu.pipelines import in_stages
+from polyopt.emit.gpu.privatization import privatize_updates
 from polyopt.emit.gpu.registers import in_registers
 from polyopt.emit.gpu.reuse import with_reuse
-from polyopt.emit.gpu.room import in_room
+from polyopt.emit.gpu.shared_spilling import spill_shared
 from polyopt.emit.gpu.unconditional import unconditional
 from polyopt.emit.stops import stop_at_faults
 from polyopt.ir.loops import LoopFunction
@@ -25,6 +25,6 @@ def device_loops(fn: LoopFunction, conditional: bool = True) -> LoopFunction:
     threads would wait under: PoCL 3 fails to compile barriers that lie so.
     """
     kernels = in_matrices(cut_kernels(stop_at_faults(fn), conditional))
-    staged = in_stages(in_room(with_reuse(of_registers(in_registers(kernels)))))
+    staged = in_stages(spill_shared(with_reuse(of_registers(in_registers(kernels)))))
     placed = unconditional(place_barriers(staged))
-    return gathered(finished(placed) if conditional else placed)
+    return privatize_updates(fuse_into_last_block(placed) if conditional else placed)

@@ -15,18 +15,18 @@ from polyopt.emit.banner import plain
 from polyopt.emit.blocks import Branch, Code, Line, Nest, Pragma, words
 from polyopt.emit.compound import in_place
 from polyopt.emit.exits import Block
+from polyopt.emit.gpu.async_copies import copy_text, turn_text
 from polyopt.emit.gpu.atomics import atomic_text
-from polyopt.emit.gpu.combination import Combination
-from polyopt.emit.gpu.copies import copy_text, turn_text
-from polyopt.emit.gpu.dealing import Value, dealt_nest, iterator_value
-from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Place
+from polyopt.emit.gpu.bound_tests import all_of, ranges_inside, tests_below, told_plainly
+from polyopt.emit.gpu.declarations import KernelDeclarations
+from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Storage
 from polyopt.emit.gpu.fragments import TilePrinter
-from polyopt.emit.gpu.gathers import Gather
-from polyopt.emit.gpu.limits import all_of, ranges_inside, tests_below, told_plainly
 from polyopt.emit.gpu.nests import Unbounded, spans, thread_nest
-from polyopt.emit.gpu.own import Own
-from polyopt.emit.gpu.scans import ScanPrinter
-from polyopt.emit.gpu.wide import wide_copy
+from polyopt.emit.gpu.private_copies import PrivateCopy
+from polyopt.emit.gpu.reduction_printer import ReductionPrinter
+from polyopt.emit.gpu.scan_printer import ScanPrinter
+from polyopt.emit.gpu.thread_iterators import IteratorValue, distribute_nest, iterator_value
+from polyopt.emit.gpu.vector_copies import vector_copy
 from polyopt.emit.localize import zero
 from polyopt.emit.regions import expressions, is_settled, nodes
 from polyopt.emit.wrapping import WIDTH
@@ -103,20 +103,20 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class KernelEmitter:
-    """Emits the body of one kernel; `own` collects what stands at its head.
+    """Emits the body of one kernel; `declarations` collects what stands at its head.
 
     `in_thread`: what is printed is run by one thread alone.  `orders_arrays`: barriers order
     accesses of the device's memory, too.  `scope` are the emitter's own names that are in use.
-    `gathers`: what blocks update in shared memory.
+    `private_copies`: what blocks update in shared memory.
     """
 
     printer: KernelPrinter
-    own: Own
+    declarations: KernelDeclarations
     threads: int
     in_thread: bool
     orders_arrays: bool
     scope: frozenset[str] = frozenset()
-    gathers: Mapping[str, Gather] = field(default_factory=dict)
+    private_copies: Mapping[str, PrivateCopy] = field(default_factory=dict)
 
     def body(self, body: Body) -> list[Code]:
         """Return the statements of `body`."""
@@ -125,7 +125,7 @@ class KernelEmitter:
         known = {self._name(n.name): "" for n in body if isinstance(n, Declare)}
         for alone, group in groupby(body, lambda n: isinstance(n, Assign) and not self.in_thread):
             if alone:
-                first = f"{self.own.thread} == 0"
+                first = f"{self.declarations.thread} == 0"
                 lines.append(Branch(first, [line for n in group for line in emitter.node(n)], []))
                 continue
             for node in group:
@@ -148,11 +148,11 @@ class KernelEmitter:
                 return [Branch(condition, self.body(node.then), self.body(node.otherwise))]
             case Assign(target=Load() as target, value=Load() as source) if node.is_async:
                 at_once = self._store(self._element(target), target, source)
-                later = copy_text(self.printer, self.own.dialect, target, source)
+                later = copy_text(self.printer, self.declarations.dialect, target, source)
                 return [Line(later or at_once)]
             case CommitCopies() | AwaitCopies():
                 pending = node.pending if isinstance(node, AwaitCopies) else None
-                turn = turn_text(self.own.dialect, pending)
+                turn = turn_text(self.declarations.dialect, pending)
                 return [Line(turn)] if turn else []
             case Assign(target=Load() as target) if node.is_atomic:
                 return [self.at_once(target, node.value)]
@@ -184,18 +184,20 @@ class KernelEmitter:
                 assert_never(node)
 
     def at_once(self, target: Load, value: Expr) -> Code:
-        """Return an atomic update, where the block gathers them or on the device."""
-        gather = self.gathers.get(target.array)
-        if gather is None:
+        """Return an atomic update, where the block private_copies them or on the device."""
+        copy = self.private_copies.get(target.array)
+        if copy is None:
             return Line(self.update(target, value, is_atomic=True))
-        return gather.update(self.own, self.printer, target, update_of(target, value)[1])
+        return copy.update(self.declarations, self.printer, target, update_of(target, value)[1])
 
     def update(self, target: Load, value: Expr, *, is_atomic: bool = False) -> str:
         """Return the text of an assignment to an element."""
         if is_atomic:
             op, term = update_of(target, value)
             text = self.printer.text(term)
-            return atomic_text(self.own.dialect, op, target.dtype, self._element(target), text)
+            return atomic_text(
+                self.declarations.dialect, op, target.dtype, self._element(target), text
+            )
         return self._store(self._element(target), target, value)
 
     def _name(self, name: str) -> str:
@@ -220,7 +222,7 @@ class KernelEmitter:
     def _barrier(self, node: Barrier) -> list[Code]:
         if self.threads == 1:
             return []
-        dialect = self.own.dialect
+        dialect = self.declarations.dialect
         text = dialect.barrier(node.scope, orders_arrays=self.orders_arrays)
         if not plain(node.note):
             return [Line(text)]
@@ -234,14 +236,14 @@ class KernelEmitter:
         array, name = node.array, self._name(node.array.name)
         lines: list[Code] = []
         if node.space is Space.SHARED:
-            name = self.own.share(array, name)
+            name = self.declarations.share(array, name)
         else:
             shape = array.shape[1:] if node.space is Space.REGISTER else array.shape
             extents = "".join(f"[{self.printer.text(extent)}]" for extent in shape)
             start = "" if shape else f" = {self.printer.text(zero(array))}"
-            kind = self.own.dialect.declared(array.dtype)
+            kind = self.declarations.dialect.declared(array.dtype)
             lines.append(Line(f"{kind} {name}{extents}{start};"))
-        places = {**self.printer.places, array.name: Place(array, name, node.space)}
+        places = {**self.printer.places, array.name: Storage(array, name, node.space)}
         return replace(self, printer=replace(self.printer, places=places)), lines
 
     def loop(self, loop: For) -> Printed:
@@ -249,7 +251,9 @@ class KernelEmitter:
         if loop.kind is LoopKind.THREAD and self.threads > 1:
             return self._nest(loop)
         if loop.kind is LoopKind.SCAN:
-            scan = ScanPrinter(scan_of(loop), self.printer, self.own, self.threads, self.scope)
+            scan = ScanPrinter(
+                scan_of(loop), self.printer, self.declarations, self.threads, self.scope
+            )
             return Printed((), [Block(scan.whole())])
         return self._loop(loop)
 
@@ -261,25 +265,31 @@ class KernelEmitter:
             raise _no_box(loop) from error
         if nest.size == 0:
             return Printed((), [])
-        dealt = dealt_nest(nest, self.threads, self.own, self.printer, self.scope)
-        scope = self.scope | dealt.names
-        inner = replace(self, printer=dealt.printer, in_thread=True, scope=scope)
-        if self.own.dialect.matrices and has_matrix((loop,)):
+        distributed = distribute_nest(
+            nest, self.threads, self.declarations, self.printer, self.scope
+        )
+        scope = self.scope | distributed.names
+        inner = replace(self, printer=distributed.printer, in_thread=True, scope=scope)
+        if self.declarations.dialect.matrices and has_matrix((loop,)):
             tile = matrix_tile(loop, self.threads)
-            lines = TilePrinter(tile, dealt.printer, self.own, scope).lines()
-            return inner.guarded(dealt.values, dealt.guards, lines)
+            lines = TilePrinter(tile, distributed.printer, self.declarations, scope).lines()
+            return inner.guarded(distributed.values, distributed.guards, lines)
         if nest.combined is not None:
             update = partial(inner.update, is_atomic=_is_atomic(nest.body))
-            together = Combination(nest, dealt, self.own, self.threads, scope, update)
-            alone = inner.guarded(dealt.values, (), together.lines())
+            together = ReductionPrinter(
+                nest, distributed, self.declarations, self.threads, scope, update
+            )
+            alone = inner.guarded(distributed.values, (), together.lines())
             return Printed((), [Block([*_declarations(alone.constants), *alone.lines])])
-        printed = inner.guarded(dealt.values, dealt.guards, inner.body(nest.body))
-        if dealt.head is None:
+        printed = inner.guarded(distributed.values, distributed.guards, inner.body(nest.body))
+        if distributed.head is None:
             return printed
-        return Printed((), [*_pragma(dealt.unrolls), Nest(dealt.head, _joined(printed, {}))])
+        return Printed(
+            (), [*_pragma(distributed.unrolls), Nest(distributed.head, _joined(printed, {}))]
+        )
 
     def guarded(
-        self, values: Sequence[Value], guards: Sequence[Expr], lines: list[Code]
+        self, values: Sequence[IteratorValue], guards: Sequence[Expr], lines: list[Code]
     ) -> Printed:
         """Return `lines` under conditions, and those iterators that are used there."""
         if guards:
@@ -291,7 +301,7 @@ class KernelEmitter:
             if name in used:
                 text = self.printer.text(value.value)
                 used |= words([Line(text)])
-                kind = "int" if value.is_int else self.own.dialect.index
+                kind = "int" if value.is_int else self.declarations.dialect.index
                 fixed = not any(isinstance(part, Load | Symbol) for part in walk(value.value))
                 declared.insert(0, Constant(kind, name, text, fixed))
         return Printed(tuple(declared), lines)
@@ -299,10 +309,12 @@ class KernelEmitter:
     def _loop(self, loop: For) -> Printed:
         """Print a loop that one thread runs, or all alike."""
         if not is_settled(loop.upper, loop.body):
-            name = self.own.local(f"{self._name(loop.iter)}_end", self.scope)
+            name = self.declarations.local(f"{self._name(loop.iter)}_end", self.scope)
             inner = replace(self, scope=self.scope | {name})
             rest = inner._loop(replace(loop, upper=Symbol(name, DType.INT64)))
-            end = Constant(self.own.dialect.index, name, self._text(loop.upper), is_fixed=False)
+            end = Constant(
+                self.declarations.dialect.index, name, self._text(loop.upper), is_fixed=False
+            )
             return replace(rest, constants=(end, *rest.constants))
         if not is_settled(loop.lower, loop.body):
             return self._plain_loop(loop)
@@ -326,7 +338,7 @@ class KernelEmitter:
 
     def _plain_loop(self, loop: For) -> Printed:
         printer = replace(self.printer, ranges=ranges_inside(self.printer.ranges, loop))
-        kind = self.own.dialect.index
+        kind = self.declarations.dialect.index
         if self._is_narrow(loop):
             kind = "int"
             printer = replace(printer, ints=printer.ints | {loop.iter})
@@ -344,7 +356,7 @@ class KernelEmitter:
             inner = replace(inner, printer=printer)
             return Printed((), [*self._asked(loop), Nest(head, inner.body(loop.body))])
         inner = replace(inner, printer=replace(printer, fixed=printer.fixed | {loop.iter}))
-        lines = with_limits(inner.body(loop.body), self.own, loop.iter)
+        lines = with_limits(inner.body(loop.body), self.declarations, loop.iter)
         return Printed((), [*self._asked(loop), Nest(head, lines)])
 
     def _asked(self, loop: For) -> list[Code]:
@@ -353,7 +365,11 @@ class KernelEmitter:
             return _pragma(True)
         trips = _trips(loop)
         limits = operands(loop.upper, BinaryOp.MIN)
-        few = trips is not None and 1 < trips <= self.own.dialect.unrolled and len(limits) == 1
+        few = (
+            trips is not None
+            and 1 < trips <= self.declarations.dialect.unrolled
+            and len(limits) == 1
+        )
         return _pragma(few and self.in_thread and self.threads > 1 and _work((loop,)) <= MOST_WORK)
 
     def _counted_loop(self, loop: For, trips: int) -> Printed:
@@ -365,8 +381,8 @@ class KernelEmitter:
         lines = _joined(inner.guarded(values, tests, inner.body(loop.body)), {})
         head = f"for (int {count} = 0; {count} < {trips}; {count}++)"
         nest = [*_pragma(True), Nest(head, lines)]
-        name = self.own.local("wide", inner.scope)
-        wide = wide_copy(loop, trips, count, tests, printer, self.own.dialect, name)
+        name = self.declarations.local("wide", inner.scope)
+        wide = vector_copy(loop, trips, count, tests, printer, self.declarations.dialect, name)
         if wide is None:
             return Printed((), nest)
         at_once: list[Code] = [Line(line) for line in wide.lines]
@@ -394,16 +410,16 @@ class KernelEmitter:
             if not _is_constant_from(loop.lower, limit)
         )
         gaps = [sub(limit, loop.lower) for limit in ends]
-        if not gaps or not self.own.dialect.limits:
+        if not gaps or not self.declarations.dialect.limits:
             limits = [normalize(gap) for gap in gaps]
             below = (f"{count} < {self._text(limit)}" for limit in (integer(trips), *limits))
             return " && ".join(below), ()
         least: Expr = integer(trips)
         for gap in gaps:
             least = Binary(BinaryOp.MIN, least, normalize(gap), DType.INT64)
-        end = self.own.local(f"{count}_end", self.scope)
+        end = self.declarations.local(f"{count}_end", self.scope)
         known = all(self.printer.is_positive(self.printer.counted(gap)) for gap in gaps)
-        kind = "int" if known else self.own.dialect.index
+        kind = "int" if known else self.declarations.dialect.index
         text = f"(int){self._text(least)}" if known else self._text(least)
         fixed = not any(isinstance(part, Load | Symbol) for part in walk(least))
         return f"{count} < {end}", (Constant(kind, end, text, fixed),)
@@ -412,7 +428,7 @@ class KernelEmitter:
         name = self._name(loop.iter)
         if loop.lower == integer(0) and loop.step == 1:
             return name
-        return self.own.local(name * 2 if len(name) == 1 else f"{name}_in", self.scope)
+        return self.declarations.local(name * 2 if len(name) == 1 else f"{name}_in", self.scope)
 
     def _needs_unrolling(self, loop: For, trips: int) -> bool:
         """Tell whether registers are subscripted by the iterator, or it is asked for."""
@@ -449,13 +465,15 @@ def _is_atomic(body: Body) -> bool:
     return any(isinstance(node, Assign) and node.is_atomic for node in nodes(body))
 
 
-def with_limits(lines: list[Code], own: Own, iterator: str | None = None) -> list[Code]:
+def with_limits(
+    lines: list[Code], declarations: KernelDeclarations, iterator: str | None = None
+) -> list[Code]:
     """Return statements after the limits that they use: those over the iterator, or all."""
     used = words(lines)
-    here = {k: v for k, v in own.limits.items() if iterator is None or iterator in v.iters}
+    here = {k: v for k, v in declarations.limits.items() if iterator is None or iterator in v.iters}
     found = [limit for limit in here.values() if limit.name in used]
     for key in here:
-        del own.limits[key]
+        del declarations.limits[key]
     if not found:
         return lines
     return [*(Line(f"const int {limit.name} = {limit.text};") for limit in found), *lines]

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from polyopt.dataclass import dataclass, field
 from polyopt.emit.cmath import call_text
-from polyopt.emit.gpu.halves import Shortcuts
-from polyopt.emit.gpu.warps import WarpFunction
+from polyopt.emit.gpu.half_conversions import Shortcuts
+from polyopt.emit.gpu.warp_reductions import WarpFunction
 from polyopt.emit.literals import literal
 from polyopt.ir.expr import BinaryOp, Call, Const, MathFunc
 from polyopt.ir.loops import Scope
@@ -82,7 +82,7 @@ class DeviceDialect:
     fence: str = ""
     count_block: str = ""
     limits: bool = False
-    gathers: bool = False
+    privatizes: bool = False
 
     def type_name(self, dtype: DType) -> str:
         """Return the type of a value."""

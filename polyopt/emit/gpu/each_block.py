@@ -1,4 +1,4 @@
-"""Passes over what the blocks of kernels run.
+"""Apply a pass to the code of each block.
 
 In: loops with kernels, a change of one block's code.  Out: the same loops, the code changed.
 """

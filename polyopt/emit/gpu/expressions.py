@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.cexpr import AND, ATOM, BIT_AND, BIT_OR, RELATION, SHIFT, UNARY, ExprPrinter
 from polyopt.emit.gpu.complex import complex_text
-from polyopt.emit.gpu.own import Limit, Own
-from polyopt.emit.gpu.reach import may_overflow
-from polyopt.emit.gpu.turning import turned_column
+from polyopt.emit.gpu.declarations import KernelDeclarations, Limit
+from polyopt.emit.gpu.overflow import may_overflow
+from polyopt.emit.gpu.swizzle import swizzled_column
 from polyopt.emit.halves import is_half_operation
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.ir.array import Array
@@ -73,8 +73,8 @@ _ROUNDED = (BinaryOp.FLOORDIV, BinaryOp.MOD)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where an array lies: its name in the text; without a `space`, in the device's memory.
+class Storage:
+    """The storage of an array: its name in the text; without a `space`, in the device's memory.
 
     There it has `strides` in elements, or, where these are empty, rows of its own extents.
     """
@@ -126,15 +126,15 @@ class KernelPrinter(ExprPrinter):
 
     `offsets` gives others as what they are counted from, and a sum of such iterators.  `facts` are
     known to be positive.  `is_index`: what is printed is part of a subscript and cannot overflow.
-    `own` collects limits over `fixed` iterators, those of loops that all threads run together.
+    `declarations` collects limits over `fixed` iterators, those of loops that all threads run.
     """
 
-    places: Mapping[str, Place] = field(default_factory=dict)
+    places: Mapping[str, Storage] = field(default_factory=dict)
     ints: frozenset[str] = frozenset()
     offsets: Mapping[str, Expr] = field(default_factory=dict)
     facts: tuple[Expr, ...] = ()
     is_index: bool = False
-    own: Own | None = None
+    declarations: KernelDeclarations | None = None
     fixed: frozenset[str] = frozenset()
 
     def element(self, array: str, index: tuple[Expr, ...]) -> str:
@@ -147,7 +147,7 @@ class KernelPrinter(ExprPrinter):
             case Space.REGISTER:
                 index = index[1:]
             case Space.SHARED if place.array.turn is not None:
-                column = turned_column(index, place.array.turn, self.ranges)
+                column = swizzled_column(index, place.array.turn, self.ranges)
                 index = (*index[:-1], column)
             case Space.LOCAL | Space.SHARED:
                 pass
@@ -238,7 +238,7 @@ class KernelPrinter(ExprPrinter):
 
         None where that is not known to be the same.
         """
-        if self.own is None or not self.own.dialect.limits:
+        if self.declarations is None or not self.declarations.dialect.limits:
             return None
         if test.left.dtype is not DType.INT64 or not _is_fixed(test):
             return None
@@ -252,8 +252,8 @@ class KernelPrinter(ExprPrinter):
         rest = tuple((atom, n) for atom, n in gap.terms if not self.is_int(atom))
         left, limit = from_linear(Linear(-gap.constant, own)), from_linear(Linear(0, rest))
         iters = {part.name for atom, _ in rest for part in walk(atom) if isinstance(part, Iter)}
-        assert self.own is not None
-        is_known = frozenset(rest) in self.own.limits
+        assert self.declarations is not None
+        is_known = frozenset(rest) in self.declarations.limits
         if not rest or not iters <= self.fixed or not (own or is_known):
             return None
         if not self.is_positive(add(limit, integer(NEAR))):
@@ -269,15 +269,17 @@ class KernelPrinter(ExprPrinter):
         self, terms: tuple[tuple[Expr, int], ...], limit: Expr, iters: frozenset[str]
     ) -> str:
         """Return the name of a limit as an `int`."""
-        assert self.own is not None
+        assert self.declarations is not None
         key = frozenset(terms)
-        if key not in self.own.limits:
+        if key not in self.declarations.limits:
             sizes = [atom.name for atom, n in terms if isinstance(atom, Param) and n > 0]
             wish = self.names.get(sizes[0], sizes[0]) if sizes else "limit"
             least = Binary(BinaryOp.MIN, limit, integer(INT_MOST), DType.INT64)
             text = f"(int){self.text(least, UNARY)}"
-            self.own.limits[key] = Limit(self.own.fresh(f"{wish}_left"), text, iters)
-        return self.own.limits[key].name
+            self.declarations.limits[key] = Limit(
+                self.declarations.fresh(f"{wish}_left"), text, iters
+            )
+        return self.declarations.limits[key].name
 
     def wraps(self, expr: Expr) -> bool:
         """Tell whether `expr` is printed as a call that wraps around."""

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.blocks import Code, Line, Nest, Pragma
+from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.expressions import KernelPrinter
-from polyopt.emit.gpu.own import Own
 from polyopt.ir.array import Array
 from polyopt.ir.expr import (
     Const,
@@ -40,14 +40,14 @@ class TilePrinter:
 
     tile: MatrixTile
     printer: KernelPrinter
-    own: Own
+    declarations: KernelDeclarations
     scope: frozenset[str]
 
     def lines(self) -> list[Code]:
         """Return the statements that all lanes of all warps run."""
         tile = self.tile
-        left = self.own.local("left", self.scope)
-        right = self.own.local("right", self.scope | {left})
+        left = self.declarations.local("left", self.scope)
+        right = self.declarations.local("right", self.scope | {left})
         step, row, column = (loop.iter for loop in (tile.depth, tile.rows, tile.columns))
         depth, count = DEPTHS[tile.dtype], trips(tile.depth)
         rows, columns = trips(tile.rows) // 2, trips(tile.columns)
@@ -146,10 +146,12 @@ class TilePrinter:
         `sides` are functions of the lane: the row inside 8 by 8, or of two; which 8 along results,
         and along terms.
         """
-        self.own.group()
+        self.declarations.group()
         printer = self.printer
         inside, along, deep = (
-            Iter(self.own.coordinate(f"{self.own.thread} {side}", n, size)) if side else None
+            Iter(self.declarations.coordinate(f"{self.declarations.thread} {side}", n, size))
+            if side
+            else None
             for n, (side, size) in enumerate(zip(sides, (16, 2, 2), strict=True))
         )
         for lane, most in ((inside, 15), (along, 1), (deep, 1)):

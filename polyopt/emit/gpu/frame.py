@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 
 from polyopt.dataclass import dataclass
 from polyopt.emit.gpu.dialect import DeviceDialect
-from polyopt.emit.gpu.expressions import Place
-from polyopt.emit.gpu.scans import BLOCKS, lone_scan
+from polyopt.emit.gpu.expressions import Storage
+from polyopt.emit.gpu.scan_printer import BLOCKS, lone_scan
 from polyopt.emit.names import c_identifier
 from polyopt.emit.regions import Free, free_names, nodes, written_arrays
 from polyopt.ir.array import Array, Role
@@ -31,7 +31,7 @@ class KernelFrame:
     entry: str
     params: tuple[KernelParam, ...]
     names: Mapping[str, str]
-    places: Mapping[str, Place]
+    places: Mapping[str, Storage]
     taken: frozenset[str]
 
     def declarations(self, dialect: DeviceDialect) -> list[str]:
@@ -91,7 +91,7 @@ def make_frame(
             case Declare() | SetLocal():
                 named(node.name)
             case DeclareArray():
-                place = Place(node.array, named(node.array.name), node.space)
+                place = Storage(node.array, named(node.array.name), node.space)
                 places.setdefault(node.array.name, place)
             case _:
                 pass
@@ -152,8 +152,8 @@ def _strides(array: Array, text: str, late: Collection[str], taken: set[str]) ->
     return found
 
 
-def _place(array: Array, text: str, strides: list[KernelParam]) -> Place:
+def _place(array: Array, text: str, strides: list[KernelParam]) -> Storage:
     factors: list[Expr] = [Iter(param.text) for param in strides]
     if strides and len(strides) < len(array.shape):
         factors.append(integer(1))
-    return Place(array, text, None, tuple(factors))
+    return Storage(array, text, None, tuple(factors))

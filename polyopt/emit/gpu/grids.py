@@ -8,7 +8,7 @@ A loop whose bounds depend on the loops around it gets the least and the greates
 from __future__ import annotations
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.gpu.apart import directly_inside, in_order
+from polyopt.emit.gpu.distribution import directly_inside, in_order
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,

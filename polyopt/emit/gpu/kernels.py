@@ -11,14 +11,21 @@ from functools import partial
 from itertools import groupby
 
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.emit.gpu.apart import apart, holds
-from polyopt.emit.gpu.combining import WARP, combines, combining, fitting, spread, touched_arrays
+from polyopt.emit.gpu.distribution import distribute_loop, has_loop
 from polyopt.emit.gpu.each_block import under_grid
 from polyopt.emit.gpu.grids import grid_of
-from polyopt.emit.gpu.memory import in_memory
+from polyopt.emit.gpu.host_variables import demote_variables
+from polyopt.emit.gpu.lane_reductions import (
+    WARP,
+    accessed_arrays,
+    has_lane_reductions,
+    reduce_across_lanes,
+    serialize_oversized,
+    spread_over_lanes,
+)
 from polyopt.emit.gpu.nests import thread_nest
-from polyopt.emit.gpu.scanning import scanning
-from polyopt.emit.gpu.scans import THREADS as SCANNING
+from polyopt.emit.gpu.scan_loops import select_scans
+from polyopt.emit.gpu.scan_printer import THREADS as SCANNING
 from polyopt.emit.gpu.threads import (
     STRIP,
     block_body,
@@ -64,8 +71,8 @@ def cut_kernels(fn: LoopFunction, conditional: bool = True) -> LoopFunction:
     `conditional`: a block's threads may wait for one another under conditions in its loops.
     """
     taken = {array.name for array in fn.arrays} | set(fn.params) | declared_names(fn.body)
-    body, scalars = in_memory(
-        scanning(combining(fn.body)), partial(is_device, conditional=conditional)
+    body, scalars = demote_variables(
+        select_scans(reduce_across_lanes(fn.body)), partial(is_device, conditional=conditional)
     )
     cutter = _Cutter(fn.name, taken, conditional)
     body = cutter.host(body)
@@ -78,23 +85,23 @@ def is_device(node: Node, conditional: bool = True) -> bool:
         case For(kind=LoopKind.BLOCK | LoopKind.THREAD | LoopKind.SCAN):
             return True
         case For(kind=LoopKind.PARALLEL):
-            return not holds(node.body, *_MAPPED) and not _needs_host((node,))
+            return not has_loop(node.body, *_MAPPED) and not _needs_host((node,))
         case Declare() | DeclareArray() | Break():
             return False
         case If() if leaves_itself((node,)):
             return False
-        case For() if holds(node.body, LoopKind.SCAN):
+        case For() if has_loop(node.body, LoopKind.SCAN):
             return False
-        case For() if holds(node.body, LoopKind.THREAD):
+        case For() if has_loop(node.body, LoopKind.THREAD):
             return _is_of_one_block(node) and (conditional or not _has_conditions(node.body))
         case _:
             wide = (*_MAPPED, LoopKind.PARALLEL, LoopKind.SCAN)
-            return not holds((node,), *wide) and not _needs_host((node,))
+            return not has_loop((node,), *wide) and not _needs_host((node,))
 
 
 def _is_of_one_block(loop: For) -> bool:
     """Tell whether the threads of one block run a loop together: it has no grids inside."""
-    if holds(loop.body, LoopKind.BLOCK, LoopKind.PARALLEL) or _needs_host((loop,)):
+    if has_loop(loop.body, LoopKind.BLOCK, LoopKind.PARALLEL) or _needs_host((loop,)):
         return False
     return not any(isinstance(node, While | Break) for node in nodes((loop,)))
 
@@ -104,7 +111,7 @@ def _has_conditions(body: Body) -> bool:
     for node in body:
         if isinstance(node, For) and node.kind is LoopKind.THREAD:
             continue
-        if isinstance(node, If) and holds((node,), LoopKind.THREAD):
+        if isinstance(node, If) and has_loop((node,), LoopKind.THREAD):
             return True
         if any(_has_conditions(part) for part in nested(node)):
             return True
@@ -152,7 +159,7 @@ class _Cutter:
         """Return the host's code for a node that is not for one thread alone."""
         match node:
             case For(kind=LoopKind.BLOCK):
-                return tuple(part for loop in apart(node) for part in self.grid(loop))
+                return tuple(part for loop in distribute_loop(node) for part in self.grid(loop))
             case For(kind=LoopKind.PARALLEL) if self.is_device(node):
                 return self.spread(node)
             case For(kind=LoopKind.SCAN):
@@ -190,11 +197,11 @@ class _Cutter:
     def kernel(self, grid: tuple[For, ...], body: Body) -> Kernel:
         """Return a kernel over the blocks of `grid`."""
         threads = threads_of(body)
-        if holds(body, LoopKind.SCAN):
+        if has_loop(body, LoopKind.SCAN):
             threads = max(SCANNING, 1 << (threads - 1).bit_length())
-        if combines(body):
+        if has_lane_reductions(body):
             threads = -(-threads // WARP) * WARP
-            body = spread(fitting(body, threads), self.taken)
+            body = spread_over_lanes(serialize_oversized(body, threads), self.taken)
         if threads > 1:
             body = shared(body)
         body = under_grid(grid, body)
@@ -215,12 +222,12 @@ class _Cutter:
 
         Loops of one thread stay apart from those across threads, which would wait in each of them.
         """
-        if not holds(body, LoopKind.THREAD):
+        if not has_loop(body, LoopKind.THREAD):
             return self.one_thread(body)
         result: list[Node] = []
         for is_loop, group in groupby(body, _is_long):
             part = tuple(group)
-            if is_loop or not holds(part, LoopKind.THREAD):
+            if is_loop or not has_loop(part, LoopKind.THREAD):
                 result += self.one_thread(part)
             else:
                 result.append(self.kernel((), block_body(part, self.taken)))
@@ -253,12 +260,12 @@ def _is_one_block(node: Node) -> bool:
 def _meet(one: Body, two: Body) -> bool:
     """Tell whether code writes an array that other code touches."""
     written = written_arrays(one), written_arrays(two)
-    return bool(written[0] & touched_arrays(two) or written[1] & touched_arrays(one))
+    return bool(written[0] & accessed_arrays(two) or written[1] & accessed_arrays(one))
 
 
 def _is_long(node: Node) -> bool:
     """Tell whether one thread runs a loop in the node."""
-    if holds((node,), LoopKind.THREAD):
+    if has_loop((node,), LoopKind.THREAD):
         return False
     return any(isinstance(part, For | While) for part in nodes((node,)))
 

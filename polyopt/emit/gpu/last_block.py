@@ -1,16 +1,16 @@
-"""What the block that comes to its end last does, as text.
+"""Print the code that only the last block to finish runs.
 
-In: a kernel with something to finish, the lines of its blocks.  Out: these, a count of the blocks
-that have ended, and the rest under the condition that all have.
-What a block has written is fenced before it counts itself, and the last one reads after a fence.
+In: a kernel with such code, the lines of its blocks.  Out: these lines, an atomic count of the
+finished blocks, and the code under the condition that all have finished.
+A block fences its writes before it counts itself; the last one fences before it reads.
 """
 
 from __future__ import annotations
 
 from polyopt.emit.blocks import Branch, Code, Line
 from polyopt.emit.gpu.body import KernelEmitter, with_limits
+from polyopt.emit.gpu.bound_tests import all_of
 from polyopt.emit.gpu.frame import KernelFrame
-from polyopt.emit.gpu.limits import all_of
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import Compare, CompareOp, Expr
 from polyopt.ir.loops import For, Kernel, LoopKind, Scope
@@ -18,19 +18,19 @@ from polyopt.ir.source import KernelParamKind
 from polyopt.ir.types import DType
 
 
-def finishing(
+def last_block_code(
     kernel: Kernel, frame: KernelFrame, emitter: KernelEmitter, lines: list[Code]
 ) -> list[Code]:
     """Return the code of a block, and of the last one."""
-    own = emitter.own
+    declarations = emitter.declarations
     (counter,) = (p.text for p in frame.params if p.kind is KernelParamKind.COUNTER)
-    name = own.fresh("is_last")
-    is_last = own.share(Array(name, DType.BOOL, (), Role.TEMP), name)
-    wait = Line(own.dialect.barrier(Scope.BLOCK, orders_arrays=True))
-    count = own.dialect.count_block.format(counter=counter)
-    fence = Line(own.dialect.fence)
-    turn = Branch(f"{own.thread} == 0", [fence, Line(f"{is_last} = {count};"), fence], [])
-    rest = with_limits(emitter.body(kernel.finish), own)
+    name = declarations.fresh("is_last")
+    is_last = declarations.share(Array(name, DType.BOOL, (), Role.TEMP), name)
+    wait = Line(declarations.dialect.barrier(Scope.BLOCK, orders_arrays=True))
+    count = declarations.dialect.count_block.format(counter=counter)
+    fence = Line(declarations.dialect.fence)
+    turn = Branch(f"{declarations.thread} == 0", [fence, Line(f"{is_last} = {count};"), fence], [])
+    rest = with_limits(emitter.body(kernel.finish), declarations)
     guard = emitter.printer.text(all_of(_has_blocks(kernel)))
     return [
         Branch(guard, lines, []),

@@ -166,7 +166,7 @@ def _formed(body: Body, threads: int, tiles: list[MatrixTile]) -> Body:
     for node in body:
         if isinstance(node, For) and node.kind is LoopKind.THREAD:
             if has_matrix_loops((node,)):
-                nest = boxed(node)
+                nest = normalized_nest(node)
                 if nest is None or len(nest.body) != 1:
                     raise NoTile("its loops have no constant lengths, or more than one body")
                 nest.loops = _four(nest.loops)
@@ -214,7 +214,7 @@ def _as_box(loop: For, *, fills: bool) -> For:
 
     A copy that `fills` sets what is outside to zero.  Other nests stay as they are.
     """
-    nest = boxed(loop)
+    nest = normalized_nest(loop)
     tests = [] if nest is None else nest.tests()
     if nest is None or not nest.body or any(map(loads, tests)):
         return loop
@@ -257,8 +257,8 @@ def _at_worst(test: Expr, loops: list[For]) -> Expr:
 
 
 @dataclass
-class Box:
-    """Loops counted from 0, each directly inside the one before; `conditions`: what there is."""
+class NormalizedNest:
+    """Perfectly nested loops that count from 0; `conditions` guard the iterations that exist."""
 
     loops: list[For] = field(default_factory=list)
     conditions: list[Expr] = field(default_factory=list)
@@ -293,9 +293,9 @@ def conjunction(tests: Iterable[Expr]) -> Expr:
     return first
 
 
-def boxed(outermost: For) -> Box | None:
+def normalized_nest(outermost: For) -> NormalizedNest | None:
     """Return a nest as a box of constant extents; None where its loops are none."""
-    box = Box()
+    box = NormalizedNest()
     values: dict[str, Expr] = {}
     node: Node = outermost
     while True:
@@ -320,7 +320,7 @@ def boxed(outermost: For) -> Box | None:
     return box
 
 
-def _add_loop(box: Box, loop: For, values: dict[str, Expr]) -> bool:
+def _add_loop(box: NormalizedNest, loop: For, values: dict[str, Expr]) -> bool:
     """Add a loop, whose iterator is a sum of its own from 0 and its start."""
     choices = [(length, start) for start, length in spans(loop) if length > 0]
     if not choices or loads(loop.lower) or loads(loop.upper):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from math import prod
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.gpu.copies import SIZES
+from polyopt.emit.gpu.async_copies import SIZES
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.nests import spans
 from polyopt.emit.nodes import map_body, nested, with_nested

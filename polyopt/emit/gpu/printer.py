@@ -12,17 +12,17 @@ from collections.abc import Iterator, Mapping
 from polyopt.dataclass import replace
 from polyopt.emit.banner import banner
 from polyopt.emit.blocks import Code, Function, Line, words
-from polyopt.emit.gpu.blocks import make_grid
 from polyopt.emit.gpu.body import KernelEmitter, with_limits
 from polyopt.emit.gpu.complex import complex_definitions
+from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.emit.gpu.frame import KernelFrame, make_frame
-from polyopt.emit.gpu.gathers import gathers_of
-from polyopt.emit.gpu.halves import with_shortcut
-from polyopt.emit.gpu.last_block import finishing
-from polyopt.emit.gpu.own import Own
-from polyopt.emit.gpu.scans import ScanPrinter, lone_scan, part_count
+from polyopt.emit.gpu.grid_printer import make_grid
+from polyopt.emit.gpu.half_conversions import with_shortcut
+from polyopt.emit.gpu.last_block import last_block_code
+from polyopt.emit.gpu.private_copies import private_copies_of
+from polyopt.emit.gpu.scan_printer import ScanPrinter, lone_scan, part_count
 from polyopt.emit.helpers import Helper, definition
 from polyopt.emit.nodes import nested
 from polyopt.emit.ranges import Ranges
@@ -80,55 +80,62 @@ def _launches(
     (sums,) = (p.text for p in frame.params if p.kind is KernelParamKind.SCRATCH)
     count = part_count(scan)
     for is_last in (False, True):
-        own = Own(dialect, set(frame.taken))
-        scans = ScanPrinter(scan, printer, own, kernel.threads, frozenset())
+        declarations = KernelDeclarations(dialect, set(frame.taken))
+        scans = ScanPrinter(scan, printer, declarations, kernel.threads, frozenset())
         lines = scans.parts(sums) if is_last else scans.sums(sums)
-        lines = [*_head(own, lines), *lines]
-        name = frame.entry if is_last else own.fresh(f"{frame.entry}_sums")
+        lines = [*_head(declarations, lines), *lines]
+        name = frame.entry if is_last else declarations.fresh(f"{frame.entry}_sums")
         function = Function(f"{dialect.kernel_name}{name}", frame.declarations(dialect), lines)
         grid = (count if is_last else sub(count, integer(1)), integer(1), integer(1))
         yield (
             function,
-            KernelEntry(name, kernel.name, kernel.threads, grid, frame.params, own.shared_bytes),
+            KernelEntry(
+                name, kernel.name, kernel.threads, grid, frame.params, declarations.shared_bytes
+            ),
         )
 
 
 def _kernel(
     kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, dialect: DeviceDialect
 ) -> tuple[Function, KernelEntry]:
-    own = Own(dialect, set(frame.taken))
+    declarations = KernelDeclarations(dialect, set(frame.taken))
     if any(isinstance(node, DeclareArray) for node in nodes((kernel,))):
-        printer = replace(printer, own=own)  # limits are used again
-    grid = make_grid(kernel, frame, printer, own)
+        printer = replace(printer, declarations=declarations)  # limits are used again
+    grid = make_grid(kernel, frame, printer, declarations)
     alone = kernel.threads == 1
-    gathers = gathers_of(kernel, own, printer)
+    private_copies = private_copies_of(kernel, declarations, printer)
     emitter = KernelEmitter(
-        grid.printer, own, kernel.threads, alone, _orders(kernel), gathers=gathers
+        grid.printer,
+        declarations,
+        kernel.threads,
+        alone,
+        _orders(kernel),
+        private_copies=private_copies,
     )
-    lines = with_limits(emitter.body(grid.body), own)
+    lines = with_limits(emitter.body(grid.body), declarations)
     lines = grid.around(lines)
-    for gather in gathers.values():
-        lines = gather.around(own, printer, kernel.threads, lines)
+    for copy in private_copies.values():
+        lines = copy.around(declarations, printer, kernel.threads, lines)
     extents = grid.extents
     if kernel.finish:
         last = replace(emitter, printer=printer)
-        lines = finishing(kernel, frame, last, lines)
+        lines = last_block_code(kernel, frame, last, lines)
         x, y, z = (Binary(BinaryOp.MAX, integer(1), e, DType.INT64) for e in extents)
         extents = (x, y, z)
-    lines = [*_head(own, lines), *lines]
+    lines = [*_head(declarations, lines), *lines]
     function = Function(f"{dialect.kernel_name}{frame.entry}", frame.declarations(dialect), lines)
     entry = KernelEntry(
         frame.entry, kernel.name, kernel.threads, extents, frame.params,
-        own.shared_bytes - own.asked_bytes, own.asked_bytes,
+        declarations.shared_bytes - declarations.asked_bytes, declarations.asked_bytes,
     )  # fmt: skip
     return function, entry
 
 
-def _head(own: Own, lines: list[Code]) -> list[Code]:
-    head = [Line(line) for line in own.shared_lines()]
-    coordinates = [Line(line) for line in own.coordinate_lines()]
-    if own.thread in words([*lines, *coordinates]):
-        head.append(Line(f"const int {own.thread} = {own.dialect.thread};"))
+def _head(declarations: KernelDeclarations, lines: list[Code]) -> list[Code]:
+    head = [Line(line) for line in declarations.shared_lines()]
+    coordinates = [Line(line) for line in declarations.coordinate_lines()]
+    if declarations.thread in words([*lines, *coordinates]):
+        head.append(Line(f"const int {declarations.thread} = {declarations.dialect.thread};"))
     return [*head, *coordinates]
 
 

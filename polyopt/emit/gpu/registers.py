@@ -15,7 +15,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.conflicts import collect_accesses
 from polyopt.emit.gpu.each_block import in_each_block
-from polyopt.emit.gpu.full import full_tiles
+from polyopt.emit.gpu.full_tiles import full_tiles
 from polyopt.emit.gpu.nests import ThreadNest, rebuilt, thread_nest
 from polyopt.emit.localize import mentions
 from polyopt.emit.nodes import expressions, map_body, nested, with_nested

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.gpu.each_block import in_each_block
-from polyopt.emit.gpu.full import MOST
+from polyopt.emit.gpu.full_tiles import MOST
 from polyopt.emit.gpu.nests import rebuilt, spans, thread_nest
 from polyopt.emit.nodes import nested, with_nested
 from polyopt.emit.regions import nodes

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from math import prod
 
 from polyopt.dataclass import replace
-from polyopt.emit.gpu.apart import apart, directly_inside, holds, in_order
+from polyopt.emit.gpu.distribution import directly_inside, distribute_loop, has_loop, in_order
 from polyopt.emit.gpu.nests import Unbounded, extent, spans
-from polyopt.emit.gpu.steady import steady
+from polyopt.emit.gpu.uniform_bounds import with_uniform_bounds
 from polyopt.emit.nodes import nested, with_nested
 from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
@@ -61,12 +61,14 @@ def block_body(body: Body, taken: set[str], around: tuple[For, ...] = ()) -> Bod
 def _node(node: Node, taken: set[str], around: tuple[For, ...]) -> Body:
     match node:
         case For(kind=LoopKind.THREAD):
-            return tuple(part for loop in apart(node) for part in _nest(loop, taken, around))
+            return tuple(
+                part for loop in distribute_loop(node) for part in _nest(loop, taken, around)
+            )
         case For(kind=LoopKind.SCAN):
             return (node,)
-        case For(kind=LoopKind.PARALLEL) if not holds(node.body, LoopKind.THREAD):
+        case For(kind=LoopKind.PARALLEL) if not has_loop(node.body, LoopKind.THREAD):
             return _node(replace(node, kind=LoopKind.THREAD, reductions=()), taken, around)
-        case For() if around and holds(around[-1].body, LoopKind.THREAD) and _is_alone(node):
+        case For() if around and has_loop(around[-1].body, LoopKind.THREAD) and _is_alone(node):
             loop = For(fresh("alone", taken), integer(0), integer(1), 1, LoopKind.THREAD, (node,))
             return _nest(loop, taken, around)
         case For():
@@ -183,7 +185,9 @@ def _held(
     loops: list[For], between: list[tuple[Expr, ...]], body: Body, around: tuple[For, ...]
 ) -> tuple[list[For], list[tuple[Expr, ...]], Body]:
     """Return the nest with constant boxes where bounds only move with loops `around`."""
-    found = [None if _extent(loop) is not None else steady(loop, around) for loop in loops]
+    found = [
+        None if _extent(loop) is not None else with_uniform_bounds(loop, around) for loop in loops
+    ]
     held = [one[0] if one is not None else loop for one, loop in zip(found, loops, strict=True)]
     after = [one[1] if one is not None else () for one in found]
     return _under(held, between, body, after)

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.gpu.combining import combines
 from polyopt.emit.gpu.each_block import in_each_block
+from polyopt.emit.gpu.lane_reductions import has_lane_reductions
 from polyopt.emit.nodes import nested, with_nested
 from polyopt.emit.regions import nodes
 from polyopt.ir.expr import Expr, Symbol, Unary, UnaryOp, loads, walk
@@ -84,7 +84,7 @@ class _Outward:
 def _waits(node: Node) -> bool:
     """Tell whether threads of a block wait for one another at a node itself."""
     if isinstance(node, For):
-        return node.kind is LoopKind.THREAD and combines((node,))
+        return node.kind is LoopKind.THREAD and has_lane_reductions((node,))
     return isinstance(node, Barrier)
 
 

@@ -13,7 +13,7 @@ import pytest
 import polyopt as po
 import polyopt.emulator
 from polyopt.emit.gpu import device_loops
-from polyopt.emit.gpu.scans import BLOCKS, TILE, part_count, part_length
+from polyopt.emit.gpu.scan_printer import BLOCKS, TILE, part_count, part_length
 from polyopt.emit.lower import lower
 from polyopt.emulator import DeviceFault, EmulatedProvider
 from polyopt.errors import ScheduleError

@@ -15,7 +15,7 @@ import polyopt as po
 from polyopt.emit.cuda import emit_cuda
 from polyopt.emit.gpu import device_loops
 from polyopt.emit.gpu.bank_conflicts import conflict_lines
-from polyopt.emit.gpu.turning import turned_column
+from polyopt.emit.gpu.swizzle import swizzled_column
 from polyopt.emit.lower import lower
 from polyopt.emit.opencl import emit_opencl
 from polyopt.emit.ranges import Ranges
@@ -137,7 +137,7 @@ def test_columns_are_printed_as_they_are_defined() -> None:
         most = {name: random.choice((1, 2, 3, 7, 15, 40)) for name in names}
         ranges = Ranges(lower=dict.fromkeys(names, 0), upper=most)
         row, column = any_sum(random, names), any_sum(random, names)
-        printed = turned_column((row, column), turn, ranges)
+        printed = swizzled_column((row, column), turn, ranges)
         for _ in range(20):
             values = {name: random.randint(0, most[name]) for name in names}
             place = turn.place(evaluate(row, values), evaluate(column, values))
@@ -149,8 +149,8 @@ def test_what_moves_whole_blocks_or_inside_a_group_is_left_out() -> None:
     turn = Turn(8, 1, 2, 4)
     ranges = Ranges(lower={"w": 0, "q": 0, "r": 0}, upper={"w": 9, "q": 7, "r": 7})
     column = add(add(mul(integer(32), Iter("w")), Iter("q")), integer(16))
-    found = turned_column((add(Iter("r"), integer(64)), column), turn, ranges)
-    assert found == turned_column((Iter("r"), column), turn, ranges)
+    found = swizzled_column((add(Iter("r"), integer(64)), column), turn, ranges)
+    assert found == swizzled_column((Iter("r"), column), turn, ranges)
     values = {"w": 3, "q": 5, "r": 6}
     assert evaluate(found, values) == 3 * 32 + (16 ^ 8 * 3) + 5
 

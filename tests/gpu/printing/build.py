@@ -16,7 +16,7 @@ import ast
 import textwrap
 from dataclasses import dataclass, field
 
-from polyopt.emit.gpu.combining import update_of
+from polyopt.emit.gpu.lane_reductions import reduction_of
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import (
     Binary,
@@ -117,7 +117,7 @@ def function(text: str, *, contract: bool = False, faults: str = "", **names: st
 
 def _reductions(body: Body) -> tuple[tuple[BinaryOp, Symbol], ...]:
     """Return what threads combine that each run `body`."""
-    found = update_of(body)
+    found = reduction_of(body)
     assert found is not None
     target, op = found
     return ((op, Symbol(target.array, target.dtype)),)

@@ -7,7 +7,7 @@ from math import prod
 import pytest
 
 from polyopt.emit.cuda import emit_cuda
-from polyopt.emit.gpu.deal import deal
+from polyopt.emit.gpu.cyclic_distribution import distribute_cyclically
 from polyopt.emit.opencl import emit_opencl
 from polyopt.ir.expr import evaluate
 from polyopt.ir.source import KernelParamKind
@@ -143,21 +143,21 @@ def test_products_are_fused_only_if_allowed() -> None:
 def test_every_iteration_is_dealt_to_the_thread_with_its_number(
     extents: tuple[int, ...], threads: int
 ) -> None:
-    dealt = deal(extents, threads)
+    distribution = distribute_cyclically(extents, threads)
     found: dict[tuple[int, ...], int] = {}
     for t in range(threads):
         scope = {"t": t, "__builtins__": {}}
-        if dealt.is_strided:
-            rows = range(eval(dealt.row("t").replace("/", "//"), scope), dealt.rows, dealt.passes)
+        if distribution.is_strided:
+            rows = range(eval(distribution.row("t").replace("/", "//"), scope), distribution.rows, distribution.passes)
         else:
-            row = eval(dealt.row("t").replace("/", "//"), scope)
-            rows = range(row, min(row + 1, dealt.rows))
+            row = eval(distribution.row("t").replace("/", "//"), scope)
+            rows = range(row, min(row + 1, distribution.rows))
         for row in rows:
             place = [0] * len(extents)
-            for dim in dealt.inner:
-                place[dim] = eval(dealt.column(dim, "t").replace("/", "//"), scope)
-            for dim in dealt.outer:
-                place[dim] = eval(dealt.row_part(dim, str(row)).replace("/", "//"), scope)
+            for dim in distribution.inner:
+                place[dim] = eval(distribution.column(dim, "t").replace("/", "//"), scope)
+            for dim in distribution.outer:
+                place[dim] = eval(distribution.row_part(dim, str(row)).replace("/", "//"), scope)
             assert tuple(place) not in found
             found[tuple(place)] = t
     assert len(found) == prod(extents)

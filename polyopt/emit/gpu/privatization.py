@@ -1,7 +1,7 @@
-"""Updates of elements that data chooses, as of a histogram: in the shared memory of each block.
+"""Privatize data-dependent atomic updates, as of a histogram, in each block's shared memory.
 
-In: kernels.  Out: the same; where a block updates elements of a small array again and again by an
-operation whose order nobody sees, it does so in an array of its own and once on the device's.
+In: kernels.  Out: the same; where a block repeatedly updates elements of a small array by an exact
+associative operation, it updates a private copy and combines that with the array once.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from polyopt.dataclass import replace
-from polyopt.emit.gpu.room import MAX_SHARED, bytes_of, shared_arrays
+from polyopt.emit.gpu.shared_spilling import MAX_SHARED, bytes_of, shared_arrays
 from polyopt.emit.nodes import expressions, nested, with_nested
 from polyopt.emit.regions import nodes
 from polyopt.ir.array import Array
@@ -22,8 +22,8 @@ ROOM = 16 * 1024
 """Bytes that a block has for what it gathers: several blocks have room on one multiprocessor."""
 
 
-def gathered(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with kernels whose blocks gather what they can."""
+def privatize_updates(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with the repeated atomic updates of its kernels privatized by block."""
     arrays = {array.name: array for array in fn.arrays}
     return replace(fn, body=_host(fn.body, arrays))
 
@@ -53,7 +53,7 @@ def _kernel(kernel: Kernel, arrays: Mapping[str, Array]) -> Kernel:
 
 
 def _repeated(body: Body, again: bool) -> Iterator[Assign]:
-    """Yield atomic updates that a thread makes again and again, of elements that data chooses."""
+    """Yield atomic updates of data-dependent elements that a thread makes repeatedly."""
     for node in body:
         if isinstance(node, Assign) and node.is_atomic and again and _is_chosen(node):
             yield node
@@ -67,7 +67,7 @@ def _is_chosen(node: Assign) -> bool:
 
 
 def _operation(body: Body, array: Array) -> BinaryOp | None:
-    """Return the one operation by which `body` updates an array, and touches it in no other way."""
+    """Return the operation of all updates of an array that `body` does not access otherwise."""
     found: set[BinaryOp] = set()
     for node in nodes(body):
         if not (isinstance(node, Assign) and node.is_atomic and node.target.array == array.name):

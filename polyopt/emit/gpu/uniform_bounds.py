@@ -1,8 +1,8 @@
-"""Threads that have the same places in every iteration of a loop around them.
+"""Make the bounds of a thread loop invariant in the sequential loops around it.
 
-In: a loop across threads whose bounds move with loops that the block runs in order.  Out: the loop
-with the least and the greatest bounds, a constant number of iterations, and when one has something
-to do.  Refuses (None): loops that would have many more iterations than that.
+In: a loop across threads whose bounds depend on loops that the block runs in order.  Out: the loop
+with the least and the greatest bounds, a constant extent, and guards.
+Refuses (None): loops of which such an extent would be more than `LARGEST`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ CHOICES = 16
 """Bounds of the loops around that are tried."""
 
 
-def steady(loop: For, around: tuple[For, ...]) -> tuple[For, tuple[Expr, ...]] | None:
-    """Return the loop with bounds that none of `around` decides, and its conditions."""
+def with_uniform_bounds(loop: For, around: tuple[For, ...]) -> tuple[For, tuple[Expr, ...]] | None:
+    """Return the loop with bounds that are invariant in `around`, and its guards."""
     used = {
         p.name for bound in (loop.lower, loop.upper) for p in walk(bound) if isinstance(p, Iter)
     }

@@ -1,7 +1,7 @@
-"""Copies of neighbouring elements, several in one instruction.
+"""Vectorize copies of contiguous elements.
 
-In: a loop of constant length that copies element by element.  Out: statements that copy all of it
-at once, and the condition under which they may; None for other loops.
+In: a loop of constant length that copies element by element.  Out: vector copies, and the
+condition under which they are aligned; None for other loops.
 Subscripts of shared arrays are aligned by proof, those of the device's memory by a test there.
 """
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.gpu.copies import SIZES, copy_text
+from polyopt.emit.gpu.async_copies import SIZES, copy_text
+from polyopt.emit.gpu.declarations import WIDE
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import KernelPrinter
-from polyopt.emit.gpu.own import WIDE
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.ir.expr import (
     Compare,
@@ -35,8 +35,8 @@ _PARTS = "xyzw"
 
 
 @dataclass(frozen=True, slots=True)
-class Wide:
-    """`lines` do what the loop does where `condition` holds; without one they always do."""
+class VectorCopy:
+    """Vector copies `lines` that replace a loop where `condition`, if there is one, holds."""
 
     condition: str | None
     lines: tuple[str, ...]
@@ -73,9 +73,9 @@ class _Copy:
         if any(_mentions(i, self.count) for i in outer):
             return False
         total = linear(last)
-        own = [factor for atom, factor in total.terms if atom == Iter(self.count)]
+        declarations = [factor for atom, factor in total.terms if atom == Iter(self.count)]
         rest = [(atom, factor) for atom, factor in total.terms if atom != Iter(self.count)]
-        if own != [1] or any(_mentions(atom, self.count) for atom, _ in rest):
+        if declarations != [1] or any(_mentions(atom, self.count) for atom, _ in rest):
             return False
         if place.space is not Space.SHARED:
             return True
@@ -126,7 +126,7 @@ class _Copy:
         return [f"{name}(&{self.element(load, 0)}, {self.lanes * load.dtype.size})"]
 
 
-def wide_copy(
+def vector_copy(
     loop: For,
     trips: int,
     count: str,
@@ -134,8 +134,8 @@ def wide_copy(
     printer: KernelPrinter,
     dialect: DeviceDialect,
     name: str,
-) -> Wide | None:
-    """Return the copy that `loop` is, `trips` long under `tests`; `name` is free for a local."""
+) -> VectorCopy | None:
+    """Return the vector copy for `loop`, `trips` long under `tests`; `name` is free for a local."""
     match loop.body:
         case (Assign(target=Load() as target, value=Load() as source) as assign,):
             is_async = assign.is_async and dialect.asynchronous
@@ -163,12 +163,12 @@ def wide_copy(
     conditions += [*copy.is_aligned(target), *copy.is_aligned(source)]
     lines = []
     for number in range(0, trips, lanes):
-        own = name if number == 0 else f"{name}{number}"
+        declarations = name if number == 0 else f"{name}{number}"
         if is_async:
             lines.append(copy.begin(target, source, number))
         else:
-            lines += copy.store(target, number, copy.load(source, number), own)
-    return Wide(" && ".join(conditions) or None, tuple(lines))
+            lines += copy.store(target, number, copy.load(source, number), declarations)
+    return VectorCopy(" && ".join(conditions) or None, tuple(lines))
 
 
 def _is_vector(dtype: DType, lanes: int, dialect: DeviceDialect, *, is_async: bool) -> bool:

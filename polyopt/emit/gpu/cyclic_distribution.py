@@ -1,7 +1,8 @@
-"""How the iterations of a box are dealt to the threads of a block.
+"""Distribute the iterations of a box cyclically over the threads of a block.
 
 In: extents and a number of threads.  Out: each coordinate as text.
-Iterations are counted row by row; thread `t` runs those whose number modulo `threads` is `t`.
+Iterations are linearized in row-major order; thread `t` runs those congruent to `t` modulo
+`threads`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from polyopt.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Deal:
-    """How a box of `extents` is dealt to `threads` threads.
+class CyclicDistribution:
+    """The cyclic distribution of a box of `extents` over `threads` threads.
 
-    The dimensions `inner` are told by `t % columns`, the dimensions `outer` by the row
-    `t / columns`.  A thread has every `passes`-th row; others have length 1.
+    `t % columns` determines the dimensions `inner`, the row `t / columns` the dimensions `outer`.
+    A thread has every `passes`-th row; other dimensions have length 1.
     """
 
     extents: tuple[int, ...]
@@ -37,7 +38,7 @@ class Deal:
 
     @property
     def passes(self) -> int:
-        """Rows dealt out at once."""
+        """Rows that the threads run at once."""
         return self.threads // self.columns
 
     @property
@@ -68,10 +69,10 @@ class Deal:
         return text if dim == self.outer[0] else f"{text} % {self.extents[dim]}"
 
 
-def deal(extents: Sequence[int], threads: int) -> Deal:
-    """Return how the box is dealt: as many dimensions as divide the threads are columns.
+def distribute_cyclically(extents: Sequence[int], threads: int) -> CyclicDistribution:
+    """Return the distribution of a box: columns are as many dimensions as divide the threads.
 
-    >>> deal((32, 32), 256).inner, deal((20, 20), 256).inner
+    >>> distribute_cyclically((32, 32), 256).inner, distribute_cyclically((20, 20), 256).inner
     ((1,), ())
     """
     long = [d for d, extent in enumerate(extents) if extent != 1]
@@ -83,4 +84,4 @@ def deal(extents: Sequence[int], threads: int) -> Deal:
             break
         inner.insert(0, dim)
     outer = tuple(d for d in long if d not in inner)
-    return Deal(tuple(extents), threads, outer, tuple(inner))
+    return CyclicDistribution(tuple(extents), threads, outer, tuple(inner))

@@ -1,7 +1,7 @@
-"""Conversions of numbers of 16 bits by instructions of the device.
+"""Define conversions of float16 and bfloat16 by instructions of the device.
 
-In: nothing.  Out: for a helper, the condition of the preprocessor and the lines that do its work
-there; without a condition they always do.  Elsewhere the arithmetic on bits does.
+In: nothing.  Out: for a helper, a condition of the preprocessor and the lines for devices where it
+holds, or for all without a condition.  Elsewhere the emulation on bits is used.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ OPENCL_SHORTCUTS: Shortcuts = {
 
 
 def with_shortcut(helper: Helper, definition: Sequence[str], shortcuts: Shortcuts) -> list[str]:
-    """Return the lines that define `helper`, the device's instructions where there are some."""
+    """Return the lines that define `helper`, by the device's instructions where it has some."""
     found = shortcuts.get(helper)
     if found is None:
         return list(definition)

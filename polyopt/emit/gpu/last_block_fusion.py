@@ -1,7 +1,7 @@
-"""Kernels of one block that the last block of the kernel before them runs.
+"""Fuse a kernel of one block into the last block of the kernel before it.
 
 In: kernels, their barriers placed.  Out: one launch for two where a loop of the second asks for it.
-A kernel with more threads than the one before, or with registers for another number of them, stays.
+Leaves: a kernel with more threads than the one before, or with registers for another number.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from polyopt.ir.expr import integer
 from polyopt.ir.loops import Body, DeclareArray, For, Kernel, LoopFunction, LoopKind, Node, Space
 
 
-def finished(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with kernels run by the last block of those before, where that is asked for."""
+def fuse_into_last_block(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with kernels fused into the last block of their predecessors where requested."""
     return replace(fn, body=_host(fn.body))
 
 
@@ -41,7 +41,7 @@ def _is_asked(kernel: Kernel) -> bool:
 
 
 def _fits(before: Kernel, last: Kernel) -> bool:
-    """Tell whether the blocks of `before` have the threads that `last` counts on."""
+    """Tell whether the blocks of `before` have the threads that `last` needs."""
     if before.threads == 1 or not block_of(before)[0] or block_of(last)[0] or before.finish:
         return False
     inside = list(nodes(last.body))

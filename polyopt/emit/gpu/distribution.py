@@ -1,9 +1,8 @@
-"""Nests of loops that run at the same time: each loop of them directly inside the one before.
+"""Distribute parallel loops over their bodies, so that loops of one kind are perfectly nested.
 
-In: a loop across blocks, or across threads.  Out: loops that together run the same, each with
-those of its kind directly inside it, or with none.
-Iterations that may run at the same time may as well run one part of their body each, then the next.
-Where a part needs what another declares, the loops inside run in order instead.
+In: a loop across blocks, or across threads.  Out: a sequence of equal loops, each with those of
+its kind directly inside it, or with none.
+Where the body declares locals, the loops inside run in order instead.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from polyopt.ir.loops import Body, Declare, DeclareArray, For, If, LoopKind, Nod
 from polyopt.ir.types import DType
 
 
-def holds(body: Body, *kinds: LoopKind) -> bool:
+def has_loop(body: Body, *kinds: LoopKind) -> bool:
     """Tell whether a loop of one of `kinds` is anywhere in `body`."""
     return any(isinstance(node, For) and node.kind in kinds for node in nodes(body))
 
@@ -35,9 +34,9 @@ def _in_order(node: Node, kind: LoopKind) -> Node:
     return node
 
 
-def apart(loop: For) -> tuple[For, ...]:
-    """Return loops that run one after the other, each with its kind of loops directly inside."""
-    if not holds(loop.body, loop.kind):
+def distribute_loop(loop: For) -> tuple[For, ...]:
+    """Return the loops after distribution, each with its kind of loops directly inside."""
+    if not has_loop(loop.body, loop.kind):
         return (loop,)
     if any(isinstance(node, Declare | DeclareArray) for node in loop.body):
         return (replace(loop, body=in_order(loop.body, loop.kind)),)
@@ -45,7 +44,7 @@ def apart(loop: For) -> tuple[For, ...]:
 
 
 def _parts(body: Body, kind: LoopKind) -> Iterator[Body]:
-    """Yield `body` in pieces: a nest that begins with loops of `kind`, or none of them."""
+    """Yield `body` in parts: a nest that begins with loops of `kind`, or none of them."""
     others: list[Node] = []
     for node in body:
         pieces = tuple(_pieces(node, kind))
@@ -61,11 +60,11 @@ def _parts(body: Body, kind: LoopKind) -> Iterator[Body]:
 
 
 def _pieces(node: Node, kind: LoopKind) -> Iterator[Node]:
-    """Yield a node that is a nest of `kind`, but for conditions around it, in pieces."""
+    """Yield the parts of a nest of `kind`, with the conditions around it."""
     match node:
         case For() if node.kind is kind:
-            yield from apart(node)
-        case If() if not loads(node.condition) and holds((node,), kind):
+            yield from distribute_loop(node)
+        case If() if not loads(node.condition) and has_loop((node,), kind):
             for condition, body in _branches(node):
                 yield from (If(condition, part) for part in _parts(body, kind))
         case _:

@@ -1,9 +1,9 @@
-"""The grid of a kernel: how many blocks, and which iterations one of them has.
+"""Print the grid of a kernel: the number of blocks, and the iterations of each.
 
 In: BLOCK loops.  Out: the grid's extents for the host; declarations and loops around the body.
-The innermost loop is x.  Groups of rows start side by side where a loop asks for it.  Blocks with
-shared memory run one iteration each: where y or z may have no room for them, or there are more
-loops than these, all are along x.
+The innermost loop is x.  Rows of blocks are grouped where a loop asks for it.  Blocks with
+shared memory run one iteration each: where y or z may be too small, or there are more than three
+loops, all are linearized along x.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from functools import reduce
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.blocks import Code, Line, Nest, words
+from polyopt.emit.gpu.bound_tests import all_of, ranges_inside, tests_below
+from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter
 from polyopt.emit.gpu.frame import KernelFrame
-from polyopt.emit.gpu.limits import all_of, ranges_inside, tests_below
-from polyopt.emit.gpu.own import Own
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.regions import nodes
@@ -31,12 +31,8 @@ MOST_ROWS = 65535
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """`extents` of x, y and z; what stands around the body; the printer inside.
-
-    `order` are lines that number the blocks anew, `constants` iterators with one value, `heads`
-    loops of those that may have more, outermost first.
-    """
+class PrintedGrid:
+    """The grid's `extents` in x, y and z; the code around the body; the printer inside."""
 
     extents: tuple[Expr, Expr, Expr]
     order: tuple[str, ...]
@@ -56,14 +52,16 @@ class Grid:
         return lines
 
 
-def make_grid(kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, own: Own) -> Grid:
+def make_grid(
+    kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, declarations: KernelDeclarations
+) -> PrintedGrid:
     """Return the grid of `kernel`."""
     loops: list[For] = []
     body = kernel.body
     while len(body) == 1 and isinstance(body[0], For) and body[0].kind is LoopKind.BLOCK:
         loops.insert(0, body[0])
         body = body[0].body
-    dialect = own.dialect
+    dialect = declarations.dialect
     numbers = [f"({dialect.index}){block}" for block in dialect.blocks]
     order: tuple[str, ...] = ()
     counts = [_extent(loop, printer.ranges) for loop in loops]
@@ -71,11 +69,13 @@ def make_grid(kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, own: O
     is_line = is_line or len(counts) > DIMENSIONS
     group = loops[1].group if len(loops) > 1 else 1
     if is_line:
-        order, numbers = _along_x(counts, own, printer, group)
+        order, numbers = _along_x(counts, declarations, printer, group)
     elif group > 1:
         columns, rows = (f"({dialect.index}){count}" for count in dialect.block_counts[:2])
         kind = dialect.index
-        order, numbers[:2] = _in_groups(numbers[:2], columns, rows, own, printer, kind, group)
+        order, numbers[:2] = _in_groups(
+            numbers[:2], columns, rows, declarations, printer, kind, group
+        )
     extents: list[Expr] = []
     constants: list[str] = []
     heads: list[str] = []
@@ -106,7 +106,7 @@ def make_grid(kernel: Kernel, frame: KernelFrame, printer: KernelPrinter, own: O
     if is_line:
         extents = [reduce(mul, counts)]
     x, y, z, *_ = [*extents, integer(1), integer(1), integer(1)]
-    return Grid((x, y, z), order, tuple(constants), tuple(heads), printer, body)
+    return PrintedGrid((x, y, z), order, tuple(constants), tuple(heads), printer, body)
 
 
 def _has_shared(body: Body) -> bool:
@@ -120,29 +120,32 @@ def _is_long(extent: Expr, printer: KernelPrinter, dialect: DeviceDialect) -> bo
 
 
 def _along_x(
-    counts: list[Expr], own: Own, printer: KernelPrinter, group: int
+    counts: list[Expr], declarations: KernelDeclarations, printer: KernelPrinter, group: int
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return lines that give blocks numbered along x their place in a box, and x, y and z.
 
     All of these fit an `int`, as the number of blocks along x does.
     """
-    number, columns = own.fresh("block"), own.fresh("columns")
+    number, columns = declarations.fresh("block"), declarations.fresh("columns")
     order = [
-        f"const int {number} = (int){own.dialect.blocks[0]};",
+        f"const int {number} = (int){declarations.dialect.blocks[0]};",
         f"const int {columns} = (int)({printer.text(counts[0])});",
     ]
     numbers: list[str] = []
-    rows = own.fresh("all_rows")
+    rows = declarations.fresh("all_rows")
     if len(counts) > 2 or group > 1:
         order.append(f"const int {rows} = (int)({printer.text(counts[1])});")
     if len(counts) > 2:
-        rest, left = own.fresh("bz" if len(counts) == DIMENSIONS else "plane"), own.fresh("flat")
+        rest, left = (
+            declarations.fresh("bz" if len(counts) == DIMENSIONS else "plane"),
+            declarations.fresh("flat"),
+        )
         order.append(f"const int {rest} = {number} / ({columns} * {rows});")
         order.append(f"const int {left} = {number} % ({columns} * {rows});")
         number = left
         for count in counts[2:-1]:
             size = f"(int)({printer.text(count)})"
-            place, further = own.fresh("bz"), own.fresh("plane")
+            place, further = declarations.fresh("bz"), declarations.fresh("plane")
             order.append(f"const int {place} = {rest} % {size};")
             order.append(f"const int {further} = {rest} / {size};")
             numbers.append(place)
@@ -150,25 +153,29 @@ def _along_x(
         numbers.append(rest)
     x, y = f"{number} % {columns}", f"{number} / {columns}"
     if group > 1:
-        lines, first = _in_groups([x, y], columns, rows, own, printer, "int", group)
+        lines, first = _in_groups([x, y], columns, rows, declarations, printer, "int", group)
     else:
-        first = [own.fresh("bx"), own.fresh("by")]
+        first = [declarations.fresh("bx"), declarations.fresh("by")]
         lines = (f"const int {first[0]} = {x};", f"const int {first[1]} = {y};")
-    wide = [f"({own.dialect.index}){name}" for name in (*first, *numbers)]
+    wide = [f"({declarations.dialect.index}){name}" for name in (*first, *numbers)]
     return (*order, *lines), wide
 
 
 def _in_groups(
-    place: list[str], columns: str, all_rows: str, own: Own, printer: KernelPrinter, kind: str,
-    group: int,
+    place: list[str], columns: str, all_rows: str, declarations: KernelDeclarations,
+    printer: KernelPrinter, kind: str, group: int,
 ) -> tuple[tuple[str, ...], list[str]]:  # fmt: skip
     """Return lines that number the blocks down the columns of a few rows, and x and y."""
     x, y = place
     least = printer.helper(Helper(HelperKind.MIN))
-    first, rows, number = own.fresh("first"), own.fresh("rows"), own.fresh("number")
-    bx, by = own.fresh("bx"), own.fresh("by")
+    first, rows, number = (
+        declarations.fresh("first"),
+        declarations.fresh("rows"),
+        declarations.fresh("number"),
+    )
+    bx, by = declarations.fresh("bx"), declarations.fresh("by")
     height = f"{least}({all_rows} - {first}, {group})"
-    if kind != own.dialect.index:
+    if kind != declarations.dialect.index:
         height = f"({kind}){height}"
     return (
         f"const {kind} {first} = {y} / {group} * {group};",

@@ -1,7 +1,7 @@
-"""Is an iterator below its limit?
+"""Print tests of an iterator against its bound without floor division where possible.
 
-In: a value and its limit, INT64.  Out: comparisons without floor division where they can do so:
-`i < (n - 1) // 8 + 1` is `8 * i < n`.  And what a loop's bounds say of its iterator.
+In: a value and its limit, INT64.  Out: comparisons: `i < (n - 1) // 8 + 1` is `8 * i < n`.
+Also derives the ranges that a loop's bounds give its iterator.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from polyopt.ir.types import DType
 
 
 def tests_below(value: Expr, limit: Expr) -> tuple[Expr, ...]:
-    """Return the comparisons that say together that `value` is less than `limit`."""
+    """Return comparisons that are equivalent to `value < limit`."""
     return tuple(_test(value, part) for part in operands(limit, BinaryOp.MIN))
 
 

@@ -1,8 +1,8 @@
-"""Threads that combine what each of them has, as text.
+"""Print reductions across the lanes of a warp.
 
 In: a nest whose innermost loop is a reduction across threads.  Out: a value for every thread, the
-neutral one where it has none, passed down to the first thread of each group, which updates.
-All threads of a block come here, so that all lanes of a warp take part.
+neutral one where it has none, shuffled down to the first lane of each group, which updates.
+All threads of a block run this code, so that all lanes of a warp take part.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable
 from polyopt.dataclass import dataclass
 from polyopt.emit.blocks import Branch, Code, Line, Nest, Pragma
 from polyopt.emit.cexpr import AND
-from polyopt.emit.gpu.combining import WARP, update_of
-from polyopt.emit.gpu.dealing import Dealt
-from polyopt.emit.gpu.limits import all_of
+from polyopt.emit.gpu.bound_tests import all_of
+from polyopt.emit.gpu.declarations import KernelDeclarations
+from polyopt.emit.gpu.lane_reductions import WARP, reduction_of
 from polyopt.emit.gpu.nests import ThreadNest
-from polyopt.emit.gpu.own import Own
+from polyopt.emit.gpu.thread_iterators import DistributedNest
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import Binary, BinaryOp, Expr, Iter, Load, Symbol, integer, walk
 from polyopt.ir.identity import identity
@@ -27,28 +27,28 @@ _OTHERS = ("other", "more")
 
 
 @dataclass(frozen=True, slots=True)
-class Combination:
-    """How a block's threads combine; `update` gives the text of an update of the target."""
+class ReductionPrinter:
+    """Prints one reduction; `update` gives the text of an update of the target."""
 
     nest: ThreadNest
-    dealt: Dealt
-    own: Own
+    distributed: DistributedNest
+    declarations: KernelDeclarations
     threads: int
     scope: frozenset[str]
     update: Callable[[Load, Expr], str]
 
     def lines(self) -> list[Code]:
         """Return the statements."""
-        found = update_of(self.nest.body)
+        found = reduction_of(self.nest.body)
         assert found is not None
         target, op = found
         tests, value = _update(self.nest.body)
         neutral = identity(op, target.dtype)
         assert neutral is not None
-        printer = self.dealt.printer
-        kind = self.own.dialect.type_name(target.dtype)
+        printer = self.distributed.printer
+        kind = self.declarations.dialect.type_name(target.dtype)
         mine, has = self.names("own", "has")
-        guards = (*self.dealt.guards, *tests)
+        guards = (*self.distributed.guards, *tests)
         is_there = [printer.text(all_of(guards), AND)] if guards else []
         start = neutral if is_there else value
         lines: list[Code] = [Line(f"{kind} {mine} = {printer.text(start)};")]
@@ -56,11 +56,13 @@ class Combination:
             lines.append(Branch(is_there[0], [Line(f"{mine} = {printer.text(value)};")], []))
         passed = {mine: (target.dtype, op)}
         if any(self.differs(test) for test in tests):
-            flag = self.own.dialect.type_name(DType.INT32)
+            flag = self.declarations.dialect.type_name(DType.INT32)
             lines.append(Line(f"{flag} {has} = {is_there[0]};"))
             passed[has] = (DType.INT32, BinaryOp.OR)
             is_there = [has]
-        lines += self.shuffled(passed) if self.own.dialect.shuffle else self.exchanged(passed)
+        lines += (
+            self.shuffled(passed) if self.declarations.dialect.shuffle else self.exchanged(passed)
+        )
         update = self.update(target, Binary(op, target, Symbol(mine, target.dtype), target.dtype))
         lines.append(Branch(" && ".join([self.is_first, *is_there]), [Line(update)], []))
         return lines
@@ -73,7 +75,7 @@ class Combination:
     @property
     def is_first(self) -> str:
         """Tell whether a thread is the first of its group, as text."""
-        return f"{self.own.thread} % {self.width} == 0"
+        return f"{self.declarations.thread} % {self.width} == 0"
 
     def differs(self, test: Expr) -> bool:
         """Tell whether a condition may differ between threads that combine."""
@@ -81,7 +83,7 @@ class Combination:
         return any(isinstance(part, Iter) and part.name == last for part in walk(test))
 
     def names(self, *wishes: str) -> list[str]:
-        return [self.own.local(wish, self.scope) for wish in wishes]
+        return [self.declarations.local(wish, self.scope) for wish in wishes]
 
     def shuffled(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[Code]:
         """Return what leaves with the first thread what all have.
@@ -91,7 +93,7 @@ class Combination:
         at_once = {
             name: function
             for name, (dtype, op) in passed.items()
-            if self.width == WARP and (function := self.own.dialect.warp.get((op, dtype)))
+            if self.width == WARP and (function := self.declarations.dialect.warp.get((op, dtype)))
         }
         lines: list[Code] = [
             Line(f"{name} = {function.call(name, passed[name][0])};")
@@ -105,25 +107,25 @@ class Combination:
         (by,) = self.names("by")
         steps: list[Code] = []
         for other, name in zip(_OTHERS, passed, strict=False):
-            text = self.own.dialect.shuffle.format(value=name, by=by, width=self.width)
+            text = self.declarations.dialect.shuffle.format(value=name, by=by, width=self.width)
             steps += self.joined(name, other, text, *passed[name])
         head = f"for (int {by} = {self.width // 2}; {by} > 0; {by} /= 2)"
         return [Pragma("unroll"), Nest(head, steps)]
 
     def exchanged(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[Code]:
         """Return an exchange through shared memory, where the first thread reads what all have."""
-        thread = self.own.thread
+        thread = self.declarations.thread
         (count,) = self.names("k")
-        wait = Line(self.own.dialect.barrier(Scope.BLOCK, orders_arrays=False))
+        wait = Line(self.declarations.dialect.barrier(Scope.BLOCK, orders_arrays=False))
         writes: list[Code] = []
         reads: list[Code] = []
         for other, name in zip(_OTHERS, passed, strict=False):
             dtype, op = passed[name]
             key = other, dtype
-            if key not in self.own.passed:
-                self.own.passed[key] = self.own.fresh("passed")
-            array = Array(self.own.passed[key], dtype, (integer(self.threads),), Role.TEMP)
-            place = self.own.share(array, array.name)
+            if key not in self.declarations.passed:
+                self.declarations.passed[key] = self.declarations.fresh("passed")
+            array = Array(self.declarations.passed[key], dtype, (integer(self.threads),), Role.TEMP)
+            place = self.declarations.share(array, array.name)
             writes.append(Line(f"{place}[{thread}] = {name};"))
             reads += self.joined(name, other, f"{place}[{thread} + {count}]", dtype, op)
         head = f"for (int {count} = 1; {count} < {self.width}; {count}++)"
@@ -133,8 +135,8 @@ class Combination:
         """Return statements that combine a value with another, which `text` computes."""
         (other,) = self.names(wish)
         whole = Binary(op, Symbol(name, dtype), Symbol(other, dtype), dtype)
-        kind = self.own.dialect.type_name(dtype)
-        line = f"{name} = {self.dealt.printer.text(whole)};"
+        kind = self.declarations.dialect.type_name(dtype)
+        line = f"{name} = {self.distributed.printer.text(whole)};"
         return [Line(f"const {kind} {other} = {text};"), Line(line)]
 
 

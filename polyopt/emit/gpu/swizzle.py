@@ -1,8 +1,8 @@
-"""Columns of shared arrays whose rows are turned, written so that little is computed again.
+"""Print the columns of swizzled shared arrays with few operations.
 
 In: subscripts, the array's `Turn`, ranges of iterators.  Out: the column an element lies in.
-What moves whole blocks, and what moves inside a group, stays outside of the `^`: the rest changes
-less often, and neighbours are seen to be neighbours.
+Multiples of a block and offsets inside a group stay outside of the `^`: the rest changes less
+often, and neighbours remain recognizable.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from polyopt.ir.expr import (
 )
 
 
-def turned_column(index: tuple[Expr, ...], turn: Turn, ranges: Ranges) -> Expr:
-    """Return a column that is `turn.column(index)`: multiples of a block change no bit below it."""
-    whole, rest = _split(linear(index[-1]), turn.block)
-    groups, inner = _split(rest, turn.group)
-    if not _is_below(inner, ranges, turn.group):
+def swizzled_column(index: tuple[Expr, ...], swizzle: Turn, ranges: Ranges) -> Expr:
+    """Return `swizzle.column(index)` simplified: multiples of a block change no bit below it."""
+    whole, rest = _split(linear(index[-1]), swizzle.block)
+    groups, inner = _split(rest, swizzle.group)
+    if not _is_below(inner, ranges, swizzle.group):
         groups, inner = rest, Linear(0, ())
-    by = mul(_row(index[-1 - turn.back], turn, ranges), integer(turn.group))
+    by = mul(_row(index[-1 - swizzle.back], swizzle, ranges), integer(swizzle.group))
     base = from_linear(groups)
-    turned = by if base == integer(0) else Binary(BinaryOp.XOR, base, by, by.dtype)
-    return add(add(from_linear(whole), turned), from_linear(inner))
+    swizzled = by if base == integer(0) else Binary(BinaryOp.XOR, base, by, by.dtype)
+    return add(add(from_linear(whole), swizzled), from_linear(inner))
 
 
-def _row(row: Expr, turn: Turn, ranges: Ranges) -> Expr:
-    """Return `row / rows % count`, without what moves whole periods."""
-    period = turn.rows * turn.count
+def _row(row: Expr, swizzle: Turn, ranges: Ranges) -> Expr:
+    """Return `row / rows % count` without multiples of the period."""
+    period = swizzle.rows * swizzle.count
     _, rest = _split(linear(row), period)
     found = from_linear(rest)
     is_small = _is_below(rest, ranges, period)
-    for op, by in ((BinaryOp.FLOORDIV, turn.rows), (BinaryOp.MOD, turn.count)):
+    for op, by in ((BinaryOp.FLOORDIV, swizzle.rows), (BinaryOp.MOD, swizzle.count)):
         if by > 1 and not (op is BinaryOp.MOD and is_small):
             found = Binary(op, found, integer(by), found.dtype)
     return found

@@ -1,7 +1,7 @@
-"""Arrays of a block that shared memory has no room for, as memory of the device.
+"""Spill shared arrays that exceed the shared memory to the device's memory.
 
-In: kernels with SHARED arrays.  Out: the same, what is too much in an array that has a part for
-each block, allocated before the kernel.
+In: kernels with SHARED arrays.  Out: the same; spilled arrays have a part for each block in an
+array that is allocated before the kernel.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ MAX_SHARED = 48 * 1024
 """Bytes that the threads of a block share, on any device."""
 
 
-def in_room(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with shared arrays that every device has room for."""
+def spill_shared(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with the shared arrays that do not fit spilled."""
     arrays: list[Array] = []
     body = _host(fn.body, arrays)
     return replace(fn, body=body, arrays=(*fn.arrays, *arrays)) if arrays else fn
@@ -64,14 +64,14 @@ def _host(body: Body, arrays: list[Array]) -> Body:
     result: list[Node] = []
     for node in body:
         if isinstance(node, Kernel):
-            result += _roomy(node, arrays)
+            result += _spilled(node, arrays)
         else:
             result.append(with_nested(node, tuple(_host(part, arrays) for part in nested(node))))
     return tuple(result)
 
 
-def _roomy(kernel: Kernel, arrays: list[Array]) -> Body:
-    """Return a kernel without its largest shared arrays, until the others have room."""
+def _spilled(kernel: Kernel, arrays: list[Array]) -> Body:
+    """Return a kernel with its largest shared arrays spilled until the others fit."""
     before: list[Node] = []
     shared = sorted(shared_arrays(kernel.body), key=bytes_of)
     while shared and sum(map(bytes_of, shared)) > MAX_SHARED:
@@ -102,7 +102,7 @@ def _steps(length: Expr, step: int) -> Expr:
 
 
 def _moved(kernel: Kernel, array: str, block: tuple[Expr, ...]) -> Kernel:
-    """Return a kernel with an array of its blocks in the device's memory."""
+    """Return a kernel with a shared array in the device's memory."""
 
     def rule(part: Expr) -> Expr | None:
         if isinstance(part, Load) and part.array == array:

@@ -1,7 +1,7 @@
-"""Asynchronous copies as text: from the device's memory into shared memory, past registers.
+"""Print asynchronous copies from the device's memory into shared memory.
 
 In: copies, commits, waits.  Out: calls of helpers, where the language has them and sizes allow.
-Devices of before sm_80 copy at once, which is as good: nobody looks before the wait.
+Devices before sm_80 copy synchronously.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SIZES = (4, 8, 16)
 def copy_text(
     printer: KernelPrinter, dialect: DeviceDialect, target: Load, source: Load, count: int = 1
 ) -> str | None:
-    """Return the statement that begins to copy `count` neighbours, or None where there is none."""
+    """Return the statement that starts a copy of `count` elements, or None if none is possible."""
     size = count * source.dtype.size
     if not dialect.asynchronous or size not in SIZES:
         return None

@@ -1,7 +1,7 @@
-"""What a thread runs of a tile, in loops of constant bounds, unrolled: full tiles and others apart.
+"""Separate full tiles of a thread from partial ones and unroll them.
 
 In: a nest of THREAD loops.  Out: the same, its inner loops of a small constant extent counted from
-0; where all of a thread's iterations exist, without conditions.
+0; without conditions where all of a thread's iterations exist.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Integers that may leave their type, where it wraps: CUDA and OpenCL leave that undefined.
+"""Find signed integer operations that may overflow, which is undefined in CUDA and OpenCL.
 
 In: integer expressions, known ranges of iterators.  Out: whether an operation may overflow.
 """
@@ -44,14 +44,14 @@ def may_overflow(expr: Binary | Unary, ranges: Ranges) -> bool:
         case Binary():
             size = _together(expr, ranges)
         case Unary():
-            size = reach(expr.operand, ranges) + 1
+            size = magnitude_bound(expr.operand, ranges) + 1
         case _:
             assert_never(expr)
     return size > largest(expr.dtype)
 
 
 def _together(expr: Binary, ranges: Ranges) -> int:
-    left, right = reach(expr.left, ranges), reach(expr.right, ranges)
+    left, right = magnitude_bound(expr.left, ranges), magnitude_bound(expr.right, ranges)
     match expr.op:
         case BinaryOp.ADD | BinaryOp.SUB:
             return left + right
@@ -69,11 +69,8 @@ def _together(expr: Binary, ranges: Ranges) -> int:
             return largest(expr.dtype) + 1
 
 
-def reach(expr: Expr, ranges: Ranges) -> int:
-    """Return a number that no value of the integer expression `expr` is further from 0 than.
-
-    The least number of a signed type counts as its largest, so that its negation is found out.
-    """
+def magnitude_bound(expr: Expr, ranges: Ranges) -> int:
+    """Return an upper bound of the magnitude of the integer expression `expr`."""
     if not (expr.dtype.is_integer or expr.dtype is DType.BOOL):
         return largest(DType.UINT64)
     most = largest(expr.dtype)
@@ -86,13 +83,13 @@ def reach(expr: Expr, ranges: Ranges) -> int:
                 return _INDEX
             return min(_INDEX, max(abs(low), abs(high)))
         case Cast():
-            return min(most, reach(expr.operand, ranges))
+            return min(most, magnitude_bound(expr.operand, ranges))
         case Binary():
             return min(most, _together(expr, ranges))
         case Unary():
-            return min(most, reach(expr.operand, ranges) + 1)
+            return min(most, magnitude_bound(expr.operand, ranges) + 1)
         case Select():
-            return max(reach(expr.then, ranges), reach(expr.otherwise, ranges))
+            return max(magnitude_bound(expr.then, ranges), magnitude_bound(expr.otherwise, ranges))
         case Load() | Symbol() | Call() | Compare() | VectorLoad() | Broadcast():
             return most
         case _:

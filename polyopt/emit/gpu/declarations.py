@@ -1,6 +1,6 @@
-"""What a kernel's text declares at its head: shared arrays, threads' coordinates.
+"""Collect what a kernel's text declares at its head: shared arrays, thread coordinates.
 
-In: wishes, while the body is printed.  Out: names, and the lines of the head.
+In: requests while the body is printed.  Out: names, and the lines of the head.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Limit:
 
 
 @dataclass(slots=True)
-class Own:
-    """The names that a kernel's text has of its own; `thread` is the number of a thread."""
+class KernelDeclarations:
+    """The names that a kernel's text declares; `thread` is the number of a thread."""
 
     dialect: DeviceDialect
     taken: set[str]

@@ -1,8 +1,8 @@
-"""What all lanes of a warp have, combined by one instruction where the device has it.
+"""Define reductions of 32-bit integers over all lanes of a warp.
 
 In: an operation on integers of 32 bits.  Out: the name of a function, and its definition in CUDA:
 `redux.sync` from sm_80 on, a tree of shuffles before.
-Refuses: nothing; without a function the caller prints shuffles.
+Returns None without such a function; the caller then prints shuffles.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Scans as text: threads of a block, or many blocks, make `a[i] = a[i - 1] op x` together.
+"""Print parallel scans `a[i] = a[i - 1] op x` of a block, or of many blocks.
 
 In: a SCAN loop.  Out: one tile of terms after the other: each warp scans its own by shuffles, the
-first one the last values of all warps, and each thread adds what is before its own.
-A scan that is all of a kernel without a grid has two: the sums of parts, then the parts.
+first one the last values of all warps, and each thread adds the prefix of its predecessors.
+A scan that is all of a kernel without a grid takes two passes: the sums of parts, then the parts.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.blocks import Branch, Code, Line, Nest, Pragma
+from polyopt.emit.gpu.bound_tests import ranges_inside
+from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.expressions import KernelPrinter
-from polyopt.emit.gpu.limits import ranges_inside
-from polyopt.emit.gpu.own import Own
 from polyopt.ir.array import Array, Role
 from polyopt.ir.expr import (
     Binary,
@@ -86,7 +86,7 @@ class ScanPrinter:
 
     scan: Scan
     printer: KernelPrinter
-    own: Own
+    declarations: KernelDeclarations
     threads: int
     scope: frozenset[str]
 
@@ -104,16 +104,16 @@ class ScanPrinter:
         """Return the code of a block that adds up a part and leaves the sum in `memory`."""
         first, last, mine = self.names("first", "last", "own")
         here = self.inside(first, last, mine)
-        name, memory = self.name, f"{memory}[{self.own.dialect.blocks[0]}]"
+        name, memory = self.name, f"{memory}[{self.declarations.dialect.blocks[0]}]"
         update = self.joined(mine, mine, here.term(name))
-        head = f"for ({self.index} {name} = {first} + {self.own.thread}; {name} < {last}; "
+        head = f"for ({self.index} {name} = {first} + {self.declarations.thread}; {name} < {last}; "
         whole = Line(f"{memory} = {mine};")
         return [
             *self.part(first, last),
             Line(f"{self.kind} {mine} = {self.neutral};"),
             Nest(f"{head}{name} += {self.threads})", [Line(update)]),
             *here.together(mine, is_told=False),
-            Branch(f"{self.own.thread} == 0", [whole], []),
+            Branch(f"{self.declarations.thread} == 0", [whole], []),
         ]
 
     def parts(self, memory: str) -> Lines:
@@ -121,8 +121,8 @@ class ScanPrinter:
         first, last, carry, mine = self.names("first", "last", "carry", "own")
         here = self.inside(first, last, carry, mine)
         (count,) = here.names("k")
-        head = f"for (int {count} = {self.own.thread}; {count} < (int)"
-        head += f"{self.own.dialect.blocks[0]}; "
+        head = f"for (int {count} = {self.declarations.thread}; {count} < (int)"
+        head += f"{self.declarations.dialect.blocks[0]}; "
         update = self.joined(mine, mine, f"{memory}[{count}]")
         return [
             *self.part(first, last),
@@ -162,7 +162,7 @@ class ScanPrinter:
         begin, mine, count = self.names(*wishes)
         here = self.inside(begin, mine, count)
         body = here.by_shuffles(begin, last, carry, mine, count)
-        if not self.own.dialect.shuffle:
+        if not self.declarations.dialect.shuffle:
             body = here.by_exchange(begin, last, carry, mine)
         size = self.threads * self.items
         head = f"for ({self.index} {begin} = {first}; {begin} < {last}; {begin} += {size})"
@@ -171,28 +171,28 @@ class ScanPrinter:
     def by_shuffles(self, begin: str, last: str, carry: str, mine: str, count: str) -> Lines:
         """Return a tile by shuffles: neighbouring threads have neighbouring terms."""
         element = f"{mine}[{count}]"
-        warps, thread = self.threads // WARP, self.own.thread
+        warps, thread = self.threads // WARP, self.declarations.thread
         name = self.name
         place = f"{self.threads} * {count} + {thread}"
         warp = self.sum_of(f"{warps} * {count}" if warps > 1 else count, f"{thread} / {WARP}")
         here = Line(f"const {self.index} {name} = {begin} + {place};")
         every = f"for (int {count} = 0; {count} < {self.items}; {count}++)"
-        own = self
+        declarations = self
         left = Line(f"{self.totals(warp)} = {element};")
         terms = [
             here,
             Line(f"{element} = {self.neutral};"),
-            Branch(f"{name} < {last}", [Line(f"{element} = {own.term(name)};")], []),
-            *own.up(element, WARP),
+            Branch(f"{name} < {last}", [Line(f"{element} = {declarations.term(name)};")], []),
+            *declarations.up(element, WARP),
             Branch(f"{thread} % {WARP} == {WARP - 1}", [left], []),
         ]
-        before, group = own.names("before", "group")
+        before, group = declarations.names("before", "group")
         added = self.joined(before, before, self.totals(f"{group} - 1"))
         known = [
             Line(f"const int {group} = {warp};"),
             Line(f"{self.kind} {before} = {carry};"),
             Branch(f"{group} > 0", [Line(added)], []),
-            Line(own.stored(name, before, element)),
+            Line(declarations.stored(name, before, element)),
         ]
         return [
             Line(f"{self.kind} {mine}[{self.items}];"),
@@ -210,7 +210,7 @@ class ScanPrinter:
     def of_warps(self) -> Lines:
         """Return what the first warp does: a scan of what all warps have left."""
         (mine,) = self.names("total")
-        inside, thread = self.inside(mine), self.own.thread
+        inside, thread = self.inside(mine), self.declarations.thread
         start = self.totals(thread)
         store = Line(f"{self.totals(thread)} = {mine};")
         if self.groups < WARP:
@@ -223,11 +223,11 @@ class ScanPrinter:
     def up(self, value: str, width: int) -> Lines:
         """Return a scan of what the threads of a warp have, `width` of them."""
         by, other = self.names("by", "other")
-        text = self.own.dialect.shuffle_up.format(value=value, by=by)
+        text = self.declarations.dialect.shuffle_up.format(value=value, by=by)
         joined = self.joined(value, other, value)
         steps: Lines = [
             Line(f"const {self.kind} {other} = {text};"),
-            Branch(f"{self.own.thread} % {WARP} >= {by}", [Line(joined)], []),
+            Branch(f"{self.declarations.thread} % {WARP} >= {by}", [Line(joined)], []),
         ]
         head = f"for (int {by} = 1; {by} < {width}; {by} *= 2)"
         return [Pragma("unroll"), Nest(head, steps)]
@@ -235,8 +235,8 @@ class ScanPrinter:
     def by_exchange(self, begin: str, last: str, carry: str, mine: str) -> Lines:
         """Return a tile through shared memory: a term for each thread."""
         name, (by, other) = self.name, self.names("by", "other")
-        thread, place = self.own.thread, self.totals(self.own.thread)
-        own = self.inside(by, other)
+        thread, place = self.declarations.thread, self.totals(self.declarations.thread)
+        declarations = self.inside(by, other)
         reads = Line(f"{other} = {self.totals(f'{thread} - {by}')};")
         steps: Lines = [
             Line(f"{self.kind} {other} = {self.neutral};"),
@@ -246,11 +246,11 @@ class ScanPrinter:
             Line(f"{place} = {mine};"),
             self.wait,
         ]
-        store = Line(own.stored(name, carry, mine))
+        store = Line(declarations.stored(name, carry, mine))
         return [
             Line(f"const {self.index} {name} = {begin} + {thread};"),
             Line(f"{self.kind} {mine} = {self.neutral};"),
-            Branch(f"{name} < {last}", [Line(f"{mine} = {own.term(name)};")], []),
+            Branch(f"{name} < {last}", [Line(f"{mine} = {declarations.term(name)};")], []),
             Line(f"{place} = {mine};"),
             self.wait,
             Nest(f"for (int {by} = 1; {by} < {self.threads}; {by} *= 2)", steps),
@@ -264,10 +264,10 @@ class ScanPrinter:
 
         If it is told, all threads have it as the first of the totals.
         """
-        if self.own.dialect.shuffle:
+        if self.declarations.dialect.shuffle:
             return self._by_warps(mine, is_told)
         (by,) = self.names("by")
-        thread, place = self.own.thread, self.totals(self.own.thread)
+        thread, place = self.declarations.thread, self.totals(self.declarations.thread)
         other = self.totals(f"{thread} + {by}")
         step = Branch(f"{thread} < {by}", [Line(self.joined(place, place, other))], [])
         head = f"for (int {by} = {self.threads // 2}; {by} > 0; {by} /= 2)"
@@ -276,7 +276,7 @@ class ScanPrinter:
         return [store, self.wait, Nest(head, [step, self.wait]), last]
 
     def _by_warps(self, mine: str, is_told: bool) -> Lines:
-        thread, warps = self.own.thread, self.threads // WARP
+        thread, warps = self.declarations.thread, self.threads // WARP
         store = Line(f"{self.totals(f'{thread} / {WARP}')} = {mine};")
         start = self.totals(thread)
         if warps < WARP:
@@ -293,11 +293,11 @@ class ScanPrinter:
 
     def down(self, value: str, width: int) -> Lines:
         """Return what leaves the sum of `width` threads with the first."""
-        at_once = self.own.dialect.warp.get((self.scan.op, self.scan.dtype))
+        at_once = self.declarations.dialect.warp.get((self.scan.op, self.scan.dtype))
         if at_once is not None and width == WARP:
             return [Line(f"{value} = {at_once.call(value, self.scan.dtype)};")]
         by, other = self.names("by", "other")
-        text = self.own.dialect.shuffle.format(value=value, by=by, width=WARP)
+        text = self.declarations.dialect.shuffle.format(value=value, by=by, width=WARP)
         steps: Lines = [
             Line(f"const {self.kind} {other} = {text};"),
             Line(self.joined(value, value, other)),
@@ -309,7 +309,7 @@ class ScanPrinter:
 
     @property
     def kind(self) -> str:
-        return self.own.dialect.type_name(self.scan.dtype)
+        return self.declarations.dialect.type_name(self.scan.dtype)
 
     @property
     def name(self) -> str:
@@ -317,7 +317,7 @@ class ScanPrinter:
 
     @property
     def index(self) -> str:
-        return self.own.dialect.index
+        return self.declarations.dialect.index
 
     @property
     def neutral(self) -> str:
@@ -325,12 +325,12 @@ class ScanPrinter:
 
     @property
     def block(self) -> str:
-        return f"({self.index}){self.own.dialect.blocks[0]}"
+        return f"({self.index}){self.declarations.dialect.blocks[0]}"
 
     @property
     def items(self) -> int:
         """Terms of a thread in a tile."""
-        return min(ITEMS, TILE // self.threads) if self.own.dialect.shuffle else 1
+        return min(ITEMS, TILE // self.threads) if self.declarations.dialect.shuffle else 1
 
     @property
     def groups(self) -> int:
@@ -339,19 +339,19 @@ class ScanPrinter:
 
     @property
     def wait(self) -> Code:
-        return Line(self.own.dialect.barrier(Scope.BLOCK, orders_arrays=False))
+        return Line(self.declarations.dialect.barrier(Scope.BLOCK, orders_arrays=False))
 
     def totals(self, place: object) -> str:
         """Return an element of what the block's threads leave for one another."""
         key = "total", self.scan.dtype
-        if key not in self.own.passed:
-            self.own.passed[key] = self.own.fresh("totals")
-        size = WARP if self.own.dialect.shuffle else self.threads
-        array = Array(self.own.passed[key], self.scan.dtype, (integer(size),), Role.TEMP)
-        return f"{self.own.share(array, array.name)}[{place}]"
+        if key not in self.declarations.passed:
+            self.declarations.passed[key] = self.declarations.fresh("totals")
+        size = WARP if self.declarations.dialect.shuffle else self.threads
+        array = Array(self.declarations.passed[key], self.scan.dtype, (integer(size),), Role.TEMP)
+        return f"{self.declarations.share(array, array.name)}[{place}]"
 
     def names(self, *wishes: str) -> list[str]:
-        return [self.own.local(wish, self.scope) for wish in wishes]
+        return [self.declarations.local(wish, self.scope) for wish in wishes]
 
     def inside(self, *names: str) -> ScanPrinter:
         """Return the printer of a block with `names` around it."""

@@ -1,4 +1,4 @@
-"""Reductions that neighbouring threads make together: loops of kind LANE in kernels.
+"""Map reduction loops of kind LANE to the lanes of a warp.
 
 In: lowered loops.  Out: a LANE loop as the innermost THREAD loop of a nest, with its reduction,
 where it is one assignment to one element by the threads of a warp; all others run in order.
@@ -7,7 +7,7 @@ where it is one assignment to one element by the threads of a warp; all others r
 from __future__ import annotations
 
 from polyopt.dataclass import replace
-from polyopt.emit.gpu.apart import in_order
+from polyopt.emit.gpu.distribution import in_order
 from polyopt.emit.gpu.nests import Unbounded, extent, thread_nest
 from polyopt.emit.nodes import expressions, nested, with_nested
 from polyopt.emit.regions import nodes, written_arrays
@@ -22,16 +22,16 @@ PASSED = (4, 8)
 """Bytes of what a thread may pass on."""
 
 
-def combining(body: Body) -> Body:
-    """Return `body` with LANE loops across threads that combine, or in order."""
-    return tuple(_combining(node) for node in body)
+def reduce_across_lanes(body: Body) -> Body:
+    """Return `body` with LANE loops as reductions across lanes, or in order."""
+    return tuple(_across_lanes(node) for node in body)
 
 
-def _combining(node: Node) -> Node:
-    node = with_nested(node, tuple(combining(part) for part in nested(node)))
+def _across_lanes(node: Node) -> Node:
+    node = with_nested(node, tuple(reduce_across_lanes(part) for part in nested(node)))
     if not isinstance(node, For) or node.kind is not LoopKind.LANE:
         return node
-    update = update_of(node.body)
+    update = reduction_of(node.body)
     if update is None or not _has_lanes(node) or _depends(update, node.iter):
         return replace(node, kind=LoopKind.SEQUENTIAL)
     target, op = update
@@ -54,14 +54,14 @@ def _depends(update: tuple[Load, BinaryOp], name: str) -> bool:
     )
 
 
-def update_of(body: Body) -> tuple[Load, BinaryOp] | None:
+def reduction_of(body: Body) -> tuple[Load, BinaryOp] | None:
     """Return target and operator where `body` is `target = target op value`, or None.
 
-    Conditions around it are no data's.
+    Conditions around it do not depend on data.
     """
     match body:
         case (If(condition=condition, then=then, otherwise=()),) if not loads(condition):
-            return update_of(then)
+            return reduction_of(then)
         case (Assign(target=Load() as target, value=Binary(op=op, left=left, right=right)),):
             kept = left == target and target.dtype is left.dtype is right.dtype
             is_own = any(load.array == target.array for load in loads(right))
@@ -73,8 +73,8 @@ def update_of(body: Body) -> tuple[Load, BinaryOp] | None:
             return None
 
 
-def fitting(body: Body, threads: int) -> Body:
-    """Return a block's code with reductions in order that have more places than threads."""
+def serialize_oversized(body: Body, threads: int) -> Body:
+    """Return a block's code with reductions in order where they need more lanes than threads."""
     result: list[Node] = []
     for node in body:
         if isinstance(node, For) and node.kind is LoopKind.THREAD:
@@ -82,24 +82,24 @@ def fitting(body: Body, threads: int) -> Body:
             too_large = bool(nest.loops[-1].reductions) and nest.size > threads
             result.append(_with_order(node) if too_large else node)
         else:
-            inner = tuple(fitting(part, threads) for part in nested(node))
+            inner = tuple(serialize_oversized(part, threads) for part in nested(node))
             result.append(with_nested(node, inner))
     return tuple(result)
 
 
 def _with_order(node: Node) -> Node:
-    """Return a nest with its combining loop in order."""
+    """Return a nest with its reduction loop in order."""
     if isinstance(node, For) and node.reductions:
         return in_order((node,), LoopKind.THREAD)[0]
     return with_nested(node, tuple(tuple(map(_with_order, part)) for part in nested(node)))
 
 
-def combines(body: Body) -> bool:
-    """Tell whether threads combine something in a block's code."""
+def has_lane_reductions(body: Body) -> bool:
+    """Tell whether a block's code reduces across lanes."""
     for node in body:
         if isinstance(node, For) and node.kind is LoopKind.THREAD and node.reductions:
             return True
-        if any(map(combines, nested(node))):
+        if any(map(has_lane_reductions, nested(node))):
             return True
     return False
 
@@ -107,17 +107,17 @@ def combines(body: Body) -> bool:
 # -- the threads of what is combined
 
 
-def spread(body: Body, taken: set[str]) -> Body:
-    """Return a block's code where the thread that combines also runs what comes before and after.
+def spread_over_lanes(body: Body, taken: set[str]) -> Body:
+    """Return a block's code where the lane that holds a result also runs what produces and uses it.
 
-    A nest over the results of a reduction gets the places of the reduction's threads, of which the
-    first one runs it: no other thread needs to wait for it.
+    A nest over the results of a reduction gets the lanes of the reduction, of which the first one
+    runs it: no other thread needs to wait for it.
     """
     return _Spread(taken, _widths(body)).body(body)
 
 
 def _widths(body: Body) -> dict[str, tuple[int, int]]:
-    """Return how many elements of an array threads combine at once, and how many threads each."""
+    """Return the number of elements of an array that are reduced at once, and the lanes of each."""
     found: dict[str, tuple[int, int]] = {}
     for node in body:
         if isinstance(node, For) and node.kind is LoopKind.THREAD:
@@ -146,7 +146,7 @@ class _Spread:
         nest = thread_nest(node)
         if nest.loops[-1].reductions:
             return node
-        touched = touched_arrays(nest.body)
+        touched = accessed_arrays(nest.body)
         found = {self.widths[name] for name in touched if name in self.widths}
         if len(found) != 1 or nest.size != min(found)[0]:
             return node
@@ -175,7 +175,7 @@ def _inside(node: Node, depth: int, name: str, width: int) -> Node:
     )
 
 
-def touched_arrays(body: Body) -> set[str]:
+def accessed_arrays(body: Body) -> set[str]:
     """Return the arrays that code reads or writes."""
     read = {load.array for n in nodes(body) for e in expressions(n) for load in loads(e)}
     return read | written_arrays(body)

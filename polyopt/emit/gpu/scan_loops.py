@@ -1,7 +1,7 @@
-"""Recurrences that threads make together: loops of kind SCAN.
+"""Keep the SCAN loops that the threads of a block can run together.
 
-In: lowered loops.  Out: a SCAN loop where it is one `a[i] = a[i - 1] op x` that threads of a block
-run together, in order elsewhere.
+In: lowered loops.  Out: SCAN loops that are one `a[i] = a[i - 1] op x` in a block's code; the
+others run in order.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ _ALONE = (LoopKind.THREAD, LoopKind.PARALLEL)
 """Loops whose iterations one thread runs."""
 
 
-def scanning(body: Body, *, is_alone: bool = False) -> Body:
-    """Return `body` with loops scanned by threads, or in order."""
-    return tuple(_scanning(node, is_alone) for node in body)
+def select_scans(body: Body, *, is_alone: bool = False) -> Body:
+    """Return `body` with SCAN loops that a block scans, or in order."""
+    return tuple(_selected(node, is_alone) for node in body)
 
 
-def _scanning(node: Node, is_alone: bool) -> Node:
+def _selected(node: Node, is_alone: bool) -> Node:
     if isinstance(node, For):
         is_alone = is_alone or node.kind in _ALONE
         if node.kind is LoopKind.SCAN and (is_alone or not _is_scan(node)):
             node = replace(node, kind=LoopKind.SEQUENTIAL)
-    return with_nested(node, tuple(scanning(part, is_alone=is_alone) for part in nested(node)))
+    return with_nested(node, tuple(select_scans(part, is_alone=is_alone) for part in nested(node)))
 
 
 def _is_scan(loop: For) -> bool:

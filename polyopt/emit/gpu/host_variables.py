@@ -1,4 +1,4 @@
-"""Variables of the host's code that a device sets: elements of memory instead of locals.
+"""Demote variables of the host's code that a device sets to elements of memory.
 
 In: lowered loops, which nodes run on the device.  Out: the loops, the arrays that were locals.
 """
@@ -14,8 +14,10 @@ from polyopt.ir.expr import Expr, Load, Symbol
 from polyopt.ir.loops import Assign, Body, Declare, Node, SetLocal
 
 
-def in_memory(body: Body, is_device: Callable[[Node], bool]) -> tuple[Body, tuple[Array, ...]]:
-    """Return `body` with variables of the host that statements set as arrays of one element."""
+def demote_variables(
+    body: Body, is_device: Callable[[Node], bool]
+) -> tuple[Body, tuple[Array, ...]]:
+    """Return `body` with host variables that statements set as arrays of one element, and these."""
     declared = {node.name: node for node in _of_host(body, is_device)}
     again = {node.name for node in nodes(body) if isinstance(node, SetLocal)}
     chosen = {name: node for name, node in declared.items() if name in again or node.statement}
