@@ -148,7 +148,11 @@ def test_every_iteration_is_dealt_to_the_thread_with_its_number(
     for t in range(threads):
         scope = {"t": t, "__builtins__": {}}
         if distribution.is_strided:
-            rows = range(eval(distribution.row("t").replace("/", "//"), scope), distribution.rows, distribution.passes)
+            rows = range(
+                eval(distribution.row("t").replace("/", "//"), scope),
+                distribution.rows,
+                distribution.passes,
+            )
         else:
             row = eval(distribution.row("t").replace("/", "//"), scope)
             rows = range(row, min(row + 1, distribution.rows))
