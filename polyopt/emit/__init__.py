@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.emit import crossing, gpu, streaming
+    from polyopt.emit import gpu, nontemporal_loops, register_transpose
     from polyopt.emit.c import emit_c
     from polyopt.emit.gpu import device_loops
     from polyopt.emit.passes import optimize_loops
@@ -19,11 +19,18 @@ else:
         __name__,
         {
             "c": "emit_c",
-            "crossing": "",
+            "register_transpose": "",
             "gpu": "device_loops",
             "passes": "optimize_loops",
-            "streaming": "",
+            "nontemporal_loops": "",
         },
     )
 
-__all__ = ["crossing", "device_loops", "emit_c", "gpu", "optimize_loops", "streaming"]
+__all__ = [
+    "device_loops",
+    "emit_c",
+    "gpu",
+    "nontemporal_loops",
+    "optimize_loops",
+    "register_transpose",
+]

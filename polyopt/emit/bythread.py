@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from polyopt.dataclass import replace
+from polyopt.emit.footprints import Dim, needed_dimensions, with_array
 from polyopt.emit.localize import mentions
 from polyopt.emit.nodes import expressions, nested, with_nested
 from polyopt.emit.regions import nodes, whole_arrays
-from polyopt.emit.windows import Dim, needed_dimensions, with_array
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
 from polyopt.ir.loops import CONCURRENT, Body, For, LoopKind, Node, Space
 from polyopt.ir.scop import Array, Role

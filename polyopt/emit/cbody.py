@@ -34,14 +34,14 @@ from polyopt.emit.openmp import (
     simd_pragma,
 )
 from polyopt.emit.passes.rewriting import trip_count
-from polyopt.emit.passes.squares import crossing
+from polyopt.emit.passes.row_recurrences import row_recurrence
 from polyopt.emit.regions import (
     free_names,
     is_settled,
     nodes,
     thread_arrays,
 )
-from polyopt.emit.sliding import moved, windows
+from polyopt.emit.sliding_windows import moved, windows
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
     BinaryOp,
@@ -279,7 +279,9 @@ class BodyEmitter:
                 inner = replace(inner, printer=replace(inner.printer, ranges=ranges))
             return self._parallel(loop, replace(inner, is_parallel=True))
         if loop.lanes > 1:
-            return self._explicit(loop) if loop.kind is LoopKind.VECTOR else inner._crossed(loop)
+            return (
+                self._explicit(loop) if loop.kind is LoopKind.VECTOR else inner._across_rows(loop)
+            )
         if loop.kind is LoopKind.VECTOR:  # OpenMP has no threads inside lanes
             inner = replace(inner, is_parallel=True)
         nest = Nest(self._head(loop), [*self._asked(loop), *inner.body(loop.body)])
@@ -303,16 +305,18 @@ class BodyEmitter:
             return []
         return [Branch(STOPPED, self.exit.lines(INTERRUPTED, self.printer), [])]
 
-    def _crossed(self, loop: For) -> list[Code]:
+    def _across_rows(self, loop: For) -> list[Code]:
         """Print a loop along rows whose lanes go across them."""
-        found = crossing(loop, loop.lanes, self.frame.rows)
+        found = row_recurrence(loop, loop.lanes, self.frame.rows)
         if found is None:
             return self._settled_loop(replace(loop, lanes=1))
         begins: list[str] = []
         upper = self._bound(loop.upper, f"{self.name(loop.iter)}_hi", begins)
-        printing = emit.crossing.Printing(loop, found, self.printer, self._body_with, self._own)
+        printer = emit.register_transpose.TransposePrinter(
+            loop, found, self.printer, self._body_with, self._own
+        )
         bounds = self.printer.text(loop.lower), self.printer.text(upper)
-        return [printing.loops(self.name(loop.iter), bounds, begins)]
+        return [printer.loops(self.name(loop.iter), bounds, begins)]
 
     def _body_with(self, body: Body, names: dict[str, str]) -> list[Code]:
         """Return the statements of `body`, in which some names stand for other texts."""
@@ -353,11 +357,11 @@ class BodyEmitter:
 
     def _in_strips(self, loop: For, inner: BodyEmitter) -> list[Code]:
         """Print a loop in the compiler's lanes that stores past the caches."""
-        stores = emit.streaming.streamed_stores(loop, self.frame.rows)
+        stores = emit.nontemporal_loops.nontemporal_stores(loop, self.frame.rows)
         if not stores:
             return self._settled_loop(replace(loop, streams=()))
         pragma = simd_pragma(loop, self.printer)
-        streaming = emit.streaming.Streaming
+        streaming = emit.nontemporal_loops.NontemporalPrinter
         printing = streaming(loop, stores, self.printer, inner._body_seen, self._own, pragma)
         return printing.lines(self.name(loop.iter))
 

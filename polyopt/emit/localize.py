@@ -8,10 +8,10 @@ is copied into a local that nobody reads is left out.
 from __future__ import annotations
 
 from polyopt.dataclass import replace
+from polyopt.emit.footprints import needed_dimensions, with_array
 from polyopt.emit.idle import without_copies
 from polyopt.emit.nodes import expressions, map_node, nested, with_nested
 from polyopt.emit.regions import whole_arrays
-from polyopt.emit.windows import needed_dimensions, with_array
 from polyopt.ir.expr import (
     Const,
     Expr,

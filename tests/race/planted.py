@@ -16,7 +16,7 @@ import numpy as np
 import polyopt as po
 from polyopt.emit import optimize_loops
 from polyopt.emit.lower import lower
-from polyopt.emit.passes.stream import STRIP
+from polyopt.emit.passes.nontemporal_stores import STRIP
 from polyopt.frontend import build
 from polyopt.frontend.infer import infer_types
 from polyopt.ir.loops import LoopFunction, LoopKind

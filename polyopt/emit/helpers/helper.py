@@ -73,7 +73,7 @@ class HelperKind(Enum):
     PHASE = "phase"
     AHEAD = "ahead"
     BETWEEN = "between"
-    TURN = "turn"
+    TRANSPOSE = "turn"
     CHOOSE = "choose"
     LARGER = "larger"
     SMALLER = "smaller"

@@ -117,8 +117,8 @@ def _between(helper: Helper) -> list[str]:
     return function(vector, helper, args, either(_masks(names), fast, plain))
 
 
-def _turn(helper: Helper) -> list[str]:
-    """The transpose of a square of vectors, which exchanges ever larger parts of pairs of them.
+def _transpose(helper: Helper) -> list[str]:
+    """Transpose a square of vectors by exchanging ever larger parts of pairs of them.
 
     J. O. Eklundh, "A fast computer method for matrix transposing", 1972.
     """
@@ -291,7 +291,7 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.FMA: _fma,
     HelperKind.PHASE: _phase,
     HelperKind.BETWEEN: _between,
-    HelperKind.TURN: _turn,
+    HelperKind.TRANSPOSE: _transpose,
     HelperKind.CHOOSE: _choose,
     HelperKind.LARGER: _larger,
     HelperKind.SMALLER: _larger,

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from polyopt.emit.passes.crossed import cross_rows
 from polyopt.emit.passes.faults import collect_faults
 from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.gather import gather_updates
 from polyopt.emit.passes.guards import hoist_guards
+from polyopt.emit.passes.nontemporal_stores import strip_mine_nontemporal, use_nontemporal_stores
 from polyopt.emit.passes.numbers import compute_numbers
+from polyopt.emit.passes.outer_vectorization import vectorize_across_rows
 from polyopt.emit.passes.panels import pack_panels
 from polyopt.emit.passes.promote import promote
 from polyopt.emit.passes.ratios import settle_ratios
 from polyopt.emit.passes.reduce import vectorize_reductions
 from polyopt.emit.passes.share import share_operands
 from polyopt.emit.passes.simplify import simplify
-from polyopt.emit.passes.stream import stream_stores, strip_streams
 from polyopt.emit.passes.unroll import unroll
 from polyopt.emit.passes.vectors import vectorize
 from polyopt.emit.stops import stop_at_faults
@@ -43,15 +43,15 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         ("packed panels", lambda f: pack_panels(f, machine)),
         ("sums in SIMD lanes", vectorize_reductions),
         ("conditions of faults", collect_faults),
-        ("strips past the caches", strip_streams),
+        ("strips past the caches", strip_mine_nontemporal),
         ("SIMD vectors", lambda f: vectorize(f, machine)),
-        ("lanes across rows", lambda f: cross_rows(f, machine)),
+        ("lanes across rows", lambda f: vectorize_across_rows(f, machine)),
         ("unrolled loops", unroll),
         ("updates in registers", gather_updates),
         ("elements in registers", promote),
         ("shorter expressions", simplify),
         ("shared operands", share_operands),
-        ("stores past the caches", lambda f: stream_stores(f, machine)),
+        ("stores past the caches", lambda f: use_nontemporal_stores(f, machine)),
     )
     for what, step in steps:
         with optional(what, part=MOST):

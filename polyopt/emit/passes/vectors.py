@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from polyopt.dataclass import replace
 from polyopt.emit.lanes import NotVector, row_arrays, vector_dtype, vectorized
+from polyopt.emit.passes.nontemporal_stores import nontemporal_arrays
 from polyopt.emit.passes.rewriting import bottom_up, substituted, trip_count
-from polyopt.emit.passes.stream import streamed
 from polyopt.emit.regions import is_settled, nodes, written_arrays
 from polyopt.ir.expr import add, integer, normalize
 from polyopt.ir.loops import Assign, Body, For, LoopFunction, LoopKind, Node
@@ -25,7 +25,7 @@ def vectorize(fn: LoopFunction, machine: Machine) -> LoopFunction:
     rows = row_arrays(fn)
     body: list[Node] = []
     for nest in fn.body:
-        past = frozenset(streamed(fn, nest, rows))
+        past = frozenset(nontemporal_arrays(fn, nest, rows))
 
         def rule(node: Node, past: frozenset[str] = past) -> Body:
             if isinstance(node, For) and node.kind is LoopKind.VECTOR:

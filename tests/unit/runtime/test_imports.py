@@ -55,7 +55,7 @@ ELSEWHERE = (
     *("concurrent.futures", "dataclasses", "hashlib", "typing_extensions"),
     *(
         "polyopt.bounding",
-        "polyopt.emit.crossing",
+        "polyopt.emit.register_transpose",
         "polyopt.emit.functions.arcs",
         "polyopt.emit.gpu",
     ),

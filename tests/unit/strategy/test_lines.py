@@ -58,7 +58,7 @@ def test_rows_that_lanes_do_not_reach_have_registers():
     assert_computes(scop, *schedule.trace)
 
 
-def test_rows_that_squares_turn_are_lanes():
+def test_rows_of_register_transposes_are_lanes():
     scop, schedule = jammed(SMOOTH, "X[N, M]; Y[N, M]", USUAL)
     assert kinds(schedule, LoopKind.VECTOR) == 2
     assert not kinds(schedule, LoopKind.UNROLL)

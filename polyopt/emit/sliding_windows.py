@@ -1,7 +1,7 @@
-"""Rows that a loop over vectors reads at neighbouring places.
+"""Find the sliding windows of a vector loop: reads of a row at neighbouring positions.
 
-In: the body of a VECTOR loop on whole vectors.  Out: its windows: reads of one row that overlap,
-so that one load for each vector is enough and the others are made of two registers.
+In: the body of a VECTOR loop on whole vectors.  Out: its windows: overlapping reads of one row,
+so that one load for each vector suffices and the others are shuffles of two registers.
 Refuses: rows that the body may write.
 """
 
@@ -33,7 +33,7 @@ MOST_WINDOWS = 8  # three registers each
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Reads of one row: `here` is loaded, each of `others` lies so many elements behind it."""
+    """Overlapping reads of one row: `here` is loaded, each of `others` has an offset from it."""
 
     here: VectorLoad
     others: tuple[tuple[VectorLoad, int], ...]

@@ -1,8 +1,8 @@
-"""Crossed: loops along rows of memory whose lanes go across them are marked with those lanes.
+"""Mark loops along rows of memory that are vectorized across the rows.
 
-In: a `LoopFunction`, the machine.  Out: such loops ask for squares of registers (`For.lanes`);
-first and last iterations that conditions single out run in loops of their own, in the same order.
-Leaves: what `polyopt.emit.passes.squares` refuses, loops with fewer steps than lanes.
+In: a `LoopFunction`, the machine.  Out: such loops with the lanes of their registers (`For.lanes`);
+first and last iterations under conditions are peeled.
+Leaves: what `polyopt.emit.passes.row_recurrences` refuses, loops with fewer steps than lanes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from polyopt.dataclass import replace
 from polyopt.emit.lanes import row_arrays
 from polyopt.emit.passes.guards import bounds_where, is_index
 from polyopt.emit.passes.rewriting import bottom_up, trip_count
-from polyopt.emit.passes.squares import crossing
+from polyopt.emit.passes.row_recurrences import row_recurrence
 from polyopt.emit.regions import nodes
 from polyopt.ir.expr import (
     Binary,
@@ -33,8 +33,8 @@ from polyopt.machine import Machine
 MOST_APART = 4  # first or last iterations of a loop that run apart
 
 
-def cross_rows(fn: LoopFunction, machine: Machine) -> LoopFunction:
-    """Return `fn` with the loops that squares of registers help marked."""
+def vectorize_across_rows(fn: LoopFunction, machine: Machine) -> LoopFunction:
+    """Return `fn` with the row recurrences that profit from in-register transposes marked."""
     rows = row_arrays(fn)
 
     def rule(node: Node) -> Body:
@@ -54,7 +54,7 @@ def _marked(loop: For, rows: frozenset[str], machine: Machine) -> Body:
     if lanes < 2 or (steps is not None and steps < lanes):
         return (loop,)
     parts = _without_conditions(loop)
-    if parts is None or crossing(parts[1], lanes, rows) is None:
+    if parts is None or row_recurrence(parts[1], lanes, rows) is None:
         return (loop,)
     first, middle, last = parts
     ends = [None if trip_count(end) == 0 else end for end in (first, last)]
@@ -63,9 +63,9 @@ def _marked(loop: For, rows: frozenset[str], machine: Machine) -> Body:
 
 
 def _without_conditions(loop: For) -> tuple[For, For, For] | None:
-    """Return a loop's first iterations, those whose conditions are all settled, and the last.
+    """Return a loop peeled: first iterations, those whose conditions are all decided, the last.
 
-    None where a condition is not settled by a few iterations at the ends.
+    None where a condition is not decided by peeling a few iterations.
     """
     first = last = 0
     body: list[Node] = []
@@ -94,7 +94,7 @@ def _without_conditions(loop: For) -> tuple[For, For, For] | None:
 
 
 def _ends(condition: Expr, loop: For) -> tuple[bool, int, int] | None:
-    """Return whether a condition holds in all but so many first and last iterations, or in none."""
+    """Return whether a condition holds, but for some first and last iterations, or fails."""
     found = bounds_where(condition, loop) if is_index(condition) else None
     if found is None:
         return None

@@ -1,11 +1,10 @@
-"""Streaming stores: results too large for the caches go to memory past them.
+"""Use nontemporal stores for results that exceed the caches.
 
-In: a `LoopFunction`, the machine.  Out: loops in lanes marked with the arrays whose lines they fill
-and never read (`For.streams`), under a condition on sizes that is computed before the nest.
-An ordinary store reads the line from memory first, for what of it may not be written: a third or a
-half of all that such a loop moves (Drepper, "What every programmer should know about memory", 2007,
-section 6.1).
-Leaves: what the nest reads, writes in several statements, twice or not along rows.
+In: a `LoopFunction`, the machine.  Out: VECTOR loops marked with the arrays whose cache lines they
+fill and never read (`For.streams`), under a condition on sizes that is computed before the nest.
+An ordinary store reads the line from memory first (write-allocate): a third or a half of all that
+such a loop moves (Drepper, "What every programmer should know about memory", 2007, section 6.1).
+Leaves: arrays that the nest reads, writes in several statements, twice or not along rows.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ _Loops = tuple[For, ...] | None
 _KEPT = (Role.OUTPUT, Role.INOUT, Role.TEMP)
 
 
-def stream_stores(fn: LoopFunction, machine: Machine) -> LoopFunction:
-    """Return `fn` with loops in lanes marked that may store past the caches."""
+def use_nontemporal_stores(fn: LoopFunction, machine: Machine) -> LoopFunction:
+    """Return `fn` with VECTOR loops marked that may use nontemporal stores."""
     names = Names(fn)
     known: dict[Expr, Symbol] = {}
     body: list[Node] = []
@@ -78,15 +77,12 @@ def stream_stores(fn: LoopFunction, machine: Machine) -> LoopFunction:
     return replace(fn, body=tuple(body))
 
 
-def strip_streams(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with loops over single elements that threads share in strips, if they stream.
-
-    Threads share the strips then, and inside are lanes, as along a row.
-    """
+def strip_mine_nontemporal(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with parallel loops over elements strip-mined if they may use such stores."""
     names, rows = Names(fn), row_arrays(fn)
     body: list[Node] = []
     for nest in fn.body:
-        past = frozenset(streamed(fn, nest, rows))
+        past = frozenset(nontemporal_arrays(fn, nest, rows))
 
         def rule(node: Node, past: frozenset[str] = past) -> Body:
             if not isinstance(node, For) or not _is_bare(node, rows):
@@ -115,11 +111,8 @@ def _strips(loop: For, names: Names) -> For:
     return replace(loop, iter=strip, lower=integer(0), upper=upper, body=(lanes,))
 
 
-def streamed(fn: LoopFunction, nest: Node, rows: frozenset[str]) -> tuple[str, ...]:
-    """Return the arrays that one nest of `fn` fills and neither reads nor writes twice.
-
-    `rows` are the function's `row_arrays`.
-    """
+def nontemporal_arrays(fn: LoopFunction, nest: Node, rows: frozenset[str]) -> tuple[str, ...]:
+    """Return the arrays that one nest of `fn` fills and neither reads nor writes twice."""
     found: dict[str, list[tuple[_Loops, Assign]]] = {}
     for loops, store in _stores((nest,), ()):
         found.setdefault(store.target.array, []).append((loops, store))
@@ -143,7 +136,7 @@ def _conditions(
     What another nest reads has to be too large for the caches by itself; `readers` says how many
     nests read an array, and the nest reads none of those that it fills.
     """
-    chosen = streamed(fn, nest, rows)
+    chosen = nontemporal_arrays(fn, nest, rows)
     if not chosen:
         return {}
     arrays = {array.name: array for array in fn.arrays}

@@ -1,9 +1,9 @@
-"""Loops in the compiler's lanes that store past the caches, as C.
+"""Print loops with nontemporal stores that the compiler vectorizes.
 
-In: a VECTOR loop with `streams`, what prints its body.  Out: a loop over strips that fills rows of
-whole lines in the first-level cache and copies these to memory; around it the loop as it was, for
-what lies before the first whole line and behind the last: for everything where sizes are small.
-Compilers have no stores past the caches in the loops that they put in lanes themselves.
+In: a VECTOR loop with `streams`, a printer for its body.  Out: a loop over strips that fills rows
+of whole cache lines in L1 and copies these to memory with nontemporal stores; around it the loop
+as it was, for the ends of the lines and where sizes are small.
+Compilers do not emit nontemporal stores in the loops that they vectorize themselves.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROW = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Streaming:
+class NontemporalPrinter:
     """Prints one loop; `stores` are those that go past the caches if their texts are true.
 
     `body` prints statements, given further views; `own` finds names.
@@ -119,7 +119,7 @@ class Streaming:
         return self.printer.helper(Helper(HelperKind.MIN))
 
 
-def streamed_stores(loop: For, rows: frozenset[str]) -> tuple[Assign, ...]:
+def nontemporal_stores(loop: For, rows: frozenset[str]) -> tuple[Assign, ...]:
     """Return the statements of a loop that store past the caches: those of every iteration."""
     if loop.step != 1:
         return ()

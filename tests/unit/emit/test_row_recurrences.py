@@ -1,4 +1,4 @@
-"""Lanes across rows of memory: which loops have them, the same bits around the squares' sizes."""
+"""Row recurrences: which loops are vectorized across rows, the same bits around the tile sizes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 import polyopt as po
 from polyopt.emit.helpers import Helper, HelperKind, definition
-from polyopt.emit.passes.crossed import cross_rows
-from polyopt.emit.passes.squares import crossing
+from polyopt.emit.passes.outer_vectorization import vectorize_across_rows
+from polyopt.emit.passes.row_recurrences import row_recurrence
 from polyopt.ir.expr import Compare, CompareOp, loads
 from polyopt.ir.loops import Assign, For, If, LoopKind, show_body
 from polyopt.ir.types import DType
@@ -45,15 +45,15 @@ X = at("X", "i", "j")
 
 
 def found(*body, lanes=4):
-    return crossing(loop("j", 1, 30, *body), lanes, ROWS)
+    return row_recurrence(loop("j", 1, 30, *body), lanes, ROWS)
 
 
-def test_what_is_read_along_rows_is_computed_along_them():
+def test_values_of_row_reads_are_computed_along_rows():
     made = found(strip(store(Y, X, at("X", "i", plus("j", 1)), BEFORE)))
     assert made is not None
-    (square,) = made.squares
-    assert not square.falls
-    assert [len(w.past) for w in made.written] == [1]
+    (read,) = made.reads
+    assert not read.descends
+    assert [len(w.past) for w in made.writes] == [1]
     assert made.rows == 8
     assert len(made.groups) == 2
 
@@ -61,28 +61,28 @@ def test_what_is_read_along_rows_is_computed_along_them():
 def test_elements_that_are_not_yet_written_are_read():
     made = found(strip(store(Y, Y, NEXT, BEFORE)))
     assert made is not None
-    assert len(made.squares) == 1
-    assert [len(w.past) for w in made.written] == [1]
+    assert len(made.reads) == 1
+    assert [len(w.past) for w in made.writes] == [1]
 
 
 def test_values_of_several_steps_are_kept():
     made = found(strip(store(Y, X, at("Y", "i", plus("j", -3)))))
     assert made is not None
-    assert [len(w.past) for w in made.written] == [3]
+    assert [len(w.past) for w in made.writes] == [3]
 
 
 def test_lanes_may_write_down_columns_and_read_rows():
     made = found(strip(store(at("Z", "j", "i"), X, at("Z", plus("j", -1), "i"))))
     assert made is not None
-    assert len(made.squares) == 1
-    assert not made.written
+    assert len(made.reads) == 1
+    assert not made.writes
 
 
 def test_what_the_loop_writes_is_not_read_ahead():
     first = strip(store(at("Z", "j", "i"), X))
     made = found(first, strip(store(Y, op("*", X, at("Z", 3, 5)))))
     assert made is not None
-    assert all(read.array == "X" for square in made.squares for read in loads(square.value))
+    assert all(read.array == "X" for transposed in made.reads for read in loads(transposed.value))
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_loops_over_few_steps_are_left_alone():
     arrays = [array("X", 8, 8), array("Y", 8, 8)]
     body = strip(store(Y, X, BEFORE))
     few = function("f", arrays, (), loop("j", 1, 4, body))
-    assert cross_rows(few, SMALL) == few
-    assert cross_rows(few, Machine(vector_bytes=16)) != few
-    assert cross_rows(few, Machine(vector_bytes=8)) == few
+    assert vectorize_across_rows(few, SMALL) == few
+    assert vectorize_across_rows(few, Machine(vector_bytes=16)) != few
+    assert vectorize_across_rows(few, Machine(vector_bytes=8)) == few
 
 
 def compare(left, sign, right):
@@ -137,9 +137,9 @@ def single(lower, upper, condition, *, negated=False):
     ],
 )
 @pytest.mark.parametrize("negated", [False, True])
-def test_ends_that_conditions_single_out_run_apart(condition, loops, negated):
+def test_iterations_under_conditions_are_peeled(condition, loops, negated):
     fn = single(1, 19, condition, negated=negated)
-    made = cross_rows(fn, SMALL)
+    made = vectorize_across_rows(fn, SMALL)
     marked = [node for node in made.body if isinstance(node, For) and node.lanes > 1]
     assert len(marked) == (1 if loops else 0)
     assert len(made.body) == max(loops, 1)
@@ -155,10 +155,10 @@ def test_ends_that_conditions_single_out_run_apart(condition, loops, negated):
     ("dtype", "lanes"),
     [(DType.FLOAT64, 2), (DType.FLOAT64, 8), (DType.FLOAT32, 16), (DType.INT32, 4)],
 )
-def test_squares_are_transposed(dtype, lanes, older, tmp_path):
+def test_register_tiles_are_transposed(dtype, lanes, older, tmp_path):
     """Also as compilers do it that have no shuffles."""
     vector = definition(Helper(HelperKind.VECTOR, dtype, lanes))
-    turn = Helper(HelperKind.TURN, dtype, lanes)
+    turn = Helper(HelperKind.TRANSPOSE, dtype, lanes)
     text = "\n".join(definition(turn))
     text = text.replace("defined(__clang__) || __GNUC__ >= 12", "0" if older else "1")
     lines = [
@@ -303,7 +303,7 @@ def arguments_of(program, rows, steps):
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("program", [*PROGRAMS, tridiagonal])
-def test_squares_are_turned_and_results_are_the_same_bits(program):
+def test_register_transposes_keep_the_bits(program):
     kernel = po.kernel(program, threads=1)
     assert "po_turn_" in kernel.compile(*arguments_of(program, 40, 40)).source
     for rows, steps in ((1, 1), (16, 9), (17, 8), (33, 40), (15, 17), (32, 3), (40, 26), (3, 99)):

@@ -9,9 +9,15 @@ import pytest
 
 import polyopt as po
 from polyopt.emit.lanes import row_arrays
-from polyopt.emit.passes.stream import STRIP, TIMES, stream_stores, streamed, strip_streams
+from polyopt.emit.nontemporal_loops import nontemporal_stores
+from polyopt.emit.passes.nontemporal_stores import (
+    STRIP,
+    TIMES,
+    nontemporal_arrays,
+    strip_mine_nontemporal,
+    use_nontemporal_stores,
+)
 from polyopt.emit.regions import nodes
-from polyopt.emit.streaming import streamed_stores
 from polyopt.ir.expr import Compare, CompareOp, Symbol, show
 from polyopt.ir.loops import Assign, Declare, For, If, LoopKind, While
 from polyopt.ir.scop import Role
@@ -56,7 +62,7 @@ def put(target=Y, value=X, statement="S0"):
 
 def arrays_of(*body):
     fn = made(*body)
-    return streamed(fn, fn.body[-1], row_arrays(fn))
+    return nontemporal_arrays(fn, fn.body[-1], row_arrays(fn))
 
 
 def test_what_is_only_written_goes_past_the_caches():
@@ -72,7 +78,7 @@ def test_what_a_loop_steps_over_stays():
     stepped = replace(loop("j", 0, "M", put(), kind=LoopKind.VECTOR), step=2)
     assert arrays_of(loop("i", 0, "N", stepped, kind=LoopKind.PARALLEL)) == ()
     marked = replace(stepped, streams=(("Y", Symbol("is_large", DType.BOOL)),))
-    assert streamed_stores(marked, row_arrays(made(marked))) == ()
+    assert nontemporal_stores(marked, row_arrays(made(marked))) == ()
 
 
 @pytest.mark.toolchain
@@ -115,7 +121,7 @@ def test_lanes_are_needed():
 
 
 def test_sizes_decide():
-    told, nest = stream_stores(made(rows(put())), Machine(l3=1000)).body
+    told, nest = use_nontemporal_stores(made(rows(put())), Machine(l3=1000)).body
     assert isinstance(told, Declare)
     assert isinstance(told.value, Compare)
     assert show(told.value) == f"2 * (8 * N * M) >= {TIMES * 1000}"
@@ -125,29 +131,29 @@ def test_sizes_decide():
 
 def test_what_another_nest_reads_must_be_large_by_itself():
     reader = loop("i", 0, "N", put(at("V", "i"), at("Y", "i", 0), "S1"))
-    alone = stream_stores(made(rows(put())), SMALL).body[0]
-    read = stream_stores(made(rows(put()), reader), SMALL).body[0]
+    alone = use_nontemporal_stores(made(rows(put())), SMALL).body[0]
+    read = use_nontemporal_stores(made(rows(put()), reader), SMALL).body[0]
     assert isinstance(alone, Declare)
     assert isinstance(read, Declare)
     assert alone.value != read.value
 
 
 def test_one_condition_is_computed_once():
-    fn = stream_stores(made(rows(put()), rows(put(value=op("+", X, ex(0))))), SMALL)
+    fn = use_nontemporal_stores(made(rows(put()), rows(put(value=op("+", X, ex(0))))), SMALL)
     assert sum(isinstance(node, Declare) for node in fn.body) == 1
 
 
 def test_conditional_stores_do_not_fill_rows():
     choice = If(Compare(CompareOp.LT, ex("j"), ex(3)), (put(),))
-    fn = stream_stores(made(rows(choice)), SMALL)
+    fn = use_nontemporal_stores(made(rows(choice)), SMALL)
     (lanes,) = (n for n in nodes(fn.body) if isinstance(n, For) and n.streams)
-    assert streamed_stores(lanes, row_arrays(fn)) == ()
+    assert nontemporal_stores(lanes, row_arrays(fn)) == ()
 
 
 def test_threads_share_strips_of_what_has_no_rows():
     single = loop("i", 2, "N", put(at("V", "i"), at("X", 0, "i")), kind=LoopKind.PARALLEL)
     fn = made(single)
-    strips = strip_streams(fn)
+    strips = strip_mine_nontemporal(fn)
     (outer,) = strips.body
     assert isinstance(outer, For)
     (inner,) = outer.body
@@ -163,7 +169,7 @@ def test_threads_share_strips_of_what_has_no_rows():
 @pytest.mark.parametrize("machine", [SMALL, Machine()], ids=["past", "cached"])
 @pytest.mark.parametrize("columns", [0, 1, 7, 31, 33, 64, 100])
 def test_rows_are_filled_whole(machine, columns):
-    fn = stream_stores(made(rows(put(), put(at("Z", "i", "j"), X, "S1"))), machine)
+    fn = use_nontemporal_stores(made(rows(put(), put(at("Z", "i", "j"), X, "S1"))), machine)
     assert_same(fn, {"N": 3, "M": columns})
 
 

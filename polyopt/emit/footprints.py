@@ -1,8 +1,8 @@
-"""Windows: the part of an array that one iteration of a loop uses.
+"""Compute the footprint of an array in one iteration of a loop.
 
-In: a lowered loop, an array whose values live in its iterations.  Out: the dimensions that are
-needed, each with where it begins and how long it is; the loop's body with such an array instead.
-Bounds of loops and conditions around the accesses tell.
+In: a lowered loop, an array whose values live in its iterations.  Out: the dimensions of the
+footprint, each with its origin and extent; the loop's body with such an array instead.
+Uses the bounds of loops and the conditions around the accesses.
 """
 
 from __future__ import annotations
