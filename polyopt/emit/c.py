@@ -29,9 +29,9 @@ from polyopt.emit.helpers import Helper, HelperKind, definition
 from polyopt.emit.helpers.intrinsics import intrinsics
 from polyopt.emit.interrupts import STOPPED, TEXT, any_asks
 from polyopt.emit.literals import literal
-from polyopt.emit.localize import zero
 from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
 from polyopt.emit.regions import nodes, region_arrays
+from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View
 from polyopt.emit.wrapping import wrapped
 from polyopt.ir.expr import integer, sub

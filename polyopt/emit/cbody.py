@@ -23,7 +23,6 @@ from polyopt.emit.interrupts import STATUS as INTERRUPTED
 from polyopt.emit.interrupts import STOPPED, asks
 from polyopt.emit.lanes import is_contiguous, vectorized
 from polyopt.emit.literals import literal
-from polyopt.emit.localize import zero
 from polyopt.emit.names import c_identifier
 from polyopt.emit.openmp import (
     begins_last,
@@ -42,6 +41,7 @@ from polyopt.emit.regions import (
     thread_arrays,
 )
 from polyopt.emit.sliding_windows import moved, windows
+from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View
 from polyopt.ir.expr import (
     BinaryOp,

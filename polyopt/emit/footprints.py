@@ -143,10 +143,7 @@ def _is_one(indices: list[Expr], known: list[_Known]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """An access: the bounds of the loops between it and the home, and what conditions there say.
-
-    Each of the `facts` is at least zero.
-    """
+    """An access: the bounds of the loops between it and the scope, and its conditions."""
 
     access: Load | VectorLoad
     ranges: dict[str, tuple[Expr, Expr]]
@@ -160,7 +157,7 @@ def _inner(index: Expr, ranges: dict[str, tuple[Expr, Expr]]) -> bool:
 def _uses(
     body: Body, array: str, ranges: dict[str, tuple[Expr, Expr]], facts: tuple[Linear, ...] = ()
 ) -> list[_Use]:
-    """Return the accesses in the body of a home, or of a loop or condition inside it."""
+    """Return the accesses in the body of a scope, or of a loop or condition inside it."""
     found: list[_Use] = []
     for node in body:
         found += (

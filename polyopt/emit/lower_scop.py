@@ -11,11 +11,11 @@ from contextlib import contextmanager, suppress
 import islpy as isl
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.bythread import give_to_threads
-from polyopt.emit.localize import localize
+from polyopt.emit.array_contraction import contract_arrays
 from polyopt.emit.regions import nodes
 from polyopt.emit.reindex import reindex
-from polyopt.emit.shrink import shrink
+from polyopt.emit.storage_scope import declare_in_loops
+from polyopt.emit.thread_privatization import privatize_by_thread
 from polyopt.errors import BudgetError
 from polyopt.ir.affine import param_names
 from polyopt.ir.budget import query
@@ -156,19 +156,19 @@ def _stored(
     nests: Mapping[str, tuple[str, ...]],
     sizes: Collection[str] | None,
 ) -> tuple[Body, tuple[Array, ...]]:
-    """Return the body with temporaries as small as the loops in `nests` allow, and arrays left.
+    """Return the body with temporaries narrowed to loops in `nests`, and the remaining arrays.
 
-    The innermost loop of a nest comes first; where it does not hold all uses any more, as where isl
-    runs an edge of it before it, one around it may.
+    The innermost loop of a nest comes first; an outer one is taken where it does not hold all uses
+    any more, as where isl runs an edge of it before it.
     """
     labels = {node.label for node in nodes(body) if isinstance(node, For)}
     around = {name: [label for label in nest if label in labels] for name, nest in nests.items()}
-    while homes := {name: nest.pop() for name, nest in around.items() if nest}:
-        body, local = localize(body, arrays, homes)
+    while scopes := {name: nest.pop() for name, nest in around.items() if nest}:
+        body, local = declare_in_loops(body, arrays, scopes)
         left = tuple(a for a in arrays if a.name not in local)
         if sizes is not None:
-            body, left = give_to_threads(body, left, homes, sizes)
-        body, after = shrink(body, left, homes)
+            body, left = privatize_by_thread(body, left, scopes, sizes)
+        body, after = contract_arrays(body, left, scopes)
         same = {array.name for array in after if array in arrays}
         around = {name: nest for name, nest in around.items() if name in same}
         arrays = after

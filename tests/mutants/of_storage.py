@@ -141,7 +141,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         20,
         "a packed array is a row too small",
-        (Change(lower_scop, "localize", _short),),
+        (Change(lower_scop, "declare_in_loops", _short),),
         (Layer.PROOF, Layer.ENUMERATION, Layer.TEXT, Layer.SANITIZERS),
         GEMM,
         "size of a shared buffer",
@@ -149,7 +149,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         23,
         "an array private to an iteration is shared",
-        (Change(lower_scop, "localize", _shared),),
+        (Change(lower_scop, "declare_in_loops", _shared),),
         (Layer.PROOF, Layer.ENUMERATION, Layer.TEXT, Layer.RACES),
         ROW,
     ),

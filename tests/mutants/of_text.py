@@ -103,8 +103,8 @@ def _region(between: str) -> Change:
 
 UNGUARDED = Change(cbody, "enough", lambda original, loop, printer: "")
 """Regions stand once, without a condition around."""
-SINGLE = Change(passes, "strip_streams", lambda original, loops: loops)
-CACHED = Change(passes, "stream_stores", lambda original, loops, machine: loops)
+SINGLE = Change(passes, "strip_mine_nontemporal", lambda original, loops: loops)
+CACHED = Change(passes, "use_nontemporal_stores", lambda original, loops, machine: loops)
 TEAM = (UNGUARDED, SINGLE, CACHED)
 """Threads share single elements, and their regions hold nothing but the loops."""
 

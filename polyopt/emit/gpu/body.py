@@ -27,8 +27,8 @@ from polyopt.emit.gpu.reduction_printer import ReductionPrinter
 from polyopt.emit.gpu.scan_printer import ScanPrinter
 from polyopt.emit.gpu.thread_iterators import IteratorValue, distribute_nest, iterator_value
 from polyopt.emit.gpu.vector_copies import vector_copy
-from polyopt.emit.localize import zero
 from polyopt.emit.regions import expressions, is_settled, nodes
+from polyopt.emit.storage_scope import zero
 from polyopt.emit.wrapping import WIDTH
 from polyopt.errors import EmitError
 from polyopt.ir.array import Role

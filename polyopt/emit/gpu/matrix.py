@@ -15,9 +15,9 @@ from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.nests import spans
 from polyopt.emit.gpu.quotients import undivided
 from polyopt.emit.gpu.threads import outermost_nests
-from polyopt.emit.localize import mentions
 from polyopt.emit.nodes import map_node, nested, with_nested
 from polyopt.emit.regions import nodes
+from polyopt.emit.storage_scope import mentions
 from polyopt.errors import EmitError
 from polyopt.ir.array import Array
 from polyopt.ir.expr import (

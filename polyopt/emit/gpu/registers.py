@@ -17,9 +17,9 @@ from polyopt.emit.gpu.conflicts import collect_accesses
 from polyopt.emit.gpu.each_block import in_each_block
 from polyopt.emit.gpu.full_tiles import full_tiles
 from polyopt.emit.gpu.nests import ThreadNest, rebuilt, thread_nest
-from polyopt.emit.localize import mentions
 from polyopt.emit.nodes import expressions, map_body, nested, with_nested
 from polyopt.emit.regions import nodes
+from polyopt.emit.storage_scope import mentions
 from polyopt.ir.affine import coalesced
 from polyopt.ir.array import Array
 from polyopt.ir.budget import optional

@@ -8,9 +8,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from polyopt.emit.localize import MAX_ELEMENTS, localize, mentions
 from polyopt.emit.lower import lower
 from polyopt.emit.nodes import nested
+from polyopt.emit.storage_scope import MAX_ELEMENTS, declare_in_loops, mentions
 from polyopt.ir.interp import run_loops, run_scop
 from polyopt.ir.loops import Assign, Declare, DeclareArray, For, SetLocal, show_body
 from polyopt.ir.scop import Array, Role
@@ -177,7 +177,7 @@ def test_a_scalar_first_written_below_a_loop_is_declared_before_it():
             label="L0[0]",
         ),
     )
-    changed, local = localize(body, (home,), {"T": "L0[0]"})
+    changed, local = declare_in_loops(body, (home,), {"T": "L0[0]"})
     assert local == {"T"}
     (outer,) = changed
     assert isinstance(outer, For)
@@ -190,7 +190,7 @@ def test_the_zero_of_every_type(dtype):
     use = Assign(at("T", "i", dtype=dtype), at("A", "k", dtype=dtype), "S0")
     read_back = Assign(at("B", "i", dtype=dtype), at("T", "i", dtype=dtype), "S1")
     body = (loop("i", 0, "N", loop("k", 0, 4, use), read_back, label="L0[0]"),)
-    ((outer,), _) = localize(body, (home,), {"T": "L0[0]"})
+    ((outer,), _) = declare_in_loops(body, (home,), {"T": "L0[0]"})
     assert isinstance(outer, For)
     first = outer.body[0]
     assert isinstance(first, Declare)
@@ -200,14 +200,14 @@ def test_the_zero_of_every_type(dtype):
 
 def test_without_a_home_nothing_changes():
     body = (loop("i", 0, "N", Assign(at("T", "i"), at("A", "i"), "S0"), label="L0[0]"),)
-    assert localize(body, (array("T", "N", role=Role.TEMP),), {}) == (body, set())
+    assert declare_in_loops(body, (array("T", "N", role=Role.TEMP),), {}) == (body, set())
 
 
 def test_uses_outside_the_home_keep_the_array():
     inside = loop("i", 0, "N", Assign(at("T", "i"), at("A", "i"), "S0"), label="L0[0]")
     body = (inside, Assign(at("B", 0), at("T", 0), "S1"))
     kept = array("T", "N", role=Role.TEMP)
-    assert localize(body, (kept,), {"T": "L0[0]"}) == (body, set())
+    assert declare_in_loops(body, (kept,), {"T": "L0[0]"}) == (body, set())
 
 
 def test_subscripts_that_do_not_line_up_keep_the_array():
@@ -216,14 +216,14 @@ def test_subscripts_that_do_not_line_up_keep_the_array():
         second = Assign(at("B", "i"), at("T", other), "S1")
         body = (loop("i", 0, "N", first, second, label="L0[0]"),)
         kept = array("T", "N", role=Role.TEMP)
-        assert localize(body, (kept,), {"T": "L0[0]"}) == (body, set())
+        assert declare_in_loops(body, (kept,), {"T": "L0[0]"}) == (body, set())
 
 
 def test_neighbours_at_constant_distance():
     first = Assign(at("T", plus("i", 2)), at("A", "i"), "S0")
     second = Assign(at("B", "i"), op("+", at("T", plus("i", 2)), at("T", plus("i", -1))), "S1")
     body = (loop("i", 1, "N", first, second, label="L0[0]"),)
-    changed, local = localize(body, (array("T", "N", role=Role.TEMP),), {"T": "L0[0]"})
+    changed, local = declare_in_loops(body, (array("T", "N", role=Role.TEMP),), {"T": "L0[0]"})
     assert local == {"T"}
     assert declared(changed) == [("T", (4,))]
     (outer,) = changed
@@ -237,7 +237,9 @@ def test_every_loop_of_the_label_gets_its_own():
         loop("i", low, high, Assign(at("T", "i"), at("A", "i"), "S0"), label="L0[0]")
         for low, high in ((0, 4), (4, "N"))
     ]
-    changed, local = localize(tuple(parts), (array("T", "N", role=Role.TEMP),), {"T": "L0[0]"})
+    changed, local = declare_in_loops(
+        tuple(parts), (array("T", "N", role=Role.TEMP),), {"T": "L0[0]"}
+    )
     assert local == {"T"}
     assert declared(changed) == [("T", ()), ("T", ())]
 
@@ -247,9 +249,9 @@ def test_copies_into_a_local_that_nobody_reads_are_left_out():
     copied = Assign(at("T", "i"), at("P", "i"), "")
     first, second = loop("i", 0, "N", made), loop("i", 0, "N", copied, label="L0[0]")
     kept = (array("T", "N", role=Role.TEMP),)
-    assert localize((first, second), kept, {"T": "L0[0]"}) == ((first,), {"T"})
+    assert declare_in_loops((first, second), kept, {"T": "L0[0]"}) == ((first,), {"T"})
     instance = loop("i", 0, "N", replace(copied, statement="S1"), label="L0[0]")
-    changed, _ = localize((first, instance), kept, {"T": "L0[0]"})
+    changed, _ = declare_in_loops((first, instance), kept, {"T": "L0[0]"})
     assert declared(changed) == [("T", ())]
 
 

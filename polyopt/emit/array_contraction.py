@@ -1,8 +1,8 @@
-"""Shrink: let iterations that follow each other keep a temporary in the same memory.
+"""Contract temporary arrays: sequential iterations reuse the same memory.
 
-In: a lowered body and, per temporary, the loop its values live in.  Out: the body with the
-dimensions of large temporaries left out that only tell such iterations apart, and the arrays so.
-Iterations that run at the same time keep memory of their own.
+In: a lowered body and, per temporary, the loop its values live in.  Out: the body without the
+dimensions of temporaries that only distinguish sequential iterations, and the arrays so contracted.
+Concurrent iterations keep memory of their own.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from polyopt.ir.loops import CONCURRENT, Body, For, Node
 from polyopt.ir.scop import Array
 
 
-def shrink(
-    body: Body, arrays: tuple[Array, ...], homes: dict[str, str]
+def contract_arrays(
+    body: Body, arrays: tuple[Array, ...], scopes: dict[str, str]
 ) -> tuple[Body, tuple[Array, ...]]:
-    """Return the body and the arrays, those with a home as small as one iteration needs."""
+    """Return the body and the arrays, those with a scope contracted to what one iteration needs."""
     result: list[Array] = []
     for array in arrays:
-        home = homes.get(array.name)
-        dropped = _dropped(body, array, home) if home is not None and array.shape else frozenset()
+        scope = scopes.get(array.name)
+        dropped = (
+            _contractible(body, array, scope) if scope is not None and array.shape else frozenset()
+        )
         if not dropped:
             result.append(array)
             continue
@@ -37,7 +39,7 @@ def shrink(
 
 
 def _turn(array: Array, kept: tuple[int, ...]) -> Turn | None:
-    """Return how rows lie, if the dimensions that tell it are left."""
+    """Return the swizzle, if the dimensions that determine it are left."""
     rank = len(array.shape)
     own = () if array.turn is None else range(rank - 1 - array.turn.back, rank)
     return array.turn if set(own) <= set(kept) else None
@@ -54,20 +56,20 @@ def _without(node: Node, array: str, kept: tuple[int, ...]) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """An access: its subscripts, the number of the home's execution, loops around the home."""
+    """An access: its subscripts, the number of the scope's execution, loops around the scope."""
 
     index: tuple[Expr, ...]
-    home: int
+    scope: int
     around: tuple[For, ...]
     inside: frozenset[str]
 
 
-def _dropped(body: Body, array: Array, home: str) -> frozenset[int]:
-    """Return the dimensions that are one value in every iteration of the loop called `home`."""
+def _contractible(body: Body, array: Array, scope: str) -> frozenset[int]:
+    """Return the dimensions that have one value in every iteration of the loop called `scope`."""
     if any(array.name in whole_arrays(node) for node in body):
         return frozenset()
-    uses = list(_uses(body, array.name, home, (), None, frozenset()))
-    if not uses or any(use.home == 0 for use in uses):
+    uses = list(_uses(body, array.name, scope, (), None, frozenset()))
+    if not uses or any(use.scope == 0 for use in uses):
         return frozenset()
     fixed = {d for d in range(len(array.shape)) if _is_fixed(d, uses)}
     apart = {d for d in fixed if all(_tells_one(use.index[d], _together(use)) for use in uses)}
@@ -77,12 +79,12 @@ def _dropped(body: Body, array: Array, home: str) -> frozenset[int]:
 
 
 def _together(use: _Use) -> set[str]:
-    """Return the iterators of loops around whose iterations run at the same time."""
+    """Return the iterators of concurrent loops around."""
     return {f.iter for f in use.around if f.kind in CONCURRENT}
 
 
 def _told(use: _Use, dims: set[int]) -> set[str]:
-    """Return the iterators that one of the subscripts tells apart by itself."""
+    """Return the iterators that one of the subscripts determines by itself."""
     return {name for d in dims for name in _together(use) if _is_plain(use.index[d], name)}
 
 
@@ -91,10 +93,10 @@ def _tells_one(index: Expr, names: set[str]) -> bool:
 
 
 def _is_fixed(dim: int, uses: list[_Use]) -> bool:
-    by_home: dict[int, Expr] = {}
+    by_scope: dict[int, Expr] = {}
     for use in uses:
         index = use.index[dim]
-        if by_home.setdefault(use.home, index) != index or _tells(index, use.inside):
+        if by_scope.setdefault(use.scope, index) != index or _tells(index, use.inside):
             return False
         if any(isinstance(part, Load) for part in walk(index)):
             return False
@@ -113,7 +115,7 @@ def _is_plain(index: Expr, name: str) -> bool:
 def _uses(
     body: Body,
     array: str,
-    home: str,
+    scope: str,
     around: tuple[For, ...],
     found: tuple[int, tuple[For, ...]] | None,
     inside: frozenset[str],
@@ -127,10 +129,10 @@ def _uses(
         for inner in nested(node):
             if isinstance(node, For):
                 if found is not None:
-                    yield from _uses(inner, array, home, around, found, inside | {node.iter})
+                    yield from _uses(inner, array, scope, around, found, inside | {node.iter})
                     continue
                 outer = (*around, node)
-                here = (id(node), outer) if node.label == home else None
-                yield from _uses(inner, array, home, outer, here, inside)
+                here = (id(node), outer) if node.label == scope else None
+                yield from _uses(inner, array, scope, outer, here, inside)
             else:
-                yield from _uses(inner, array, home, around, found, inside)
+                yield from _uses(inner, array, scope, around, found, inside)

@@ -1,9 +1,9 @@
-"""By thread: let iterations that run at the same time keep a temporary in memory of their thread.
+"""Privatize temporaries of parallel loops: one array in the memory of each thread.
 
 In: a lowered body and, per temporary, the loop its values live in.  Out: the body with temporaries
-declared in that loop, as large as one iteration needs, and the arrays that are left.
-Leaves alone: temporaries that would be no smaller, whose extents are not known where threads
-begin, and whose iterations other than threads run at the same time.
+declared in that loop, with the footprint of one iteration, and the remaining arrays.
+Leaves: temporaries that would not be smaller, whose extents are not known where threads begin, and
+those of loops that other concurrent loops than those of threads surround.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from collections.abc import Collection, Mapping
 
 from polyopt.dataclass import replace
 from polyopt.emit.footprints import Dim, needed_dimensions, with_array
-from polyopt.emit.localize import mentions
 from polyopt.emit.nodes import expressions, nested, with_nested
 from polyopt.emit.regions import nodes, whole_arrays
+from polyopt.emit.storage_scope import mentions
 from polyopt.ir.expr import Expr, Iter, Load, Param, Symbol, VectorLoad, walk
 from polyopt.ir.loops import CONCURRENT, Body, For, LoopKind, Node, Space
 from polyopt.ir.scop import Array, Role
 
 
-def give_to_threads(
-    body: Body, arrays: tuple[Array, ...], homes: dict[str, str], sizes: Collection[str]
+def privatize_by_thread(
+    body: Body, arrays: tuple[Array, ...], scopes: dict[str, str], sizes: Collection[str]
 ) -> tuple[Body, tuple[Array, ...]]:
-    """Return the body and the arrays that are left; `sizes` are known where threads begin."""
+    """Return the body and the remaining arrays; `sizes` are known where threads begin."""
     left: list[Array] = []
     for array in arrays:
-        home = homes.get(array.name)
-        found = None if home is None else _given(body, array, home, sizes)
+        scope = scopes.get(array.name)
+        found = None if scope is None else _privatized(body, array, scope, sizes)
         if found is None:
             left.append(array)
         else:
@@ -35,16 +35,16 @@ def give_to_threads(
     return body, tuple(left)
 
 
-def _given(body: Body, array: Array, home: str, sizes: Collection[str]) -> Body | None:
-    """Return the body with the array declared in the loops called `home`, or None."""
+def _privatized(body: Body, array: Array, scope: str, sizes: Collection[str]) -> Body | None:
+    """Return the body with the array declared in the loops called `scope`, or None."""
     if array.role is not Role.TEMP or not array.shape or array.turn is not None:
         return None
     if any(array.name in whole_arrays(n) or _is_placed_by_data(n, array) for n in nodes(body)):
         return None
-    homes = [loops for loops in _loops(body, home, ()) if _mention(loops[-1], array)]
-    if not homes or not all(map(_is_of_threads, homes)):
+    scopes = [loops for loops in _loops(body, scope, ()) if _mention(loops[-1], array)]
+    if not scopes or not all(map(_is_of_threads, scopes)):
         return None
-    needed = {id(loops[-1]): needed_dimensions(loops[-1], array, exact=True) for loops in homes}
+    needed = {id(loops[-1]): needed_dimensions(loops[-1], array, exact=True) for loops in scopes}
     extents = {tuple((dim.position, dim.extent) for dim in dims) for dims in needed.values()}
     first, *others = extents
     if others or not first or first == tuple(enumerate(array.shape)):
@@ -56,7 +56,7 @@ def _given(body: Body, array: Array, home: str, sizes: Collection[str]) -> Body 
 
 
 def _is_placed_by_data(node: Node, array: Array) -> bool:
-    """Tell whether elements decide which place is used: no proof follows that."""
+    """Tell whether subscripts are data-dependent: no proof follows that."""
     places = (
         part
         for expr in expressions(node)
@@ -66,15 +66,15 @@ def _is_placed_by_data(node: Node, array: Array) -> bool:
     return any(isinstance(p, Load) for place in places for i in place.index for p in walk(i))
 
 
-def _loops(body: Body, home: str, around: tuple[For, ...]) -> list[tuple[For, ...]]:
-    """Return the loops called `home`, each behind those around it."""
+def _loops(body: Body, scope: str, around: tuple[For, ...]) -> list[tuple[For, ...]]:
+    """Return the loops called `scope`, each behind those around it."""
     found: list[tuple[For, ...]] = []
     for node in body:
         loops = (*around, node) if isinstance(node, For) else around
-        if isinstance(node, For) and node.label == home:
+        if isinstance(node, For) and node.label == scope:
             found.append(loops)
         else:
-            found += (one for inner in nested(node) for one in _loops(inner, home, loops))
+            found += (one for inner in nested(node) for one in _loops(inner, scope, loops))
     return found
 
 
@@ -83,7 +83,7 @@ def _mention(loop: For, array: Array) -> bool:
 
 
 def _is_of_threads(loops: tuple[For, ...]) -> bool:
-    """Tell whether threads, and nothing else, run iterations around a home together."""
+    """Tell whether the concurrent loops around a scope are those of threads only."""
     return {loop.kind for loop in loops if loop.kind in CONCURRENT} == {LoopKind.PARALLEL}
 
 

@@ -1,8 +1,8 @@
-"""Localize: give temporaries the storage one loop iteration needs.
+"""Narrow the storage scope of temporaries to the loop in which their values live.
 
 In: a lowered body and, per temporary, the loop its values live in.  Out: the body with scalars and
-small arrays declared in that loop instead of full arrays, and the names of those made local; what
-is copied into a local that nobody reads is left out.
+small arrays declared in that loop instead of full arrays, and the names of those made local; dead
+copies into locals are removed.
 """
 
 from __future__ import annotations
@@ -40,15 +40,17 @@ MAX_OF_BLOCK = 65536
 """Elements of an array of a block: as many as its threads have registers."""
 
 
-def localize(body: Body, arrays: tuple[Array, ...], homes: dict[str, str]) -> tuple[Body, set[str]]:
-    """Return the body with temporaries of constant extent made local, and their names."""
+def declare_in_loops(
+    body: Body, arrays: tuple[Array, ...], scopes: dict[str, str]
+) -> tuple[Body, set[str]]:
+    """Return the body with small temporaries declared in their scopes, and the names of these."""
     done: set[str] = set()
     names = _Names()
     for array in arrays:
-        home = homes.get(array.name)
-        if home is None:
+        scope = scopes.get(array.name)
+        if scope is None:
             continue
-        changed = _in_loop(body, array, home, (), names)
+        changed = _in_loop(body, array, scope, (), names)
         left = () if changed is None else [n for n in changed if array.name in names.of(n)]
         if changed is not None and not any(mentions(node, array.name) for node in left):
             body = changed
@@ -91,23 +93,23 @@ def mentions(node: Node, array: str) -> bool:
 
 
 def _in_loop(
-    body: Body, array: Array, home: str, around: tuple[For, ...], names: _Names
+    body: Body, array: Array, scope: str, around: tuple[For, ...], names: _Names
 ) -> Body | None:
-    """Return the body with every loop labelled `home` holding its own copy; None if one cannot."""
+    """Return the body with every loop labelled `scope` holding its own copy; None if one cannot."""
     result: list[Node] = []
     for node in body:
         if array.name not in names.of(node):
             result.append(node)
             continue
         loops = (*around, node) if isinstance(node, For) else around
-        if isinstance(node, For) and node.label == home:
+        if isinstance(node, For) and node.label == scope:
             if any(mentions(p, array.name) for p in node.body if array.name in names.of(p)):
-                inner = _at_home(loops, array, names)
+                inner = _at_scope(loops, array, names)
                 if inner is None:
                     return None
                 node = replace(node, body=inner)
         else:
-            below = [_in_loop(inner, array, home, loops, names) for inner in nested(node)]
+            below = [_in_loop(inner, array, scope, loops, names) for inner in nested(node)]
             if None in below:
                 return None
             node = with_nested(node, tuple(inner for inner in below if inner is not None))
@@ -115,21 +117,21 @@ def _in_loop(
     return tuple(result)
 
 
-def _at_home(loops: tuple[For, ...], array: Array, names: _Names) -> Body | None:
+def _at_scope(loops: tuple[For, ...], array: Array, names: _Names) -> Body | None:
     """Return the body of the last loop with the array declared; None where it has to be memory.
 
-    Threads of a block see one array; code around kernels of a grid has no arrays.
+    Threads of a block share one array; code around kernels of a grid has no arrays.
     """
-    home = loops[-1]
+    scope = loops[-1]
     kinds = [loop.kind for loop in loops]
     if LoopKind.THREAD in kinds:
-        return _declare(home, array, Space.LOCAL, names)
+        return _declare(scope, array, Space.LOCAL, names)
     if LoopKind.BLOCK in kinds:
-        return _declare(home, array, Space.SHARED, names)
-    if _has(home.body, LoopKind.BLOCK):
+        return _declare(scope, array, Space.SHARED, names)
+    if _has(scope.body, LoopKind.BLOCK):
         return None
-    is_block = _has(home.body, LoopKind.THREAD)  # a block of its own runs the loop
-    return _declare(home, array, Space.SHARED if is_block else Space.LOCAL, names)
+    is_block = _has(scope.body, LoopKind.THREAD)  # a block of its own runs the loop
+    return _declare(scope, array, Space.SHARED if is_block else Space.LOCAL, names)
 
 
 def _has(body: Body, kind: LoopKind) -> bool:
