@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from polyopt.dataclass import dataclass, replace
+from polyopt.emit.fault_exits import exit_on_faults
 from polyopt.emit.passes.ratios import settle_ratios
-from polyopt.emit.stops import stop_at_faults
 from polyopt.errors import BudgetError
 from polyopt.ir.budget import note_dropped, query
 from polyopt.ir.loops import Body, For, If, LoopFunction, LoopKind, Node, While
@@ -73,7 +73,7 @@ def unproven(name: str, reason: str) -> BudgetError:
 def plain_loops(function: LoopFunction) -> LoopFunction:
     """Return loops as they were lowered, without lanes and copies; threads stay."""
     function = settle_ratios(function)
-    return stop_at_faults(replace(function, body=_plain(function.body)))
+    return exit_on_faults(replace(function, body=_plain(function.body)))
 
 
 def _plain(body: Body) -> Body:

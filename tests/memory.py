@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import prod
 
-from polyopt.emit.allocations import Allocation, Place, allocations
+from polyopt.emit.allocations import Allocation, StorageClass, allocations
 from polyopt.ir.expr import Expr, Iter, Param, Symbol, evaluate, rewrite, walk
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
@@ -18,7 +18,7 @@ from polyopt.ir.scop import Array, Role
 SIZE, LARGE = 1000, 10**9
 ROWS = 4096
 """Elements of a row that temporaries may have for each element of a row of the program."""
-OF_CALL = (Place.HEAP, Place.DEVICE)
+OF_CALL = (StorageClass.HEAP, StorageClass.DEVICE)
 
 
 def assert_bounded(program: Program, loops: LoopFunction, times: float = 1.0) -> None:
@@ -31,7 +31,7 @@ def assert_bounded(program: Program, loops: LoopFunction, times: float = 1.0) ->
     for sizes in _growing([*own.values(), *(one.array for one in found)]):
         limit = times * sum(_bytes(array, sizes) for array in own.values())
         rows = ROWS * (1 + sum(_row(array, sizes) for array in own.values()))
-        whole = [one.array for one in found if one.place in OF_CALL]
+        whole = [one.array for one in found if one.storage in OF_CALL]
         taken = sum(_bytes(array, sizes) for array in whole)
         assert taken <= limit + rows, _told(whole, sizes)
         for one in found:
@@ -41,7 +41,7 @@ def assert_bounded(program: Program, loops: LoopFunction, times: float = 1.0) ->
 def _is_own(one: Allocation, own: Mapping[str, Array]) -> bool:
     """Tell whether the source has the array, and as large."""
     same = own.get(one.array.name)
-    return one.place in OF_CALL and same is not None and same.shape == one.array.shape
+    return one.storage in OF_CALL and same is not None and same.shape == one.array.shape
 
 
 def _growing(arrays: Iterable[Array]) -> Iterable[dict[str, int]]:

@@ -122,7 +122,7 @@ def _memory(program: Program, compilation: Compilation, sizes: Mapping[str, int]
     from polyopt.emit.allocations import allocations
     from polyopt.report.memory import explain_memory
 
-    found = [(one.array, one.place.value) for one in allocations(compilation.loops)]
+    found = [(one.array, one.storage.value) for one in allocations(compilation.loops)]
     yield from explain_memory(found, program, compilation.schedules, sizes)
 
 

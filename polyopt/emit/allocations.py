@@ -1,6 +1,6 @@
-"""Which memory a kernel takes besides its arguments and results.
+"""List the memory that a kernel takes besides its arguments and results.
 
-In: a `LoopFunction`, as it is printed.  Out: its temporaries with where each lives.
+In: a `LoopFunction`, as it is printed.  Out: its temporaries with their storage class.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from polyopt.ir.loops import AllocateArray, DeclareArray, Kernel, LoopFunction, 
 
 
 @unique
-class Place(Enum):
-    """Where a temporary lives, and how many there are of it."""
+class StorageClass(Enum):
+    """The memory of a temporary: one for the call, for each thread or for each block."""
 
     HEAP = "heap"
     THREAD = "heap of each thread"
@@ -28,19 +28,19 @@ class Place(Enum):
 
 
 _DECLARED = {
-    Space.LOCAL: Place.STACK,
-    Space.SHARED: Place.SHARED,
-    Space.REGISTER: Place.REGISTER,
-    Space.THREAD: Place.THREAD,
+    Space.LOCAL: StorageClass.STACK,
+    Space.SHARED: StorageClass.SHARED,
+    Space.REGISTER: StorageClass.REGISTER,
+    Space.THREAD: StorageClass.THREAD,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """A temporary array and where it lives; one without extents is a scalar."""
+    """A temporary array and its storage class; one without extents is a scalar."""
 
     array: Array
-    place: Place
+    storage: StorageClass
 
 
 def allocations(function: LoopFunction) -> tuple[Allocation, ...]:
@@ -51,12 +51,12 @@ def allocations(function: LoopFunction) -> tuple[Allocation, ...]:
 def _allocations(function: LoopFunction) -> Iterator[Allocation]:
     every = list(nodes(function.body))
     on_device = any(isinstance(node, Kernel) for node in every)
-    memory = Place.DEVICE if on_device else Place.HEAP
+    memory = StorageClass.DEVICE if on_device else StorageClass.HEAP
     used = used_arrays(function.body)
     late = {node.array.name: node.array for node in every if isinstance(node, AllocateArray)}
     for array in function.arrays:
         if array.role is Role.TEMP and array.name in used and array.name not in late:
-            yield Allocation(array, memory if array.shape or on_device else Place.STACK)
+            yield Allocation(array, memory if array.shape or on_device else StorageClass.STACK)
     yield from (Allocation(array, memory) for array in late.values())
     for node in every:
         if isinstance(node, DeclareArray):

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import re
 
-from polyopt.emit.apart import in_sections
 from polyopt.emit.banner import banner, plain
-from polyopt.emit.blocks import Branch, Code, Function, Line, Nest, prototype, words
+from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, prototype, words
 from polyopt.emit.cbody import BodyEmitter
 from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.exits import (
+from polyopt.emit.early_exits import (
     END,
     FIRST_FAULT,
     STATUS,
     Block,
     Exit,
-    Way,
+    ExitKind,
     fails_in_parallel,
     leaves_early,
 )
@@ -30,6 +29,7 @@ from polyopt.emit.helpers.intrinsics import intrinsics
 from polyopt.emit.interrupts import STOPPED, TEXT, any_asks
 from polyopt.emit.literals import literal
 from polyopt.emit.names import COMPLEX_NAMES, MATH_NAMES
+from polyopt.emit.outlining import outline_sections
 from polyopt.emit.regions import nodes, region_arrays
 from polyopt.emit.storage_scope import zero
 from polyopt.emit.views import View
@@ -48,7 +48,7 @@ def emit_c(fn: LoopFunction) -> Source:
     cleans = bool(frame.heap or frame.late or frame.faults)
     leaves = leaves_early(fn.body) or any_asks(fn.body)
     jumps = cleans and (leaves or bool(region_arrays(fn.body)))
-    emitter = BodyEmitter(frame, printer, Exit(Way.GOTO if jumps else Way.RETURN))
+    emitter = BodyEmitter(frame, printer, Exit(ExitKind.GOTO if jumps else ExitKind.RETURN))
     lines = _entry_body(fn, emitter, jumps=jumps)
     entry = Function(f"int {frame.entry}", frame.declarations(), lines)
     functions = [*emitter.regions, entry]
@@ -69,7 +69,7 @@ def emit_c(fn: LoopFunction) -> Source:
 def _entry_body(fn: LoopFunction, emitter: BodyEmitter, *, jumps: bool) -> list[Code]:
     """Return the statements of the entry; with `jumps`, all ways out lead to one end."""
     frame = emitter.frame
-    body = in_sections(emitter, fn.body)
+    body = outline_sections(emitter, fn.body)
     has_status = bool(jumps or frame.faults or fails_in_parallel(fn.body))
     lines: list[Code] = [Line(f"int {STATUS} = 0;")] if has_status else []
     temporaries = [frame.views[name] for name in frame.heap]
@@ -110,7 +110,7 @@ def _told(view: View, printer: ExprPrinter) -> list[Code]:
     last = printer.text(sub(extent, integer(1)))
     head = f"for (int po_k = {last}; po_k >= 0; po_k--)"
     noted = Branch(f"{view.name}[po_k]", [Line(f"{STATUS} = {FIRST_FAULT} + po_k;")], [])
-    return [Nest(head, [noted])]
+    return [Compound(head, [noted])]
 
 
 def _file(fn: LoopFunction, used: dict[Helper, None], code: str) -> str:

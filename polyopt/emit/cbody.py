@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from polyopt import emit
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.emit import apart
+from polyopt.emit import outlining
 from polyopt.emit.banner import plain
-from polyopt.emit.blocks import Branch, Code, Function, Line, Nest, Pragma, words
+from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, Pragma, words
 from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.compound import in_place
-from polyopt.emit.contraction import mixes_products
-from polyopt.emit.exits import FIRST_FAULT, STATUS, Block, Exit, Way, leaves_early
+from polyopt.emit.early_exits import FIRST_FAULT, STATUS, Block, Exit, ExitKind, leaves_early
 from polyopt.emit.extents import extent_of
+from polyopt.emit.fp_contraction import mixes_products
 from polyopt.emit.frame import Frame, array_view, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.interrupts import STATUS as INTERRUPTED
@@ -145,7 +145,7 @@ class BodyEmitter:
                 printer = replace(self.printer, is_repeated=True)
                 inner = replace(self, printer=printer, is_repeated=True)
                 head = f"while ({self.printer.text(node.condition)})"
-                return [Nest(head, [*self._asked(node), *inner.body(node.body)])]
+                return [Compound(head, [*self._asked(node), *inner.body(node.body)])]
             case Break():
                 return [Line("break;")]
             case Fail():
@@ -284,7 +284,7 @@ class BodyEmitter:
             )
         if loop.kind is LoopKind.VECTOR:  # OpenMP has no threads inside lanes
             inner = replace(inner, is_parallel=True)
-        nest = Nest(self._head(loop), [*self._asked(loop), *inner.body(loop.body)])
+        nest = Compound(self._head(loop), [*self._asked(loop), *inner.body(loop.body)])
         match loop.kind:
             case LoopKind.VECTOR if loop.streams and not loop.reductions:
                 return self._in_strips(loop, inner)
@@ -306,7 +306,7 @@ class BodyEmitter:
         return [Branch(STOPPED, self.exit.lines(INTERRUPTED, self.printer), [])]
 
     def _across_rows(self, loop: For) -> list[Code]:
-        """Print a loop along rows whose lanes go across them."""
+        """Print a row recurrence, vectorized across the rows."""
         found = row_recurrence(loop, loop.lanes, self.frame.rows)
         if found is None:
             return self._settled_loop(replace(loop, lanes=1))
@@ -352,8 +352,10 @@ class BodyEmitter:
         more = f"for (; {name} + {width} <= {high}; {name} += {width})"
         back = Line(f"{name} -= {width};")
         sliding = middle._sliding(loop, body, high)
-        full = [*middle.body(body), *sliding] if sliding else [Nest(more, middle.body(body)), back]
-        return [Nest(head, [Branch(whole, full, [*bounds, *ends.body(body)])])]
+        full = (
+            [*middle.body(body), *sliding] if sliding else [Compound(more, middle.body(body)), back]
+        )
+        return [Compound(head, [Branch(whole, full, [*bounds, *ends.body(body)])])]
 
     def _in_strips(self, loop: For, inner: BodyEmitter) -> list[Code]:
         """Print a loop in the compiler's lanes that stores past the caches."""
@@ -425,7 +427,7 @@ class BodyEmitter:
                 kept[load] = f"{between}({pair})"
         inner = replace(self, printer=replace(self.printer, held=kept))
         more = f"{name} + {2 * width} <= {high}"
-        nest = Nest(
+        nest = Compound(
             f"for ({name} += {width}; {more}; {name} += {width})",
             [*loads, *inner.body(body), *moves],
         )
@@ -439,11 +441,11 @@ class BodyEmitter:
         begins.append(f"{name} = {low}")
         head = f"for (int64_t {', '.join(begins)}; {name} < {high}; {name} += {loop.lanes})"
         if trip_count(loop) == loop.lanes:
-            return Nest(head, self.body(body))
+            return Compound(head, self.body(body))
         to = self._own(f"{name}_to")
         ends = replace(self, printer=replace(self.printer, part=("0", to)))
         rest = [Line(f"int64_t {to} = {high} - {name};"), *ends.body(body)]
-        return Nest(head, [Branch(f"{name} + {loop.lanes} <= {high}", self.body(body), rest)])
+        return Compound(head, [Branch(f"{name} + {loop.lanes} <= {high}", self.body(body), rest)])
 
     def streamed(self, body: Body) -> list[Code]:
         """Print what ends a body that may have stored past the caches."""
@@ -502,12 +504,12 @@ class BodyEmitter:
         has_loops = any(isinstance(node, For) for node in nodes(last.body))
         if free.set_locals or loop.reductions or not (has_loops or fails):
             label = self._label() if fails else ""
-            inner = replace(inner, exit=Exit(Way.LOOP, label))
+            inner = replace(inner, exit=Exit(ExitKind.LOOP, label))
             end = [Line(f"{label}:;")] if fails else []
             call = [*inner.body(last.body), *end]
         else:
-            inner = replace(inner, exit=Exit(Way.REGION))
-            call = apart.shared(inner, last, free, fails=fails)
+            inner = replace(inner, exit=Exit(ExitKind.REGION))
+            call = outlining.outline_region(inner, last, free, fails=fails)
             fails = False
         nest = self._heads(shared, self._if_given(given, call))
         return [*self._shared(loop, nest, given, simd=simd, once=fails), *stop]
@@ -519,7 +521,7 @@ class BodyEmitter:
         return [Branch(" && ".join(self.frame.views[a.name].pointer for a in given), call, [])]
 
     def _shared(
-        self, loop: For, nest: Nest, given: tuple[Array, ...], *, simd: bool, once: bool = False
+        self, loop: For, nest: Compound, given: tuple[Array, ...], *, simd: bool, once: bool = False
     ) -> list[Code]:
         """Print `nest` for threads, and once more for one thread.
 
@@ -556,13 +558,13 @@ class BodyEmitter:
         lines += [row_declaration(view, self.printer) for view in rows]
         return [*lines, *body, *(Line(f"free({view.pointer});") for view in views)]
 
-    def _heads(self, loops: tuple[For, ...], body: list[Code]) -> Nest:
+    def _heads(self, loops: tuple[For, ...], body: list[Code]) -> Compound:
         *outer, last = loops
         if not outer and begins_last(last, self.printer):
-            return Nest(self._falling_head(last), body)
-        nest = Nest(self._head(last), body)
+            return Compound(self._falling_head(last), body)
+        nest = Compound(self._head(last), body)
         for loop in reversed(outer):
-            nest = Nest(self._head(loop), [nest])
+            nest = Compound(self._head(loop), [nest])
         return nest
 
     def _label(self) -> str:

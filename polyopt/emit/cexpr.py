@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from polyopt.dataclass import dataclass, field
 from polyopt.emit.dialect import C11, Dialect
 from polyopt.emit.functions.table import COVERED
-from polyopt.emit.halves import is_half_operation, is_rounded, widened
+from polyopt.emit.half_precision import is_half_operation, is_rounded, widened
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.ranges import Ranges
 from polyopt.emit.views import View

@@ -1,4 +1,4 @@
-"""How many iterations a loop has at most, where a pair of its bounds tells.
+"""Bound the trip count of a loop by a constant, from a pair of its bounds.
 
 In: a loop.  Out: a lower bound and a constant such that the loop ends before their sum, or None.
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from polyopt.dataclass import dataclass
-from polyopt.emit.blocks import Code, Line, words
+from polyopt.emit.c_statements import Code, Line, words
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import row_arrays

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.blocks import Branch, Code, Line, Nest, Pragma
+from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma
 from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.exits import Block
+from polyopt.emit.early_exits import Block
 from polyopt.emit.helpers import LINE, Helper, HelperKind
 from polyopt.emit.lanes import is_unit_stride
 from polyopt.emit.regions import nodes
@@ -49,12 +49,12 @@ class NontemporalPrinter:
         strip = f"for ({end} = {begin}; {end} + {self.strip} <= {high}; {end} += {self.strip})"
         first = [
             Line(f"{begin} = {self.least}({high}, {low} + {self.to_line(low)});"),
-            Nest(strip, self.row(name, end)),
+            Compound(strip, self.row(name, end)),
         ]
         ends = f"{name} = {part} ? {end} : {low}; {name} < ({part} ? {high} : {begin})"
         rest = [
             Pragma(self.pragma),
-            Nest(f"for (int64_t {ends}; {name}++)", self.body(self.loop.body, {})),
+            Compound(f"for (int64_t {ends}; {name}++)", self.body(self.loop.body, {})),
         ]
         bounds = f"{low} = {lower}, {high} = {upper}, {begin} = {low}, {end} = {low}"
         return [
@@ -62,7 +62,7 @@ class NontemporalPrinter:
                 [
                     Line(f"int64_t {bounds};"),
                     Branch(self.condition(low), first, []),
-                    Nest(f"for (int {part} = 0; {part} < 2; {part}++)", rest),
+                    Compound(f"for (int {part} = 0; {part} < 2; {part}++)", rest),
                 ]
             )
         ]
@@ -87,7 +87,7 @@ class NontemporalPrinter:
             target = self.address(store, begin)
             copies.append(Line(f"{copy}({target}, {row}, {self.strip});"))
         head = f"for (int64_t {name} = {begin}; {name} < {begin} + {self.strip}; {name}++)"
-        filled = [Pragma(self.pragma), Nest(head, self.body(tuple(body), views))]
+        filled = [Pragma(self.pragma), Compound(head, self.body(tuple(body), views))]
         return [*lines, *filled, *copies]
 
     def condition(self, low: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from polyopt.dataclass import dataclass
 from polyopt.emit.cexpr import SHIFT, ExprPrinter
-from polyopt.emit.exits import leaves_early
+from polyopt.emit.early_exits import leaves_early
 from polyopt.emit.extrema import is_choice
 from polyopt.emit.helpers import ENOUGH_WORK, Helper, HelperKind
 from polyopt.emit.regions import declared_names, is_settled, nodes

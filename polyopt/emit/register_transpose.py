@@ -10,9 +10,9 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.blocks import Branch, Code, Line, Nest
+from polyopt.emit.c_statements import Branch, Code, Compound, Line
 from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.exits import Block
+from polyopt.emit.early_exits import Block
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.nodes import expressions
 from polyopt.emit.passes.rewriting import substituted
@@ -59,8 +59,8 @@ class TransposePrinter:
         """Return the loop, called `name` in C; `begins` declares what its bounds name."""
         lower, upper = bounds
         lanes = self.recurrence.lanes
-        whole = Nest(f"for (; {name} + {lanes} <= {upper}; {name} += {lanes})", self.tile())
-        rest = Nest(f"for (; {name} < {upper}; {name}++)", self.body(self.loop.body, {}))
+        whole = Compound(f"for (; {name} + {lanes} <= {upper}; {name} += {lanes})", self.tile())
+        rest = Compound(f"for (; {name} < {upper}; {name}++)", self.body(self.loop.body, {}))
         lines: Lines = [Line(f"int64_t {', '.join((f'{name} = {lower}', *begins))};")]
         if any(write.past for write in self.recurrence.writes):
             start = [line for write in self.recurrence.writes for line in self.started(write)]
@@ -177,7 +177,7 @@ class TransposePrinter:
             rows = self.recurrence.rows
             lines.append(Line(f"{ctype} {first}[{rows}];"))
             head = f"for (int64_t {self.lane} = 0; {self.lane} < {rows}; {self.lane}++)"
-            lines.append(Nest(head, [Line(f"{first}[{self.lane}] = {element};")]))
+            lines.append(Compound(head, [Line(f"{first}[{self.lane}] = {element};")]))
             for group in self.groups:
                 away = f" + {group * self.recurrence.lanes}" if group else ""
                 name = self.place(past.name, group)
@@ -187,7 +187,7 @@ class TransposePrinter:
     def over(self, name: str, body: Lines) -> Code:
         """Return a loop over the rows or the steps of a tile."""
         head = f"for (int64_t {name} = 0; {name} < {self.recurrence.lanes}; {name}++)"
-        return Nest(head, body)
+        return Compound(head, body)
 
     def place(self, name: str, group: int) -> str:
         """Return the C name of a local for one register of rows."""

@@ -8,8 +8,8 @@ copies into locals are removed.
 from __future__ import annotations
 
 from polyopt.dataclass import replace
+from polyopt.emit.dead_locals import remove_dead_copies
 from polyopt.emit.footprints import needed_dimensions, with_array
-from polyopt.emit.idle import without_copies
 from polyopt.emit.nodes import expressions, map_node, nested, with_nested
 from polyopt.emit.regions import whole_arrays
 from polyopt.ir.expr import (
@@ -55,7 +55,7 @@ def declare_in_loops(
         if changed is not None and not any(mentions(node, array.name) for node in left):
             body = changed
             done.add(array.name)
-    return without_copies(body, done), done
+    return remove_dead_copies(body, done), done
 
 
 class _Names:

@@ -20,7 +20,9 @@ from tests.mutants.layers import Layer
 from tests.mutants.mutant import Mutant
 from tests.mutants.planting import Change
 
-PROMOTE = import_module("polyopt.emit.passes.promote")  # a function of the package has that name
+PROMOTE = import_module(
+    "polyopt.emit.passes.scalar_replacement"
+)  # a function of the package has that name
 STORAGE = (Layer.PROOF, Layer.ENUMERATION, Layer.TEXT, Layer.RUN)
 
 

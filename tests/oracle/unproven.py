@@ -6,7 +6,7 @@ In: a `Program`, a machine, a schedule's text.  Out: the program as it was sched
 from __future__ import annotations
 
 from polyopt.emit import optimize_loops
-from polyopt.emit.stops import stop_at_faults
+from polyopt.emit.fault_exits import exit_on_faults
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.program import Program
 from polyopt.machine import Machine
@@ -20,4 +20,4 @@ def loops_of(program: Program, machine: Machine, schedule: str | None = None) ->
     settled = program if program.is_static else settle_regions(program)
     schedules = choose_schedules(settled, Options(schedule=schedule), machine)
     loops = optimize_loops(bounded_lower(schedules, settled), machine, "strict")
-    return stop_at_faults(loops)
+    return exit_on_faults(loops)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from polyopt.emit import emit_c, optimize_loops
+from polyopt.emit.fault_exits import exit_on_faults
 from polyopt.emit.lower import lower
-from polyopt.emit.stops import stop_at_faults
 from polyopt.errors import BudgetError, IllegalSchedule, ScheduleError
 from polyopt.ir.affine import quota
 from polyopt.ir.interp import run_scop
@@ -270,7 +270,7 @@ def check_loops(case: Case, schedule: Schedule, trial: Trial) -> LoopFunction | 
     except BudgetError:
         trial.counts["loops over budget"] += 1
         return None
-    loops = stop_at_faults(optimize_loops(loops, MACHINE, "strict"))
+    loops = exit_on_faults(optimize_loops(loops, MACHINE, "strict"))
     again = any(isinstance(step, Recompute) for step in schedule.trace)
     for sizes in case.sizes:
         try:

@@ -12,9 +12,9 @@ from itertools import groupby
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.banner import plain
-from polyopt.emit.blocks import Branch, Code, Line, Nest, Pragma, words
+from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma, words
 from polyopt.emit.compound import in_place
-from polyopt.emit.exits import Block
+from polyopt.emit.early_exits import Block
 from polyopt.emit.gpu.async_copies import copy_text, turn_text
 from polyopt.emit.gpu.atomics import atomic_text
 from polyopt.emit.gpu.bound_tests import all_of, ranges_inside, tests_below, told_plainly
@@ -167,7 +167,7 @@ class KernelEmitter:
                 return [Line(self._store(self._name(node.name), local, node.value))]
             case While():
                 condition = self.printer.text(node.condition)
-                return [Nest(f"while ({condition})", self.body(node.body))]
+                return [Compound(f"while ({condition})", self.body(node.body))]
             case Break():
                 return [Line("break;")]
             case Barrier():
@@ -285,7 +285,7 @@ class KernelEmitter:
         if distributed.head is None:
             return printed
         return Printed(
-            (), [*_pragma(distributed.unrolls), Nest(distributed.head, _joined(printed, {}))]
+            (), [*_pragma(distributed.unrolls), Compound(distributed.head, _joined(printed, {}))]
         )
 
     def guarded(
@@ -354,10 +354,10 @@ class KernelEmitter:
         printer = inner.printer.knowing(tests)
         if self.in_thread:
             inner = replace(inner, printer=printer)
-            return Printed((), [*self._asked(loop), Nest(head, inner.body(loop.body))])
+            return Printed((), [*self._asked(loop), Compound(head, inner.body(loop.body))])
         inner = replace(inner, printer=replace(printer, fixed=printer.fixed | {loop.iter}))
         lines = with_limits(inner.body(loop.body), self.declarations, loop.iter)
-        return Printed((), [*self._asked(loop), Nest(head, lines)])
+        return Printed((), [*self._asked(loop), Compound(head, lines)])
 
     def _asked(self, loop: For) -> list[Code]:
         """Return what asks for unrolling: the schedule, or a constant number of statements."""
@@ -380,7 +380,7 @@ class KernelEmitter:
         inner = replace(self, printer=printer, scope=self.scope | {count})
         lines = _joined(inner.guarded(values, tests, inner.body(loop.body)), {})
         head = f"for (int {count} = 0; {count} < {trips}; {count}++)"
-        nest = [*_pragma(True), Nest(head, lines)]
+        nest = [*_pragma(True), Compound(head, lines)]
         name = self.declarations.local("wide", inner.scope)
         wide = vector_copy(loop, trips, count, tests, printer, self.declarations.dialect, name)
         if wide is None:
@@ -400,7 +400,7 @@ class KernelEmitter:
         inner = replace(self, printer=printer, scope=scope)
         head = f"for (int {count} = 0; {goes_on}; {count}++)"
         body = _joined(inner.guarded(values, (), inner.body(loop.body)), {})
-        return Printed(constants, [*self._asked(loop), Nest(head, body)])
+        return Printed(constants, [*self._asked(loop), Compound(head, body)])
 
     def _until(self, loop: For, count: str, trips: int) -> tuple[str, tuple[Constant, ...]]:
         """Return the condition under which a short loop goes on, and what it has a name for."""

@@ -14,7 +14,7 @@ from polyopt.emit.gpu.complex import complex_text
 from polyopt.emit.gpu.declarations import KernelDeclarations, Limit
 from polyopt.emit.gpu.overflow import may_overflow
 from polyopt.emit.gpu.swizzle import swizzled_column
-from polyopt.emit.halves import is_half_operation
+from polyopt.emit.half_precision import is_half_operation
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.ir.array import Array
 from polyopt.ir.expr import (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.blocks import Code, Line, Nest, Pragma
+from polyopt.emit.c_statements import Code, Compound, Line, Pragma
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.expressions import KernelPrinter
 from polyopt.ir.array import Array
@@ -64,7 +64,7 @@ class TilePrinter:
         name = self.name(step)
         head = f"for (int {name} = 0; {name} < {count}; {name} += {depth})"
         pragma = [Pragma("unroll")] if count // depth <= MOST_UNROLLED else []
-        return [*pragma, Nest(head, body)]
+        return [*pragma, Compound(head, body)]
 
     def name(self, iterator: str) -> str:
         """Return an iterator's name in the text."""
@@ -74,7 +74,7 @@ class TilePrinter:
         """Return a loop from 0 that is unrolled."""
         name = self.name(iterator)
         head = f"for (int {name} = 0; {name} < {count}; {name}++)"
-        return [Pragma("unroll"), Nest(head, body)]
+        return [Pragma("unroll"), Compound(head, body)]
 
     @property
     def width(self) -> int:

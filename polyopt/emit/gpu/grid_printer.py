@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import reduce
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.blocks import Code, Line, Nest, words
+from polyopt.emit.c_statements import Code, Compound, Line, words
 from polyopt.emit.gpu.bound_tests import all_of, ranges_inside, tests_below
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.dialect import DeviceDialect
@@ -44,7 +44,7 @@ class PrintedGrid:
     def around(self, lines: list[Code]) -> list[Code]:
         """Return the body's lines with the grid's around them, as far as they are used."""
         for head in reversed(self.heads):
-            lines = [Nest(head, lines)]
+            lines = [Compound(head, lines)]
         for text in (*reversed(self.constants), *reversed(self.order)):
             names = {part.split(" = ")[0].split()[-1] for part in text.split(", ")}
             if names & words(lines):

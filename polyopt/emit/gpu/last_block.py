@@ -7,7 +7,7 @@ A block fences its writes before it counts itself; the last one fences before it
 
 from __future__ import annotations
 
-from polyopt.emit.blocks import Branch, Code, Line
+from polyopt.emit.c_statements import Branch, Code, Line
 from polyopt.emit.gpu.body import KernelEmitter, with_limits
 from polyopt.emit.gpu.bound_tests import all_of
 from polyopt.emit.gpu.frame import KernelFrame

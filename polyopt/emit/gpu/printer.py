@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from polyopt.dataclass import replace
 from polyopt.emit.banner import banner
-from polyopt.emit.blocks import Code, Function, Line, words
+from polyopt.emit.c_statements import Code, Function, Line, words
 from polyopt.emit.gpu.body import KernelEmitter, with_limits
 from polyopt.emit.gpu.complex import complex_definitions
 from polyopt.emit.gpu.declarations import KernelDeclarations

@@ -7,7 +7,7 @@ initialization with the neutral element and the atomic combination, where the co
 from __future__ import annotations
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.blocks import Branch, Code, Line, Nest
+from polyopt.emit.c_statements import Branch, Code, Compound, Line
 from polyopt.emit.gpu.atomics import atomic_text
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.expressions import KernelPrinter, Storage
@@ -59,8 +59,8 @@ class PrivateCopy:
         head = (
             f"for (int {index} = {declarations.thread}; {index} < {extent}; {index} += {threads})"
         )
-        clear = Nest(head, [Line(f"{here} = {start};")])
-        add = Nest(head, [Branch(f"{here} != {start}", [update], [])])
+        clear = Compound(head, [Line(f"{here} = {start};")])
+        add = Compound(head, [Branch(f"{here} != {start}", [update], [])])
         return [
             Line(f"const bool {self.is_small} = {extent} <= {self.by.most};"),
             Branch(self.is_small, [clear], []),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polyopt.dataclass import dataclass
-from polyopt.emit.blocks import Branch, Code, Line, Nest, Pragma
+from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma
 from polyopt.emit.cexpr import AND
 from polyopt.emit.gpu.bound_tests import all_of
 from polyopt.emit.gpu.declarations import KernelDeclarations
@@ -110,7 +110,7 @@ class ReductionPrinter:
             text = self.declarations.dialect.shuffle.format(value=name, by=by, width=self.width)
             steps += self.joined(name, other, text, *passed[name])
         head = f"for (int {by} = {self.width // 2}; {by} > 0; {by} /= 2)"
-        return [Pragma("unroll"), Nest(head, steps)]
+        return [Pragma("unroll"), Compound(head, steps)]
 
     def exchanged(self, passed: dict[str, tuple[DType, BinaryOp]]) -> list[Code]:
         """Return an exchange through shared memory, where the first thread reads what all have."""
@@ -129,7 +129,7 @@ class ReductionPrinter:
             writes.append(Line(f"{place}[{thread}] = {name};"))
             reads += self.joined(name, other, f"{place}[{thread} + {count}]", dtype, op)
         head = f"for (int {count} = 1; {count} < {self.width}; {count}++)"
-        return [*writes, wait, Branch(self.is_first, [Nest(head, reads)], []), wait]
+        return [*writes, wait, Branch(self.is_first, [Compound(head, reads)], []), wait]
 
     def joined(self, name: str, wish: str, text: str, dtype: DType, op: BinaryOp) -> list[Code]:
         """Return statements that combine a value with another, which `text` computes."""

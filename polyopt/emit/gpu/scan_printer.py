@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.blocks import Branch, Code, Line, Nest, Pragma
+from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma
 from polyopt.emit.gpu.bound_tests import ranges_inside
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.expressions import KernelPrinter
@@ -111,7 +111,7 @@ class ScanPrinter:
         return [
             *self.part(first, last),
             Line(f"{self.kind} {mine} = {self.neutral};"),
-            Nest(f"{head}{name} += {self.threads})", [Line(update)]),
+            Compound(f"{head}{name} += {self.threads})", [Line(update)]),
             *here.together(mine, is_told=False),
             Branch(f"{self.declarations.thread} == 0", [whole], []),
         ]
@@ -127,7 +127,7 @@ class ScanPrinter:
         return [
             *self.part(first, last),
             Line(f"{self.kind} {mine} = {self.neutral};"),
-            Nest(f"{head}{count} += {self.threads})", [Line(update)]),
+            Compound(f"{head}{count} += {self.threads})", [Line(update)]),
             *here.together(mine, is_told=True),
             *self.started(carry, f"{first} < {last}"),
             Line(self.joined(carry, carry, self.totals(0))),
@@ -166,7 +166,7 @@ class ScanPrinter:
             body = here.by_exchange(begin, last, carry, mine)
         size = self.threads * self.items
         head = f"for ({self.index} {begin} = {first}; {begin} < {last}; {begin} += {size})"
-        return [Nest(head, body)]
+        return [Compound(head, body)]
 
     def by_shuffles(self, begin: str, last: str, carry: str, mine: str, count: str) -> Lines:
         """Return a tile by shuffles: neighbouring threads have neighbouring terms."""
@@ -197,12 +197,12 @@ class ScanPrinter:
         return [
             Line(f"{self.kind} {mine}[{self.items}];"),
             Pragma("unroll"),
-            Nest(every, terms),
+            Compound(every, terms),
             self.wait,
             Branch(f"{thread} < {WARP}", self.of_warps(), []),
             self.wait,
             Pragma("unroll"),
-            Nest(every, [here, Branch(f"{name} < {last}", known, [])]),
+            Compound(every, [here, Branch(f"{name} < {last}", known, [])]),
             Line(self.joined(carry, carry, self.totals(self.groups - 1))),
             self.wait,
         ]
@@ -230,7 +230,7 @@ class ScanPrinter:
             Branch(f"{self.declarations.thread} % {WARP} >= {by}", [Line(joined)], []),
         ]
         head = f"for (int {by} = 1; {by} < {width}; {by} *= 2)"
-        return [Pragma("unroll"), Nest(head, steps)]
+        return [Pragma("unroll"), Compound(head, steps)]
 
     def by_exchange(self, begin: str, last: str, carry: str, mine: str) -> Lines:
         """Return a tile through shared memory: a term for each thread."""
@@ -253,7 +253,7 @@ class ScanPrinter:
             Branch(f"{name} < {last}", [Line(f"{mine} = {declarations.term(name)};")], []),
             Line(f"{place} = {mine};"),
             self.wait,
-            Nest(f"for (int {by} = 1; {by} < {self.threads}; {by} *= 2)", steps),
+            Compound(f"for (int {by} = 1; {by} < {self.threads}; {by} *= 2)", steps),
             Branch(f"{name} < {last}", [store], []),
             Line(self.joined(carry, carry, self.totals(self.threads - 1))),
             self.wait,
@@ -273,7 +273,7 @@ class ScanPrinter:
         head = f"for (int {by} = {self.threads // 2}; {by} > 0; {by} /= 2)"
         last = Line(f"{mine} = {self.totals(0)};")
         store = Line(f"{place} = {mine};")
-        return [store, self.wait, Nest(head, [step, self.wait]), last]
+        return [store, self.wait, Compound(head, [step, self.wait]), last]
 
     def _by_warps(self, mine: str, is_told: bool) -> Lines:
         thread, warps = self.declarations.thread, self.threads // WARP
@@ -303,7 +303,7 @@ class ScanPrinter:
             Line(self.joined(value, value, other)),
         ]
         head = f"for (int {by} = {width // 2}; {by} > 0; {by} /= 2)"
-        return [Pragma("unroll"), Nest(head, steps)]
+        return [Pragma("unroll"), Compound(head, steps)]
 
     # -- words
 

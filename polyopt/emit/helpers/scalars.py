@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from polyopt.emit import halves
+from polyopt.emit import half_precision
 from polyopt.emit.functions import table
 from polyopt.emit.helpers.helper import (
     Helper,
@@ -56,23 +56,23 @@ def _min_of_lanes(helper: Helper, sign: str) -> list[str]:
 
 
 def _widen(helper: Helper) -> list[str]:
-    return function("float", helper, "uint16_t x", halves.widen_body(helper.dtype))
+    return function("float", helper, "uint16_t x", half_precision.widen_body(helper.dtype))
 
 
 def _narrow(helper: Helper) -> list[str]:
-    return function("uint16_t", helper, "float x", halves.narrow_body(helper.dtype))
+    return function("uint16_t", helper, "float x", half_precision.narrow_body(helper.dtype))
 
 
 def _round(helper: Helper) -> list[str]:
-    return function("float", helper, "float x", halves.round_body(helper.dtype))
+    return function("float", helper, "float x", half_precision.round_body(helper.dtype))
 
 
 def _next(helper: Helper) -> list[str]:
-    return function("float", helper, "float a, float b", halves.next_body(helper.dtype))
+    return function("float", helper, "float a, float b", half_precision.next_body(helper.dtype))
 
 
 def _odd(helper: Helper) -> list[str]:
-    return function("float", helper, "double x", halves.odd_body())
+    return function("float", helper, "double x", half_precision.odd_body())
 
 
 def _elementary(helper: Helper) -> list[str]:

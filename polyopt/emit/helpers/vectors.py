@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from polyopt.emit import halves
+from polyopt.emit import half_precision
 from polyopt.emit.helpers.helper import Helper, HelperKind, float_suffix, function, vector_type
 from polyopt.emit.helpers.registers import Registers, either
 
@@ -25,7 +25,7 @@ def _splat(helper: Helper) -> list[str]:
     vector = vector_type(helper.dtype, helper.lanes)
     lanes = ", ".join(["x"] * helper.lanes)
     if helper.dtype.is_half:
-        body = halves.splat_body(helper.dtype, helper.lanes, vector)
+        body = half_precision.splat_body(helper.dtype, helper.lanes, vector)
         return function(vector, helper, f"{helper.dtype.ctype} bits", body)
     args = f"{helper.dtype.ctype} x"
     return function(vector, helper, args, [f"return ({vector}){{{lanes}}};"])
@@ -35,7 +35,9 @@ def _load(helper: Helper) -> list[str]:
     vector = vector_type(helper.dtype, helper.lanes)
     args = f"const {helper.dtype.ctype} *p"
     if helper.dtype.is_half:
-        return function(vector, helper, args, halves.load_body(helper.dtype, helper.lanes, vector))
+        return function(
+            vector, helper, args, half_precision.load_body(helper.dtype, helper.lanes, vector)
+        )
     return function(vector, helper, args, [f"return *(const {vector}_mem *)p;"])
 
 
@@ -187,7 +189,7 @@ def _load_part(helper: Helper) -> list[str]:
     vector = vector_type(helper.dtype, helper.lanes)
     args = f"const {helper.dtype.ctype} *p, int64_t from, int64_t to"
     if helper.dtype.is_half:
-        return function(vector, helper, args, halves.load_part_body(helper.dtype, vector))
+        return function(vector, helper, args, half_precision.load_part_body(helper.dtype, vector))
     plain = [
         f"{vector} result = {{0}};",
         "for (int64_t lane = from; lane < to; lane++)",

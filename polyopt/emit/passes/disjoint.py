@@ -1,4 +1,4 @@
-"""Whether two accesses inside loops can never touch the same element.
+"""Prove that two accesses inside loops never touch the same element.
 
 In: two cells of one array and the loops around them, outermost first.
 Out: True only when it is proven, from the bounds of the loops.
@@ -29,7 +29,7 @@ class Access(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Element:
     """One element by its subscripts."""
 
     index: tuple[Expr, ...]
@@ -37,8 +37,8 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
-    """The loops around accesses, and what was found of differences of their subscripts."""
+class LoopBox:
+    """The loops around accesses, with a cache of bounds on differences of their subscripts."""
 
     loops: tuple[For, ...]
     known: dict[Linear, int | None] = field(default_factory=dict)

@@ -1,11 +1,10 @@
-"""Factors: what the rows of a register tile are multiplied by, computed once for all its columns.
+"""Pack row factors of a register tile, which are computed once for all its columns.
 
 In: `for it: for jt: for k: for i (UNROLL): for j (VECTOR): …` with an operand, as `s * A[i, k]`,
 that is no single element and the same for all j and jt.
 Out: the same loops reading it from a local `factor[i][k]`, filled at the start of each `it`.
-Leaves alone: what is made of the array that the nest writes, tiles of fewer than four rows,
-factors whose elements do not lie side by side, and a single panel of columns, for which computing
-them ahead takes as long as it saves.
+Leaves: expressions of the array that the nest writes, tiles of fewer than four rows, factors whose
+elements are not contiguous, and a single panel of columns, where packing takes as long as it saves.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.extents import extent_of
 from polyopt.emit.passes.rewriting import trip_count
-from polyopt.emit.passes.tiles import Nest, is_contiguous, mentions, operands_of
+from polyopt.emit.passes.tiles import RegisterTile, is_contiguous, mentions, operands_of
 from polyopt.ir.expr import Expr, Iter, Load, integer, loads, normalize, sub
 from polyopt.ir.loops import Assign, Body, DeclareArray, LoopKind
 from polyopt.ir.scop import Array, Role
@@ -31,7 +30,7 @@ class Factor:
     filled: Body
 
 
-def factors(nest: Nest, names: tuple[str, ...], machine: Machine) -> list[Factor]:
+def factors(nest: RegisterTile, names: tuple[str, ...], machine: Machine) -> list[Factor]:
     """Return the factors of a nest; one array for each of `names` at most."""
     rows, extent = trip_count(nest.rows), extent_of(nest.depth)
     if rows is None or rows < LEAST or extent is None or nest.block is None:
@@ -63,7 +62,9 @@ def factors(nest: Nest, names: tuple[str, ...], machine: Machine) -> list[Factor
     return made
 
 
-def _factor(nest: Nest, name: str, value: Expr, sides: tuple[int, int], origin: Expr) -> Factor:
+def _factor(
+    nest: RegisterTile, name: str, value: Expr, sides: tuple[int, int], origin: Expr
+) -> Factor:
     row = normalize(sub(Iter(nest.rows.iter), nest.rows.lower))
     term = normalize(sub(Iter(nest.depth.iter), origin))
     along = is_contiguous(value, nest.depth)

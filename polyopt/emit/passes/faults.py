@@ -1,4 +1,4 @@
-"""Faults: conditions that a loop only notes are collected in a local and noted once after it.
+"""Collect the faults that a loop notes in a local, and note them once after it.
 
 In: innermost loops with `if condition: faults[k] = 1`.  Out: the same with `flag |= condition`,
 a reduction where iterations share it, and the assignment under the flag behind the loop.

@@ -1,4 +1,4 @@
-"""Guards: conditions on a loop's iterator become its bounds, conditions it cannot change leave it.
+"""Turn conditions on a loop's iterator into bounds, and unswitch invariant conditions.
 
 In: loops around conditions.  Out: the same instances; VECTOR loops, whose iterations do not depend
 on each other, are split first so that each part has bounds of its own.

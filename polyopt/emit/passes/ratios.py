@@ -1,4 +1,4 @@
-"""Ratios: products with a reciprocal where the innermost loop shares it, quotients elsewhere.
+"""Lower ratios to products with a reciprocal where it is loop-invariant, else to quotients.
 
 In: a `LoopFunction` with `BinaryOp.RATIO`.  Out: the same with `BinaryOp.DIV` where the divisor may
 change from iteration to iteration of the loop around, or where no loop is.

@@ -1,4 +1,4 @@
-"""Reduce: sums whose order is open run on SIMD lanes, each lane on a copy of the accumulator.
+"""Vectorize reassociable reductions, with an accumulator for each SIMD lane.
 
 In: innermost loops that update an accumulator by a reassociable statement, sequential or VECTOR.
 Out: VECTOR loops over a local, named in `reductions`; its value is stored after the loop.
@@ -13,9 +13,9 @@ from functools import partial
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.lanes import is_contiguous, row_arrays
 from polyopt.emit.nodes import map_node, nested, with_nested
-from polyopt.emit.passes.disjoint import Box
-from polyopt.emit.passes.promote import Cell
+from polyopt.emit.passes.disjoint import LoopBox
 from polyopt.emit.passes.rewriting import Names, trip_count
+from polyopt.emit.passes.scalar_replacement import Cell
 from polyopt.emit.passes.unroll import unrolled
 from polyopt.emit.regions import declared_names, nodes
 from polyopt.ir.choice import chosen
@@ -144,7 +144,7 @@ def _on_lanes(
         _Accumulator(target, _common(loop, target, operators))
         for target, operators in found.items()
     )
-    box = Box((*around, loop))
+    box = LoopBox((*around, loop))
     if not all(_is_supported(a, box) for a in accumulators):
         return (replace(loop, kind=LoopKind.SEQUENTIAL),)
     return _with_locals(loop, accumulators, names)
@@ -201,7 +201,7 @@ def _uses(expr: Expr, target: Expr) -> bool:
     return any(part == target for part in walk(expr))
 
 
-def _is_supported(accumulator: _Accumulator, box: Box) -> bool:
+def _is_supported(accumulator: _Accumulator, box: LoopBox) -> bool:
     """Tell whether one local can stand for the accumulator while the last loop of `box` runs."""
     target, loop = accumulator.target, box.loops[-1]
     if accumulator.op is None or any(isinstance(node, For | While) for node in nodes(loop.body)):

@@ -1,4 +1,4 @@
-"""Register tiles: the nests whose operands are packed, and what of them is an operand.
+"""Recognize register tiles: the nests whose operands are packed, and their operands.
 
 In: a node.  Out: its loops by their parts, where it has the shape; expressions that are operands.
 """
@@ -30,8 +30,8 @@ _MADE_OF = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.DIV, BinaryOp.RAT
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
-    """Loops around a register tile: over tiles, depth, rows, lanes.
+class RegisterTile:
+    """The loops of a register tile: over tiles, depth, rows, lanes.
 
     `block`: a loop between tiles and depth, over the panels of a block.
     """
@@ -55,8 +55,8 @@ class Nest:
         return assign
 
 
-def register_nest(node: Node) -> Nest | None:
-    """Return the nest below `node` when it has the shape that operands are packed for."""
+def register_nest(node: Node) -> RegisterTile | None:
+    """Return the register tile below `node` when it has the shape that operands are packed for."""
     loops = []
     while isinstance(node, For) and len(node.body) == 1:
         loops.append(node)
@@ -68,7 +68,7 @@ def register_nest(node: Node) -> Nest | None:
     wanted = [*outer, LoopKind.UNROLL, LoopKind.VECTOR]
     if [loop.kind for loop in loops] != wanted or any(loop.step != 1 for loop in loops):
         return None
-    return Nest(tiles, block[0] if block else None, depth, rows, lanes)
+    return RegisterTile(tiles, block[0] if block else None, depth, rows, lanes)
 
 
 def operands_of(expr: Expr, accepts: Callable[[Expr], bool]) -> Iterator[Expr]:

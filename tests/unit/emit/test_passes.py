@@ -7,15 +7,15 @@ import pytest
 
 from polyopt.emit import emit_c, optimize_loops
 from polyopt.emit.helpers import SUFFIX
-from polyopt.emit.passes.disjoint import Box
+from polyopt.emit.passes.common_subexpressions import eliminate_common_operands
+from polyopt.emit.passes.disjoint import LoopBox
+from polyopt.emit.passes.explicit_vectors import vectorize
 from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.guards import hoist_guards
-from polyopt.emit.passes.promote import Cell, promote
 from polyopt.emit.passes.reduce import vectorize_reductions
-from polyopt.emit.passes.share import share_operands
+from polyopt.emit.passes.scalar_replacement import Cell, replace_in_loops
 from polyopt.emit.passes.simplify import simplify
 from polyopt.emit.passes.unroll import unroll
-from polyopt.emit.passes.vectors import vectorize
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -370,7 +370,7 @@ def accumulate(target, *extra, lower=0, upper="K"):
 @pytest.mark.toolchain
 def test_accumulators_live_in_locals():
     fn = accumulate(at("C", "i", "i"))
-    assert shown(promote(fn)) == "\n".join(
+    assert shown(replace_in_loops(fn)) == "\n".join(
         [
             "for i in range(0, 10):",
             "    if K > 0:",
@@ -381,29 +381,29 @@ def test_accumulators_live_in_locals():
         ]
     )
     for size in (0, 1, 7):
-        assert_same(promote(fn), {"K": size}, other=fn)
+        assert_same(replace_in_loops(fn), {"K": size}, other=fn)
 
 
 def test_constant_loops_need_no_condition():
-    assert "if" not in shown(promote(accumulate(at("C", "i", "i"), upper=7)))
+    assert "if" not in shown(replace_in_loops(accumulate(at("C", "i", "i"), upper=7)))
 
 
 def test_an_element_that_another_access_may_touch_stays_in_memory():
     other = Assign(at("C", "k", "k"), Const(0.0, F64))
     fn = accumulate(at("C", "i", "i"), other, upper=10)
-    assert promote(fn).body == fn.body
+    assert replace_in_loops(fn).body == fn.body
 
 
 @pytest.mark.toolchain
 def test_an_element_apart_from_the_others_is_promoted():
     other = Assign(at("C", "k", plus("i", 1)), Const(0.0, F64))
     fn = accumulate(at("C", "k", "i"), other, upper=10)
-    assert promote(fn).body == fn.body
+    assert replace_in_loops(fn).body == fn.body
     apart = accumulate(
         at("C", "i", "i"), Assign(at("C", "i", plus("i", 1)), at("C", "i", plus("i", 2)))
     )
-    assert "C_acc" in shown(promote(apart))
-    assert_same(promote(apart), {"K": 6}, other=apart)
+    assert "C_acc" in shown(replace_in_loops(apart))
+    assert_same(replace_in_loops(apart), {"K": 6}, other=apart)
 
 
 def accumulate_twice(target, inner="K", outer="M"):
@@ -416,7 +416,7 @@ def accumulate_twice(target, inner="K", outer="M"):
 @pytest.mark.toolchain
 def test_accumulators_live_in_locals_over_all_loops_of_a_sum():
     fn = accumulate_twice(at("C", "i", "i"))
-    assert shown(promote(fn)) == "\n".join(
+    assert shown(replace_in_loops(fn)) == "\n".join(
         [
             "for i in range(0, 10):",
             "    if K > 0:",
@@ -429,15 +429,15 @@ def test_accumulators_live_in_locals_over_all_loops_of_a_sum():
         ]
     )
     for sizes in ({"K": 0, "M": 3}, {"K": 3, "M": 0}, {"K": 4, "M": 5}):
-        assert_same(promote(fn), sizes, other=fn)
+        assert_same(replace_in_loops(fn), sizes, other=fn)
 
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("target,inner", [(at("C", "i", "p"), "K"), (at("C", "i", "i"), "p")])
 def test_an_element_or_a_condition_that_moves_stays_in_the_loop(target, inner):
     fn = accumulate_twice(target, inner)
-    assert shown(promote(fn)).index("for p") < shown(promote(fn)).index("C_acc")
-    assert_same(promote(fn), {"K": 4, "M": 5}, other=fn)
+    assert shown(replace_in_loops(fn)).index("for p") < shown(replace_in_loops(fn)).index("C_acc")
+    assert_same(replace_in_loops(fn), {"K": 4, "M": 5}, other=fn)
 
 
 @pytest.mark.toolchain
@@ -446,11 +446,11 @@ def test_triangular_bounds_prove_distance():
     value = op("-", target, op("*", at("A", "i", "k"), at("A", "i", "k")))
     nest = loop("i", 0, "N", loop("k", 0, "i", Assign(target, value, "S0")))
     fn = function("f", [array("A", "N", "N")], ["N"], nest)
-    assert "A_acc" in shown(promote(fn))
-    assert_same(promote(fn), {"N": 13}, other=fn)
+    assert "A_acc" in shown(replace_in_loops(fn))
+    assert_same(replace_in_loops(fn), {"N": 13}, other=fn)
     whole = loop("i", 0, "N", loop("k", 0, plus("i", 1), Assign(target, value, "S0")))
     fn = function("f", [array("A", "N", "N")], ["N"], whole)
-    assert promote(fn).body == fn.body
+    assert replace_in_loops(fn).body == fn.body
 
 
 @pytest.mark.parametrize(
@@ -470,7 +470,7 @@ def test_disjoint(a, b, lanes, expected):
     around = loop("k", 0, "N")
     first = Cell("A", tuple(ex(p) for p in a), lanes)
     second = Cell("A", tuple(ex(p) for p in b), lanes)
-    assert Box((around,)).are_disjoint(first, second) is expected
+    assert LoopBox((around,)).are_disjoint(first, second) is expected
 
 
 @pytest.mark.parametrize("start,expected", [(1, True), (0, False)])
@@ -480,7 +480,7 @@ def test_bounds_of_outer_loops_prove_distance(start, expected):
     tiles = loop("u", plus("t", start), "N")
     depth = loop("k", i64("*", integer(8), Iter("t")), plus(i64("*", integer(8), Iter("t")), 8))
     rows = i64("*", integer(8), Iter("u"))
-    box = Box((outer, tiles, depth))
+    box = LoopBox((outer, tiles, depth))
     first, second = Cell("A", (rows, Iter("j")), 1), Cell("A", (Iter("k"), Iter("j")), 1)
     assert box.are_disjoint(first, second) is expected
     upper = Cell("A", (Iter("j"), Iter("k")), 1)
@@ -575,7 +575,7 @@ def test_common_operands_are_loaded_once():
     nest = loop("i", 0, 4, loop("j", 0, 16, loop("k", 0, "K", tile), step=8), step=2)
     arrays = [array("C", 4, 16), array("A", 4, "K"), array("B", "K", 16)]
     fn = function("f", arrays, ["K"], nest)
-    done = share_operands(promote(unroll(vectorize(fn, WIDE))))
+    done = eliminate_common_operands(replace_in_loops(unroll(vectorize(fn, WIDE))))
     text = bare(emit_c(done).text)
     assert text.count("po_load_f64x8(B[k] + j)") == 1
     assert_same(done, {"K": 5}, other=fn)
@@ -588,7 +588,7 @@ def test_operands_that_the_body_writes_are_not_shared():
 
     body = loop("t", 0, "T", *(loop("c", 0, 8, step(k), kind=VECTOR) for k in range(2)))
     fn = function("f", [array("x", 16)], ["T"], body)
-    done = share_operands(unroll(vectorize(fn, WIDE)))
+    done = eliminate_common_operands(unroll(vectorize(fn, WIDE)))
     assert "_v" not in shown(done)
     assert_same(done, {"T": 3}, other=fn)
 

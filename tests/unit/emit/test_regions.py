@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from polyopt.emit import emit_c, optimize_loops
+from polyopt.emit.fault_exits import exit_on_faults
 from polyopt.emit.passes.faults import collect_faults
-from polyopt.emit.stops import stop_at_faults
 from polyopt.errors import KernelFault
 from polyopt.ir.expr import (
     Binary,
@@ -130,7 +130,7 @@ def kernel(*given, faults=(), library=()):
 
 def run_c(fn, arrays, params, symbols=None, flags=STRICT, times=1):
     """Run the emitted text on copies; return the status and the copies."""
-    source = emit_c(stop_at_faults(fn))
+    source = emit_c(exit_on_faults(fn))
     copies = {name: value.copy() for name, value in arrays.items()}
     given = arguments(source, copies, params, symbols or {})
     if source.params and source.params[-1].kind is CParamKind.LIBRARY:
@@ -471,7 +471,7 @@ def test_a_search_that_leaves_its_array_ends(nested):
     status, found = agree(fn, {"N": 3}, arrays={"A": values, "r": np.array(0)})
     assert (status, found["r"]) == (0, 1)
     assert agree(fn, {"N": 3}, arrays={"A": -values, "r": np.array(0)})[0] == 3
-    assert ("faults" in emit_c(stop_at_faults(fn)).text) == nested
+    assert ("faults" in emit_c(exit_on_faults(fn)).text) == nested
 
 
 @pytest.mark.toolchain

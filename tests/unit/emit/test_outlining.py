@@ -11,7 +11,7 @@ import pytest
 
 import polyopt as po
 from bench.programs import Text, define
-from polyopt.emit import apart
+from polyopt.emit import outlining
 from polyopt.ir.expr import Load, Symbol, add, integer
 from polyopt.ir.loops import Assign, Declare, For, LoopKind, Node, SetLocal
 from polyopt.ir.types import DType
@@ -23,7 +23,7 @@ NESTS = 2 * TOGETHER + 3
 
 @pytest.fixture(autouse=True)
 def _few_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "TOGETHER", TOGETHER)
+    monkeypatch.setattr(outlining, "TOGETHER", TOGETHER)
 
 
 def _function(folder: Path, *lines: str) -> Callable[..., Any]:
@@ -91,7 +91,7 @@ def test_a_local_stays_where_later_nests_use_it(is_used_later: bool) -> None:
     declared = Declare("s", DType.INT64, 1, integer(0))
     user = _loop(SetLocal("s", DType.INT64, 1, add(local, integer(1))))
     body = (nest, declared, user if is_used_later else nest, nest)
-    found = tuple(apart._sections(body))
+    found = tuple(outlining._sections(body))
     assert tuple(node for part in found for node in part) == body
     assert any(len(part) > 1 and declared in part for part in found) is not is_used_later
 

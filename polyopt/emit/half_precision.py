@@ -1,4 +1,4 @@
-"""Numbers of 16 bits: bits in memory, `float` in expressions, rounded after each operation.
+"""Emulate float16 and bfloat16: bits in memory, `float` in expressions, rounded per operation.
 
 In: an operation on FLOAT16 or BFLOAT16.  Out: the one on FLOAT32 that it rounds; bodies of the C
 functions that convert.  There is no half type in the text, so that every compiler takes it.

@@ -1,7 +1,7 @@
-"""Faults end the kernel where it is not a counted loop that notes them.
+"""Exit the kernel at a fault outside of counted loops.
 
 In: a `LoopFunction` whose faults are noted in its FAULT array.  Out: the same with `Fail` instead
-outside of counted loops, and loops that only data ends left as soon as a fault is noted.
+outside of counted loops, and an exit from loops with data-dependent ends after a fault is noted.
 Leaves: faults noted in counted loops, which go on.
 """
 
@@ -17,22 +17,22 @@ from polyopt.ir.loops import Assign, Body, Fail, For, If, LoopFunction, LoopKind
 from polyopt.ir.scop import Array, Role
 
 
-def stop_at_faults(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with its faults as early ends where nothing is lost by that."""
+def exit_on_faults(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with faults as early exits where no iteration that counts is lost."""
     for array in fn.arrays:
         if array.role is Role.FAULT:
-            stops = _Stops(array)
+            stops = _FaultExits(array)
             body = stops.body(fn.body, at_once=True)
             fn = replace(fn, body=stops.guarded(body, frozenset(stops.noted(body))))
     return fn
 
 
 @dataclass(frozen=True, slots=True)
-class _Stops:
+class _FaultExits:
     faults: Array
 
     def body(self, body: Body, *, at_once: bool) -> Body:
-        """Return `body`, which runs once for each iteration of no counted loop if `at_once`."""
+        """Return `body` with exits; `at_once`: no counted loop surrounds it."""
         return tuple(self.node(node, at_once=at_once) for node in body)
 
     def node(self, node: Node, *, at_once: bool) -> Node:
@@ -62,7 +62,7 @@ class _Stops:
         return sorted(found)
 
     def guarded(self, body: Body, every: frozenset[int]) -> Body:
-        """Return `body` with its loops that only data ends left once one of `every` is noted."""
+        """Return `body` where loops with data-dependent ends exit once one of `every` is noted."""
         result: list[Node] = []
         for node in body:
             inner = tuple(self.guarded(part, every) for part in nested(node))

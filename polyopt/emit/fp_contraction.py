@@ -1,4 +1,4 @@
-"""Where gcc would round a product and a sum once although contraction is off.
+"""Find products that gcc contracts to fused multiply-add although contraction is off.
 
 In: a body.  Out: whether its products need a guard.  gcc 12 and later turn `a*b - c` next to
 `d*e + f` into one fused instruction when both are stored side by side; nothing else is fused.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from polyopt.emit.passes.gather import gather_updates
-from polyopt.emit.passes.vectors import vectorize
+from polyopt.emit.passes.body_scalar_replacement import replace_in_bodies
+from polyopt.emit.passes.explicit_vectors import vectorize
 from polyopt.ir.loops import Assign, Declare, LoopKind, SetLocal
 from polyopt.machine import Machine
 from tests.unit.emit.kernels import (
@@ -42,7 +42,7 @@ def statements(fn):
 def test_updates_live_in_a_local():
     begin = Assign(A, at("B", "j"), "S0")
     fn = vector(begin, update(at("C", "j")), update(at("B", plus("j", 1))))
-    made = gather_updates(fn)
+    made = replace_in_bodies(fn)
     kinds = [type(node) for node in statements(made)]
     assert kinds == [Declare, SetLocal, SetLocal, Assign]
     assert [node.statement for node in statements(made)[:3]] == ["S0"] * 3
@@ -54,7 +54,7 @@ def test_updates_live_in_a_local():
 
 def test_elements_that_were_there_before_are_loaded():
     fn = vector(update(at("C", "j")), update(at("B", "j")))
-    made = gather_updates(fn)
+    made = replace_in_bodies(fn)
     assert isinstance(statements(made)[0], Declare)
     arrays = data(fn, {})
     for name, value in interpret(fn, arrays, {}).items():
@@ -72,10 +72,10 @@ def test_elements_that_were_there_before_are_loaded():
 )
 def test_other_bodies_are_left(body):
     fn = vector(*body)
-    assert gather_updates(fn) == fn
+    assert replace_in_bodies(fn) == fn
 
 
 def test_loops_in_order_are_left():
     body = loop("j", 3, 37, update(at("C", "j")), update(at("B", "j")))
     fn = function("f", [array(name, 40) for name in "ABC"], (), body)
-    assert gather_updates(fn) == fn
+    assert replace_in_bodies(fn) == fn

@@ -1,7 +1,7 @@
-"""Gather: what the body of a VECTOR loop updates several times lives in a local meanwhile.
+"""Replace elements that the body of a VECTOR loop updates several times by scalars.
 
-In: VECTOR loops over straight-line statements.  Out: one store for each element; parts of a
-register at the ends of a loop cannot be loaded before they are stored.
+In: VECTOR loops over straight-line statements.  Out: one store for each element; partial vectors
+at the ends of a loop cannot be loaded before they are stored.
 Leaves: elements that another access may touch, temporaries.
 """
 
@@ -17,20 +17,20 @@ from polyopt.ir.loops import Assign, Body, Declare, For, LoopFunction, LoopKind,
 from polyopt.ir.scop import Role
 
 
-def gather_updates(fn: LoopFunction) -> LoopFunction:
+def replace_in_bodies(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with elements that several statements of a body update in locals."""
     names = Names(fn)
     results = frozenset(a.name for a in fn.arrays if a.role in (Role.INOUT, Role.OUTPUT))
 
     def rule(node: Node) -> Body:
         if isinstance(node, For) and node.kind is LoopKind.VECTOR:
-            return (replace(node, body=_gathered(node, names, results)),)
+            return (replace(node, body=_replaced(node, names, results)),)
         return (node,)
 
     return replace(fn, body=bottom_up(fn.body, rule))
 
 
-def _gathered(loop: For, names: Names, results: frozenset[str]) -> Body:
+def _replaced(loop: For, names: Names, results: frozenset[str]) -> Body:
     body = loop.body
     if not all(isinstance(node, Assign) and isinstance(node.target, Load) for node in body):
         return body

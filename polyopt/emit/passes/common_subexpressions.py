@@ -1,4 +1,4 @@
-"""Share: vector operands that several statements of a body use are loaded once, into locals.
+"""Eliminate common subexpressions: load vector operands of several statements once, into locals.
 
 In: bodies of straight-line vector statements.  Out: the same values, loads and splats once each.
 Leaves: operands the body itself writes, and operands used once.
@@ -25,7 +25,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.loops import Assign, Body, Declare, For, LoopFunction, Node, SetLocal
 
 
-def share_operands(fn: LoopFunction) -> LoopFunction:
+def eliminate_common_operands(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with the common vector operands of straight-line loop bodies in locals."""
     names = Names(fn)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from polyopt.emit.passes.panels import pack_panels
+from polyopt.emit.passes.packing import pack_operands
 from polyopt.ir.expr import Binary, BinaryOp, Const
 from polyopt.ir.loops import Assign, LoopKind, show_body
 from polyopt.ir.types import DType
@@ -45,7 +45,7 @@ OTHER = Assign(at("A", 4, 0), Const(3.0, F64))
 @pytest.mark.parametrize(("between", "reads"), [((), 2), ((OTHER,), 2), ((CHANGE,), 1)])
 def test_what_follows_reads_a_block_that_still_holds_the_operand(between, reads):
     fn = product(*between)
-    packed = pack_panels(fn, Machine())
+    packed = pack_operands(fn, Machine())
     sums = [line for line in show_body(packed.body) if line.strip().startswith("C[")]
     assert sum("B_panel[" in line for line in sums) == reads
     lines = [line.strip() for line in show_body(packed.body)]
@@ -77,7 +77,7 @@ BOTH = op("*", op("-", at("A", "i", "k"), at("s", "k")), op("*", at("B", "k", "j
 )  # fmt: skip
 def test_operands_that_are_computed_are_computed_once(value, used):
     fn = scaled(value)
-    packed = pack_panels(fn, Machine())
+    packed = pack_operands(fn, Machine())
     (line,) = [line for line in show_body(packed.body) if line.strip().startswith("C[")]
     assert {name for name in ("factor", "B_panel") if f"{name}[" in line} == used
     assert "s[" not in line
@@ -88,5 +88,5 @@ def test_operands_that_are_computed_are_computed_once(value, used):
 
 def test_factors_of_what_the_tile_writes_stay():
     own = op("*", op("*", at("s", "k"), at("C", "i", "k")), at("B", "k", "j"))
-    lines = show_body(pack_panels(scaled(own), Machine()).body)
+    lines = show_body(pack_operands(scaled(own), Machine()).body)
     assert not any("factor" in line for line in lines)

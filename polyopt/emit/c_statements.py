@@ -1,4 +1,4 @@
-"""C statements in the layout of the emitted files.
+"""Lay out C statements as in the emitted files.
 
 In: lines, heads and bodies.  Out: pieces of C, which print with four spaces and the brace on the
 head's line.
@@ -46,7 +46,7 @@ class Pragma(Code):
         yield f"#pragma {self.value}"
 
 
-class Nest(Code):
+class Compound(Code):
     """`head {`, the body indented, `}`."""
 
     def __init__(self, head: str, body: Sequence[Code]) -> None:

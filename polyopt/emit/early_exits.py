@@ -1,4 +1,4 @@
-"""How control leaves an emitted function before its end.
+"""Print exits from an emitted function before its end.
 
 In: where a statement stands, a status.  Out: the C lines that leave there with that status.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from enum import Enum, unique
 
 from polyopt.dataclass import dataclass
-from polyopt.emit.blocks import Code, Line, indented
+from polyopt.emit.c_statements import Code, Line, indented
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.regions import thread_arrays
@@ -23,8 +23,8 @@ FIRST_FAULT = 2
 
 
 @unique
-class Way(Enum):
-    """What leaving takes at some place."""
+class ExitKind(Enum):
+    """How control leaves at some place."""
 
     RETURN = "return"  # nothing to clean up
     GOTO = "goto"  # to the end of the entry, where everything is cleaned up
@@ -34,28 +34,28 @@ class Way(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """The way out at some place."""
+    """The exit at some place."""
 
-    way: Way
+    kind: ExitKind
     label: str = END
 
     def lines(self, status: str, printer: ExprPrinter) -> list[Code]:
         """Return the statements that leave with `status`."""
-        match self.way:
-            case Way.RETURN:
+        match self.kind:
+            case ExitKind.RETURN:
                 return [Line(f"return {status};")]
-            case Way.GOTO:
+            case ExitKind.GOTO:
                 own = [] if status == STATUS else [Line(f"{STATUS} = {status};")]
                 return [*own, Line(f"goto {self.label};")]
-            case Way.REGION:
+            case ExitKind.REGION:
                 fail = printer.helper(Helper(HelperKind.FAIL))
                 return [Line(f"{fail}({STATUS}, {status});"), Line("return;")]
-            case Way.LOOP:
+            case ExitKind.LOOP:
                 fail = printer.helper(Helper(HelperKind.FAIL))
                 jump = Line(f"goto {self.label};")
                 return [Line(f"{fail}(&{STATUS}, {status});"), jump]
             case _:
-                assert_never(self.way)
+                assert_never(self.kind)
 
 
 class Block(Code):

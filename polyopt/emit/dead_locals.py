@@ -1,4 +1,4 @@
-"""Locals that nobody reads, and the loops around nothing that they leave.
+"""Remove dead locals, and the loops that become empty.
 
 In: a loop AST.  Out: the same without them.
 """
@@ -14,17 +14,17 @@ from polyopt.ir.expr import Symbol, walk
 from polyopt.ir.loops import Body, Declare, For, If, Kernel, LoopFunction, Node, SetLocal
 
 
-def without_copies(body: Body, names: Collection[str]) -> Body:
-    """Return `body` without copies into locals in `names` that nobody reads.
+def remove_dead_copies(body: Body, names: Collection[str]) -> Body:
+    """Return `body` without dead copies into locals in `names`.
 
-    What a statement of the source computes stays: it is to be found where that is proven.
+    The values of the source's statements stay, since the proof looks for them.
     """
     idle = set(names) - _used(body)
     return _without(body, idle, statements=False) if idle else body
 
 
-def without_unread(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` as it is printed: what sets a local that nobody reads does nothing."""
+def remove_dead_locals(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` as it is printed: without assignments to locals that are never read."""
     body = fn.body
     while True:
         declared = {node.name for node in nodes(body) if isinstance(node, Declare)}
@@ -42,7 +42,7 @@ def _used(body: Body) -> set[str]:
 
 
 def _without(body: Body, names: Collection[str], *, statements: bool) -> Body:
-    """Return the body without locals of these names, and without loops around nothing."""
+    """Return the body without locals of these names, and without empty loops."""
     result: list[Node] = []
     for node in body:
         if isinstance(node, Declare) and node.name in names and (statements or not node.statement):

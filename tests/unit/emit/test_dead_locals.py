@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
-from polyopt.emit.idle import without_unread
+from polyopt.emit.dead_locals import remove_dead_locals
 from polyopt.emit.regions import nodes
 from polyopt.ir.loops import Assign, Declare, If, SetLocal, While
 from polyopt.pipeline import compile_program
@@ -23,7 +23,7 @@ IDLE = Declare("x", F64, 1, at("B", "i"), "S1")
 
 def body_of(*inside):
     """Return what is printed of a loop over `inside`."""
-    return without_unread(function("f", ARRAYS, ("N",), loop("i", 0, "N", *inside))).body
+    return remove_dead_locals(function("f", ARRAYS, ("N",), loop("i", 0, "N", *inside))).body
 
 
 def test_what_nobody_reads_is_left_out():

@@ -1,8 +1,8 @@
-"""Parts of a body that are printed as functions of their own.
+"""Outline parts of a body as functions of their own.
 
-In: the body of a loop that threads share out, or one with very many nests.  Out: the functions, in
+In: the body of a parallel loop, or one with very many nests.  Out: the functions, in
 `BodyEmitter.regions`, and the statements that call them.
-A compiler's time grows faster than a function: nests are handed to it a few at a time.
+A compiler's time grows superlinearly with the size of a function: each gets a few nests.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from polyopt.dataclass import replace
-from polyopt.emit.blocks import Branch, Code, Function, Line, calling, words
+from polyopt.emit.c_statements import Branch, Code, Function, Line, calling, words
 from polyopt.emit.cexpr import ExprPrinter
-from polyopt.emit.exits import STATUS, Exit, Way, fails_in_parallel, leaves_early
+from polyopt.emit.early_exits import STATUS, Exit, ExitKind, fails_in_parallel, leaves_early
 from polyopt.emit.frame import extent_text
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.interrupts import any_asks
@@ -32,15 +32,15 @@ TOGETHER = 16
 """Nests in one function, where there are more than twice as many."""
 
 
-def shared(emitter: BodyEmitter, loop: For, free: Free, *, fails: bool) -> list[Code]:
-    """Return the call of a function that is the body of a loop that threads share out."""
+def outline_region(emitter: BodyEmitter, loop: For, free: Free, *, fails: bool) -> list[Code]:
+    """Outline the body of a parallel loop and return the call."""
     name, arguments = _function(emitter, loop.body, loop.label or "region", free, fails=fails)
     return [Line(line) for line in calling(name, arguments, ";")]
 
 
-def in_sections(emitter: BodyEmitter, body: Body) -> list[Code]:
-    """Return the statements of a body, very many nests of it as calls of functions of some each."""
-    if sum(isinstance(node, For) and _may_be_apart(node) for node in body) <= 2 * TOGETHER:
+def outline_sections(emitter: BodyEmitter, body: Body) -> list[Code]:
+    """Return the statements of a body; if it has very many nests, as calls of outlined sections."""
+    if sum(isinstance(node, For) and _is_outlinable(node) for node in body) <= 2 * TOGETHER:
         return emitter.body(body)
     emitter = emitter.of(body)
     lines: list[Code] = []
@@ -50,7 +50,7 @@ def in_sections(emitter: BodyEmitter, body: Body) -> list[Code]:
 
 
 def _sections(body: Body) -> Iterator[Body]:
-    """Yield runs of nests that declare nothing for later ones, and what is between them."""
+    """Yield runs of nests that declare nothing for later ones, and the nodes between them."""
     if any(isinstance(node, AllocateArray) for node in body):
         yield body  # all after it is inside it
         return
@@ -60,7 +60,7 @@ def _sections(body: Body) -> Iterator[Body]:
         last |= dict.fromkeys((*(local.name for local in free.locals), *free.set_locals), number)
     run: list[Node] = []
     for number, node in enumerate(body):
-        is_apart = _may_be_apart(node)
+        is_apart = _is_outlinable(node)
         if is_apart:
             run.append(node)
         ends = number + 1 == len(body) or sum(isinstance(n, For) for n in run) == TOGETHER
@@ -74,7 +74,7 @@ def _sections(body: Body) -> Iterator[Body]:
             yield (node,)
 
 
-def _may_be_apart(node: Node) -> bool:
+def _is_outlinable(node: Node) -> bool:
     if not isinstance(node, For):
         return isinstance(node, Declare)
     if fails_in_parallel((node,)) or thread_arrays((node,)):
@@ -84,9 +84,9 @@ def _may_be_apart(node: Node) -> bool:
 
 
 def _section(emitter: BodyEmitter, body: Body) -> list[Code]:
-    """Return the call of a function of some nests, and what follows where these may leave."""
+    """Outline some nests and return the call, and the exit if these may leave early."""
     leaves = leaves_early(body) or any_asks(body)
-    inside = replace(emitter, exit=Exit(Way.RETURN))
+    inside = replace(emitter, exit=Exit(ExitKind.RETURN))
     name, arguments = _function(inside, body, "part", free_names(body), leaves=leaves)
     if not leaves:
         return [Line(line) for line in calling(name, arguments, ";")]
@@ -104,9 +104,9 @@ def _function(
     fails: bool = False,
     leaves: bool = False,
 ) -> tuple[str, list[str]]:
-    """Make a function of `content`; return its name and the arguments.
+    """Outline `content` as a function; return its name and the arguments.
 
-    `fails`: it is given where to put a status; `leaves`: it returns one, 0 at its end.
+    `fails`: it takes a pointer to a status; `leaves`: it returns a status, 0 at its end.
     """
     frame, printer = emitter.frame, emitter.printer
     taken = frame.taken | emitter.names
@@ -146,7 +146,7 @@ def _function(
 def _scalars(
     emitter: BodyEmitter, free: Free, used: frozenset[str], shapes: tuple[Expr, ...]
 ) -> list[tuple[str, str]]:
-    """Return C type and name of what a text with the words `used` needs besides arrays.
+    """Return C type and name of the scalar arguments of a text with the words `used`.
 
     `shapes` are the extents of its arrays.
     """

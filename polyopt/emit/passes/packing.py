@@ -1,11 +1,11 @@
-"""Panels: copy the operand that register tiles share into a contiguous array.
+"""Pack operands of register tiles into contiguous buffers (panels).
 
 In: `for it: for k: for i (UNROLL): for j (VECTOR): …` where an operand depends on k and j alone, or
 `for it: for jt: for k: …` where it depends on jt as well.
 Out: the same loops reading the operand from a local `panel[k][j]`, of at most an L1, or
-`panel[jt][k][j]`, of at most an L2, filled before loop `it`; what follows reads the latter, too.
-An operand is an element or what is computed of elements and scalars, as `alpha * B[k, j]`.
-Leaves alone: operands that the nest writes, panels that are not of constant size or too large.
+`panel[jt][k][j]`, of at most an L2, filled before loop `it`; later nests read the latter, too.
+An operand is an element or an expression of elements and scalars, as `alpha * B[k, j]`.
+Leaves: operands that the nest writes, panels that are not of constant size or too large.
 As in Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
 """
 
@@ -17,10 +17,16 @@ from math import prod
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.extents import extent_of
 from polyopt.emit.nodes import map_node, nested, with_nested
-from polyopt.emit.passes.disjoint import Box, Place
+from polyopt.emit.passes.disjoint import Element, LoopBox
 from polyopt.emit.passes.factors import factors
 from polyopt.emit.passes.rewriting import trip_count
-from polyopt.emit.passes.tiles import Nest, is_contiguous, mentions, operands_of, register_nest
+from polyopt.emit.passes.tiles import (
+    RegisterTile,
+    is_contiguous,
+    mentions,
+    operands_of,
+    register_nest,
+)
 from polyopt.ir.expr import (
     Binary,
     BinaryOp,
@@ -63,7 +69,7 @@ from polyopt.ir.types import DType
 from polyopt.machine import Machine
 
 
-def pack_panels(fn: LoopFunction, machine: Machine) -> LoopFunction:
+def pack_operands(fn: LoopFunction, machine: Machine) -> LoopFunction:
     """Return `fn` with shared operands of register tiles packed into panels."""
     taken = {array.name for array in fn.arrays} | set(fn.params)
 
@@ -74,7 +80,7 @@ def _inside(body: Body, around: tuple[For, ...], taken: set[str], machine: Machi
     """Return `body`, which the loops `around` are around, with operands packed."""
     found: list[Node] = []
     kept: list[_Packed] = []
-    alone: dict[str, tuple[int, Nest]] = {}  # panels for one nest -> where they are filled
+    alone: dict[str, tuple[int, RegisterTile]] = {}  # panels for one nest -> where they are filled
     for node in body:
         for packed in kept:
             before, node = node, packed.read_in(node)
@@ -121,7 +127,7 @@ class _Packed:
     `condition`: what must hold for any tile to read the operand; None where it always may be read.
     """
 
-    nest: Nest
+    nest: RegisterTile
     load: Expr
     cell: Load
     array: Array
@@ -211,7 +217,9 @@ class _Packed:
         )
 
 
-def _packs(nest: Nest, around: tuple[For, ...], taken: set[str], machine: Machine) -> list[_Packed]:
+def _packs(
+    nest: RegisterTile, around: tuple[For, ...], taken: set[str], machine: Machine
+) -> list[_Packed]:
     """Return the operands of a nest that are packed; their arrays get names not in `taken`."""
     inner = {nest.tiles.iter, nest.rows.iter}
     bounds = [bound for loop in nest.panel for bound in (loop.lower, loop.upper)]
@@ -245,7 +253,7 @@ def _packs(nest: Nest, around: tuple[For, ...], taken: set[str], machine: Machin
     return found
 
 
-def _condition(nest: Nest, around: tuple[For, ...]) -> Expr | None:
+def _condition(nest: RegisterTile, around: tuple[For, ...]) -> Expr | None:
     """Return whether there are tiles, where their number depends on what the panels hold.
 
     Elements that no tile reads may lie outside of the operand, as in products of triangles.
@@ -257,7 +265,7 @@ def _condition(nest: Nest, around: tuple[For, ...]) -> Expr | None:
     return _has_tiles(nest) if shown & _iterators(nest.tiles) else None
 
 
-def _has_tiles(nest: Nest) -> Expr:
+def _has_tiles(nest: RegisterTile) -> Expr:
     return Compare(CompareOp.LT, nest.tiles.lower, nest.tiles.upper)
 
 
@@ -297,7 +305,7 @@ def _exchanged(old: Expr, new: Expr, part: Expr) -> Expr | None:
     return new if part == old else None
 
 
-def _shared(nest: Nest, around: tuple[For, ...], inner: set[str]) -> list[Expr]:
+def _shared(nest: RegisterTile, around: tuple[For, ...], inner: set[str]) -> list[Expr]:
     """Return the operands that depend on depth and lane but not on the row or the tile."""
     target = nest.assign.target
 
@@ -315,7 +323,7 @@ def _shared(nest: Nest, around: tuple[For, ...], inner: set[str]) -> list[Expr]:
     return list(dict.fromkeys(operands_of(nest.assign.value, is_operand)))
 
 
-def _is_overwritten(load: Load, nest: Nest, around: tuple[For, ...]) -> bool:
+def _is_overwritten(load: Load, nest: RegisterTile, around: tuple[For, ...]) -> bool:
     """Tell whether some iteration of the nest may write what another one reads."""
     assign = nest.assign
     if any(read.array == assign.target.array for i in load.index for read in loads(i)):
@@ -331,9 +339,9 @@ def _is_overwritten(load: Load, nest: Nest, around: tuple[For, ...]) -> bool:
         for loop in nest.panel
     )
     block = () if nest.block is None else (nest.block,)
-    box = Box((*around, nest.tiles, *block, nest.depth, nest.rows, nest.lanes, *again))
-    read = Place(tuple(substitute(i, other) for i in load.index))
-    return not box.are_disjoint(Place(assign.target.index), read)
+    box = LoopBox((*around, nest.tiles, *block, nest.depth, nest.rows, nest.lanes, *again))
+    read = Element(tuple(substitute(i, other) for i in load.index))
+    return not box.are_disjoint(Element(assign.target.index), read)
 
 
 def _fresh(wish: str, taken: set[str]) -> str:

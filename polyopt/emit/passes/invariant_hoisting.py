@@ -1,4 +1,4 @@
-"""Numbers: functions of nothing but arguments are computed once, before the loops.
+"""Hoist functions of arguments alone out of the loops.
 
 In: a `LoopFunction`.  Out: the same with a local for each largest expression of arguments and
 constants that has a function such as a power in it and stands in a loop.
@@ -15,7 +15,7 @@ from polyopt.ir.expr import Const, Expr, Load, Param, Symbol, children, is_funct
 from polyopt.ir.loops import Declare, For, LoopFunction, Node
 
 
-def compute_numbers(fn: LoopFunction) -> LoopFunction:
+def hoist_invariants(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with functions of arguments alone in locals before its outermost loops."""
     names = Names(fn)
     own = frozenset(getattr(argument, "symbol", "") for argument in fn.signature.arguments)

@@ -1,4 +1,4 @@
-"""Promote: array elements a loop keeps updating live in locals while it runs.
+"""Replace array elements that a loop updates by scalars while it runs.
 
 In: a sequential loop whose body is straight-line, or such a loop alone.  Out: loads before it,
 stores after it.  Leaves: elements another access may touch, faults (other threads note theirs too).
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.emit.nodes import map_node, nested, with_nested
-from polyopt.emit.passes.disjoint import Box
+from polyopt.emit.passes.disjoint import LoopBox
 from polyopt.emit.passes.rewriting import Names, trip_count
 from polyopt.ir.clock import checkpoint
 from polyopt.ir.expr import (
@@ -49,8 +49,8 @@ class Cell:
     step: int = 1
 
 
-def promote(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with accumulators in locals."""
+def replace_in_loops(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with accumulators in scalars."""
     names = Names(fn)
     shared = frozenset(a.name for a in fn.arrays if a.role is Role.FAULT)
 
@@ -58,7 +58,7 @@ def promote(fn: LoopFunction) -> LoopFunction:
 
 
 def _inside(body: Body, loops: tuple[For, ...], names: Names, shared: frozenset[str]) -> Body:
-    """Return `body`, inside `loops`, with accumulators in locals, innermost loops first."""
+    """Return `body`, inside `loops`, with accumulators in scalars, innermost loops first."""
     found: list[Node] = []
     for node in body:
         checkpoint()
@@ -66,13 +66,13 @@ def _inside(body: Body, loops: tuple[For, ...], names: Names, shared: frozenset[
         inner = tuple(_inside(part, around, names, shared) for part in nested(node))
         node = with_nested(node, inner) if inner else node
         if isinstance(node, For) and node.kind is LoopKind.SEQUENTIAL:
-            found += _promoted(node, Box(around), names, shared)
+            found += _replaced(node, LoopBox(around), names, shared)
         else:
             found.append(node)
     return tuple(found)
 
 
-def _promoted(loop: For, box: Box, names: Names, shared: frozenset[str]) -> Body:
+def _replaced(loop: For, box: LoopBox, names: Names, shared: frozenset[str]) -> Body:
     if not all(isinstance(node, Assign | Declare | SetLocal) for node in loop.body):
         return _lifted(loop)
     accesses = _accesses(loop.body)
@@ -93,10 +93,10 @@ def _promoted(loop: For, box: Box, names: Names, shared: frozenset[str]) -> Body
 
 
 def _lifted(loop: For) -> Body:
-    """Return `loop` with the locals of a loop that is all of its body outside of it.
+    """Hoist the scalars of a loop that is all of the body of `loop` out of it.
 
-    What these stand for, and whether the inner loop runs at all, is the same in every iteration:
-    what no other access met in one of them, none meets in another.
+    The elements, and whether the inner loop runs at all, are the same in every iteration: an access
+    that is disjoint in one of them is disjoint in all.
     """
     conditions: list[Expr] = []
     body = loop.body

@@ -1,4 +1,4 @@
-"""Explicit vectors: VECTOR loops over contiguous elements become operations on whole registers.
+"""Vectorize VECTOR loops over contiguous elements explicitly.
 
 In: a `LoopFunction`, the machine.  Out: short loops of whole vectors as straight-line vector
 statements, others marked with their lanes (`For.lanes`).
