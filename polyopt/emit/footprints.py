@@ -143,7 +143,10 @@ def _is_one(indices: list[Expr], known: list[_Known]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """An access: the bounds of the loops between it and the scope, and its conditions."""
+    """An access: the bounds of the loops between it and the scope, and its conditions.
+
+    Each of the `facts` is at least zero.
+    """
 
     access: Load | VectorLoad
     ranges: dict[str, tuple[Expr, Expr]]

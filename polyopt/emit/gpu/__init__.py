@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from polyopt.emit.fault_exits import exit_on_faults
+from polyopt.emit.gpu.barrier_hoisting import hoist_barriers
 from polyopt.emit.gpu.barriers import place_barriers
 from polyopt.emit.gpu.kernels import cut_kernels
 from polyopt.emit.gpu.last_block_fusion import fuse_into_last_block
-from polyopt.emit.gpu.matrix import in_matrices, of_registers
-from polyopt.emit.gpu.pipelines import in_stages
+from polyopt.emit.gpu.matrix import form_matrix_tiles, require_register_results
+from polyopt.emit.gpu.pipelines import pipeline_copies
 from polyopt.emit.gpu.privatization import privatize_updates
-from polyopt.emit.gpu.registers import in_registers
-from polyopt.emit.gpu.reuse import with_reuse
+from polyopt.emit.gpu.registers import promote_to_registers
+from polyopt.emit.gpu.reuse import separate_reused_tiles
 from polyopt.emit.gpu.shared_spilling import spill_shared
-from polyopt.emit.gpu.unconditional import unconditional
 from polyopt.ir.loops import LoopFunction
 
 __all__ = ["device_loops"]
@@ -24,7 +24,9 @@ def device_loops(fn: LoopFunction, conditional: bool = True) -> LoopFunction:
     Without `conditional`, loops of the host stay there whose body has conditions that a block's
     threads would wait under: PoCL 3 fails to compile barriers that lie so.
     """
-    kernels = in_matrices(cut_kernels(exit_on_faults(fn), conditional))
-    staged = in_stages(spill_shared(with_reuse(of_registers(in_registers(kernels)))))
-    placed = unconditional(place_barriers(staged))
+    kernels = form_matrix_tiles(cut_kernels(exit_on_faults(fn), conditional))
+    staged = pipeline_copies(
+        spill_shared(separate_reused_tiles(require_register_results(promote_to_registers(kernels))))
+    )
+    placed = hoist_barriers(place_barriers(staged))
     return privatize_updates(fuse_into_last_block(placed) if conditional else placed)

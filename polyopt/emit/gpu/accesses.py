@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 import islpy as isl
 
 from polyopt.dataclass import dataclass, field, replace
-from polyopt.emit.gpu.matrix import as_touched
+from polyopt.emit.gpu.matrix import as_accessed
 from polyopt.emit.gpu.nests import thread_nest
-from polyopt.emit.gpu.pipelines import landed
+from polyopt.emit.gpu.pipelines import completed_copies
 from polyopt.emit.nodes import expressions, nested
 from polyopt.ir.affine import NotAffine, coalesced, condition_set, pw_aff, set_space
 from polyopt.ir.expr import (
@@ -159,7 +159,7 @@ class AccessCollector:
                         ),
                     )
                     if isinstance(node, For):
-                        for position, copy in landed(node):
+                        for position, copy in completed_copies(node):
                             here = replace(
                                 inner, loop_bodies=loop_bodies, data_dependent=data_dependent
                             )
@@ -176,7 +176,7 @@ class AccessCollector:
 
     def nest(self, outermost: For, site: Site) -> None:
         """Visit a nest that is distributed over threads, or that warps run cooperatively."""
-        nest = thread_nest(as_touched(outermost, self.threads))
+        nest = thread_nest(as_accessed(outermost, self.threads))
         number = nest.number
         if nest.size > self.threads:
             number = Binary(BinaryOp.MOD, number, integer(self.threads), DType.INT64)

@@ -27,8 +27,8 @@ def copy_text(
     return f"po_cp_async{size}(&{to}, &{place});"
 
 
-def turn_text(dialect: DeviceDialect, pending: int | None) -> str | None:
-    """Return the statement that ends a group (None), or waits for all but `pending`."""
+def group_text(dialect: DeviceDialect, pending: int | None) -> str | None:
+    """Return the statement that commits a group (None), or waits for all but `pending`."""
     if not dialect.asynchronous:
         return None
     return "po_cp_async_commit();" if pending is None else f"po_cp_async_wait<{pending}>();"

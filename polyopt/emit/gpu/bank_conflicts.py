@@ -1,7 +1,7 @@
-"""Bank conflicts of a kernel's accesses to shared memory, counted warp by warp.
+"""Count the bank conflicts of a kernel's accesses to shared memory, warp by warp.
 
-In: kernels.  Out: for every access of a shared array how many turns its worst warp takes, for one
-where there are no conflicts; what it would take without padding.
+In: kernels.  Out: for every access of a shared array the wavefronts of its worst warp, those
+without any conflict, and those without padding.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ WIDE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """An access of a shared array: `width` bytes at once, `turns` of the worst warp.
+class SharedAccess:
+    """An access of a shared array: `width` bytes at once, `wavefronts` of the worst warp.
 
-    `plain` is what it would take in rows that are neither padded nor turned.
+    `plain` counts those in rows that are neither padded nor swizzled.
     """
 
     kernel: str
     array: Array
     is_written: bool
     width: int
-    turns: int
+    wavefronts: int
     plain: int
 
 
-def shared_accesses(fn: LoopFunction, pads: Mapping[str, int]) -> tuple[Shared, ...]:
+def shared_accesses(fn: LoopFunction, pads: Mapping[str, int]) -> tuple[SharedAccess, ...]:
     """Return the accesses of shared arrays; `pads` has the elements that rows are padded by."""
-    found: dict[Shared, None] = {}
+    found: dict[SharedAccess, None] = {}
     for kernel in (node for node in nodes(fn.body) if isinstance(node, Kernel)):
         arrays = {
             node.array.name: node.array
@@ -144,21 +144,21 @@ def _loads(body: Body, inner: tuple[For, ...]) -> Iterator[_Found]:
 
 def _counted(
     kernel: Kernel, nest: ThreadNest, array: Array, access: _Access, pad: int
-) -> Shared | None:
+) -> SharedAccess | None:
     shape = [int(extent.value.real) for extent in array.shape if isinstance(extent, Const)]
     threads = min(kernel.threads, nest.size)
 
-    def turns(row: int, turn: Turn | None) -> int:
+    def wavefronts(row: int, turn: Turn | None) -> int:
         def place(thread: int) -> int:
             return array.dtype.size * place_of(access.index(thread), [*shape[:-1], row], turn)
 
         return of_warps(place, access.width, threads)
 
     try:
-        own, plain = turns(shape[-1], array.turn), turns(shape[-1] - pad, None)
+        own, plain = wavefronts(shape[-1], array.turn), wavefronts(shape[-1] - pad, None)
     except (TypeError, KeyError):
         return None
-    return Shared(kernel.name, array, access.is_written, access.width, own, plain)
+    return SharedAccess(kernel.name, array, access.is_written, access.width, own, plain)
 
 
 def place_of(index: tuple[int, ...], shape: Sequence[int], turn: Turn | None) -> int:
@@ -225,22 +225,23 @@ class _Zero(dict[str, int]):
 
 def conflict_lines(fn: LoopFunction, pads: Mapping[str, int]) -> tuple[str, ...]:
     """Return a line for every way in which a kernel touches shared memory."""
-    merged: dict[tuple[str, str, bool], Shared] = {}
+    merged: dict[tuple[str, str, bool], SharedAccess] = {}
     for one in shared_accesses(fn, pads):
         key = (one.kernel, one.array.name, one.is_written)
         other = merged.get(key)
         if other is not None:
-            one = replace(one, turns=max(one.turns, other.turns),
+            one = replace(one, wavefronts=max(one.wavefronts, other.wavefronts),
                           plain=max(one.plain, other.plain),
                           width=min(one.width, other.width))  # fmt: skip
         merged[key] = one
     return tuple(_line(one, pads.get(one.array.name, 0)) for one in merged.values())
 
 
-def _line(one: Shared, pad: int) -> str:
+def _line(one: SharedAccess, pad: int) -> str:
     verb = "written" if one.is_written else "read"
-    text = f"{one.kernel}: {one.array.name}, {verb} {one.width} bytes a thread: {_ways(one.turns)}"
-    if one.plain == one.turns:
+    ways = _ways(one.wavefronts)
+    text = f"{one.kernel}: {one.array.name}, {verb} {one.width} bytes a thread: {ways}"
+    if one.plain == one.wavefronts:
         return text
     if pad:
         text += f"; rows padded by {pad}: {_ways(one.plain)} without"
@@ -249,5 +250,5 @@ def _line(one: Shared, pad: int) -> str:
     return text
 
 
-def _ways(turns: int) -> str:
-    return "no bank conflicts" if turns == 1 else f"{turns}-way bank conflicts"
+def _ways(wavefronts: int) -> str:
+    return "no bank conflicts" if wavefronts == 1 else f"{wavefronts}-way bank conflicts"

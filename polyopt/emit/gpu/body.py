@@ -15,9 +15,9 @@ from polyopt.emit.banner import plain
 from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma, words
 from polyopt.emit.compound import in_place
 from polyopt.emit.early_exits import Block
-from polyopt.emit.gpu.async_copies import copy_text, turn_text
+from polyopt.emit.gpu.async_copies import copy_text, group_text
 from polyopt.emit.gpu.atomics import atomic_text
-from polyopt.emit.gpu.bound_tests import all_of, ranges_inside, tests_below, told_plainly
+from polyopt.emit.gpu.bound_tests import all_of, ranges_inside, tests_below, without_quotient
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.expressions import INT_MOST, KernelPrinter, Storage
 from polyopt.emit.gpu.fragments import TilePrinter
@@ -144,7 +144,7 @@ class KernelEmitter:
             case For():
                 return _joined(self.loop(node), {})
             case If():
-                condition = self.printer.text(told_plainly(node.condition))
+                condition = self.printer.text(without_quotient(node.condition))
                 return [Branch(condition, self.body(node.then), self.body(node.otherwise))]
             case Assign(target=Load() as target, value=Load() as source) if node.is_async:
                 at_once = self._store(self._element(target), target, source)
@@ -152,8 +152,8 @@ class KernelEmitter:
                 return [Line(later or at_once)]
             case CommitCopies() | AwaitCopies():
                 pending = node.pending if isinstance(node, AwaitCopies) else None
-                turn = turn_text(self.declarations.dialect, pending)
-                return [Line(turn)] if turn else []
+                statement = group_text(self.declarations.dialect, pending)
+                return [Line(statement)] if statement else []
             case Assign(target=Load() as target) if node.is_atomic:
                 return [self.at_once(target, node.value)]
             case Assign(target=Load() as target):

@@ -32,7 +32,7 @@ def tests_below(value: Expr, limit: Expr) -> tuple[Expr, ...]:
     return tuple(_test(value, part) for part in operands(limit, BinaryOp.MIN))
 
 
-def told_plainly(condition: Expr) -> Expr:
+def without_quotient(condition: Expr) -> Expr:
     """Return a condition without the quotient that a number is compared with."""
     match condition:
         case Compare(op=CompareOp.LT, left=left, right=right) if _is_quotient(right):

@@ -44,7 +44,7 @@ MOST_TERMS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
+class _TileLoop:
     """A loop that runs `extent` iterations from `start`, where all of `conditions` hold.
 
     Without conditions (None) it is not known when it does.
@@ -57,7 +57,7 @@ class _Span:
 
 def full_tiles(body: Body, array: str) -> Body:
     """Return what a thread runs for `body`; in partial tiles loops over `array` count from 0."""
-    found: dict[str, _Span] = {}
+    found: dict[str, _TileLoop] = {}
     _collect(body, frozenset(), found)
     if not found:
         return body
@@ -113,7 +113,7 @@ def _without_floor(left: Expr, right: Expr) -> Linear:
     return gap
 
 
-def _collect(body: Body, inside: frozenset[str], found: dict[str, _Span]) -> None:
+def _collect(body: Body, inside: frozenset[str], found: dict[str, _TileLoop]) -> None:
     """Find the loops whose length no other loop of the thread decides, of a whole tile."""
     for node in body:
         inner = inside
@@ -131,14 +131,14 @@ def _uses(loop: For, iters: frozenset[str]) -> bool:
     return any(isinstance(p, Iter) and p.name in iters for e in bounds for p in walk(e))
 
 
-def _for_all(span: _Span, inside: frozenset[str], found: dict[str, _Span]) -> _Span:
+def _for_all(span: _TileLoop, inside: frozenset[str], found: dict[str, _TileLoop]) -> _TileLoop:
     """Return a span with conditions for all iterations of the loops around it."""
     conditions = [_in_all(condition, inside, found) for condition in span.conditions or ()]
     known = tuple(condition for condition in conditions if condition is not None)
     return replace(span, conditions=known if len(known) == len(conditions) else None)
 
 
-def _in_all(condition: Expr, inside: frozenset[str], found: dict[str, _Span]) -> Expr | None:
+def _in_all(condition: Expr, inside: frozenset[str], found: dict[str, _TileLoop]) -> Expr | None:
     """Return when `left <= right` holds in all iterations of the loops `inside`; None: unknown."""
     assert isinstance(condition, Compare)
     gap = _without_floor(condition.left, condition.right)
@@ -163,7 +163,7 @@ def _at_least_0(gap: Linear) -> Compare:
     return Compare(CompareOp.LE, from_linear(left), from_linear(right))
 
 
-def _span(loop: For) -> _Span | None:
+def _span(loop: For) -> _TileLoop | None:
     if loop.step != 1 or loads(loop.lower) or loads(loop.upper):
         return None
     choices = [(length, start) for start, length in spans(loop) if 0 < length <= MOST_TERMS]
@@ -175,14 +175,14 @@ def _span(loop: For) -> _Span | None:
     uppers = [e for e in operands(loop.upper, BinaryOp.MIN) if normalize(e) != end]
     conditions: list[Expr] = [Compare(CompareOp.LE, lower, start) for lower in lowers]
     conditions += [undivided(Compare(CompareOp.LE, end, upper)) for upper in uppers]
-    return _Span(start, extent, tuple(conditions))
+    return _TileLoop(start, extent, tuple(conditions))
 
 
-def _spanned(body: Body, found: dict[str, _Span], *, is_full: bool) -> Body:
+def _spanned(body: Body, found: dict[str, _TileLoop], *, is_full: bool) -> Body:
     return tuple(_node(node, found, is_full=is_full) for node in body)
 
 
-def _node(node: Node, found: dict[str, _Span], *, is_full: bool) -> Node:
+def _node(node: Node, found: dict[str, _TileLoop], *, is_full: bool) -> Node:
     inner = tuple(_spanned(part, found, is_full=is_full) for part in nested(node))
     node = with_nested(node, inner)
     if not isinstance(node, For) or node.iter not in found:
@@ -219,7 +219,7 @@ def _tidy(part: Expr, name: str, value: Expr) -> Expr | None:
     return normalize(changed)
 
 
-def _guards(loop: For, span: _Span) -> list[Expr]:
+def _guards(loop: For, span: _TileLoop) -> list[Expr]:
     """Return when an iteration of the whole tile is one of the loop's."""
     place = Iter(loop.iter)
     end = normalize(add(span.start, integer(span.extent)))

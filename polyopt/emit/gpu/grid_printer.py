@@ -32,7 +32,11 @@ MOST_ROWS = 65535
 
 @dataclass(frozen=True, slots=True)
 class PrintedGrid:
-    """The grid's `extents` in x, y and z; the code around the body; the printer inside."""
+    """The grid's `extents` in x, y and z; the code around the body; the printer inside.
+
+    `order` are lines that renumber the blocks, `constants` iterators with one value, `heads`
+    loops of those that may have more, outermost first.
+    """
 
     extents: tuple[Expr, Expr, Expr]
     order: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Grids: loops over blocks as boxes that are known before a launch.
+"""Make loops over blocks boxes that are known before a launch.
 
-In: a nest of BLOCK loops.  Out: loops whose bounds no block decides, conditions for the blocks
-that have nothing to do, what a block runs.
+In: a nest of BLOCK loops.  Out: loops whose bounds are the same for all blocks, guards for the
+blocks that have nothing to do, the code of a block.
 A loop whose bounds depend on the loops around it gets the least and the greatest they take.
 """
 

@@ -1,4 +1,4 @@
-"""Cut kernels out of the loops: what runs on a device, and the host's code around it.
+"""Cut kernels out of the loops: device code, and the host's code around it.
 
 In: lowered loops.  Out: BLOCK loops as the grid of a `Kernel`, THREAD loops without any as a kernel
 of one block, other assignments as kernels of one thread; loops and conditions around kernels,
@@ -31,7 +31,7 @@ from polyopt.emit.gpu.threads import (
     block_body,
     fresh,
     outermost_nests,
-    shared,
+    share_arrays,
     stripped,
     thread_body,
 )
@@ -203,7 +203,7 @@ class _Cutter:
             threads = -(-threads // WARP) * WARP
             body = spread_over_lanes(serialize_oversized(body, threads), self.taken)
         if threads > 1:
-            body = shared(body)
+            body = share_arrays(body)
         body = under_grid(grid, body)
         return Kernel(self.kernel_name(), threads, body)
 

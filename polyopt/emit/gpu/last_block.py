@@ -29,14 +29,14 @@ def last_block_code(
     wait = Line(declarations.dialect.barrier(Scope.BLOCK, orders_arrays=True))
     count = declarations.dialect.count_block.format(counter=counter)
     fence = Line(declarations.dialect.fence)
-    turn = Branch(f"{declarations.thread} == 0", [fence, Line(f"{is_last} = {count};"), fence], [])
+    elect = Branch(f"{declarations.thread} == 0", [fence, Line(f"{is_last} = {count};"), fence], [])
     rest = with_limits(emitter.body(kernel.finish), declarations)
     guard = emitter.printer.text(all_of(_has_blocks(kernel)))
     return [
         Branch(guard, lines, []),
         Line("/* the block that ends last has the results of all others */"),
         wait,
-        turn,
+        elect,
         wait,
         Branch(is_last, rest, []),
     ]

@@ -27,7 +27,7 @@ def _host(body: Body) -> Body:
         match node:
             case Kernel():
                 before = result[-1] if result else None
-                if isinstance(before, Kernel) and _is_asked(node) and _fits(before, node):
+                if isinstance(before, Kernel) and _is_requested(node) and _fits(before, node):
                     result[-1] = replace(before, finish=_by_threads(before, node))
                     continue
                 result.append(node)
@@ -36,7 +36,7 @@ def _host(body: Body) -> Body:
     return tuple(result)
 
 
-def _is_asked(kernel: Kernel) -> bool:
+def _is_requested(kernel: Kernel) -> bool:
     return any(isinstance(node, For) and node.finishes for node in nodes(kernel.body))
 
 

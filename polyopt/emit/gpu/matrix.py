@@ -1,4 +1,4 @@
-"""Tiles of products for matrix instructions: whole boxes, their operands filled with zeros.
+"""Form tiles for matrix instructions: whole boxes, their operands filled with zeros.
 
 In: blocks with MATRIX loops inside nests across threads.  Out: these nests counted from 0, with one
 condition that says which products there are; copies into the operands that set what is outside of
@@ -56,12 +56,12 @@ from polyopt.ir.types import DType
 _LANES = ("$row", "$column")
 
 
-def in_matrices(fn: LoopFunction) -> LoopFunction:
+def form_matrix_tiles(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with its tiles of products in form; raises `EmitError` PO0410."""
     return in_each_block(fn, _block)
 
 
-def of_registers(fn: LoopFunction) -> LoopFunction:
+def require_register_results(fn: LoopFunction) -> LoopFunction:
     """Return `fn` where the results of all tiles are in registers; raises `EmitError` PO0410."""
     return in_each_block(fn, _of_registers)
 
@@ -112,8 +112,8 @@ def _block(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]
         raise _refused(kernel, error) from error
 
 
-def as_touched(nest: For, threads: int) -> For:
-    """Return a nest that touches what matrix instructions do, where `nest` is a tile for these."""
+def as_accessed(nest: For, threads: int) -> For:
+    """Return a nest with the accesses of matrix instructions, where `nest` is a tile for these."""
     if not has_matrix_loops((nest,)):
         return nest
     try:

@@ -1,4 +1,4 @@
-"""Nested THREAD loops: their box, and which thread runs an iteration.
+"""Collect nested THREAD loops: their box, and the thread that runs an iteration.
 
 In: the outermost loop.  Out: the loops, their constant extents, the number of an iteration.
 Refuses (`Unbounded`): loops without a constant extent.

@@ -70,7 +70,10 @@ def _together(expr: Binary, ranges: Ranges) -> int:
 
 
 def magnitude_bound(expr: Expr, ranges: Ranges) -> int:
-    """Return an upper bound of the magnitude of the integer expression `expr`."""
+    """Return an upper bound of the magnitude of the integer expression `expr`.
+
+    The least number of a signed type counts as its largest, so that its negation is detected.
+    """
     if not (expr.dtype.is_integer or expr.dtype is DType.BOOL):
         return largest(DType.UINT64)
     most = largest(expr.dtype)

@@ -1,4 +1,4 @@
-"""Pipelines: copies into shared arrays run some iterations ahead of what uses them.
+"""Pipeline copies into shared arrays some iterations ahead of their uses.
 
 In: kernels; loops that a step asks a `Pipeline` for.  Out: such arrays with a part for each stage;
 the copies of the first iterations before the loop, those of a later one in each iteration.
@@ -56,7 +56,7 @@ MOST_SHARED = 227 * 1024
 """Bytes of shared memory that a launch may ask for, on any device; fewer have so much."""
 
 
-def in_stages(fn: LoopFunction) -> LoopFunction:
+def pipeline_copies(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with the pipelines in its kernels; raises `EmitError` PO0408, PO0409."""
     return in_each_block(fn, _in_block)
 
@@ -305,8 +305,8 @@ def _fresh(wish: str, taken: set[str]) -> str:
     return f"{wish}{number}"
 
 
-def landed(loop: For) -> Iterator[tuple[int, Node]]:
-    """Yield the copies that land where an iteration of a pipeline waits, and that place."""
+def completed_copies(loop: For) -> Iterator[tuple[int, Node]]:
+    """Yield the copies that complete where an iteration of a pipeline waits, and that point."""
     match loop:
         case For(pipeline=Pipeline(stages=stages), body=(AwaitCopies(), If() as copies, *_)):
             value = sub(Iter(loop.iter), integer(stages - 1))

@@ -1,4 +1,4 @@
-"""Registers: arrays of a block of which every element is one thread's alone.
+"""Promote arrays of a block to registers where every element belongs to one thread.
 
 In: kernels with SHARED arrays.  Out: those arrays as REGISTER, with subscripts that count a
 thread's own elements, in loops that are unrolled.
@@ -59,12 +59,12 @@ MOST = 0.2  # of the time that is left
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
 
-def in_registers(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with arrays in registers that are no two threads'."""
-    return in_each_block(fn, _in_registers)
+def promote_to_registers(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with thread-private shared arrays in registers."""
+    return in_each_block(fn, _promoted)
 
 
-def _in_registers(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
+def _promoted(kernel: Kernel, body: Body, fn: LoopFunction, around: tuple[For, ...]) -> Body:
     for node in nodes(body):
         if isinstance(node, DeclareArray) and node.space is Space.SHARED:
             with optional(f"registers for {node.array.name}", BUDGET, MOST):
@@ -137,7 +137,7 @@ def _nests(body: Body, array: str) -> Iterator[ThreadNest]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Residue:
     """One subscript of one access: what is left of it in its thread, and the values that has."""
 
     dim: int
@@ -148,7 +148,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class _RegisterLayout:
     """How a thread's elements are counted: from `least`, in each dimension.
 
     `weights` gives what one step of an iterator with a factor moves; what is constant moves in
@@ -161,13 +161,13 @@ class _Layout:
     shape: tuple[int, ...]
 
 
-def _parts(nest: ThreadNest, array: str) -> Iterator[_Part | None]:
+def _parts(nest: ThreadNest, array: str) -> Iterator[_Residue | None]:
     yield from _parts_in(nest.body, nest, array, {})
 
 
 def _parts_in(
     body: Body, nest: ThreadNest, array: str, extents: dict[str, int]
-) -> Iterator[_Part | None]:
+) -> Iterator[_Residue | None]:
     for node in body:
         for expr in expressions(node):
             for part in walk(expr):
@@ -185,7 +185,7 @@ def _parts_in(
             yield from _parts_in(below, nest, array, inside)
 
 
-def _part(dim: int, index: Expr, nest: ThreadNest, extents: dict[str, int]) -> _Part | None:
+def _part(dim: int, index: Expr, nest: ThreadNest, extents: dict[str, int]) -> _Residue | None:
     """Return a subscript without what the thread's number decides; None if more is left."""
     rest = _rest(index, nest)
     value = linear(rest)
@@ -197,7 +197,7 @@ def _part(dim: int, index: Expr, nest: ThreadNest, extents: dict[str, int]) -> _
         reach = factor * (extents[atom.name] - 1)
         least, most = least + min(reach, 0), most + max(reach, 0)
         factors.append((factor, extents[atom.name]))
-    return _Part(dim, rest, least, most, tuple(factors))
+    return _Residue(dim, rest, least, most, tuple(factors))
 
 
 def _rest(index: Expr, nest: ThreadNest) -> Expr:
@@ -208,7 +208,7 @@ def _rest(index: Expr, nest: ThreadNest) -> Expr:
     return normalize(index)
 
 
-def _layout(parts: list[_Part]) -> _Layout:
+def _layout(parts: list[_Residue]) -> _RegisterLayout:
     least, steps, weights, shape = [], [], [], []
     for dim in range(max(part.dim for part in parts) + 1):
         here = [part for part in parts if part.dim == dim]
@@ -225,10 +225,10 @@ def _layout(parts: list[_Part]) -> _Layout:
         steps.append(step)
         weights.append(own)
         shape.append(count)
-    return _Layout(tuple(least), tuple(steps), tuple(weights), tuple(shape))
+    return _RegisterLayout(tuple(least), tuple(steps), tuple(weights), tuple(shape))
 
 
-def _digits(parts: list[_Part], low: int) -> dict[int, int] | None:
+def _digits(parts: list[_Residue], low: int) -> dict[int, int] | None:
     """Return factors with the number of their values, if each value is one choice of these.
 
     So are groups of neighbours that lie apart: 0 to 3 and 64 to 67 are digits of 1 and of 64.
@@ -246,7 +246,7 @@ def _digits(parts: list[_Part], low: int) -> dict[int, int] | None:
     return counts
 
 
-def _place(index: tuple[Expr, ...], nest: ThreadNest, layout: _Layout) -> tuple[Expr, ...]:
+def _place(index: tuple[Expr, ...], nest: ThreadNest, layout: _RegisterLayout) -> tuple[Expr, ...]:
     """Return the subscripts among a thread's own elements."""
     found = []
     for dim, part in enumerate(index):
@@ -258,7 +258,9 @@ def _place(index: tuple[Expr, ...], nest: ThreadNest, layout: _Layout) -> tuple[
     return tuple(found)
 
 
-def _changed(body: Body, threads: int, array: str, layout: _Layout, *, is_trial: bool) -> Body:
+def _changed(
+    body: Body, threads: int, array: str, layout: _RegisterLayout, *, is_trial: bool
+) -> Body:
     """Return the code with the array's subscripts as a thread counts; a trial keeps the others."""
     result: list[Node] = []
     for node in body:
@@ -297,7 +299,7 @@ def _declared(body: Body, array: Array) -> Body:
 
 
 def _is_own(
-    kernel: Kernel, body: Body, array: Array, layout: _Layout, fn: LoopFunction,
+    kernel: Kernel, body: Body, array: Array, layout: _RegisterLayout, fn: LoopFunction,
     around: tuple[For, ...],
 ) -> bool:  # fmt: skip
     """Tell whether every element is one place of one thread, and every place one element."""

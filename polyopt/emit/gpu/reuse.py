@@ -1,7 +1,7 @@
-"""Iterations of one thread that read the same elements, in full tiles: loads are made once.
+"""Separate full tiles in which a thread reads elements again, so that loads are made once.
 
 In: kernels.  Out: nests in which a thread runs a small loop along which it reads neighbours: where
-all of its iterations exist, without conditions, so that the compiler keeps what the next one needs.
+all of its iterations exist, without conditions, so that the compiler reuses registers.
 Leaves: loops along which nothing is read twice.
 """
 
@@ -36,8 +36,8 @@ LARGEST = 8
 """Assignments in a loop that is written twice, whole and with conditions."""
 
 
-def with_reuse(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with full tiles where threads read neighbours again and again."""
+def separate_reused_tiles(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with full tiles separated where threads read neighbours repeatedly."""
     return in_each_block(fn, _in_block)
 
 
@@ -52,19 +52,19 @@ def _full(body: Body) -> Body:
         if isinstance(node, For) and node.kind is LoopKind.THREAD:
             nest = thread_nest(node)
             if _is_plain(nest.body) and any(_reuses(loop) for loop in _loops(nest.body)):
-                node = rebuilt(nest, _whole_apart(nest.body))
+                node = rebuilt(nest, _separated(nest.body))
             result.append(node)
         else:
             result.append(with_nested(node, tuple(_full(part) for part in nested(node))))
     return tuple(result)
 
 
-def _whole_apart(body: Body) -> Body:
-    """Return what a thread runs, without conditions where all iterations of its loops exist."""
-    found: dict[str, _Whole] = {}
+def _separated(body: Body) -> Body:
+    """Return the code of a thread, without conditions where all iterations of its loops exist."""
+    found: dict[str, _ConstantLoop] = {}
     inside = {loop.iter for loop in _loops(body)}
     for loop in _loops(body):
-        whole = _whole(loop, inside)
+        whole = _constant_loop(loop, inside)
         if whole is None or found.setdefault(loop.iter, whole) != whole:
             return body
     conditions = list(dict.fromkeys(c for whole in found.values() for c in whole.conditions))
@@ -78,7 +78,7 @@ def _whole_apart(body: Body) -> Body:
 
 
 @dataclass(frozen=True, slots=True)
-class _Whole:
+class _ConstantLoop:
     """A loop from `start` to `end`, where all of `conditions` hold."""
 
     start: Expr
@@ -86,8 +86,8 @@ class _Whole:
     conditions: tuple[Expr, ...]
 
 
-def _whole(loop: For, inside: set[str]) -> _Whole | None:
-    """Return a small loop with bounds at a constant distance; None where others decide them."""
+def _constant_loop(loop: For, inside: set[str]) -> _ConstantLoop | None:
+    """Return a small loop with bounds at a constant distance; None where others determine them."""
     names = (p.name for e in (loop.lower, loop.upper) for p in walk(e) if isinstance(p, Iter))
     if not inside.isdisjoint(names) or loop.step != 1:
         return None
@@ -97,10 +97,10 @@ def _whole(loop: For, inside: set[str]) -> _Whole | None:
     uppers = [e for e in operands(loop.upper, BinaryOp.MIN) if normalize(e) != end]
     conditions = [Compare(CompareOp.LE, lower, start) for lower in lowers]
     conditions += [Compare(CompareOp.LE, end, upper) for upper in uppers]
-    return _Whole(start, end, tuple(conditions))
+    return _ConstantLoop(start, end, tuple(conditions))
 
 
-def _mapped(node: Node, found: dict[str, _Whole]) -> Node:
+def _mapped(node: Node, found: dict[str, _ConstantLoop]) -> Node:
     """Return a node with whole loops in place of those in `found`, unrolled."""
     node = with_nested(node, tuple(tuple(_mapped(n, found) for n in b) for b in nested(node)))
     if not isinstance(node, For):

@@ -1,8 +1,8 @@
-"""What a block runs: nests of THREAD loops with constant boxes, and code for all threads.
+"""Form the code of a block: nests of THREAD loops with constant boxes, and code for all threads.
 
 In: the body of a kernel's grid.  Out: the same, its loops either across threads or in order.
-A THREAD loop of no constant extent is cut into strips, one after the other; where its bounds depend
-on another THREAD loop around it, each thread runs it in order.
+A THREAD loop of no constant extent is strip-mined; where its bounds depend on another THREAD loop
+around it, each thread runs it in order.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def thread_body(body: Body) -> Body:
     return tuple(result)
 
 
-def shared(body: Body) -> Body:
-    """Return the code of a block with its own arrays seen by all of its threads."""
+def share_arrays(body: Body) -> Body:
+    """Return the code of a block with its own arrays shared by all of its threads."""
     result: list[Node] = []
     for node in body:
         match node:
@@ -112,7 +112,7 @@ def shared(body: Body) -> Body:
             case DeclareArray(space=Space.LOCAL):
                 result.append(replace(node, space=Space.SHARED))
             case _:
-                result.append(with_nested(node, tuple(shared(part) for part in nested(node))))
+                result.append(with_nested(node, tuple(share_arrays(part) for part in nested(node))))
     return tuple(result)
 
 
@@ -121,7 +121,7 @@ def shared(body: Body) -> Body:
 
 def _nest(outermost: For, taken: set[str], around: tuple[For, ...]) -> Body:
     """Return a nest of THREAD loops as one with a constant box, in strips where it needs them."""
-    loops, between, body = _held(*_chain(outermost), around)
+    loops, between, body = _with_uniform_bounds(*_chain(outermost), around)
     for position, loop in enumerate(loops):
         outer = frozenset(around.iter for around in loops[:position])
         if _extent(loop) is None and _uses(loop, outer):
@@ -181,10 +181,10 @@ def _rebuilt(loops: list[For], between: list[tuple[Expr, ...]], body: Body) -> N
     return node
 
 
-def _held(
+def _with_uniform_bounds(
     loops: list[For], between: list[tuple[Expr, ...]], body: Body, around: tuple[For, ...]
 ) -> tuple[list[For], list[tuple[Expr, ...]], Body]:
-    """Return the nest with constant boxes where bounds only move with loops `around`."""
+    """Return the nest with constant boxes where bounds depend only on loops `around`."""
     found = [
         None if _extent(loop) is not None else with_uniform_bounds(loop, around) for loop in loops
     ]

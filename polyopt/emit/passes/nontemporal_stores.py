@@ -78,7 +78,10 @@ def use_nontemporal_stores(fn: LoopFunction, machine: Machine) -> LoopFunction:
 
 
 def strip_mine_nontemporal(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with parallel loops over elements strip-mined if they may use such stores."""
+    """Return `fn` with parallel loops over elements strip-mined if they may use such stores.
+
+    Threads share the strips then, and inside are lanes, as along a row.
+    """
     names, rows = Names(fn), row_arrays(fn)
     body: list[Node] = []
     for nest in fn.body:
@@ -112,7 +115,10 @@ def _strips(loop: For, names: Names) -> For:
 
 
 def nontemporal_arrays(fn: LoopFunction, nest: Node, rows: frozenset[str]) -> tuple[str, ...]:
-    """Return the arrays that one nest of `fn` fills and neither reads nor writes twice."""
+    """Return the arrays that one nest of `fn` fills and neither reads nor writes twice.
+
+    `rows` are the function's `row_arrays`.
+    """
     found: dict[str, list[tuple[_Loops, Assign]]] = {}
     for loops, store in _stores((nest,), ()):
         found.setdefault(store.target.array, []).append((loops, store))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from polyopt.emit.cuda import emit_cuda
-from polyopt.emit.gpu.unconditional import unconditional
+from polyopt.emit.gpu.barrier_hoisting import hoist_barriers
 from polyopt.emit.opencl import emit_opencl
 from polyopt.emulator import EmulatedProvider, Rules
 from polyopt.ir.interp import run_loops
@@ -105,7 +105,7 @@ def body_of(fn: LoopFunction) -> list[str]:
 
 
 def test_a_barrier_is_between_two_conditions() -> None:
-    found = body_of(unconditional(loops(BETWEEN)))
+    found = body_of(hoist_barriers(loops(BETWEEN)))
     assert found[2:9] == [
         "s = shared int32[64]",
         "if (H >= 1) & (W >= 1):",
@@ -118,7 +118,7 @@ def test_a_barrier_is_between_two_conditions() -> None:
 
 
 def test_both_branches() -> None:
-    found = body_of(unconditional(loops(OTHERWISE)))
+    found = body_of(hoist_barriers(loops(OTHERWISE)))
     assert [line.strip() for line in found if "if" in line or "barrier" in line] == [
         "barrier(block)  # s",
         "if k < W // 2:",
@@ -130,7 +130,7 @@ def test_both_branches() -> None:
 
 
 def test_threads_that_combine_have_the_condition_inside() -> None:
-    found = body_of(unconditional(loops(TOGETHER)))
+    found = body_of(hoist_barriers(loops(TOGETHER)))
     assert found[4:8] == [
         "for i in range(i0, min(i0 + 8, N)):  # thread",
         "    if (H >= 1) & (W >= 1):",
@@ -140,7 +140,7 @@ def test_threads_that_combine_have_the_condition_inside() -> None:
 
 
 def test_a_condition_that_is_the_same_for_all_is_not_passed_on() -> None:
-    text = bare(emit_opencl(unconditional(loops(ALONE))).text)
+    text = bare(emit_opencl(hoist_barriers(loops(ALONE))).text)
     assert text.count("passed[t]") == 1
     assert "if (t % 32 == 0 && t < M && (H >= 1 || W < 6))" in text
 
@@ -175,13 +175,13 @@ HEAD = "with kernel(64):\n    for i0 in block(0, N, 64):"
     ids=["data decides", "a local inside", "a loop inside"],
 )
 def test_others_stay(text: str) -> None:
-    assert unconditional(loops(text)) == loops(text)
+    assert hoist_barriers(loops(text)) == loops(text)
 
 
 def test_arrays_of_one_name_stay_apart() -> None:
     _, _, inside = BETWEEN.partition("        if H")
     fn = loops(BETWEEN + f"        if H{inside}")
-    assert unconditional(fn) == fn
+    assert hoist_barriers(fn) == fn
 
 
 # -- running
@@ -204,20 +204,20 @@ def check(name: str, device: Provider, fn: LoopFunction, source: DeviceSource) -
 @pytest.mark.machine
 @pytest.mark.parametrize("name", TEXTS)
 def test_opencl(name: str) -> None:
-    fn = unconditional(loops(TEXTS[name]))
+    fn = hoist_barriers(loops(TEXTS[name]))
     check(name, opencl_or_skip(), fn, emit_opencl(fn))
 
 
 @pytest.mark.toolchain
 @pytest.mark.parametrize("name", TEXTS)
 def test_emulated_cuda(name: str) -> None:
-    fn = unconditional(loops(TEXTS[name]))
+    fn = hoist_barriers(loops(TEXTS[name]))
     check(name, EmulatedProvider(Rules(seed=3)), fn, emit_cuda(fn))
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_order_is_proven(name: str) -> None:
     path = Path(tuple("NMHW"), isl.Set("{ : }").params())
-    for fn in (loops(TEXTS[name]), unconditional(loops(TEXTS[name]))):
+    for fn in (loops(TEXTS[name]), hoist_barriers(loops(TEXTS[name]))):
         (claim,) = check_synchronisation(fn, path)
         assert claim.verdict is Verdict.PROVEN, claim.reason

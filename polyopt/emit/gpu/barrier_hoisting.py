@@ -1,8 +1,8 @@
-"""Barriers that stand under no condition where that can be: some compilers get those wrong.
+"""Hoist barriers out of conditions where possible: some compilers get those wrong.
 
-In: kernels, barriers placed.  Out: the same; a condition that sizes and iterators decide holds what
-is before and after a barrier apart, and joins those of threads that combine.
-Leaves: conditions that data decides, those around locals, loops with barriers inside.
+In: kernels, barriers placed.  Out: the same; a condition that sizes and iterators decide is split
+at its barriers into conditions before and after, and becomes a guard of lanes that reduce.
+Leaves: data-dependent conditions, those around locals, loops with barriers inside.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from polyopt.ir.loops import (
 from polyopt.ir.types import DType
 
 
-def unconditional(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` with barriers of its kernels moved out of conditions."""
+def hoist_barriers(fn: LoopFunction) -> LoopFunction:
+    """Return `fn` with the barriers of its kernels hoisted out of conditions."""
     return in_each_block(fn, _without_conditions)
 
 
@@ -44,12 +44,12 @@ def _without_conditions(
         return body
     changed = frozenset(node.name for node in nodes(body) if isinstance(node, SetLocal))
     arrays = Counter(node.array.name for node in nodes(body) if isinstance(node, DeclareArray))
-    return _Outward(changed, arrays).body(body)
+    return _Hoister(changed, arrays).body(body)
 
 
 @dataclass(frozen=True, slots=True)
-class _Outward:
-    """Moves what all threads of a block wait in out of conditions.
+class _Hoister:
+    """Hoists barriers out of conditions.
 
     `changed` are locals that are set again, `arrays` says how often a name is declared.
     """
@@ -68,7 +68,10 @@ class _Outward:
         if not isinstance(node, If) or not self.is_movable(node):
             return (node,)
         negated = Unary(UnaryOp.INVERT, node.condition, DType.BOOL)
-        return (*_apart(node.condition, node.then), *_apart(negated, node.otherwise))
+        return (
+            *_split_at_barriers(node.condition, node.then),
+            *_split_at_barriers(negated, node.otherwise),
+        )
 
     def is_movable(self, test: If) -> bool:
         """Tell whether threads wait directly under a condition that may be asked again."""
@@ -88,7 +91,7 @@ def _waits(node: Node) -> bool:
     return isinstance(node, Barrier)
 
 
-def _apart(condition: Expr, body: Body) -> Iterator[Node]:
+def _split_at_barriers(condition: Expr, body: Body) -> Iterator[Node]:
     """Yield `body` under `condition`, but for barriers and declarations of arrays."""
     together: list[Node] = []
     for node in body:
