@@ -55,7 +55,7 @@ def _without(node: Node, array: str, kept: tuple[int, ...]) -> Node:
 
 
 @dataclass(frozen=True, slots=True)
-class _Use:
+class _ScopedAccess:
     """An access: its subscripts, the number of the scope's execution, loops around the scope."""
 
     index: tuple[Expr, ...]
@@ -78,12 +78,12 @@ def _contractible(body: Body, array: Array, scope: str) -> frozenset[int]:
     return frozenset(fixed - apart)
 
 
-def _together(use: _Use) -> set[str]:
+def _together(use: _ScopedAccess) -> set[str]:
     """Return the iterators of concurrent loops around."""
     return {f.iter for f in use.around if f.kind in CONCURRENT}
 
 
-def _told(use: _Use, dims: set[int]) -> set[str]:
+def _told(use: _ScopedAccess, dims: set[int]) -> set[str]:
     """Return the iterators that one of the subscripts determines by itself."""
     return {name for d in dims for name in _together(use) if _is_plain(use.index[d], name)}
 
@@ -92,7 +92,7 @@ def _tells_one(index: Expr, names: set[str]) -> bool:
     return any(_is_plain(index, name) for name in names)
 
 
-def _is_fixed(dim: int, uses: list[_Use]) -> bool:
+def _is_fixed(dim: int, uses: list[_ScopedAccess]) -> bool:
     by_scope: dict[int, Expr] = {}
     for use in uses:
         index = use.index[dim]
@@ -119,13 +119,13 @@ def _uses(
     around: tuple[For, ...],
     found: tuple[int, tuple[For, ...]] | None,
     inside: frozenset[str],
-) -> Iterator[_Use]:
+) -> Iterator[_ScopedAccess]:
     for node in body:
         for expr in expressions(node):
             for part in walk(expr):
                 if isinstance(part, Load | VectorLoad) and part.array == array:
                     number, loops = found or (0, around)
-                    yield _Use(part.index, number, loops, inside)
+                    yield _ScopedAccess(part.index, number, loops, inside)
         for inner in nested(node):
             if isinstance(node, For):
                 if found is not None:

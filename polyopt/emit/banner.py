@@ -1,4 +1,4 @@
-"""The comment at the head of an emitted file.
+"""Print the comment at the head of an emitted file.
 
 In: a `LoopFunction`.  Out: a C comment with its name and its schedule.
 """

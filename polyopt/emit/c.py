@@ -1,4 +1,4 @@
-"""The loop AST as one self-contained C11 file with OpenMP.
+"""Print the loop AST as one self-contained C11 file with OpenMP.
 
 In: a `LoopFunction`.  Out: `Source` with an entry `int name(sizes, scalars, arrays)`.
 Refuses: what the expression printer refuses.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from polyopt.emit.banner import banner, plain
-from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, prototype, words
+from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, identifiers, prototype
 from polyopt.emit.cbody import BodyEmitter
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.early_exits import (
@@ -91,7 +91,7 @@ def _entry_body(fn: LoopFunction, emitter: BodyEmitter, *, jumps: bool) -> list[
     whole = [*frame.row_declarations(body, emitter.printer, inside), *body]
     if jumps:
         whole = [Block(whole), Line(f"{END}:")]
-    seen = words([*lines, *whole])
+    seen = identifiers([*lines, *whole])
     unused = [Line(f"(void){p.text};") for p in frame.params if p.text not in seen]
     told = [line for view in faults for line in _told(view, emitter.printer)]
     back = Line(f"return {STATUS if has_status else 0};")

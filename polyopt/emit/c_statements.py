@@ -123,6 +123,6 @@ def indented(body: Sequence[Code]) -> Iterator[str]:
             yield f"{INDENT}{line}" if line else ""
 
 
-def words(body: Sequence[Code]) -> frozenset[str]:
+def identifiers(body: Sequence[Code]) -> frozenset[str]:
     """Return the identifiers in the text of `body`."""
     return frozenset(re.findall(r"[A-Za-z_]\w*", "\n".join(str(node) for node in body)))

@@ -1,4 +1,4 @@
-"""Loop AST nodes as C statements.
+"""Print loop AST nodes as C statements.
 
 In: a body, the frame of names.  Out: pieces of C; functions for the bodies of parallel loops.
 A parallel loop's body becomes a function of its own: gcc forgets `restrict` when it outlines a
@@ -11,7 +11,7 @@ from polyopt import emit
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit import outlining
 from polyopt.emit.banner import plain
-from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, Pragma, words
+from polyopt.emit.c_statements import Branch, Code, Compound, Function, Line, Pragma, identifiers
 from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.compound import in_place
 from polyopt.emit.early_exits import FIRST_FAULT, STATUS, Block, Exit, ExitKind, leaves_early
@@ -182,7 +182,7 @@ class BodyEmitter:
         views = {**self.frame.views, array.name: view}
         frame, printer = replace(self.frame, views=views), replace(self.printer, views=views)
         following = replace(self, frame=frame, printer=printer).statements(rest)
-        if view.is_rows and view.name in words(following):
+        if view.is_rows and view.name in identifiers(following):
             lines.append(row_declaration(view, self.printer))
         return [*lines, *following]
 
@@ -553,7 +553,7 @@ class BodyEmitter:
         fail = self.printer.helper(Helper(HelperKind.FAIL))
         missing = " || ".join(f"!{view.pointer}" for view in views)
         lines.append(Branch(missing, [Line(f"{fail}(&{STATUS}, 1);")], []))
-        used = words(body)
+        used = identifiers(body)
         rows = [view for view in views if view.is_rows and view.name in used]
         lines += [row_declaration(view, self.printer) for view in rows]
         return [*lines, *body, *(Line(f"free({view.pointer});") for view in views)]

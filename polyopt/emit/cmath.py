@@ -1,4 +1,4 @@
-"""Calls of `math.h` and `complex.h` functions as C text.
+"""Print calls of `math.h` and `complex.h` functions.
 
 In: a `Call`, the dtype of its first argument, the arguments' text.  Out: text that is one operand.
 Refuses: functions without a version for the dtype (PO0402).

@@ -1,4 +1,4 @@
-"""Assignments in place: `x = x + y` as `x += y`.
+"""Print assignments in place: `x = x + y` as `x += y`.
 
 In: a target and its new value.  Out: C's operator and its right side, where it means the same.
 """

@@ -1,4 +1,4 @@
-"""Kernels as CUDA C++, without any include: nvcc and NVRTC compile it alike.
+"""Print kernels as CUDA C++, without any include: nvcc and NVRTC compile it alike.
 
 In: a `LoopFunction` with kernels.  Out: `DeviceSource`.
 Refuses: loops over threads without a constant box (PO0405).

@@ -1,4 +1,4 @@
-"""What languages spell differently: types, literals, names of functions.
+"""Define the spellings in which languages differ: types, literals, names of functions.
 
 In: dtypes, constants, calls.  Out: the protocol `Dialect`, and C11.
 """

@@ -1,4 +1,4 @@
-"""Minima and maxima of floats in lanes, in a form that compilers know an instruction for.
+"""Vectorize minima and maxima of floats in a form for which compilers have an instruction.
 
 In: a `LoopFunction` that is about to be printed.  Out: the same with, in its VECTOR loops, a choice
 `m = x if x > m else m` for NumPy's maximum, which keeps NaN, and a flag beside it that notes NaN;

@@ -142,7 +142,7 @@ def _is_one(indices: list[Expr], known: list[_Known]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Use:
+class _BoundedAccess:
     """An access: the bounds of the loops between it and the scope, and its conditions.
 
     Each of the `facts` is at least zero.
@@ -159,12 +159,12 @@ def _inner(index: Expr, ranges: dict[str, tuple[Expr, Expr]]) -> bool:
 
 def _uses(
     body: Body, array: str, ranges: dict[str, tuple[Expr, Expr]], facts: tuple[Linear, ...] = ()
-) -> list[_Use]:
+) -> list[_BoundedAccess]:
     """Return the accesses in the body of a scope, or of a loop or condition inside it."""
-    found: list[_Use] = []
+    found: list[_BoundedAccess] = []
     for node in body:
         found += (
-            _Use(part, ranges, facts)
+            _BoundedAccess(part, ranges, facts)
             for expr in expressions(node)
             for part in walk(expr)
             if isinstance(part, Load | VectorLoad) and part.array == array
@@ -221,7 +221,7 @@ def _opposite(condition: Expr) -> Iterator[Linear]:
             pass
 
 
-def _box(position: int, uses: list[_Use]) -> Dim | None:
+def _box(position: int, uses: list[_BoundedAccess]) -> Dim | None:
     """Return the constant box that holds all subscripts of one dimension, or None."""
     lowers = [_extremes(use, position, 0) for use in uses]
     uppers = [_extremes(use, position, 1) for use in uses]
@@ -236,7 +236,7 @@ def _box(position: int, uses: list[_Use]) -> Dim | None:
 
 
 def _widest(
-    base: Linear, uses: list[_Use], lowers: list[list[Linear]], uppers: list[list[Linear]]
+    base: Linear, uses: list[_BoundedAccess], lowers: list[list[Linear]], uppers: list[list[Linear]]
 ) -> tuple[int, Linear] | None:
     """Return (extent - 1, origin) when bounds of all uses differ from `base` by constants."""
     least, most = [], []
@@ -269,7 +269,7 @@ def _constants(bound: Linear, base: Linear, facts: tuple[Linear, ...], sign: int
             yield bound.constant + sign * times * fact.constant
 
 
-def _exact_box(position: int, uses: list[_Use]) -> Dim | None:
+def _exact_box(position: int, uses: list[_BoundedAccess]) -> Dim | None:
     """Return the constant box by the bounds of all loops and all conditions, or None."""
     seen = {(u.access.index[position], *u.ranges.items(), *u.facts): u for u in uses}
     bases = {tuple(low.terms): low for low in _extremes(uses[0], position, 0)}
@@ -283,7 +283,7 @@ def _exact_box(position: int, uses: list[_Use]) -> Dim | None:
     return None
 
 
-def _span(use: _Use, position: int, base: Linear) -> tuple[int, int] | None:
+def _span(use: _BoundedAccess, position: int, base: Linear) -> tuple[int, int] | None:
     """Return by how much a subscript is more than `base`, at least and at most."""
     distance = sub(use.access.index[position], from_linear(base))
     around: list[Expr] = []
@@ -310,7 +310,7 @@ def _names(expr: Expr) -> set[str]:
     return {part.name for part in walk(expr) if isinstance(part, Iter)}
 
 
-def _extremes(use: _Use, position: int, side: int) -> list[Linear]:
+def _extremes(use: _BoundedAccess, position: int, side: int) -> list[Linear]:
     """Return bounds of a subscript over the inner loops, below (side 0) or above it (side 1)."""
     found: list[Linear] = []
     ranges = use.ranges

@@ -1,4 +1,4 @@
-"""The names of a C function: parameters, heap temporaries, views of arrays.
+"""Choose the names of a C function: parameters, heap temporaries, views of arrays.
 
 In: a `LoopFunction`.  Out: `Frame`, which every part of the text agrees on.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from polyopt.dataclass import dataclass
-from polyopt.emit.c_statements import Code, Line, words
+from polyopt.emit.c_statements import Code, Line, identifiers
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.helpers import Helper, HelperKind
 from polyopt.emit.lanes import row_arrays
@@ -95,7 +95,7 @@ class Frame:
         self, body: Sequence[Code], printer: ExprPrinter, skipped: Collection[str] = ()
     ) -> list[Code]:
         """Return the pointers to rows that the text of `body` uses, in the order of the views."""
-        used = words(body)
+        used = identifiers(body)
         lines: list[Code] = []
         for name, view in self.views.items():
             if view.is_rows and view.name in used and name not in skipped:

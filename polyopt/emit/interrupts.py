@@ -1,4 +1,4 @@
-"""Loops that a signal may end between two iterations: Ctrl-C need not wait for the kernel's end.
+"""Poll for signals between iterations of outermost loops, so that Ctrl-C ends a kernel early.
 
 In: a body of the loop AST.  Out: which of its loops ask, and the C text of the question.
 Outermost serial loops with loops inside ask once an iteration; a text without a driver that knows

@@ -1,4 +1,4 @@
-"""A loop body for several consecutive iterations at once.
+"""Vectorize a loop body for several consecutive iterations.
 
 In: the body of a VECTOR loop, its iterator, the number of lanes.  Out: the same statements on
 vectors: consecutive elements, or one value in every lane; loops and conditions that are the same

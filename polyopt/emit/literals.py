@@ -1,4 +1,4 @@
-"""Constants as C text that denotes exactly the same value.
+"""Print constants as C text that denotes exactly the same value.
 
 In: a `Const`.  Out: text of one literal, a macro, or a negated literal.
 Refuses: nothing.

@@ -1,4 +1,4 @@
-"""Lower: a program and its proven schedules to the loop AST.
+"""Lower a program and its proven schedules to the loop AST.
 
 In: a `Program`, a `Schedule` for each of its static control parts.  Out: a `LoopFunction` that runs
 every instance once, in order.

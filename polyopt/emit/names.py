@@ -1,4 +1,4 @@
-"""Identifiers of the emitted text: none can be a keyword, a macro or a name of a header.
+"""Choose identifiers that cannot be keywords, macros or names of headers.
 
 In: names of a kernel's arrays, sizes, iterators and locals.  Out: single letters but `I`, or ASCII
 names that end in a single underscore: no language, compiler or header has such names.  Those of the

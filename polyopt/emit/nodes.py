@@ -1,4 +1,4 @@
-"""Walking and rebuilding loop-AST nodes.
+"""Walk and rebuild loop-AST nodes.
 
 In: a node.  Out: its own expressions, its bodies, and the node with either replaced.
 """

@@ -1,4 +1,4 @@
-"""Kernels as OpenCL C 1.2.
+"""Print kernels as OpenCL C 1.2.
 
 In: a `LoopFunction` with kernels.  Out: `DeviceSource`.
 Refuses: loops over threads without a constant box (PO0405).

@@ -1,4 +1,4 @@
-"""OpenMP pragmas for loops whose kind was proven.
+"""Print OpenMP pragmas for loops whose kind was proven.
 
 In: a `For`.  Out: the pragma's text.
 """

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from polyopt.dataclass import replace
-from polyopt.emit.c_statements import Branch, Code, Function, Line, calling, words
+from polyopt.emit.c_statements import Branch, Code, Function, Line, calling, identifiers
 from polyopt.emit.cexpr import ExprPrinter
 from polyopt.emit.early_exits import STATUS, Exit, ExitKind, fails_in_parallel, leaves_early
 from polyopt.emit.frame import extent_text
@@ -124,7 +124,7 @@ def _function(
     lines = inside.body(content)
     body = [*inside.frame.row_declarations(lines, inside.printer), *lines]
     shapes = tuple(extent for array in arrays for extent in views[array].array.shape[1:])
-    scalars = _scalars(inside, free, words(body), shapes)
+    scalars = _scalars(inside, free, identifiers(body), shapes)
     params = [f"{ctype} {c}" for ctype, c in scalars]
     params += [views[array].parameter() for array in arrays]
     arguments = [c for _, c in scalars]

@@ -1,4 +1,4 @@
-"""Lower bounds of integer expressions, so that floor division may print as plain division.
+"""Bound integer expressions from below, so that floor division may print as plain division.
 
 In: what is known of sizes and iterators.  Out: a constant below every value, or None (unknown).
 """

@@ -1,4 +1,4 @@
-"""What a piece of the loop AST uses from outside: sizes, iterators, locals, arrays.
+"""Collect the free names of a part of the loop AST: sizes, iterators, locals, arrays.
 
 In: a body.  Out: the free names, each once, in order of first use.
 """

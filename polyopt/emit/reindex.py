@@ -1,4 +1,4 @@
-"""Reindex: let loops count in the source's coordinates.
+"""Shift skewed loops back to the source's coordinates.
 
 In: a lowered body, in which skewed loops run over sums such as `2*t + j`.  Out: the same body with
 such a loop shifted back by the outer iterators, so that subscripts read `B[i, j]` again.

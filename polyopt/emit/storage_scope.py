@@ -45,7 +45,7 @@ def declare_in_loops(
 ) -> tuple[Body, set[str]]:
     """Return the body with small temporaries declared in their scopes, and the names of these."""
     done: set[str] = set()
-    names = _Names()
+    names = _UsedArrays()
     for array in arrays:
         scope = scopes.get(array.name)
         if scope is None:
@@ -58,7 +58,7 @@ def declare_in_loops(
     return remove_dead_copies(body, done), done
 
 
-class _Names:
+class _UsedArrays:
     """The arrays that nodes use in any way, found once for each node."""
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ def mentions(node: Node, array: str) -> bool:
 
 
 def _in_loop(
-    body: Body, array: Array, scope: str, around: tuple[For, ...], names: _Names
+    body: Body, array: Array, scope: str, around: tuple[For, ...], names: _UsedArrays
 ) -> Body | None:
     """Return the body with every loop labelled `scope` holding its own copy; None if one cannot."""
     result: list[Node] = []
@@ -117,7 +117,7 @@ def _in_loop(
     return tuple(result)
 
 
-def _at_scope(loops: tuple[For, ...], array: Array, names: _Names) -> Body | None:
+def _at_scope(loops: tuple[For, ...], array: Array, names: _UsedArrays) -> Body | None:
     """Return the body of the last loop with the array declared; None where it has to be memory.
 
     Threads of a block share one array; code around kernels of a grid has no arrays.
@@ -143,7 +143,7 @@ def _has(body: Body, kind: LoopKind) -> bool:
     )
 
 
-def _declare(loop: For, array: Array, space: Space, names: _Names) -> Body | None:
+def _declare(loop: For, array: Array, space: Space, names: _UsedArrays) -> Body | None:
     using = tuple(node for node in loop.body if array.name in names.of(node))
     kept = needed_dimensions(replace(loop, body=using), array)
     elements = 1
@@ -160,7 +160,7 @@ def _declare(loop: For, array: Array, space: Space, names: _Names) -> Body | Non
     return with_array(loop, array, kept, space)
 
 
-def _scalar(body: Body, array: Array, names: _Names) -> Body:
+def _scalar(body: Body, array: Array, names: _UsedArrays) -> Body:
     """Return the body with the array as a local scalar, declared where it is first assigned."""
     symbol = Symbol(array.name, array.dtype)
 

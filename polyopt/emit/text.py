@@ -1,4 +1,4 @@
-"""Text in the language of a target.
+"""Emit text in the language of a target.
 
 In: proven loops.  Out: `Source`, or a `DeviceProgram` for devices.
 """

@@ -1,4 +1,4 @@
-"""How an array is seen in the C text: a pointer to rows, a strided pointer, or a scalar cell.
+"""Print an array's view in C: a pointer to rows, a strided pointer, or a scalar cell.
 
 In: an `Array` and the identifiers chosen for it.  Out: text of elements and declarations.
 """

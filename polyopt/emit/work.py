@@ -1,4 +1,4 @@
-"""How much a loop has to do, as a formula evaluated when it is reached.
+"""Estimate the work of a loop as a formula that is evaluated when the loop is reached.
 
 In: a loop of the loop AST.  Out: an INT64 expression over sizes and outer iterators, about the
 number of assignments one execution of the loop runs.

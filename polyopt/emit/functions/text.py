@@ -1,4 +1,4 @@
-"""Pieces that the bodies of elementary functions are made of.
+"""Build parts of the bodies of elementary functions.
 
 In: names of C variables, coefficients.  Out: C text.
 """

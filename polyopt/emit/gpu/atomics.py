@@ -1,4 +1,4 @@
-"""Atomic updates as text.
+"""Print atomic updates.
 
 In: an update of an element of the device's memory.  Out: a statement.
 Refuses: operations that the language does not have for the element's type (PO0411).

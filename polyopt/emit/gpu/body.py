@@ -1,4 +1,4 @@
-"""What the threads of a block run, as text.
+"""Print the code of a block.
 
 In: nodes of a `Kernel`.  Out: pieces of C.
 Refuses: loops over threads without a constant box (PO0405).
@@ -12,7 +12,7 @@ from itertools import groupby
 
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit.banner import plain
-from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma, words
+from polyopt.emit.c_statements import Branch, Code, Compound, Line, Pragma, identifiers
 from polyopt.emit.compound import in_place
 from polyopt.emit.early_exits import Block
 from polyopt.emit.gpu.async_copies import copy_text, group_text
@@ -294,13 +294,13 @@ class KernelEmitter:
         """Return `lines` under conditions, and those iterators that are used there."""
         if guards:
             lines = [Branch(self.printer.text(all_of(tuple(guards))), lines, [])]
-        used = set(words(lines))
+        used = set(identifiers(lines))
         declared: list[Constant] = []
         for value in reversed(values):
             name = self._name(value.name)
             if name in used:
                 text = self.printer.text(value.value)
-                used |= words([Line(text)])
+                used |= identifiers([Line(text)])
                 kind = "int" if value.is_int else self.declarations.dialect.index
                 fixed = not any(isinstance(part, Load | Symbol) for part in walk(value.value))
                 declared.insert(0, Constant(kind, name, text, fixed))
@@ -469,7 +469,7 @@ def with_limits(
     lines: list[Code], declarations: KernelDeclarations, iterator: str | None = None
 ) -> list[Code]:
     """Return statements after the limits that they use: those over the iterator, or all."""
-    used = words(lines)
+    used = identifiers(lines)
     here = {k: v for k, v in declarations.limits.items() if iterator is None or iterator in v.iters}
     found = [limit for limit in here.values() if limit.name in used]
     for key in here:

@@ -1,4 +1,4 @@
-"""Complex numbers in kernels: pairs of the language's vector types, and functions on them.
+"""Print complex arithmetic of kernels: pairs of vector types, and functions on them.
 
 In: expressions, a kernel's text.  Out: text; the definitions of the functions it calls.
 Refuses: functions that C lacks, too (PO0402).
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from polyopt.emit.cexpr import ATOM, UNARY, ExprPrinter
-from polyopt.emit.gpu.complex_functions import FUNCTIONS, Function
+from polyopt.emit.gpu.complex_functions import FUNCTIONS, ComplexFunction
 from polyopt.emit.gpu.dialect import DeviceDialect
 from polyopt.emit.helpers import SUFFIX
 from polyopt.emit.literals import float_literal
@@ -130,7 +130,9 @@ def complex_definitions(text: str, dialect: DeviceDialect) -> str:
     return "\n\n".join("\n".join(lines) for lines in found.values())
 
 
-def _definition(name: str, function: Function, dtype: DType, dialect: DeviceDialect) -> list[str]:
+def _definition(
+    name: str, function: ComplexFunction, dtype: DType, dialect: DeviceDialect
+) -> list[str]:
     part, other = _PART[dtype], _OTHER[dtype]
     suffix = SUFFIX[dtype]
     own = f"po_{name}_{suffix}" if name else f"po_{suffix}"

@@ -12,7 +12,7 @@ from polyopt.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class ComplexFunction:
     """One function; `numbers` are words that differ between complex64 and complex128."""
 
     result: str
@@ -21,16 +21,16 @@ class Function:
     numbers: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
 
 
-def _of(result: str, args: str, *body: str) -> Function:
-    return Function(result, args, body)
+def _of(result: str, args: str, *body: str) -> ComplexFunction:
+    return ComplexFunction(result, args, body)
 
 
-def _unary(*body: str) -> Function:
-    return Function("$complex", "$complex z", body)
+def _unary(*body: str) -> ComplexFunction:
+    return ComplexFunction("$complex", "$complex z", body)
 
 
-def _binary(*body: str) -> Function:
-    return Function("$complex", "$complex a, $complex b", body)
+def _binary(*body: str) -> ComplexFunction:
+    return ComplexFunction("$complex", "$complex a, $complex b", body)
 
 
 _DIV = (
@@ -223,15 +223,15 @@ _NUMBERS = (
 )
 
 
-def _numbered(*body: str) -> Function:
-    return Function("$complex", "$complex z", body, _NUMBERS)
+def _numbered(*body: str) -> ComplexFunction:
+    return ComplexFunction("$complex", "$complex z", body, _NUMBERS)
 
 
-def _turned(name: str) -> Function:
+def _turned(name: str) -> ComplexFunction:
     return _unary(_TURNED.format(name), "return po_${c}(w.y, w.x);")
 
 
-FUNCTIONS: Mapping[str, Function] = {
+FUNCTIONS: Mapping[str, ComplexFunction] = {
     "": _of("$complex", "$real re, $real im", "return $make;"),
     "c64_of": _of("$other", "$complex z", "return po_c64((float)z.x, (float)z.y);"),
     "c128_of": _of("$other", "$complex z", "return po_c128((double)z.x, (double)z.y);"),

@@ -1,4 +1,4 @@
-"""What CUDA and OpenCL spell differently.
+"""Define the spellings in which CUDA and OpenCL differ.
 
 In: what a kernel's printer wants to say.  Out: text.
 """

@@ -1,4 +1,4 @@
-"""Expressions in kernels: places of arrays, and `int` where 32 bits are proven to do.
+"""Print expressions of kernels, in `int` where 32 bits are proven to suffice.
 
 In: `Expr`, where arrays lie, which iterators are `int`, what others are counted from.
 Out: text.

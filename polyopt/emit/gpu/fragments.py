@@ -1,4 +1,4 @@
-"""Tiles of products as matrix instructions: fragments loaded from shared arrays, then PTX.
+"""Print tiles of products as matrix instructions: fragments loaded from shared arrays, then PTX.
 
 In: a `MatrixTile`, a printer that knows the threads' coordinates.  Out: pieces of C; the helpers
 that they call.  With g = lane / 4 and t = lane % 4 a lane has, of 16 rows by 8 columns, the results

@@ -1,4 +1,4 @@
-"""The names of a kernel: its parameters, its arrays' places, its own identifiers.
+"""Choose the names of a kernel: its parameters, its arrays' storage, its own identifiers.
 
 In: a `Kernel`, the arrays where it stands, a dialect.  Out: `KernelFrame`.
 """

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import reduce
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.c_statements import Code, Compound, Line, words
+from polyopt.emit.c_statements import Code, Compound, Line, identifiers
 from polyopt.emit.gpu.bound_tests import all_of, ranges_inside, tests_below
 from polyopt.emit.gpu.declarations import KernelDeclarations
 from polyopt.emit.gpu.dialect import DeviceDialect
@@ -51,7 +51,7 @@ class PrintedGrid:
             lines = [Compound(head, lines)]
         for text in (*reversed(self.constants), *reversed(self.order)):
             names = {part.split(" = ")[0].split()[-1] for part in text.split(", ")}
-            if names & words(lines):
+            if names & identifiers(lines):
                 lines = [Line(text), *lines]
         return lines
 

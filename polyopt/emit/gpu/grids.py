@@ -1,4 +1,4 @@
-"""Make loops over blocks boxes that are known before a launch.
+"""Make the grid of blocks a box that is known before the launch.
 
 In: a nest of BLOCK loops.  Out: loops whose bounds are the same for all blocks, guards for the
 blocks that have nothing to do, the code of a block.

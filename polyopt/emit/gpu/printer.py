@@ -1,4 +1,4 @@
-"""All kernels of a function as one self-contained text.
+"""Print all kernels of a function as one self-contained text.
 
 In: a `LoopFunction` with kernels, a dialect.  Out: `DeviceSource`.
 Refuses: loops over threads without a constant box (PO0405).
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from polyopt.dataclass import replace
 from polyopt.emit.banner import banner
-from polyopt.emit.c_statements import Code, Function, Line, words
+from polyopt.emit.c_statements import Code, Function, Line, identifiers
 from polyopt.emit.gpu.body import KernelEmitter, with_limits
 from polyopt.emit.gpu.complex import complex_definitions
 from polyopt.emit.gpu.declarations import KernelDeclarations
@@ -134,7 +134,7 @@ def _kernel(
 def _head(declarations: KernelDeclarations, lines: list[Code]) -> list[Code]:
     head = [Line(line) for line in declarations.shared_lines()]
     coordinates = [Line(line) for line in declarations.coordinate_lines()]
-    if declarations.thread in words([*lines, *coordinates]):
+    if declarations.thread in identifiers([*lines, *coordinates]):
         head.append(Line(f"const int {declarations.thread} = {declarations.dialect.thread};"))
     return [*head, *coordinates]
 

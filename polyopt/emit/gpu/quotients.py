@@ -1,4 +1,4 @@
-"""Comparisons with a quotient as comparisons with what is divided: less for isl, and in the text.
+"""Replace comparisons with a quotient by comparisons with its dividend.
 
 In: a condition on sizes and iterators.  Out: the same, without the quotient where it has one.
 """

@@ -1,4 +1,4 @@
-"""Room in memory, faults that threads meet, and whether work is worth several threads."""
+"""Define helpers for allocation, faults of threads, and the decision to run in parallel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FMA: `x = x + a*b` of a reassociable or fusible statement becomes `x = fma(a, b, x)`.
+"""Contract `x = x + a*b` of reassociable or fusible statements to `x = fma(a, b, x)`.
 
 In: a `LoopFunction`, which names these statements.  Out: the contraction; where the order is open,
 `x + (a*b + c*d)` becomes `fma(c, d, fma(a, b, x))`.

@@ -1,4 +1,4 @@
-"""Shared steps of the passes: substitution with tidy subscripts, renaming, walking bottom up.
+"""Provide the passes' shared steps: substitution, renaming, bottom-up rewriting.
 
 In: nodes.  Out: nodes.
 """

@@ -1,4 +1,4 @@
-"""Simplify: bounds and conditions that are known, loops that run once or never.
+"""Simplify known bounds and conditions, and loops that run once or never.
 
 In: a `LoopFunction`.  Out: the same instances in the same order with less text.
 Leaves: what depends on sizes beyond their signs.

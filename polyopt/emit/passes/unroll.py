@@ -1,4 +1,4 @@
-"""Unroll: loops of kind UNROLL with a constant trip count become copies of their body.
+"""Unroll loops of kind UNROLL with a constant trip count.
 
 In: a `LoopFunction`.  Out: the same instances in the same order.
 Leaves: loops whose copies would be more than `LIMIT` nodes, and loops of unknown length.
