@@ -358,7 +358,7 @@ class BodyEmitter:
         return [Compound(head, [Branch(whole, full, [*bounds, *ends.body(body)])])]
 
     def _in_strips(self, loop: For, inner: BodyEmitter) -> list[Code]:
-        """Print a loop in the compiler's lanes that stores past the caches."""
+        """Print a loop that the compiler vectorizes, with nontemporal stores."""
         stores = emit.nontemporal_loops.nontemporal_stores(loop, self.frame.rows)
         if not stores:
             return self._settled_loop(replace(loop, streams=()))
@@ -376,7 +376,7 @@ class BodyEmitter:
     def _starts(self, loop: For, body: Body, lower: Expr) -> tuple[str, dict[str, str]]:
         """Return how far the loop's first element is behind an aligned one.
 
-        And texts that tell which arrays are stored past the caches: they must be aligned alike.
+        And conditions of nontemporal stores by array: they must be aligned alike.
         """
         targets: dict[str, Load | VectorLoad] = {}
         for node in nodes(body):
@@ -448,7 +448,7 @@ class BodyEmitter:
         return Compound(head, [Branch(f"{name} + {loop.lanes} <= {high}", self.body(body), rest)])
 
     def streamed(self, body: Body) -> list[Code]:
-        """Print what ends a body that may have stored past the caches."""
+        """Print the fence after a body with nontemporal stores."""
         if not any(isinstance(node, For) and node.streams for node in nodes(body)):
             return []
         return [Line(f"{self.helper(HelperKind.STREAMED)}();")]

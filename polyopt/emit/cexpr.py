@@ -96,7 +96,7 @@ class ExprPrinter:
     `part`: the first lane and the end of the lanes that exist; others are neither read nor written.
     `is_repeated`: a loop is around, so that functions which vectorize gain.
     `held`: texts for vectors that are in registers already.
-    `streams`: texts that tell whether whole vectors of an array are stored past the caches.
+    `streams`: conditions of nontemporal stores of whole vectors, by array.
     """
 
     views: Mapping[str, View]

@@ -184,8 +184,9 @@ APART, EACH = 1_000_000, 100_000
 def _ast(build: isl.AstBuild, schedule: isl.Schedule, statements: int) -> isl.AstNode:
     """Return isl's loops; where it fails to pull loops apart, or takes long, those that are not.
 
-    Statements at the edges of skewed tiles are pulled apart into loops for every way in which a
-    tile, its rows and an edge meet: too many to prove.  Then loops around loops have conditions.
+    Statements at the edges of skewed tiles are separated into loops for every way in which a
+    tile, its rows and an edge intersect: too many to prove.  Then loops around loops have
+    conditions.
     """
     with (
         suppress(BudgetError),

@@ -28,7 +28,7 @@ ROW = 4
 
 @dataclass(frozen=True, slots=True)
 class NontemporalPrinter:
-    """Prints one loop; `stores` are those that go past the caches if their texts are true.
+    """Prints one loop; `stores` are nontemporal where their conditions hold.
 
     `body` prints statements, given further views; `own` finds names.
     """
@@ -91,7 +91,7 @@ class NontemporalPrinter:
         return [*lines, *filled, *copies]
 
     def condition(self, low: str) -> str:
-        """Return what tells that rows go past the caches: all begin at the same place of a line."""
+        """Return the condition of nontemporal rows: all are aligned alike."""
         told = dict(self.loop.streams)
         wanted = dict.fromkeys(self.printer.text(told[s.target.array]) for s in self.stores)
         ahead = [self.to_line(low, store) for store in self.stores]
@@ -120,7 +120,7 @@ class NontemporalPrinter:
 
 
 def nontemporal_stores(loop: For, rows: frozenset[str]) -> tuple[Assign, ...]:
-    """Return the statements of a loop that store past the caches: those of every iteration."""
+    """Return the statements of a loop with nontemporal stores: those of every iteration."""
     if loop.step != 1:
         return ()
     marked = {name for name, _ in loop.streams}

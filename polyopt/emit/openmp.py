@@ -152,7 +152,7 @@ def begins_last(loop: For, printer: ExprPrinter) -> bool:
 
 
 def _sharing(loop: For, printer: ExprPrinter) -> str:
-    """Return how iterations are dealt out; where only data tells their length, some at a time."""
+    """Return the schedule of iterations: dynamic chunks where their length depends on data."""
     inner = [node for node in nodes(loop.body) if isinstance(node, For | While)]
     own = declared_names(loop.body)
     if any(isinstance(node, While) or not has_known_bounds(node, own) for node in inner):

@@ -51,7 +51,7 @@ def windows(body: Body) -> tuple[Window, ...]:
         return ()
     rows: dict[tuple[object, ...], dict[int, VectorLoad]] = {}
     for load in _loads(body):
-        if not _fills_register(load) or any(_may_meet(load, target) for target in written):
+        if not _fills_register(load) or any(_may_alias(load, target) for target in written):
             continue
         *outer, last = load.index
         place = linear(last)
@@ -83,8 +83,8 @@ def _aligned(body: Body) -> Expr | None:
     return None
 
 
-def _may_meet(load: VectorLoad, target: VectorLoad) -> bool:
-    """Tell whether two rows may be the same one: of one array, not told apart by a subscript."""
+def _may_alias(load: VectorLoad, target: VectorLoad) -> bool:
+    """Tell whether two rows may alias: of one array, without a subscript that differs."""
     if load.array != target.array:
         return False
     return not any(map(_differ, load.index[:-1], target.index[:-1]))

@@ -39,7 +39,7 @@ def work(loop: For) -> Expr:
 
 
 GUESS = 16
-"""Iterations of a loop whose length only data tells."""
+"""Assumed iterations of a loop of data-dependent length."""
 FUNCTION = 8  # assignments that take as long as a function such as exp
 SHORT = 64  # iterations
 REST = ".rest"

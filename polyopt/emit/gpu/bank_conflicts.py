@@ -69,7 +69,7 @@ def shared_accesses(fn: LoopFunction, pads: Mapping[str, int]) -> tuple[SharedAc
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """What a thread touches at once: `width` bytes from an element on, `index` says which."""
+    """A thread's access: `width` bytes from element `index` on."""
 
     array: str
     is_written: bool
@@ -78,7 +78,7 @@ class _Access:
 
 
 def _accesses(nest: ThreadNest, arrays: Mapping[str, Array]) -> Iterator[_Access]:
-    """Yield how a nest's threads touch `arrays`."""
+    """Yield the accesses of a nest's threads to `arrays`."""
     if has_matrix(nest.body):
         tile = matrix_tile(nest.loops[0], nest.size, in_registers=False)
         for operand in (tile.left, tile.right):
@@ -173,7 +173,7 @@ def place_of(index: tuple[int, ...], shape: Sequence[int], turn: Turn | None) ->
 
 
 def _width(load: Load, inner: tuple[For, ...], array: Array) -> int:
-    """Return the bytes that a thread touches at once: neighbours, where rows keep them aligned."""
+    """Return the bytes of a thread's access: contiguous elements, where rows keep them aligned."""
     size, row = array.dtype.size, array.shape[-1]
     lanes = WIDE // size
     kept = [int(row.value.real) if isinstance(row, Const) else 1]
@@ -200,7 +200,7 @@ def _from_zero(index: Expr, inner: tuple[For, ...]) -> Expr:
 
 
 def _index(load: Load, nest: ThreadNest, inner: tuple[For, ...], thread: int) -> tuple[int, ...]:
-    """Return the subscripts of the element that a thread touches first."""
+    """Return the subscripts of the first element that a thread accesses."""
     values = _values(nest, thread)
     for loop in inner:
         values[loop.iter] = evaluate(loop.lower, values)
@@ -224,7 +224,7 @@ class _Zero(dict[str, int]):
 
 
 def conflict_lines(fn: LoopFunction, pads: Mapping[str, int]) -> tuple[str, ...]:
-    """Return a line for every way in which a kernel touches shared memory."""
+    """Return a line for every distinct access of a kernel to shared memory."""
     merged: dict[tuple[str, str, bool], SharedAccess] = {}
     for one in shared_accesses(fn, pads):
         key = (one.kernel, one.array.name, one.is_written)

@@ -147,7 +147,7 @@ class _Cutter:
             if self.is_device(node) and _is_one_block(node):
                 together.append(node)
                 continue
-            if together and self.is_device(node) and not _meet((node,), tuple(together)):
+            if together and self.is_device(node) and not _conflict((node,), tuple(together)):
                 result += self.node(node)
                 continue
             result += self.one_block(tuple(together))
@@ -257,8 +257,8 @@ def _is_one_block(node: Node) -> bool:
     return not (isinstance(node, For) and node.kind in wide)
 
 
-def _meet(one: Body, two: Body) -> bool:
-    """Tell whether code writes an array that other code touches."""
+def _conflict(one: Body, two: Body) -> bool:
+    """Tell whether code writes an array that other code accesses."""
     written = written_arrays(one), written_arrays(two)
     return bool(written[0] & accessed_arrays(two) or written[1] & accessed_arrays(one))
 

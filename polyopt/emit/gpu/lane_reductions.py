@@ -146,8 +146,8 @@ class _Spread:
         nest = thread_nest(node)
         if nest.loops[-1].reductions:
             return node
-        touched = accessed_arrays(nest.body)
-        found = {self.widths[name] for name in touched if name in self.widths}
+        accessed = accessed_arrays(nest.body)
+        found = {self.widths[name] for name in accessed if name in self.widths}
         if len(found) != 1 or nest.size != min(found)[0]:
             return node
         size = min(found)

@@ -192,7 +192,7 @@ def _four(loops: list[For]) -> list[For]:
 
 
 def _whole(body: Body, filled: frozenset[str], results: frozenset[str]) -> Body:
-    """Return `body` with copies into `filled`, and what touches `results`, as whole boxes."""
+    """Return `body` with copies into `filled`, and accesses of `results`, as whole boxes."""
     parts: list[Node] = []
     for node in body:
         if isinstance(node, For) and node.kind is LoopKind.THREAD:

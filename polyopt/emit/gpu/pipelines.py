@@ -242,7 +242,7 @@ class _Stages:
 
 
 def _async(node: Node, neighbours: frozenset[int] = frozenset((1,))) -> Node:
-    """Return a copy that lands later, where it is no more than a copy of a size that can.
+    """Return an asynchronous copy, where the node is only a copy of a supported size.
 
     `neighbours` are how many elements a loop may copy at once.
     """

@@ -43,7 +43,7 @@ def _kernel(kernel: Kernel, arrays: Mapping[str, Array]) -> Kernel:
     if kernel.threads == 1 or free < ROOM or len(repeated) != 1:
         return kernel
     array = arrays.get(repeated.pop())
-    if array is None or len(array.shape) != 1 or array.name in _touched(kernel.finish):
+    if array is None or len(array.shape) != 1 or array.name in _accessed(kernel.finish):
         return kernel
     op = _operation(kernel.body, array)
     if op is None:
@@ -71,7 +71,7 @@ def _operation(body: Body, array: Array) -> BinaryOp | None:
     found: set[BinaryOp] = set()
     for node in nodes(body):
         if not (isinstance(node, Assign) and node.is_atomic and node.target.array == array.name):
-            if array.name in _touched_here(node):
+            if array.name in _accessed_here(node):
                 return None
             continue
         found.add(update_of(node.target, node.value)[0])
@@ -79,10 +79,10 @@ def _operation(body: Body, array: Array) -> BinaryOp | None:
     return op if op is not None and is_exact(op, array.dtype) else None
 
 
-def _touched(body: Body) -> set[str]:
-    return {name for node in nodes(body) for name in _touched_here(node)}
+def _accessed(body: Body) -> set[str]:
+    return {name for node in nodes(body) for name in _accessed_here(node)}
 
 
-def _touched_here(node: Node) -> set[str]:
+def _accessed_here(node: Node) -> set[str]:
     read = {load.array for expr in expressions(node) for load in loads(expr)}
     return read | ({node.target.array} if isinstance(node, Assign) else set())

@@ -92,11 +92,11 @@ def _kept(
     return _declared(changed, declared)
 
 
-# -- the nests that touch the array
+# -- the nests that access the array
 
 
 def _tiled(body: Body, array: str) -> Body | None:
-    """Return the code with the nests that touch `array` in full tiles; None if others touch it."""
+    """Return the code with the nests of `array` in full tiles; None if other code accesses it."""
     result: list[Node] = []
     for node in body:
         match node:

@@ -145,7 +145,7 @@ def _nest(outermost: For, taken: set[str], around: tuple[For, ...]) -> Body:
 
 
 def _counts(extents: list[int | None]) -> list[int | None]:
-    """Return for each loop without an extent how many of its iterations run side by side."""
+    """Return the strip sizes of loops without a constant extent."""
     counts: list[int | None] = []
     left = max(1, STRIP // max(1, prod(known for known in extents if known is not None)))
     waiting = extents.count(None)

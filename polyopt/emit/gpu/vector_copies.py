@@ -65,7 +65,7 @@ class _Copy:
         return self.printer.element(load.array, self.at(load, number))
 
     def is_contiguous(self, load: Load) -> bool:
-        """Tell whether iterations touch neighbours; in shared memory they must be aligned."""
+        """Tell whether iterations access neighbours; in shared memory they must be aligned."""
         place = self.printer.places[load.array]
         if not load.index or (place.strides and place.strides[-1] != integer(1)):
             return False

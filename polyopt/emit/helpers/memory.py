@@ -85,7 +85,7 @@ def _many(helper: Helper) -> list[str]:
 
 
 def _stream_row(helper: Helper) -> list[str]:
-    """Copy whole lines to an aligned address past the caches."""
+    """Copy whole lines to an aligned address with nontemporal stores."""
     element = helper.dtype.ctype
     body = ["#if defined(__AVX512F__)"]
     for bits, prefix, feature in ((512, "_mm512", "defined(__FMA__)"), (256, "_mm256", "")):
@@ -108,7 +108,7 @@ def _ahead(helper: Helper) -> list[str]:
 
 
 def _streamed(helper: Helper) -> list[str]:
-    """Make what a thread stored past the caches known before whatever it stores next."""
+    """Order a thread's nontemporal stores before its later stores."""
     body = [
         "#if defined(__FMA__) || defined(__AVX512F__)",
         "_mm_sfence();",

@@ -48,7 +48,7 @@ def _store(helper: Helper) -> list[str]:
 
 
 def _stream(helper: Helper) -> list[str]:
-    """A store to an aligned address, past the caches if that is wished."""
+    """A store to an aligned address, nontemporal on request."""
     vector = vector_type(helper.dtype, helper.lanes)
     args = f"{helper.dtype.ctype} *p, {vector} value, bool past"
     plain = [f"*({vector}_mem *)p = value;"]

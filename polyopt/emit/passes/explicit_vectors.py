@@ -37,7 +37,7 @@ def vectorize(fn: LoopFunction, machine: Machine) -> LoopFunction:
 
 
 def _vectors(loop: For, rows: frozenset[str], machine: Machine, past: frozenset[str]) -> Body:
-    """Return the loop as vectors; with choices only where it may store past the caches.
+    """Return the loop as vectors; with choices only where it may use nontemporal stores.
 
     Compilers' own lanes choose as well or better, but have no such stores.
     """

@@ -155,7 +155,7 @@ class Bounds:
 
 
 def bounds_where(condition: Expr, loop: For) -> Bounds | None:
-    """Return `loop`'s bounds where `condition` holds, or None when it is no bound.
+    """Return `loop`'s bounds where `condition` holds, or None when it is not a bound.
 
     Those of the loop and those of the condition stand next to each other, under MAX and MIN.
     """

@@ -137,7 +137,7 @@ def nontemporal_arrays(fn: LoopFunction, nest: Node, rows: frozenset[str]) -> tu
 def _conditions(
     fn: LoopFunction, nest: Node, machine: Machine, rows: frozenset[str], readers: Counter[str]
 ) -> dict[str, Expr]:
-    """Return the arrays that a nest may store past the caches, and when it pays.
+    """Return the arrays for nontemporal stores of a nest, and when these pay.
 
     What another nest reads has to be too large for the caches by itself; `readers` says how many
     nests read an array, and the nest reads none of those that it fills.
@@ -170,7 +170,7 @@ def _marked(nest: Node, told: dict[str, Symbol]) -> Body:
 def _stores(
     body: Body, loops: tuple[For, ...] | None
 ) -> Iterator[tuple[tuple[For, ...] | None, Assign]]:
-    """Yield every assignment with the loops around it; None where those are no counted ones."""
+    """Yield every assignment with its loops; None where these are not counted loops."""
     for node in body:
         match node:
             case Assign():
@@ -194,7 +194,7 @@ def _loads(body: Body) -> Iterator[Load | VectorLoad]:
 
 
 def _read(nest: Node) -> set[str]:
-    """Return the arrays that a nest reads or hands on as a whole."""
+    """Return the arrays that a nest reads or passes as a whole."""
     whole = {name for node in nodes((nest,)) for name in whole_arrays(node)}
     return whole | {load.array for load in _loads((nest,))}
 
