@@ -34,11 +34,11 @@ def contract_arrays(
         kept = tuple(d for d in range(len(array.shape)) if d not in dropped)
         body = tuple(_without(node, array.name, kept) for node in body)
         shape = tuple(array.shape[d] for d in kept)
-        result.append(replace(array, shape=shape, turn=_turn(array, kept)))
+        result.append(replace(array, shape=shape, turn=_kept_swizzle(array, kept)))
     return body, tuple(result)
 
 
-def _turn(array: Array, kept: tuple[int, ...]) -> Turn | None:
+def _kept_swizzle(array: Array, kept: tuple[int, ...]) -> Turn | None:
     """Return the swizzle, if the dimensions that determine it are left."""
     rank = len(array.shape)
     own = () if array.turn is None else range(rank - 1 - array.turn.back, rank)

@@ -71,7 +71,7 @@ def needed_dimensions(loop: For, array: Array, *, exact: bool = False) -> list[D
 def with_array(loop: For, array: Array, dims: list[Dim], space: Space) -> Body:
     """Return the body of `loop` with an array of these dimensions instead of `array`."""
     shape = tuple(dim.extent for dim in dims)
-    turn = array.turn if _is_turned(array, dims, shape) else None
+    turn = array.turn if _keeps_swizzle(array, dims, shape) else None
     local = replace(array, shape=shape, turn=turn)
 
     def rule(part: Expr) -> Expr | None:
@@ -83,8 +83,8 @@ def with_array(loop: For, array: Array, dims: list[Dim], space: Space) -> Body:
     return (DeclareArray(local, space), *(map_node(node, rule) for node in loop.body))
 
 
-def _is_turned(array: Array, kept: list[Dim], shape: tuple[Expr, ...]) -> bool:
-    """Tell whether rows of the local array lie as those of `array` would."""
+def _keeps_swizzle(array: Array, kept: list[Dim], shape: tuple[Expr, ...]) -> bool:
+    """Tell whether the local array keeps the swizzle of `array`."""
     turn, rank = array.turn, len(array.shape)
     if turn is None or not turn.fits(shape):
         return False

@@ -13,7 +13,7 @@ from polyopt.ir.loops import LoopKind
 from polyopt.racecheck import Checker, Level
 from polyopt.racecheck.texts import has_level
 from tests.race.planted import PLANTED, Planted, arguments, plant
-from tests.unit.emit.test_bythread import FUSED, given, shares
+from tests.unit.emit.test_thread_privatization import FUSED, given, shares
 
 pytestmark = pytest.mark.toolchain
 LEVELS = {LoopKind.PARALLEL: Level.THREADS, LoopKind.VECTOR: Level.LANES}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from polyopt.dataclass import dataclass, replace
-from polyopt.emit.gpu.fragments import is_pair, matrices_lie
+from polyopt.emit.gpu.fragments import is_pair, is_transposed
 from polyopt.emit.gpu.nests import ThreadNest, Unbounded, spans, thread_nest
 from polyopt.emit.nodes import expressions, nested
 from polyopt.emit.regions import nodes
@@ -96,7 +96,7 @@ def _accesses(nest: ThreadNest, arrays: Mapping[str, Array]) -> Iterator[_Access
 def _fragment(tile: MatrixTile, operand: Operand, array: Array, nest: ThreadNest) -> _Access:
     """Return how warps read the factors of one instruction: rows of 8, or each lane its own."""
     load, size = operand.load, array.dtype.size
-    at_once = matrices_lie(tile, load, operand, array)
+    at_once = is_transposed(tile, load, operand, array)
     group, lane = (loop.iter for loop in tile.threads[-2:])
 
     def index(thread: int) -> tuple[int, ...]:

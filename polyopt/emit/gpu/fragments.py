@@ -130,7 +130,7 @@ class TilePrinter:
     def turned(self, operand: Operand) -> bool | None:
         """Tell whether 8 by 8 factors lie turned; None where their rows are not 16 bytes."""
         array = self.printer.places[operand.load.array].array
-        return matrices_lie(self.tile, operand.load, operand, array)
+        return is_transposed(self.tile, operand.load, operand, array)
 
     def matrices(
         self,
@@ -223,8 +223,8 @@ class TilePrinter:
         return self.printer.element(target.array, index)
 
 
-def matrices_lie(tile: MatrixTile, load: Load, operand: Operand, array: Array) -> bool | None:
-    """Tell whether 8 by 8 factors lie turned in `array`; None where their rows are not 16 bytes."""
+def is_transposed(tile: MatrixTile, load: Load, operand: Operand, array: Array) -> bool | None:
+    """Tell whether 8 by 8 factors are transposed in `array`; None if rows are not of 16 bytes."""
     last = len(load.index) - 1
     if array.dtype.size != 2 or last not in (operand.row, operand.depth):
         return None

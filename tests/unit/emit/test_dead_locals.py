@@ -26,13 +26,13 @@ def body_of(*inside):
     return remove_dead_locals(function("f", ARRAYS, ("N",), loop("i", 0, "N", *inside))).body
 
 
-def test_what_nobody_reads_is_left_out():
+def test_dead_locals_are_removed():
     assert body_of(IDLE, KEPT) == (loop("i", 0, "N", KEPT),)
     assert body_of(IDLE) == ()
     assert body_of(If(at("B", "i"), (IDLE,)), KEPT) == (loop("i", 0, "N", KEPT),)
 
 
-def test_what_such_a_local_alone_reads_goes_too():
+def test_operands_of_dead_locals_are_removed():
     assert body_of(IDLE, Declare("y", F64, 1, local("x")), KEPT) == (loop("i", 0, "N", KEPT),)
 
 
@@ -44,7 +44,7 @@ def test_what_such_a_local_alone_reads_goes_too():
         (While(at("B", "i"), (IDLE,)), KEPT),
     ],
 )
-def test_what_stays(inside):
+def test_live_locals_stay(inside):
     (found,) = body_of(*inside)
     if not isinstance(inside[0], While):
         assert found == loop("i", 0, "N", *inside)

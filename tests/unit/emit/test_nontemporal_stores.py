@@ -65,16 +65,16 @@ def arrays_of(*body):
     return nontemporal_arrays(fn, fn.body[-1], row_arrays(fn))
 
 
-def test_what_is_only_written_goes_past_the_caches():
+def test_write_only_arrays_get_nontemporal_stores():
     assert arrays_of(rows(put())) == ("Y",)
 
 
-def test_what_is_read_stays():
+def test_arrays_that_are_read_stay():
     assert arrays_of(rows(put(value=op("+", X, Y)))) == ()
     assert arrays_of(rows(put(), put(at("V", "i"), Y, "S1"))) == ()
 
 
-def test_what_a_loop_steps_over_stays():
+def test_strided_stores_stay():
     stepped = replace(loop("j", 0, "M", put(), kind=LoopKind.VECTOR), step=2)
     assert arrays_of(loop("i", 0, "N", stepped, kind=LoopKind.PARALLEL)) == ()
     marked = replace(stepped, streams=(("Y", Symbol("is_large", DType.BOOL)),))
@@ -93,11 +93,11 @@ def test_every_second_element_of_a_row():
     assert np.array_equal(found, wanted)
 
 
-def test_what_two_statements_write_stays():
+def test_arrays_of_two_statements_stay():
     assert arrays_of(rows(put(), put(value=op("+", X, ex(0)), statement="S1"))) == ()
 
 
-def test_what_is_written_again_and_again_stays():
+def test_repeated_stores_stay():
     again = loop("k", 0, "N", rows(put()))
     assert arrays_of(again) == ()
     once = loop("k", 3, 4, rows(put()))
@@ -106,7 +106,7 @@ def test_what_is_written_again_and_again_stays():
     assert arrays_of(until) == ()
 
 
-def test_loops_that_tell_where_a_row_begins_count():
+def test_loops_of_row_offsets_count():
     inner = loop("i", "t", plus("t", 4), loop("j", 0, "M", put(), kind=LoopKind.VECTOR))
     assert arrays_of(loop("t", 0, "N", inner)) == ("Y",)
 
@@ -129,7 +129,7 @@ def test_sizes_decide():
     assert lanes.streams == (("Y", Symbol(told.name, DType.BOOL)),)
 
 
-def test_what_another_nest_reads_must_be_large_by_itself():
+def test_arrays_that_another_nest_reads_must_exceed_the_caches():
     reader = loop("i", 0, "N", put(at("V", "i"), at("Y", "i", 0), "S1"))
     alone = use_nontemporal_stores(made(rows(put())), SMALL).body[0]
     read = use_nontemporal_stores(made(rows(put()), reader), SMALL).body[0]

@@ -1,4 +1,4 @@
-"""Programs of very many nests: printed as functions of some nests each, and right."""
+"""Outlining: programs of very many nests are functions of some nests each, and right."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _calls(source: str) -> int:
 
 
 @pytest.mark.parametrize("schedule", ["source", None])
-def test_many_nests_are_functions_of_some_each(tmp_path: Path, schedule: str | None) -> None:
+def test_many_nests_are_outlined_in_sections(tmp_path: Path, schedule: str | None) -> None:
     lines = "for i in range(len(a)):", "    b[{k}, i] = a[i] * {k} + b[{k} // 2, i]"
     plain = _function(tmp_path, *lines)
     kernel = po.kernel(plain, schedule=schedule)

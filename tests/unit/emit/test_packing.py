@@ -43,7 +43,7 @@ OTHER = Assign(at("A", 4, 0), Const(3.0, F64))
 
 
 @pytest.mark.parametrize(("between", "reads"), [((), 2), ((OTHER,), 2), ((CHANGE,), 1)])
-def test_what_follows_reads_a_block_that_still_holds_the_operand(between, reads):
+def test_later_nests_reuse_packed_blocks(between, reads):
     fn = product(*between)
     packed = pack_operands(fn, Machine())
     sums = [line for line in show_body(packed.body) if line.strip().startswith("C[")]
@@ -75,7 +75,7 @@ BOTH = op("*", op("-", at("A", "i", "k"), at("s", "k")), op("*", at("B", "k", "j
     ("value", "used"), [(ROW, {"factor", "B_panel"}), (COLUMN, {"B_panel"}),
                         (BOTH, {"factor", "B_panel"})]
 )  # fmt: skip
-def test_operands_that_are_computed_are_computed_once(value, used):
+def test_computed_operands_are_packed_once(value, used):
     fn = scaled(value)
     packed = pack_operands(fn, Machine())
     (line,) = [line for line in show_body(packed.body) if line.strip().startswith("C[")]

@@ -61,7 +61,7 @@ def test_reads_of_one_row():
     assert found(row(at("B", 1, "j"), *reads)) == {(1, (-1, 1)), (2, (2,))}
 
 
-def test_what_is_loaded_is_aligned_as_what_is_written():
+def test_loads_are_aligned_like_stores():
     assert found(row(at("B", 1, plus("j", 1)), *around("A", 1, -1, 0, 1))) == {(1, (-2, -1))}
     assert found(row(at("B", 1, plus("j", 3)), *around("A", 1, -2, 0, 1))) == {(1, (-2, 1))}
 
@@ -74,7 +74,7 @@ def test_a_row_that_is_written():
 
 
 @pytest.mark.parametrize(("distance", "apart"), [(1, True), (3, False), (4, True), (0, False)])
-def test_rows_that_take_turns(distance, apart):
+def test_rows_of_ping_pong_buffers(distance, apart):
     def turn(value):
         return Binary(BinaryOp.MOD, ex(value), ex(3), DType.INT64)
 

@@ -137,7 +137,7 @@ def test_a_constant_extent_needs_no_tiles():
     assert declared(assert_runs(scop).body) == [("T", (6,))]
 
 
-def test_offsets_from_the_home_s_iterator():
+def test_offsets_from_the_scope_s_iterator():
     scop = read(
         """
         for i in range(1, N):
@@ -198,12 +198,12 @@ def test_the_zero_of_every_type(dtype):
     assert not first.value.value
 
 
-def test_without_a_home_nothing_changes():
+def test_without_a_scope_nothing_changes():
     body = (loop("i", 0, "N", Assign(at("T", "i"), at("A", "i"), "S0"), label="L0[0]"),)
     assert declare_in_loops(body, (array("T", "N", role=Role.TEMP),), {}) == (body, set())
 
 
-def test_uses_outside_the_home_keep_the_array():
+def test_uses_outside_the_scope_keep_the_array():
     inside = loop("i", 0, "N", Assign(at("T", "i"), at("A", "i"), "S0"), label="L0[0]")
     body = (inside, Assign(at("B", 0), at("T", 0), "S1"))
     kept = array("T", "N", role=Role.TEMP)
@@ -244,7 +244,7 @@ def test_every_loop_of_the_label_gets_its_own():
     assert declared(changed) == [("T", ()), ("T", ())]
 
 
-def test_copies_into_a_local_that_nobody_reads_are_left_out():
+def test_dead_copies_into_locals_are_removed():
     made = Assign(at("P", "i"), at("A", "i"), "S0")
     copied = Assign(at("T", "i"), at("P", "i"), "")
     first, second = loop("i", 0, "N", made), loop("i", 0, "N", copied, label="L0[0]")

@@ -91,7 +91,7 @@ def test_left_alone(function, steps, by_thread):
 
 
 @pytest.mark.toolchain
-def test_a_cell_that_data_chooses_stays():
+def test_data_dependent_cells_stay():
     """Which element is read is not known, and so not when it is needed for the last time."""
     compiled = po.kernel(picked, threads=2).compile(
         np.zeros((3, 4)), np.zeros(3, np.int64), np.zeros(3)
@@ -101,7 +101,7 @@ def test_a_cell_that_data_chooses_stays():
 
 
 @pytest.mark.toolchain
-def test_rows_whose_length_is_found_on_the_way():
+def test_rows_of_data_dependent_length():
     """The number of rows is bound before threads begin; a row is as long as the argument's."""
     rng = np.random.default_rng(0)
     a, mask = rng.uniform(-1, 1, (40, 7)), rng.uniform(size=40) < 0.5

@@ -77,7 +77,7 @@ def gathered(fn: LoopFunction) -> list[Gathered]:
     return [by for n in all_nodes(fn.body) if isinstance(n, Kernel) for by in n.gathered]
 
 
-def test_each_kernel_gathers_by_its_own_operation():
+def test_each_kernel_privatizes_its_own_operation():
     fn = loops_of(both, DType.INT64, DType.INT64)
     assert [(by.op, by.most) for by in gathered(fn)] == [
         (BinaryOp.ADD, 2048),
@@ -86,7 +86,7 @@ def test_each_kernel_gathers_by_its_own_operation():
     assert certify(program_of(both, DType.INT64, DType.INT64, ranks=(1, 1)), fn).is_proven
 
 
-def test_it_is_told():
+def test_privatization_is_reported():
     fn = loops_of(histogram, *WORDS)
     (told, _) = launches(fn, ())
     text = "\n".join(told.lines())
@@ -94,13 +94,13 @@ def test_it_is_told():
     assert "no barriers" not in text
 
 
-def test_tables_are_updated_where_they_are():
+def test_tables_are_updated_in_place():
     fn = loops_of(table, *WORDS, ranks=(1, 2))
     assert any(isinstance(n, Assign) and n.is_atomic for n in all_nodes(fn.body))
     assert gathered(fn) == []
 
 
-def test_opencl_updates_at_once():
+def test_opencl_does_not_privatize():
     fn = loops_of(histogram, *WORDS)
     assert len(gathered(fn)) == 1
     assert "h_own" not in emit_opencl(fn).text
@@ -139,7 +139,7 @@ def test_the_certificate_refuses(change: dict[str, Any], words: str):
     check_refused(program, fn, (replace(by, **change),), words)
 
 
-def test_the_certificate_refuses_what_is_read_or_gathered_twice():
+def test_the_certificate_refuses_arrays_read_or_privatized_twice():
     program = program_of(histogram, *WORDS, ranks=(1, 1))
     fn = loops_of(histogram, *WORDS)
     (by,) = gathered(fn)
@@ -200,7 +200,7 @@ def test_histograms_of_every_size(dtype: type):
 
 
 @pytest.mark.toolchain
-def test_masks_begin_with_what_was_there():
+def test_masks_keep_initial_values():
     kernel = po.kernel(target="cuda", device="emulated")(masks)
     idx = np.random.default_rng(0).integers(0, 9, 5000)
     ours = np.array([-5, 9000, 0, 1, 2, 3, 4, 5, 6])
