@@ -72,10 +72,10 @@ def _contractible(body: Body, array: Array, scope: str) -> frozenset[int]:
     if not uses or any(use.scope == 0 for use in uses):
         return frozenset()
     fixed = {d for d in range(len(array.shape)) if _is_fixed(d, uses)}
-    apart = {d for d in fixed if all(_tells_one(use.index[d], _together(use)) for use in uses)}
-    if any(not _together(use) <= _told(use, apart) for use in uses):
+    distinct = {d for d in fixed if all(_tells_one(use.index[d], _together(use)) for use in uses)}
+    if any(not _together(use) <= _told(use, distinct) for use in uses):
         return frozenset()
-    return frozenset(fixed - apart)
+    return frozenset(fixed - distinct)
 
 
 def _together(use: _ScopedAccess) -> set[str]:

@@ -21,9 +21,9 @@ def exit_on_faults(fn: LoopFunction) -> LoopFunction:
     """Return `fn` with faults as early exits where no iteration that counts is lost."""
     for array in fn.arrays:
         if array.role is Role.FAULT:
-            stops = _FaultExits(array)
-            body = stops.body(fn.body, at_once=True)
-            fn = replace(fn, body=stops.guarded(body, frozenset(stops.noted(body))))
+            exits = _FaultExits(array)
+            body = exits.body(fn.body, at_once=True)
+            fn = replace(fn, body=exits.guarded(body, frozenset(exits.noted(body))))
     return fn
 
 

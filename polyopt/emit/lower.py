@@ -59,7 +59,7 @@ def lower(
     """Return the loops that run a program, one schedule for each of its static control parts.
 
     Iterators are named after the source's.  Without `moves` all values stay where the source has
-    them, and isl takes no loops apart.  `by_thread`: threads may have temporaries of their own;
+    them, and isl separates no loops.  `by_thread`: threads may have temporaries of their own;
     `at_call`: of extents that are known at the call only.
     """
     if isinstance(schedules, Schedule):

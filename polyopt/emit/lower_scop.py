@@ -74,7 +74,7 @@ def lower_scop(
 ) -> Lowered:
     """Return the loops that run `schedule`; `names` are taken.
 
-    Without `moves` all values stay where the source has them, and isl takes no loops apart.
+    Without `moves` all values stay where the source has them, and isl separates no loops.
     `sizes`, which are known where threads begin, let these have temporaries of their own.
     The loops made last are kept: who asks what a schedule needs goes on to use it.
     """
@@ -176,13 +176,13 @@ def _stored(
 
 
 UNKNOWN = "unknown divs"
-"""What isl says when it cannot pull loops apart whose bounds have quotients that it made up."""
-APART, EACH = 1_000_000, 100_000
-"""isl operations to pull loops apart, and more for each statement: seconds; most need a tenth."""
+"""isl's message when it cannot separate loops whose bounds have its own quotients."""
+SEPARATION, EACH = 1_000_000, 100_000
+"""isl operations to separate loops, and more for each statement: seconds; most need a tenth."""
 
 
 def _ast(build: isl.AstBuild, schedule: isl.Schedule, statements: int) -> isl.AstNode:
-    """Return isl's loops; where it fails to pull loops apart, or takes long, those that are not.
+    """Return isl's loops; where separation fails or takes long, loops with conditions.
 
     Statements at the edges of skewed tiles are separated into loops for every way in which a
     tile, its rows and an edge intersect: too many to prove.  Then loops around loops have
@@ -191,7 +191,7 @@ def _ast(build: isl.AstBuild, schedule: isl.Schedule, statements: int) -> isl.As
     with (
         suppress(BudgetError),
         _suppress_unknown(),
-        query("loops without conditions", operations=APART + EACH * statements),
+        query("loops without conditions", operations=SEPARATION + EACH * statements),
     ):
         return build.node_from_schedule(schedule)
     with _suppress_unknown():

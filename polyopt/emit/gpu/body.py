@@ -409,16 +409,18 @@ class KernelEmitter:
             for limit in operands(loop.upper, BinaryOp.MIN)
             if not _is_constant_from(loop.lower, limit)
         )
-        gaps = [sub(limit, loop.lower) for limit in ends]
-        if not gaps or not self.declarations.dialect.limits:
-            limits = [normalize(gap) for gap in gaps]
+        distances = [sub(limit, loop.lower) for limit in ends]
+        if not distances or not self.declarations.dialect.limits:
+            limits = [normalize(distance) for distance in distances]
             below = (f"{count} < {self._text(limit)}" for limit in (integer(trips), *limits))
             return " && ".join(below), ()
         least: Expr = integer(trips)
-        for gap in gaps:
-            least = Binary(BinaryOp.MIN, least, normalize(gap), DType.INT64)
+        for distance in distances:
+            least = Binary(BinaryOp.MIN, least, normalize(distance), DType.INT64)
         end = self.declarations.local(f"{count}_end", self.scope)
-        known = all(self.printer.is_positive(self.printer.counted(gap)) for gap in gaps)
+        known = all(
+            self.printer.is_positive(self.printer.counted(distance)) for distance in distances
+        )
         kind = "int" if known else self.declarations.dialect.index
         text = f"(int){self._text(least)}" if known else self._text(least)
         fixed = not any(isinstance(part, Load | Symbol) for part in walk(least))

@@ -56,7 +56,7 @@ class KernelDeclarations:
         return name
 
     def local(self, wish: str, scope: frozenset[str]) -> str:
-        """Return an identifier for a block inside `scope`; blocks apart may have the same."""
+        """Return an identifier for a block inside `scope`; disjoint blocks may have the same."""
         name = c_identifier(wish, self.taken | scope)
         self.inner.add(name)
         return name

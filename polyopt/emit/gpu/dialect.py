@@ -29,7 +29,7 @@ class DeviceDialect:
     and z may be as large as x.  Short loops of up to `unrolled` iterations are unrolled.  `vectors`
     names types of so many elements, which must be aligned in memory where `aligns`.  `macros` are
     defined where their name is used, a line of `prelude` stands where its word is; `rounding` and
-    `flags` are for products rounded apart, and fused.  `asynchronous`: copies may land later.
+    `flags` are without and with contraction.  `asynchronous`: copies may complete later.
     `pool` declares shared memory that a launch gives.
     `matrices`: warps have matrix instructions.
     `shortcuts` are a device's instructions for what helpers do.

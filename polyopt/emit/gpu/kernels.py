@@ -220,7 +220,7 @@ class _Cutter:
     def one_block(self, body: Body) -> Body:
         """Return the host's code for neighbours that need no more than a block, or a thread.
 
-        Loops of one thread stay apart from those across threads, which would wait in each of them.
+        Loops of one thread are not fused with those across threads, which would wait in each.
         """
         if not has_loop(body, LoopKind.THREAD):
             return self.one_thread(body)

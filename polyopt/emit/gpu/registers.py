@@ -216,11 +216,11 @@ def _layout(parts: list[_Residue]) -> _RegisterLayout:
         factors = {factor for part in here for factor, _ in part.factors}
         step = gcd(*factors, *(p.least - low for p in here)) or 1
         count, own = (high - low) // step + 1, {factor: factor // step for factor in factors}
-        apart = _digits(here, low)
-        if apart is not None and prod(apart.values()) < count:
-            count, own = prod(apart.values()), {}
-            for factor in sorted(apart):
-                own[factor] = prod(n for smaller, n in apart.items() if smaller < factor)
+        digits = _digits(here, low)
+        if digits is not None and prod(digits.values()) < count:
+            count, own = prod(digits.values()), {}
+            for factor in sorted(digits):
+                own[factor] = prod(n for smaller, n in digits.items() if smaller < factor)
         least.append(low)
         steps.append(step)
         weights.append(own)
@@ -231,7 +231,7 @@ def _layout(parts: list[_Residue]) -> _RegisterLayout:
 def _digits(parts: list[_Residue], low: int) -> dict[int, int] | None:
     """Return factors with the number of their values, if each value is one choice of these.
 
-    So are groups of neighbours that lie apart: 0 to 3 and 64 to 67 are digits of 1 and of 64.
+    So are strided groups of neighbours: 0 to 3 and 64 to 67 are digits of 1 and of 64.
     """
     if any(part.least != low for part in parts):
         return None

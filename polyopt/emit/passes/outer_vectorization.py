@@ -30,7 +30,7 @@ from polyopt.ir.loops import Assign, Body, For, If, LoopFunction, LoopKind, Node
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
 
-MOST_APART = 4  # first or last iterations of a loop that run apart
+MOST_PEELED = 4  # first or last iterations of a loop
 
 
 def vectorize_across_rows(fn: LoopFunction, machine: Machine) -> LoopFunction:
@@ -110,7 +110,7 @@ def _ends(condition: Expr, loop: For) -> tuple[bool, int, int] | None:
 
 
 def _is_short(steps: int | None) -> TypeGuard[int]:
-    return steps is not None and steps <= MOST_APART
+    return steps is not None and steps <= MOST_PEELED
 
 
 def _joined(bound: Expr, op: BinaryOp, own: Expr) -> Expr | None:
