@@ -62,13 +62,14 @@ def read_block(b: Builder, frame: Frame, body: list[ast.stmt]) -> Value | None:
                 return evaluate(b, frame, value)
             case _:
                 returned = _read_path(b, frame, node, body[number + 1 :])
-                if returned is not None:
+                if returned is not None or node in b.raising:
                     return returned
     return None
 
 
 def _read_path(b: Builder, frame: Frame, node: ast.stmt, rest: list[ast.stmt]) -> Value | None:
     """Read a statement; where Python always raises in it, it must not be reached."""
+    b.raising.discard(node)  # read before, for another call or iteration
     ahead = dict(b.evaluated)
     before = len(b.drafts), len(b.marks), len(b.demands), len(b.limits)
     names = dict(frame.env), dict(frame.pins), dict(frame.watched), dict(frame.awaited)

@@ -2,6 +2,7 @@
 
 In: a function's tree.  Out: an equal tree where `return` is the last statement, no `continue` and
 no `break` is left and no loop has `else`: what follows `if c: return x` moves under `else`.
+No node is in the tree twice: what follows a branch is copied, as each way is read on its own.
 A loop that is left early has a flag: the first operand of a `while` test, the `type_comment` of a
 `for`.  Items that are read after their loop are assigned in its body.  The names of flags, results
 and such items are none that a Python program can write.
@@ -128,7 +129,7 @@ class Rewriter:
             if isinstance(node, ast.If) and _has(node, ast.Return):
                 rest = body[number + 1 :]
                 then = self._returns([*node.body, *rest])
-                otherwise = self._returns([*node.orelse, *rest])
+                otherwise = self._returns([*node.orelse, *copy.deepcopy(rest)])
                 return [*result, ast.copy_location(ast.If(node.test, then, otherwise), node)]
             result.append(node)
         where = body[-1] if body else ast.Pass()
@@ -207,7 +208,7 @@ class Rewriter:
                     result.append(_placed(ast.If(ast.Name(flag, ast.Load()), more, []), node))
                 return result
             then = self._jumps([*node.body, *rest], flag)
-            otherwise = self._jumps([*node.orelse, *rest], flag)
+            otherwise = self._jumps([*node.orelse, *copy.deepcopy(rest)], flag)
             branch = ast.If(node.test, then or [_placed(ast.Pass(), node)], otherwise)
             return [*result, ast.copy_location(branch, node)]
         return result

@@ -179,3 +179,32 @@ def test_arrays_are_not_rounded_by_python():
 
     with pytest.raises(PolyoptError, match="PO0142"):
         compiled(program, np.ones(2))
+
+
+def swapped(a, n, x):
+    if a[0] == 1:
+        x, n = n, x
+    elif x <= 0.5:
+        return 2.0
+    s = a[n % 2]
+    return x + s
+
+
+@pytest.mark.parametrize("x", [3.0, 0.25])
+def test_what_raises_after_one_branch_does_not_after_the_other(x):
+    agree(swapped, np.array([0, 7]), 1, x)
+    with pytest.raises(PolyoptError, match="PO0135"):
+        run_program(compiled(swapped, np.array([1, 7]), 1, x), (np.array([1, 7]), 1, x))
+
+
+def test_a_helper_that_raises_in_one_call_does_not_in_another():
+    def picked(a, n, c):
+        s = a[0] * 2
+        if c > 0:
+            s = a[n % 2]
+        return s
+
+    def program(a, b):
+        return picked(a, 1.5, b[0]) + picked(a, 1, b[1])
+
+    agree(program, np.array([3, 5]), np.array([0, 1]))
