@@ -31,8 +31,12 @@ _INEXACT = re.compile(r"\b(sum|mean|prod|dot|cumsum)\(|@|\*\*")
 """Functions whose order of operations, or last bits, the numerics contract leaves open."""
 _COMPLEX = re.compile(r"complex|\dj\b")
 """NumPy's products of complex arrays round once less on some processors."""
-_MIXING = re.compile(r"\S if | and | or |\bmin\(|\bmax\(|\bsorted\(|(?<!\.)\bsum\(")
-"""Expressions whose type depends on values; the sum of no floats is an integer."""
+_MIXING = re.compile(
+    r"\S if | and | or |\bmin\(|\bmax\(|\bsorted\(|(?<!\.)\bsum\(|\b(items|stack)\d+\["
+)
+"""Expressions whose type depends on values: the sum of no floats is an integer, lists have items of
+several types.
+"""
 Call = Callable[..., Any]
 
 
