@@ -12,7 +12,8 @@ from polyopt.late import names_of
 __version__ = "0.1.0"
 
 _HOMES = {
-    "api": "CompiledKernel Kernel kernel load_schedule to_device",
+    "api": "Kernel kernel load_schedule to_device",
+    "compiled": "CompiledKernel",
     "targets": "FpMode Machine Options Target detect_machine",
     "errors": """
         ArgumentError BudgetError EmitError FrontendError IllegalSchedule InternalError MisreadError
@@ -40,7 +41,8 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
-    from polyopt.api import CompiledKernel, Kernel, kernel, load_schedule, to_device
+    from polyopt.api import Kernel, kernel, load_schedule, to_device
+    from polyopt.compiled import CompiledKernel
     from polyopt.errors import (
         ArgumentError,
         BudgetError,

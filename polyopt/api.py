@@ -17,23 +17,19 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from polyopt.aliasing import with_sharing
-from polyopt.building import Accept, Built, artefact_of, build_kernel, compile_stages, unpacked
-from polyopt.capture.guards import Guards, different, guards_of
-from polyopt.capture.reads import Read
+from polyopt.building import Accept, build_kernel
+from polyopt.capture.guards import different
 from polyopt.capture.text import keep_lines
+from polyopt.compiled import CompiledKernel, Types, Values, chain, declined, restore, verify_first
 from polyopt.errors import FrontendError, InternalError, PolyoptError, UsageError
 from polyopt.frontend.argtypes import ArgType, ArrayType, ConstType, NeedConstant, ScalarType
-from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature, Source
+from polyopt.ir.source import Signature
 from polyopt.runtime.check import OverlapError, ShapeError, check_call
-from polyopt.runtime.library import Loaded
 from polyopt.runtime.notices import PolyoptWarning, notice
-from polyopt.runtime.threads import warn_forked
-from polyopt.schedulefile import ScheduleText, load_text, save_text, with_sizes
+from polyopt.schedulefile import ScheduleText, load_text, with_sizes
 from polyopt.specialize import (
     Parameters,
-    generality,
     plain_values,
-    show_types,
     type_of,
     types_of,
     with_constant,
@@ -44,267 +40,21 @@ from polyopt.targets import Options, Target, seconds_to_compile
 from polyopt.tuning.kept import Tuned, tuned, with_tuned
 
 if TYPE_CHECKING:
-    from polyopt.ir.loops import LoopFunction
     from polyopt.ir.program import Program
-    from polyopt.numerics import NumericsContract
-    from polyopt.numerics.compare import Comparison
-    from polyopt.pipeline import Compilation
     from polyopt.runtime.device.arrays import DeviceArray
     from polyopt.schedule import Schedule
     from polyopt.verifying import Verification
 
-VERIFYING = 0.02
-"""Seconds that POLYOPT_VERIFY=1 adds to the compilation of a kernel; one sample may take longer."""
-
 _F = TypeVar("_F", bound=Callable[..., Any])
-_Types = tuple[ArgType, ...]
-_Values = tuple[object, ...]
-_SignatureOf = Callable[[_Types], Signature]
+_SignatureOf = Callable[[Types], Signature]
 _KEPT_VALUES = 16  # kernels of one function and types, for values that captured names had
 _TRIES = 3
-
-
-class CompiledKernel:
-    """A kernel compiled for one set of argument types."""
-
-    def __init__(
-        self, function: Callable[..., Any], types: _Types, options: Options, built: Built
-    ) -> None:
-        self.py_func = function
-        self.types = types
-        self.options = options
-        self._built = built
-        self._stages: Compilation | None = built.stages
-        self._guards: Guards | None = None
-        self._call = self._dispatch = _declined
-
-    def __call__(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
-        """Run the kernel; raises `UsageError` PO0228 where a value that it captures changed."""
-        if not kwargs:
-            result = self._call(*args)
-            if result is not NotImplemented:
-                return result
-        self._require_current()
-        return self.settle(Parameters.of(self.py_func).bind(args, kwargs))
-
-    @property
-    def dispatch(self) -> Callable[..., Any]:
-        """Return the quick way in, which declines what does not fit, or where values changed."""
-        return self._dispatch
-
-    def is_current(self) -> bool:
-        """Tell whether all values that the function captures are those it was compiled for."""
-        if self._guards is not None and self._guards.hold():
-            return True
-        guards = guards_of(self.py_func, self.reads)
-        if different(self.py_func, self.reads, self._guards) is not None:
-            return False
-        self._guards = guards
-        loaded = self.loaded
-        if guards.are_plain() and loaded.watch(guards.listed()):
-            self._call, self._dispatch = loaded.call, loaded.dispatch
-        else:
-            self._call = self._watched(loaded.call)
-            self._dispatch = self._watched(loaded.dispatch)
-        return True
-
-    def _watched(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: object) -> Any:  # noqa: ANN401
-            if self._guards is None or not self._guards.hold():
-                return NotImplemented
-            return function(*args)
-
-        return call
-
-    def _require_current(self) -> None:
-        if not self.is_current():
-            changed = different(self.py_func, self.reads, self._guards)
-            raise UsageError(
-                "PO0228",
-                f"`{changed}` is another value than `{self.signature.name}` was compiled for",
-                hint="call the kernel itself, which compiles again, or compile it again",
-            )
-
-    def settle(self, values: _Values) -> Any:  # noqa: ANN401
-        """Run a call that the wrapper refused, or raise the error that says why."""
-        loaded = self.loaded
-        if loaded.is_forked():
-            warn_forked()
-            loaded.set_threads(1)
-        plain = plain_values(values, self.options.target is not Target.C)
-        result = loaded.call(*plain)
-        if result is NotImplemented:
-            bound = check_call(self.signature, plain)
-            result = loaded.call_apart(*_exact(self.signature, plain, bound.symbols))
-        if result is not NotImplemented:
-            return restore(result, plain, values)
-        raise InternalError("PO0901", "the call wrapper refused a call that fits")
-
-    @property
-    def loaded(self) -> Loaded:
-        """The code in memory."""
-        return self._built.loaded
-
-    @property
-    def signature(self) -> Signature:
-        """How the kernel is called."""
-        return self._built.source.signature
-
-    @property
-    def source(self) -> str:
-        """The emitted text: C, or the target's language."""
-        return self._built.source.text
-
-    @property
-    def header(self) -> str:
-        """The C declaration of the entry; none for other targets, which Python drives."""
-        source = self._built.source
-        return source.header if isinstance(source, Source) else ""
-
-    @property
-    def reads(self) -> tuple[Read, ...]:
-        """What was read outside of the function's text, and what it was."""
-        return self._built.reads
-
-    @property
-    def timings(self) -> dict[str, float]:
-        """Seconds each stage took; only `cache` when the kernel came from there."""
-        return dict(self._built.timings)
-
-    @property
-    def schedule_text(self) -> str:
-        """The schedule's steps, in the language that `with_schedule` takes."""
-        return self._built.schedule_text
-
-    def save_schedule(self, path: str | os.PathLike[str]) -> None:
-        """Write the schedule's steps to a file, for `load_schedule` and `--schedule`."""
-        save_text(path, self.schedule_text)
-
-    @property
-    def certificate_text(self) -> str | None:
-        """The text that `polyopt check` judges: program, loops, proof; None if unrecordable."""
-        kept = self._built.artefact
-        text = None if kept is None else unpacked(kept)
-        return artefact_of(self.stages) if text is None else text
-
-    @property
-    def stages(self) -> Compilation:
-        """The values of all stages; made again when the kernel came from the cache."""
-        if self._stages is None:
-            self._require_current()
-            self._stages = compile_stages(self.py_func, self.types, self.options)
-        return self._stages
-
-    @property
-    def program(self) -> Program:
-        """The polyhedral program."""
-        return self.stages.program
-
-    @property
-    def schedule(self) -> Schedule:
-        """The proven schedule; raises `ScheduleError` PO0325 when there are several."""
-        return self.stages.schedule
-
-    @property
-    def schedules(self) -> tuple[Schedule, ...]:
-        """The proven schedules, one for each static control part in textual order."""
-        return self.stages.schedules
-
-    @property
-    def loops(self) -> LoopFunction:
-        """The loop AST that was printed."""
-        return self.stages.loops
-
-    @property
-    def numerics(self) -> NumericsContract:
-        """What each output may differ by from the Python function's, and why."""
-        from polyopt.numerics import numerics_contract
-
-        return numerics_contract(self.loops, self.program)
-
-    def error_bounds(self, *args: object, **kwargs: object) -> dict[str, Any]:
-        """Return how far each element may lie from the Python function's, for such a call.
-
-        Keys are written arguments and "return" or "return[0]"; exact outputs are not among them.
-        Arguments stay untouched.
-        """
-        from polyopt.bounding import bounds_of
-        from polyopt.numerics.classify import outputs_of
-
-        values = plain_values(Parameters.of(self.py_func).bind(args, kwargs))
-        errors = bounds_of(self.program, values, self.options.compiler).errors
-        named = outputs_of(self.program.signature)
-        return {name: errors[array] for name, array, _ in named if array in errors}
-
-    def compare(self, *args: object, **kwargs: object) -> tuple[Comparison, ...]:
-        """Run the kernel and the Python function on copies; compare each output under its contract.
-
-        A comparison `holds` where no element is outside its bound.
-        """
-        import copy
-
-        import numpy as np
-
-        from polyopt.bounding import compare_results
-        from polyopt.numerics.results import named_results
-
-        values = plain_values(Parameters.of(self.py_func).bind(args, kwargs))
-        mine, theirs = copy.deepcopy(values), copy.deepcopy(values)
-        got = named_results(self.program, mine, self(*mine))
-        with np.errstate(all="ignore"):
-            want = named_results(self.program, theirs, self.py_func(*theirs))
-        return compare_results(self.program, values, got, want, self.options.compiler)
-
-    def __repr__(self) -> str:
-        names = tuple(argument.name for argument in self.signature.arguments)
-        lines = self.schedule_text.splitlines()
-        steps = sum(not line.startswith(("let ", "part(")) for line in lines)
-        source = self._built.source
-        parallel = "sequential"
-        if not isinstance(source, Source):
-            parallel = source.language
-        elif source.openmp:
-            parallel = "parallel"
-        return (
-            f"<CompiledKernel {self.signature.name}({show_types(names, self.types)}), "
-            f"{self.options.fp.value}, {parallel}, {steps} schedule steps>"
-        )
-
-
-def restore(result: Any, plain: _Values, given: _Values) -> Any:  # noqa: ANN401
-    """Return `result` with arguments that were converted for the call replaced by the caller's."""
-    owners = {id(p): g for p, g in zip(plain, given, strict=True) if p is not g}
-    if not owners:
-        return result
-    if isinstance(result, tuple):
-        return tuple(owners.get(id(part), part) for part in result)
-    return owners.get(id(result), result)
-
-
-def _exact(signature: Signature, values: _Values, symbols: Any) -> _Values:  # noqa: ANN401
-    """Return `values` with each number in the exact type the wrapper takes."""
-    exact: list[object] = []
-    for argument, value in zip(signature.arguments, values, strict=True):
-        match argument:
-            case ArrayArg():
-                exact.append(value)
-            case ScalarArg():
-                exact.append(symbols[argument.symbol])
-            case ConstArg():
-                exact.append(argument.known)
-    return tuple(exact)
-
-
-def _declined(*args: object) -> Any:  # noqa: ANN401
-    """Stand for the dispatcher of a kernel that was not compiled yet."""
-    del args
-    return NotImplemented
 
 
 class _Fit:
     """Whether a call's values fit what was read, and the last that they were compared with."""
 
-    def __init__(self, values: _Values | None) -> None:
+    def __init__(self, values: Values | None) -> None:
         self.values = values
         self.signature: Signature | None = None
 
@@ -330,12 +80,12 @@ class Kernel(Generic[_F]):
         self._parameters = Parameters.of(function)
         if isinstance(function, FunctionType):
             keep_lines(function)
-        self._compiled: dict[_Types, CompiledKernel] = {}
-        self._earlier: dict[_Types, list[CompiledKernel]] = {}
-        self._tuned: dict[_Types, Tuned | None] = {}
+        self._compiled: dict[Types, CompiledKernel] = {}
+        self._earlier: dict[Types, list[CompiledKernel]] = {}
+        self._tuned: dict[Types, Tuned | None] = {}
         self._constants: frozenset[str] = frozenset()
         self._lock = threading.RLock()
-        self._fast: Callable[..., Any] = _declined
+        self._fast: Callable[..., Any] = declined
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Run the kernel."""
@@ -345,7 +95,7 @@ class Kernel(Generic[_F]):
                 return result
         return self._slow_call(args, kwargs)
 
-    def _slow_call(self, args: _Values, kwargs: dict[str, object]) -> Any:  # noqa: ANN401
+    def _slow_call(self, args: Values, kwargs: dict[str, object]) -> Any:  # noqa: ANN401
         """Run a call that the compiled code did not take as it came."""
         if os.environ.get("POLYOPT_DISABLE") == "1":
             return self.py_func(*args, **kwargs)
@@ -369,15 +119,15 @@ class Kernel(Generic[_F]):
         with Budget(seconds_to_compile(self.options)).running():
             return self._schedule(*self._example(args, kwargs))
 
-    def _schedule(self, types: _Types, values: _Values | None) -> Schedule:
+    def _schedule(self, types: Types, values: Values | None) -> Schedule:
         from polyopt.frontend import build
         from polyopt.pipeline import choose_schedules, machine_for, only_schedule, with_mode
         from polyopt.schedule.regions import settle_regions
         from polyopt.targets import detect_machine
 
-        programs: dict[_Types, Program] = {}
+        programs: dict[Types, Program] = {}
 
-        def signature_of(types: _Types) -> Signature:
+        def signature_of(types: Types) -> Signature:
             if types not in programs:
                 programs[types] = build(self.py_func, types)
             return programs[types].signature
@@ -396,22 +146,22 @@ class Kernel(Generic[_F]):
         """
         from polyopt.ir.budget import Budget
 
-        known: list[_Types] = [] if args else list(self._compiled)
+        known: list[Types] = [] if args else list(self._compiled)
         with Budget(seconds_to_compile(self.options)).running():
-            wanted: list[tuple[_Types, _Values | None]] = [(types, None) for types in known]
+            wanted: list[tuple[Types, Values | None]] = [(types, None) for types in known]
             wanted = wanted or [self._example(args, {})]
             found = [self._verified(types, values, samples, seed) for types, values in wanted]
         return functools.reduce(operator.add, found)
 
     def _verified(
-        self, types: _Types, values: _Values | None, samples: int, seed: int
+        self, types: Types, values: Values | None, samples: int, seed: int
     ) -> Verification:
         from polyopt.frontend import build
         from polyopt.verifying import verify_program
 
-        programs: dict[_Types, Program] = {}
+        programs: dict[Types, Program] = {}
 
-        def signature_of(types: _Types) -> Signature:
+        def signature_of(types: Types) -> Signature:
             if types not in programs:
                 programs[types] = build(self.py_func, types)
             return programs[types].signature
@@ -439,7 +189,7 @@ class Kernel(Generic[_F]):
             options = options.changed({"schedule": text})
         return Kernel(self.py_func, options)
 
-    def _example(self, args: _Values, kwargs: dict[str, object]) -> tuple[_Types, _Values | None]:
+    def _example(self, args: Values, kwargs: dict[str, object]) -> tuple[Types, Values | None]:
         """Return types for `compile`: of values, as given, or inferred when there are none."""
         if not args and not kwargs and self._parameters.names:
             from polyopt.frontend.infer import infer_types
@@ -467,7 +217,7 @@ class Kernel(Generic[_F]):
             settled = self._compiled_types(types, values)
             return self._tune(settled, values, 0.0 if limit is None else limit)
 
-    def _tune(self, types: _Types, values: _Values, seconds: float) -> Tuned:
+    def _tune(self, types: Types, values: Values, seconds: float) -> Tuned:
         from polyopt.tuning.kept import keep
         from polyopt.tuning.tune import tune
 
@@ -479,7 +229,7 @@ class Kernel(Generic[_F]):
         self._compile(types)
         return found
 
-    def _specialized(self, types: _Types, values: _Values | None) -> CompiledKernel:
+    def _specialized(self, types: Types, values: Values | None) -> CompiledKernel:
         with self._lock:
             settled = self._compiled_types(types, values)
             seconds = self.options.tune
@@ -487,14 +237,14 @@ class Kernel(Generic[_F]):
                 self._tune_once(settled, values, seconds)
             return self._compiled[settled]
 
-    def _compiled_types(self, types: _Types, values: _Values | None) -> _Types:
+    def _compiled_types(self, types: Types, values: Values | None) -> Types:
         """Compile for `types` refined until they fit `values`; return these."""
         fits = _Fit(values)
         return self._settle_types(
             types, values, lambda types: self._compile(types, fits).signature, fits
         )
 
-    def _tune_once(self, types: _Types, values: _Values, seconds: float) -> None:
+    def _tune_once(self, types: Types, values: Values, seconds: float) -> None:
         """Tune at the first call; where that cannot be done, say so and go on."""
         try:
             self._tune(types, values, seconds)
@@ -506,11 +256,11 @@ class Kernel(Generic[_F]):
 
     def _settle_types(
         self,
-        types: _Types,
-        values: _Values | None,
+        types: Types,
+        values: Values | None,
         signature_of: _SignatureOf,
         fits: _Fit | None = None,
-    ) -> _Types:
+    ) -> Types:
         """Return `types` refined until they fit `values`.
 
         `fits` may be asked by `signature_of`, too, as soon as the signature is known.
@@ -526,7 +276,7 @@ class Kernel(Generic[_F]):
                     raise
                 types = renewed
 
-    def _decided(self, types: _Types, values: _Values | None, error: PolyoptError) -> _Types:
+    def _decided(self, types: Types, values: Values | None, error: PolyoptError) -> Types:
         """Return `types` with the branches decided that this call takes; raises `error`."""
         if values is None:
             raise error
@@ -539,7 +289,7 @@ class Kernel(Generic[_F]):
             raise error from None
         return renewed
 
-    def _read_signature(self, types: _Types) -> Signature:
+    def _read_signature(self, types: Types) -> Signature:
         from polyopt.frontend import build
         from polyopt.ir.budget import Budget
 
@@ -547,8 +297,8 @@ class Kernel(Generic[_F]):
             return build(self.py_func, types).signature
 
     def _fitting_types(
-        self, types: _Types, values: _Values | None, signature_of: _SignatureOf, fits: _Fit
-    ) -> _Types:
+        self, types: Types, values: Values | None, signature_of: _SignatureOf, fits: _Fit
+    ) -> Types:
         """Return `types` refined by what the errors of readings and calls tell."""
         first: PolyoptError | None = None
         while True:
@@ -576,7 +326,7 @@ class Kernel(Generic[_F]):
                     raise first from None
                 raise
 
-    def _compile(self, types: _Types, accept: Accept | None = None) -> CompiledKernel:
+    def _compile(self, types: Types, accept: Accept | None = None) -> CompiledKernel:
         found = self._compiled.get(types)
         if found is not None:
             if found.is_current():
@@ -596,15 +346,15 @@ class Kernel(Generic[_F]):
             if compiled.is_current():
                 break  # nobody changed a value in the meantime
         if os.environ.get("POLYOPT_VERIFY") == "1":
-            _verify_first(compiled)
+            verify_first(compiled)
         return self._put(types, compiled)
 
-    def _put(self, types: _Types, compiled: CompiledKernel) -> CompiledKernel:
+    def _put(self, types: Types, compiled: CompiledKernel) -> CompiledKernel:
         self._compiled[types] = compiled
-        self._fast = _chain(self._compiled)
+        self._fast = chain(self._compiled)
         return compiled
 
-    def _set_aside(self, types: _Types, compiled: CompiledKernel) -> None:
+    def _set_aside(self, types: Types, compiled: CompiledKernel) -> None:
         """Keep a kernel for values that a captured name had before; they may come back."""
         kept = self._earlier.setdefault(types, [])
         if compiled not in kept:
@@ -632,40 +382,11 @@ class Kernel(Generic[_F]):
         return f"<Kernel {self._parameters.name}{self._parameters.signature}, {count} compiled>"
 
 
-def _verify_first(compiled: CompiledKernel) -> None:
-    """Compare what was read with the Python function, briefly; raises `MisreadError` PO0920."""
-    from polyopt.frontend import build
-    from polyopt.verifying import verify_program
-
-    stages = compiled._built.stages
-    function, types = compiled.py_func, compiled.types
-    program = stages.written if stages is not None else None
-    program = program or build(function, types)
-    verify_program(function, program, types, seconds=VERIFYING).raise_mismatch()
-
-
 def _unpickled(module: str, name: str, options: Options) -> Kernel[Any]:
     value: Any = importlib.import_module(module)
     for part in name.split("."):
         value = getattr(value, part)
     return Kernel(getattr(value, "py_func", value), options)
-
-
-def _chain(compiled: dict[_Types, CompiledKernel]) -> Callable[..., Any]:
-    """Return a function that offers a call to each compiled kernel, the most regular first."""
-    ranked = sorted(compiled, key=generality)
-    dispatchers = tuple(compiled[types].dispatch for types in ranked)
-    if len(dispatchers) == 1:
-        return dispatchers[0]
-
-    def offer(*args: object) -> Any:  # noqa: ANN401
-        for dispatch in dispatchers:
-            result = dispatch(*args)
-            if result is not NotImplemented:
-                return result
-        return NotImplemented
-
-    return offer
 
 
 def _is_type(value: object) -> bool:

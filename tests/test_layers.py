@@ -55,17 +55,21 @@ LAYERS: dict[str, set[str]] = {
         *_COMPILER, "emit", "schedule", "runtime", "targets", "pipeline", "numerics",
     },
     "verifying": {"errors", "ir", "frontend", "numerics", "bounding"},
+    "compiled": {
+        *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "frontend", "runtime",
+        "schedule", "targets", "pipeline", "specialize", "building", "verifying",
+    },
     "api": {
         *_COMPILER, "capture", "numerics", "bounding", "schedulefile", "transforms", "frontend",
         "runtime",
-        "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "hosting",
-        "tuning", "verifying",
+        "schedule", "targets", "pipeline", "specialize", "aliasing", "building", "compiled",
+        "hosting", "tuning", "verifying",
     },
-    "tracing": {"errors", "ir", "frontend", "runtime", "specialize", "api", ""},
+    "tracing": {"errors", "ir", "frontend", "runtime", "specialize", "api", "compiled", ""},
     "report": {*_COMPILER, "model", "schedule", "transforms", "strategy"},
     "cli": {
         *_COMPILER, "", "frontend", "schedule", "schedulefile", "transforms", "targets", "pipeline",
-        "runtime", "report", "api", "artefact", "measuring", "model", "tuning",
+        "runtime", "report", "api", "compiled", "artefact", "measuring", "model", "tuning",
         "proof", "numerics", "bounding", "emit", "files", "verifying",
     },
 }  # fmt: skip

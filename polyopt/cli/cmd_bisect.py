@@ -28,9 +28,9 @@ from polyopt.dataclass import dataclass
 from polyopt.errors import KernelFault, PolyoptError
 
 if TYPE_CHECKING:
-    from polyopt.api import CompiledKernel
     from polyopt.cli.bisecting import Search, Trial
     from polyopt.cli.load import Target
+    from polyopt.compiled import CompiledKernel
     from polyopt.numerics.compare import Comparison
     from polyopt.transforms.text import Placed
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from polyopt.api import CompiledKernel
+from polyopt.compiled import CompiledKernel
 from polyopt.errors import ArgumentError
 from polyopt.ir.types import dtype_of
 from polyopt.runtime.values import array_of, type_name

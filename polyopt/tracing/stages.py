@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 import polyopt
-from polyopt.api import CompiledKernel, Kernel, kernel
+from polyopt.api import Kernel, kernel
+from polyopt.compiled import CompiledKernel
 from polyopt.dataclass import dataclass
 from polyopt.errors import Loc, PolyoptError
 from polyopt.frontend.argtypes import ArgType, ArrayType, ScalarType

@@ -18,6 +18,7 @@ from typing import Any
 
 import polyopt as po
 from polyopt.building import compile_stages
+from polyopt.compiled import exact_values, restore
 from polyopt.errors import PolyoptError
 from polyopt.frontend import build
 from polyopt.frontend.argtypes import ArgType
@@ -73,7 +74,7 @@ def interpreted(program: HostileProgram, directory: Path) -> Verdict:
 
         def call(*values: Any) -> Any:
             made, plain = settled.of(values)
-            return po.api.restore(run_program(made, plain), plain, values)
+            return restore(run_program(made, plain), plain, values)
 
         verdicts = [judge(function, call, t, n, exact=True) for n, t in enumerate(program.calls)]
         return worst([v for v in verdicts if not v.text.endswith(NOT_INTERPRETED)])
@@ -231,7 +232,7 @@ class Compiled:
             result = loaded_kernel.call(*exact)
             if result is NotImplemented:
                 raise AssertionError("the kernel refuses a call that fits")
-            return po.api.restore(result, plain, values)
+            return restore(result, plain, values)
 
         return call
 
@@ -249,7 +250,7 @@ class _Emitted:
 def _exact(signature: Signature, values: Values) -> Values:
     from polyopt.runtime.check import check_call
 
-    return po.api._exact(signature, values, check_call(signature, values).symbols)
+    return exact_values(signature, values, check_call(signature, values).symbols)
 
 
 def settings(mode: str, threads: tuple[int, ...]) -> tuple[Setting, ...]:

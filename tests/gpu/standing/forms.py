@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 
 import polyopt as po
-from polyopt.api import CompiledKernel
 from polyopt.building import Built, compile_stages
+from polyopt.compiled import CompiledKernel
 from polyopt.frontend import build
 from polyopt.frontend.argtypes import ArgType
 from polyopt.hosting import load_program

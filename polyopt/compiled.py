@@ -1,0 +1,309 @@
+"""A compiled kernel: what was built for one combination of argument types.
+
+In: a Python function, argument types, what was built.  Out: results; code, schedule and stages.
+Refuses: calls that do not fit, with coded errors; arrays are untouched by a refused call.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from polyopt.building import Built, artefact_of, compile_stages, unpacked
+from polyopt.capture.guards import Guards, different, guards_of
+from polyopt.capture.reads import Read
+from polyopt.errors import InternalError, UsageError
+from polyopt.frontend.argtypes import ArgType
+from polyopt.ir.source import ArrayArg, ConstArg, ScalarArg, Signature, Source
+from polyopt.runtime.check import check_call
+from polyopt.runtime.library import Loaded
+from polyopt.runtime.threads import warn_forked
+from polyopt.schedulefile import save_text
+from polyopt.specialize import (
+    Parameters,
+    generality,
+    plain_values,
+    show_types,
+)
+from polyopt.targets import Options, Target
+
+if TYPE_CHECKING:
+    from polyopt.ir.loops import LoopFunction
+    from polyopt.ir.program import Program
+    from polyopt.numerics import NumericsContract
+    from polyopt.numerics.compare import Comparison
+    from polyopt.pipeline import Compilation
+    from polyopt.schedule import Schedule
+
+VERIFYING = 0.02
+"""Seconds that POLYOPT_VERIFY=1 adds to the compilation of a kernel; one sample may take longer."""
+
+Types = tuple[ArgType, ...]
+Values = tuple[object, ...]
+
+
+class CompiledKernel:
+    """A kernel compiled for one set of argument types."""
+
+    def __init__(
+        self, function: Callable[..., Any], types: Types, options: Options, built: Built
+    ) -> None:
+        self.py_func = function
+        self.types = types
+        self.options = options
+        self._built = built
+        self._stages: Compilation | None = built.stages
+        self._guards: Guards | None = None
+        self._call = self._dispatch = declined
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:  # noqa: ANN401
+        """Run the kernel; raises `UsageError` PO0228 where a value that it captures changed."""
+        if not kwargs:
+            result = self._call(*args)
+            if result is not NotImplemented:
+                return result
+        self._require_current()
+        return self.settle(Parameters.of(self.py_func).bind(args, kwargs))
+
+    @property
+    def dispatch(self) -> Callable[..., Any]:
+        """Return the quick way in, which declines what does not fit, or where values changed."""
+        return self._dispatch
+
+    def is_current(self) -> bool:
+        """Tell whether all values that the function captures are those it was compiled for."""
+        if self._guards is not None and self._guards.hold():
+            return True
+        guards = guards_of(self.py_func, self.reads)
+        if different(self.py_func, self.reads, self._guards) is not None:
+            return False
+        self._guards = guards
+        loaded = self.loaded
+        if guards.are_plain() and loaded.watch(guards.listed()):
+            self._call, self._dispatch = loaded.call, loaded.dispatch
+        else:
+            self._call = self._watched(loaded.call)
+            self._dispatch = self._watched(loaded.dispatch)
+        return True
+
+    def _watched(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: object) -> Any:  # noqa: ANN401
+            if self._guards is None or not self._guards.hold():
+                return NotImplemented
+            return function(*args)
+
+        return call
+
+    def _require_current(self) -> None:
+        if not self.is_current():
+            changed = different(self.py_func, self.reads, self._guards)
+            raise UsageError(
+                "PO0228",
+                f"`{changed}` is another value than `{self.signature.name}` was compiled for",
+                hint="call the kernel itself, which compiles again, or compile it again",
+            )
+
+    def settle(self, values: Values) -> Any:  # noqa: ANN401
+        """Run a call that the wrapper refused, or raise the error that says why."""
+        loaded = self.loaded
+        if loaded.is_forked():
+            warn_forked()
+            loaded.set_threads(1)
+        plain = plain_values(values, self.options.target is not Target.C)
+        result = loaded.call(*plain)
+        if result is NotImplemented:
+            bound = check_call(self.signature, plain)
+            result = loaded.call_apart(*exact_values(self.signature, plain, bound.symbols))
+        if result is not NotImplemented:
+            return restore(result, plain, values)
+        raise InternalError("PO0901", "the call wrapper refused a call that fits")
+
+    @property
+    def loaded(self) -> Loaded:
+        """The code in memory."""
+        return self._built.loaded
+
+    @property
+    def signature(self) -> Signature:
+        """How the kernel is called."""
+        return self._built.source.signature
+
+    @property
+    def source(self) -> str:
+        """The emitted text: C, or the target's language."""
+        return self._built.source.text
+
+    @property
+    def header(self) -> str:
+        """The C declaration of the entry; none for other targets, which Python drives."""
+        source = self._built.source
+        return source.header if isinstance(source, Source) else ""
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """What was read outside of the function's text, and what it was."""
+        return self._built.reads
+
+    @property
+    def timings(self) -> dict[str, float]:
+        """Seconds each stage took; only `cache` when the kernel came from there."""
+        return dict(self._built.timings)
+
+    @property
+    def schedule_text(self) -> str:
+        """The schedule's steps, in the language that `with_schedule` takes."""
+        return self._built.schedule_text
+
+    def save_schedule(self, path: str | os.PathLike[str]) -> None:
+        """Write the schedule's steps to a file, for `load_schedule` and `--schedule`."""
+        save_text(path, self.schedule_text)
+
+    @property
+    def certificate_text(self) -> str | None:
+        """The text that `polyopt check` judges: program, loops, proof; None if unrecordable."""
+        kept = self._built.artefact
+        text = None if kept is None else unpacked(kept)
+        return artefact_of(self.stages) if text is None else text
+
+    @property
+    def stages(self) -> Compilation:
+        """The values of all stages; made again when the kernel came from the cache."""
+        if self._stages is None:
+            self._require_current()
+            self._stages = compile_stages(self.py_func, self.types, self.options)
+        return self._stages
+
+    @property
+    def program(self) -> Program:
+        """The polyhedral program."""
+        return self.stages.program
+
+    @property
+    def schedule(self) -> Schedule:
+        """The proven schedule; raises `ScheduleError` PO0325 when there are several."""
+        return self.stages.schedule
+
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        """The proven schedules, one for each static control part in textual order."""
+        return self.stages.schedules
+
+    @property
+    def loops(self) -> LoopFunction:
+        """The loop AST that was printed."""
+        return self.stages.loops
+
+    @property
+    def numerics(self) -> NumericsContract:
+        """What each output may differ by from the Python function's, and why."""
+        from polyopt.numerics import numerics_contract
+
+        return numerics_contract(self.loops, self.program)
+
+    def error_bounds(self, *args: object, **kwargs: object) -> dict[str, Any]:
+        """Return how far each element may lie from the Python function's, for such a call.
+
+        Keys are written arguments and "return" or "return[0]"; exact outputs are not among them.
+        Arguments stay untouched.
+        """
+        from polyopt.bounding import bounds_of
+        from polyopt.numerics.classify import outputs_of
+
+        values = plain_values(Parameters.of(self.py_func).bind(args, kwargs))
+        errors = bounds_of(self.program, values, self.options.compiler).errors
+        named = outputs_of(self.program.signature)
+        return {name: errors[array] for name, array, _ in named if array in errors}
+
+    def compare(self, *args: object, **kwargs: object) -> tuple[Comparison, ...]:
+        """Run the kernel and the Python function on copies; compare each output under its contract.
+
+        A comparison `holds` where no element is outside its bound.
+        """
+        import copy
+
+        import numpy as np
+
+        from polyopt.bounding import compare_results
+        from polyopt.numerics.results import named_results
+
+        values = plain_values(Parameters.of(self.py_func).bind(args, kwargs))
+        mine, theirs = copy.deepcopy(values), copy.deepcopy(values)
+        got = named_results(self.program, mine, self(*mine))
+        with np.errstate(all="ignore"):
+            want = named_results(self.program, theirs, self.py_func(*theirs))
+        return compare_results(self.program, values, got, want, self.options.compiler)
+
+    def __repr__(self) -> str:
+        names = tuple(argument.name for argument in self.signature.arguments)
+        lines = self.schedule_text.splitlines()
+        steps = sum(not line.startswith(("let ", "part(")) for line in lines)
+        source = self._built.source
+        parallel = "sequential"
+        if not isinstance(source, Source):
+            parallel = source.language
+        elif source.openmp:
+            parallel = "parallel"
+        return (
+            f"<CompiledKernel {self.signature.name}({show_types(names, self.types)}), "
+            f"{self.options.fp.value}, {parallel}, {steps} schedule steps>"
+        )
+
+
+def restore(result: Any, plain: Values, given: Values) -> Any:  # noqa: ANN401
+    """Return `result` with arguments that were converted for the call replaced by the caller's."""
+    owners = {id(p): g for p, g in zip(plain, given, strict=True) if p is not g}
+    if not owners:
+        return result
+    if isinstance(result, tuple):
+        return tuple(owners.get(id(part), part) for part in result)
+    return owners.get(id(result), result)
+
+
+def exact_values(signature: Signature, values: Values, symbols: Any) -> Values:  # noqa: ANN401
+    """Return `values` with each number in the exact type the wrapper takes."""
+    exact: list[object] = []
+    for argument, value in zip(signature.arguments, values, strict=True):
+        match argument:
+            case ArrayArg():
+                exact.append(value)
+            case ScalarArg():
+                exact.append(symbols[argument.symbol])
+            case ConstArg():
+                exact.append(argument.known)
+    return tuple(exact)
+
+
+def declined(*args: object) -> Any:  # noqa: ANN401
+    """Stand for the dispatcher of a kernel that was not compiled yet."""
+    del args
+    return NotImplemented
+
+
+def verify_first(compiled: CompiledKernel) -> None:
+    """Compare what was read with the Python function, briefly; raises `MisreadError` PO0920."""
+    from polyopt.frontend import build
+    from polyopt.verifying import verify_program
+
+    stages = compiled._built.stages
+    function, types = compiled.py_func, compiled.types
+    program = stages.written if stages is not None else None
+    program = program or build(function, types)
+    verify_program(function, program, types, seconds=VERIFYING).raise_mismatch()
+
+
+def chain(compiled: dict[Types, CompiledKernel]) -> Callable[..., Any]:
+    """Return a function that offers a call to each compiled kernel, the most regular first."""
+    ranked = sorted(compiled, key=generality)
+    dispatchers = tuple(compiled[types].dispatch for types in ranked)
+    if len(dispatchers) == 1:
+        return dispatchers[0]
+
+    def offer(*args: object) -> Any:  # noqa: ANN401
+        for dispatch in dispatchers:
+            result = dispatch(*args)
+            if result is not NotImplemented:
+                return result
+        return NotImplemented
+
+    return offer
