@@ -95,7 +95,7 @@ def _flow_of_array(space: isl.Space, events: list[Event], expected: isl.UnionMap
     sums = unions[Effect.ACCUMULATE]
     entries = None  # write -> read
     if expected is not None:
-        with suppress(BudgetError), query("expected flow", QUICK):
+        with suppress(BudgetError, isl.Error), query("expected flow", QUICK):
             entries = _as_expected(times, reads, writes, expected)
     if entries is None:
         entries = producers_in(times, reads, writes, None)
