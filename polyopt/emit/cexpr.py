@@ -126,7 +126,10 @@ class ExprPrinter:
 
     def helper(self, helper: Helper) -> str:
         """Return the name of `helper` and note that it is used."""
-        if helper.kind in (HelperKind.MUL, HelperKind.DIV):
+        if helper.kind is HelperKind.COMPLEX_POWER:
+            for kind in (HelperKind.MUL, HelperKind.DIV):
+                self.used[Helper(kind, helper.dtype)] = None
+        if helper.kind in (HelperKind.MUL, HelperKind.DIV, HelperKind.COMPLEX_POWER):
             self.used[Helper(HelperKind.EXACT)] = None
         if helper.kind is HelperKind.RECIPROCAL:
             self.used[Helper(HelperKind.SCALE, helper.dtype)] = None
@@ -302,6 +305,9 @@ class ExprPrinter:
             return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
         if expr.op is BinaryOp.POW and self._is_own(dtype):
             name = self.helper(Helper(HelperKind.POWER, dtype))
+            return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
+        if expr.op is BinaryOp.POW and dtype.is_complex:
+            name = self.helper(Helper(HelperKind.COMPLEX_POWER, dtype))
             return f"{name}({self.text(expr.left)}, {self.text(expr.right)})", ATOM
         if expr.op is BinaryOp.POW and not dtype.is_integer:
             name = self.dialect.function("pow", dtype)

@@ -57,6 +57,7 @@ class HelperKind(Enum):
     SHR = "shr"
     MUL = "mul"
     DIV = "div"
+    COMPLEX_POWER = "cpow"
     SCALE = "scale"
     RECIPROCAL = "reciprocal"
     EXACT = "exact"

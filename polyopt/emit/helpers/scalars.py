@@ -267,6 +267,37 @@ def _complex_mul(helper: Helper) -> list[str]:
     )
 
 
+def _complex_power(helper: Helper) -> list[str]:
+    """Powers as NumPy has them: products for whole exponents of less than a hundred."""
+    mul, div = (Helper(kind, helper.dtype).name for kind in (HelperKind.MUL, HelperKind.DIV))
+    t, f = helper.dtype.ctype, "f" if helper.dtype is DType.COMPLEX64 else ""
+    make = f"CMPLX{f.upper()}"
+    body = [
+        f"double re = creal{f}(b);",
+        f"bool is_real = cimag{f}(b) == 0;",
+        "if (is_real && re == 0)",
+        f"    return {make}(1, 0);",
+        f"if (creal{f}(a) == 0 && cimag{f}(a) == 0)",
+        f"    return re > 0 ? {make}(0, 0) : {make}(NAN, NAN);",
+        "if (!is_real || !(re > -100 && re < 100) || re != (int)re)",
+        f"    return cpow{f}(a, b);",
+        "int n = re < 0 ? -(int)re : (int)re;",
+        "if (re == 1)",
+        "    return a;",
+        "if (re == 2 || re == 3)",
+        f"    return re == 2 ? {mul}(a, a) : {mul}(a, {mul}(a, a));",
+        f"{t} result = {make}(1, 0);",
+        "for (;; a = " + f"{mul}(a, a)) {{",
+        "    if (n & 1)",
+        f"        result = {mul}(result, a);",
+        "    if (!(n >>= 1))",
+        "        break;",
+        "}",
+        f"return re < 0 ? {div}({make}(1, 0), result) : result;",
+    ]
+    return binary(helper, body)
+
+
 def _complex_div(helper: Helper) -> list[str]:
     """Scale by the larger part of the divisor (Smith, "Algorithm 116", 1962), as NumPy does.
 
@@ -353,6 +384,7 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.SHR: _shift,
     HelperKind.MUL: _complex_mul,
     HelperKind.DIV: _complex_div,
+    HelperKind.COMPLEX_POWER: _complex_power,
     HelperKind.SCALE: _scale,
     HelperKind.RECIPROCAL: _reciprocal,
     HelperKind.EXACT: _exact,
