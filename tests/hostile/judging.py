@@ -12,7 +12,8 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -148,9 +149,10 @@ def _is_sensitive(
         return False
     rng = np.random.default_rng(7)
     others = []
-    for _ in range(8):
+    for number in range(8):
         moved = tuple(_nudged(copy.copy(value), rng) for value in arguments(text))
-        other = run_bounded(function, moved)
+        with _summing_backwards(function, wanted=number % 2 == 1):
+            other = run_bounded(function, moved)
         if not isinstance(other, Returned):
             return True
         if compare_calls(other.value, moved, got, mine, Allowed(RELATIVE, want.largest)) is None:
@@ -205,6 +207,34 @@ def _with_constants(function: Call, kind: str) -> Call:
     exec(compile(tree, function.__code__.co_filename, "exec"), space)
     changed: Call = space[function.__name__]  # type: ignore[assignment]
     return changed
+
+
+@contextmanager
+def _summing_backwards(function: Call, *, wanted: bool) -> Iterator[None]:
+    """Let `np.sum` and its kin start at the other end, where they take a whole array."""
+
+    class Backwards:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(np, name)
+
+    def backwards(original: Call) -> Call:
+        def reduced(a: Any, *rest: Any, **options: Any) -> Any:
+            whole = not rest and not options.keys() & {"axis", "where"}
+            return original(np.flip(a) if whole else a, *rest, **options)
+
+        return reduced
+
+    names = function.__globals__
+    if not wanted or names.get("np") is not np:
+        yield
+        return
+    names["np"] = Backwards()
+    for name in ("sum", "prod", "mean"):
+        setattr(names["np"], name, backwards(getattr(np, name)))
+    try:
+        yield
+    finally:
+        names["np"] = np
 
 
 def _nudged(value: Any, rng: np.random.Generator) -> Any:
