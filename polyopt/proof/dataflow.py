@@ -171,6 +171,7 @@ class _Values:
         made = self.union(self.found.writes).union(self.ends("init"))
         read = self.union(self.found.reads).union(self.ends("exit"))
         added = self.contributions(whole, read)
+        has_one = source.entries.is_single_valued()
         for one in pieces(read):
             mine = isl.UnionMap.from_map(one)
             here = isl.UnionSet.from_set(one.domain())
@@ -178,7 +179,9 @@ class _Values:
             subject = str(one.get_tuple_name(isl.dim_type.out))
             if not entries.range().is_subset(made.domain()):
                 raise Broken(ClaimKind.ORDER, subject, "it reads what no statement made")
-            if not _is_same(entries.apply_range(made), mine.apply_range(source.entries)):
+            wanted = mine.apply_range(source.entries)
+            known = has_one and one.is_single_valued()  # and so is what one makes of the other
+            if not _is_same(entries.apply_range(made), wanted, is_function=known):
                 raise Broken(ClaimKind.ORDER, subject, "it reads another value than the source's")
             if not _is_same(added.intersect_domain(here), mine.apply_range(source.sums)):
                 raise Broken(ClaimKind.ORDER, subject, "other instances were summed")
@@ -276,15 +279,15 @@ class _Values:
         return result
 
 
-def _is_same(found: isl.UnionMap, wanted: isl.UnionMap) -> bool:
-    """Tell whether two relations are equal.
+def _is_same(found: isl.UnionMap, wanted: isl.UnionMap, *, is_function: bool = False) -> bool:
+    """Tell whether two relations are equal; `is_function`: `wanted` has one value for each read.
 
     Cheaply where `wanted` has one value for each read, or one read for each value: a part of a
     function with the function's whole domain is the function.
     """
     if found.is_empty() or wanted.is_empty():
         return bool(found.is_empty() and wanted.is_empty())
-    if wanted.is_single_valued():
+    if is_function or wanted.is_single_valued():
         return bool(found.is_subset(wanted) and wanted.domain().is_subset(found.domain()))
     if wanted.reverse().is_single_valued():
         return bool(found.is_subset(wanted)) and is_covered(wanted.range(), found.range())
