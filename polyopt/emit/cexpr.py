@@ -370,7 +370,21 @@ class ExprPrinter:
             right = self._lane_operand(expr.right, expr.left, level + 1)
             if self.keeps_products and level == SUM and not expr.dtype.is_integer:
                 left, right = self.kept(expr.left, left), self.kept(expr.right, right)
+            if level == SUM and not expr.dtype.is_integer and lanes(expr) == 1:
+                left = self._beside_zero(expr.left, expr.right, left)
+                right = self._beside_zero(expr.right, expr.left, right)
         return f"{left} {sign} {right}", level
+
+    def _beside_zero(self, operand: Expr, other: Expr, text: str) -> str:
+        """Return `text`, hidden where it is added to zero, or taken from it.
+
+        gcc makes `-x` of `0.0 - x` where it sees that `x` is not -0.0: `(double)n`, `fabs(y)`,
+        `n ? 1.0 : 0.0`.  But 0.0 - 0.0 is 0.0.
+        """
+        is_plain = isinstance(operand, Load | Symbol | Param | Const)
+        if is_plain or constant_of(other) != 0:
+            return text
+        return f"{self.helper(Helper(HelperKind.OPAQUE, operand.dtype))}({text})"
 
     def kept(self, operand: Expr, text: str) -> str:
         """Return `text`, guarded against fusion when `operand` is a product."""

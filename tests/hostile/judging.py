@@ -38,6 +38,8 @@ _MIXING = re.compile(
 """Expressions whose type depends on values: the sum of no floats is an integer, lists have items of
 several types.
 """
+_TOO_LARGE = re.compile("out of bounds for|too large to convert to C long")
+"""What NumPy says of Python's integers beside narrow ones."""
 Call = Callable[..., Any]
 
 
@@ -85,7 +87,7 @@ def _is_left_open(raised: Raised, text: str) -> bool:
 
     An integer of Python's that is a float on other paths does not have to fit an array's type.
     """
-    if isinstance(raised.error, OverflowError) and "out of bounds for" in str(raised.error):
+    if isinstance(raised.error, OverflowError) and _TOO_LARGE.search(str(raised.error)):
         return raised.mixed
     if isinstance(raised.error, ZeroDivisionError) and "negative power" not in str(raised.error):
         return is_of_floats(raised.error) and (raised.mixed or bool(_MIXING.search(text)))

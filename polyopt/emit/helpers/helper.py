@@ -61,6 +61,7 @@ class HelperKind(Enum):
     SCALE = "scale"
     RECIPROCAL = "reciprocal"
     EXACT = "exact"
+    OPAQUE = "value"
     REDUCE_MIN = "reduce_min"
     REDUCE_MAX = "reduce_max"
     EXTENT = "extent"

@@ -253,6 +253,12 @@ def _complex_parts(helper: Helper) -> tuple[str, str, list[str]]:
     return f, real, parts
 
 
+def _opaque(helper: Helper) -> list[str]:
+    """A value about which a compiler's syntax trees know nothing."""
+    t = helper.dtype.value_ctype
+    return function(t, helper, f"{t} x", ["return x;"])
+
+
 def _complex_mul(helper: Helper) -> list[str]:
     f, real, parts = _complex_parts(helper)
     make = f"CMPLX{f.upper()}"
@@ -388,6 +394,7 @@ DEFINITIONS: dict[HelperKind, Callable[[Helper], list[str]]] = {
     HelperKind.SCALE: _scale,
     HelperKind.RECIPROCAL: _reciprocal,
     HelperKind.EXACT: _exact,
+    HelperKind.OPAQUE: _opaque,
     HelperKind.REDUCE_MIN: _reduction,
     HelperKind.REDUCE_MAX: _reduction,
     HelperKind.WRAP_ADD: _wrap,
