@@ -26,12 +26,12 @@ from polyopt.strategy.contraction import contraction, find_roles
 from polyopt.strategy.extents import rank
 from polyopt.strategy.functions import functions_in_lanes
 from polyopt.strategy.fusion import fuse_nests
-from polyopt.strategy.held import held_sums
 from polyopt.strategy.intervals import intervals
 from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.large import each_nest, size_of
 from polyopt.strategy.lines import jam_lines
 from polyopt.strategy.order import contiguous_innermost
+from polyopt.strategy.register_blocking import block_sums_in_registers
 from polyopt.strategy.rejoin import join_sums
 from polyopt.strategy.rows import expanded_rows
 from polyopt.strategy.split import split_sums
@@ -240,7 +240,7 @@ def hold_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sch
     """Return `schedule` with sums over several loops held in registers; not those in `skip`."""
     for label in outer_bands(schedule.tree):
         if label not in skip and label in _labels(schedule.tree):
-            schedule = held_sums(schedule, label, machine) or schedule
+            schedule = block_sums_in_registers(schedule, label, machine) or schedule
     return schedule
 
 

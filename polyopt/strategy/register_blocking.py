@@ -1,9 +1,9 @@
-"""Sums over several loops with results held in registers: convolutions, sums over nested bands.
+"""Block sums over several loops in registers: convolutions, sums over nested bands.
 
-In: a nest of one statement, whose outer band moves the result and whose other loops are the sum's.
-Out: a row of vectors of results (unroll and jam), each in a register over all loops of the sum, or
-of pairs of them where rows share what is loaded for columns; what is left of pairs by single ones,
-what is left of the rows by fewer at a time.  Leaves alone: sums over one loop, which are tiled.
+In: a nest of one statement whose outer band moves the result; its other loops run over the terms.
+Out: a register tile of vectors of results, unrolled and jammed, that stays in registers over all
+loops of the sum.  The tile is two vectors wide where rows share the vectors of columns; remainders
+run one vector wide, then with fewer rows.  Leaves alone: sums over one loop (`sums`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FEWER = 3  # times fewer rows, for those that are left over
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Which loops of the outer band play which part; positions in the band."""
+    """The roles of the outer band's loops, by position in the band."""
 
     batch: tuple[int, ...]
     row: int  # an operand is the same along it
@@ -63,15 +63,15 @@ class _Parts:
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """Lanes of a vector, rows of a tile that is one vector wide, and the tile in registers."""
+    """Lanes of a vector, rows of a tile that is one vector wide, and the register tile."""
 
     lanes: int
     rows: int
     tile: RegisterTile
 
 
-def held_sums(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
-    """Return `schedule` with the sums at band `label` held in registers, or None without any."""
+def block_sums_in_registers(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+    """Return `schedule` with the sums at band `label` in register tiles, or None without any."""
     statement = _statement(schedule, label)
     parts = None if statement is None else _parts(schedule, label, statement)
     if statement is None or parts is None:
@@ -98,7 +98,7 @@ def held_sums(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
         tiles = (f"{inner}.tile", f"{inner}.tile.rest")[: tile.vectors]
         swaps = [Interchange(f"{one}[0]", f"{one}[1]") for one in tiles]
         return found.attempt(*swaps, *(Parallelize(f"{one}[0]") for one in tiles)) or found
-    found, joint = _with_neighbours(found, label)
+    found, joint = _with_adjacent_nests(found, label)
     free = [p for p, m in enumerate(find_band(found.tree, joint).members) if m.coincident]
     return _parallel(found, joint, free)
 
@@ -106,7 +106,7 @@ def held_sums(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
 def _split(
     band: str, parts: _Parts, borders: list[strategy.borders.Borders], sizes: _Sizes
 ) -> list[Transform]:
-    """Return the steps that run results whose sums have fewer terms apart, and hold all others."""
+    """Return the steps that split off results with fewer terms and block the others in registers."""
     columns, rows = borders
     main, edges = band, list[str]()
     steps: list[Transform] = []
@@ -118,7 +118,7 @@ def _split(
             Tile(edge, (sizes.lanes, sizes.rows)),
             *_inwards(last, 1, len(parts.depth) + 1),
             Separate(f"{edge}.tile", last, (sizes.rows,)),
-            *_held(last, parts),
+            *_rows_in_lanes(last, parts),
         ]
     if rows:
         steps.append(Interchange(f"{main}[0]", f"{main}[1]"))
@@ -128,10 +128,10 @@ def _split(
     return [*steps, *_registers(main, parts, sizes)]
 
 
-def _with_neighbours(schedule: Schedule, label: str) -> tuple[Schedule, str]:
-    """Return `schedule` with nests that start the sums or take them in the loops of `label`, too.
+def _with_adjacent_nests(schedule: Schedule, label: str) -> tuple[Schedule, str]:
+    """Return `schedule` with the nests that initialize or use the sums fused into `label`.
 
-    And the label of the joint band.
+    And the label of the fused band.
     """
     count = len(find_band(schedule.tree, label).members)
     before = next((one for one, two in adjacent(schedule.tree) if two == label), None)
@@ -184,9 +184,9 @@ def _registers(band: str, parts: _Parts, sizes: _Sizes) -> list[Transform]:
 
 
 def _wide(point: str, parts: _Parts, sizes: _Sizes) -> list[Transform]:
-    """Return the steps that run rows, and several vectors of columns in them, inside the sum.
+    """Return the steps that run rows, and several vectors of columns per row, inside the sum.
 
-    The rows of single vectors go in parts where they are too many for as many registers.
+    Rows of single vectors are tiled where they need more registers than there are.
     """
     steps: list[Transform] = []
     row, rows = len(parts.depth), sizes.tile.rows
@@ -201,25 +201,25 @@ def _wide(point: str, parts: _Parts, sizes: _Sizes) -> list[Transform]:
 
 
 def _vectors(tile: str, point: str, parts: _Parts, rows: int) -> list[Transform]:
-    """Return the steps for tiles of single vectors of columns, and of `rows`: fewer are left."""
+    """Return the steps for tiles of one vector of columns by `rows`, and for the remainders."""
     rest, fewer = f"{point}.rest", max(2, rows // FEWER)
     again, last = f"{rest}.point", f"{rest}.point.rest"
     depth = len(parts.depth)
     return [
         *_inwards(point, 1, depth + 1),
         Separate(tile, point, (rows,)),
-        *_held(point, parts),
+        *_rows_in_lanes(point, parts),
         *_outwards(rest, depth + 1),
         Tile(rest, (fewer,)),
         *_inwards(again, 0, depth + 1),
         Separate(f"{rest}.tile", again, (fewer,)),
-        *_held(again, parts),
+        *_rows_in_lanes(again, parts),
         *_outwards(last, depth + 1),
         Vectorize(f"{last}[1]"),
     ]
 
 
-def _held(point: str, parts: _Parts) -> list[Transform]:
+def _rows_in_lanes(point: str, parts: _Parts) -> list[Transform]:
     """Return the steps that run rows inside the sum, and lanes of columns outside of it."""
     place = f"{point}[{len(parts.depth) + 1}]"
     if not parts.nested:
@@ -288,13 +288,13 @@ def _parts(schedule: Schedule, label: str, statement: Statement) -> _Parts | Non
 
 
 def _is_column(scop: Scop, statement: Statement, direction: tuple[Fraction, ...] | None) -> bool:
-    """Tell whether lanes of results lie side by side, and those of operands nearly so."""
+    """Tell whether the loop moves the result by one element, and operands by nearly as much."""
     written, *read = (along_row(a, scop, statement, direction) for a in accesses(statement))
     return written == 1 and all(moved == 0 or is_near(moved) for moved in read)
 
 
 def _shares(row: dict[str, Step], terms: list[dict[str, Step]], write: str) -> bool:
-    """Tell whether rows of results use a term's operand again."""
+    """Tell whether several rows of results reuse a term's operand."""
     same = [ref for ref, step in row.items() if ref != write and step is Step.INVARIANT]
     return any(term[ref] is not Step.INVARIANT for ref in same for term in terms)
 
@@ -308,7 +308,7 @@ def _shares_vectors(row: dict[str, Step], column: dict[str, Step], write: str) -
 
 
 def _is_shared(statement: Statement, row: dict[str, Step], column: dict[str, Step]) -> bool:
-    """Tell whether all vectors of columns are the same for each row, and no two terms share any."""
+    """Tell whether all rows use the same vectors of columns, and no two terms share a vector."""
     kept = {name for index in statement.write.index for name in _iterators(index)}
     moved = [a for a in accesses(statement)[1:] if column[a.ref] is not Step.INVARIANT]
     return bool(moved) and all(
@@ -320,7 +320,7 @@ def _is_shared(statement: Statement, row: dict[str, Step], column: dict[str, Ste
 
 
 def _distance(statement: Statement, direction: tuple[Fraction, ...] | None) -> int:
-    """Return in how many of the last dimensions rows lie apart, the most of all accesses."""
+    """Return the outermost dimension, counted from the last, along which rows move any access."""
     change = dict(zip(statement.iters, direction or (), strict=False))
     moved = {name for name, step in change.items() if step}
     return max(

@@ -14,7 +14,7 @@ from polyopt.model.contraction import RegisterTile, held_rows, held_tile
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
 from polyopt.strategy.auto import auto_schedule
-from polyopt.strategy.held import held_sums
+from polyopt.strategy.register_blocking import block_sums_in_registers
 from tests.checks import assert_computes
 from tests.oracle import hashed
 from tests.properties.schedules import check_schedule
@@ -98,7 +98,7 @@ def test_a_start_of_the_sums_goes_with_them():
 
 def test_one_loop_of_terms_is_left_to_tiles():
     scop = read(PLAIN, "y[N, M]; x[N, N]; w[N, M]", "N M")
-    assert held_sums(source_schedule(scop), "L0", SMALL) is None
+    assert block_sums_in_registers(source_schedule(scop), "L0", SMALL) is None
 
 
 @pytest.mark.parametrize("registers,rows", [(32, 12), (16, 12), (8, 4), (4, 4)])
