@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.strategy import across, borders, gpu, private, skewed
+    from polyopt.strategy import across, borders, gpu, loop_privatization, wavefront_vectorization
     from polyopt.strategy.auto import auto_schedule
 else:
     __getattr__ = names_of(
@@ -20,9 +20,16 @@ else:
             "auto": "auto_schedule",
             "borders": "",
             "gpu": "",
-            "private": "",
-            "skewed": "",
+            "loop_privatization": "",
+            "wavefront_vectorization": "",
         },
     )
 
-__all__ = ["across", "auto_schedule", "borders", "gpu", "private", "skewed"]
+__all__ = [
+    "across",
+    "auto_schedule",
+    "borders",
+    "gpu",
+    "loop_privatization",
+    "wavefront_vectorization",
+]

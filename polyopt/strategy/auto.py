@@ -18,28 +18,28 @@ from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, source_schedule
 from polyopt.schedule.tree import Band, BandMember, Tree, bands, children, find_band
-from polyopt.strategy.abreast import abreast, passes, row_sums
 from polyopt.strategy.blocks import blocked
-from polyopt.strategy.closures import closure
 from polyopt.strategy.columns import columns
 from polyopt.strategy.contraction import contraction, find_roles
 from polyopt.strategy.extents import rank
 from polyopt.strategy.functions import functions_in_lanes
 from polyopt.strategy.fusion import fuse_nests
+from polyopt.strategy.fusion_interchange import fuse_interchanged
 from polyopt.strategy.intervals import intervals
 from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.large import each_nest, size_of
-from polyopt.strategy.lines import jam_lines
 from polyopt.strategy.order import contiguous_innermost
 from polyopt.strategy.register_blocking import block_sums_in_registers
-from polyopt.strategy.rejoin import join_sums
+from polyopt.strategy.row_recurrences import jam_recurrences
+from polyopt.strategy.row_sum_fusion import fuse_row_sums
+from polyopt.strategy.row_sweep_fusion import fuse_row_sweeps
 from polyopt.strategy.rows import expanded_rows
+from polyopt.strategy.semiring_closure import blocked_closure
 from polyopt.strategy.split import split_sums
-from polyopt.strategy.streams import stream_rows
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.totals import join_totals, waiting_totals
-from polyopt.strategy.turned import fuse_turned
+from polyopt.strategy.unroll_and_jam import jam_row_sums, passes_with_sums, row_sums
 from polyopt.strategy.vector import vectorize_innermost
 from polyopt.transforms import Affine, Fusion, Separate
 
@@ -122,7 +122,9 @@ def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> It
             yield _finish(unmoved, machine, split=split)
     if start is not source:
         yield _finish(found, machine, split=split)
-    own = _within_budget("private loops", source, lambda s: strategy.private.private_loops(s))
+    own = _within_budget(
+        "private loops", source, lambda s: strategy.loop_privatization.privatize_loops(s)
+    )
     last = found if own is start else _sketch(own, machine)
     yield _finish(last, machine, split=split)
     yield _within_budget("parallel loops", source, lambda s: parallelize_outer(s, machine))
@@ -163,7 +165,7 @@ class _Sketch:
 def _sketch(start: Schedule, machine: Machine) -> _Sketch:
     """Return `start` with its loops in the order of memory, products and sums tiled."""
     ordered = _within_budget("the order of loops", start, contiguous_innermost)
-    streamed = _within_budget("joint sweeps", ordered, lambda s: stream_rows(s, machine))
+    streamed = _within_budget("joint sweeps", ordered, lambda s: fuse_row_sweeps(s, machine))
     joint = frozenset(_labels(streamed.tree) - _labels(ordered.tree))
     held = _within_budget("held sums", streamed, lambda s: hold_sums(s, machine, joint))
     kept = joint if held is streamed else joint | _marked(held.tree)
@@ -185,18 +187,18 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     fused = _within_budget("fused nests", start, lambda s: _fuse(s, done | waiting))
     several: list[str] = []
     if sketch.rows:
-        turned = _within_budget("rows abreast", fused, lambda s: abreast(s, sketch.rows) or s)
+        turned = _within_budget("rows abreast", fused, lambda s: jam_row_sums(s, sketch.rows) or s)
         if turned is fused:
             others = frozenset(outer_bands(start.tree)) - sketch.rows
             start = _within_budget("tiles of sums", start, lambda s: jam_sums(s, machine, others))
             done |= frozenset(_labels(start.tree) - _labels(sketch.schedule.tree))
             turned = _within_budget("fused nests", start, lambda s: _fuse(s, done | waiting))
         else:
-            several = passes(fused, sketch.rows)
+            several = passes_with_sums(fused, sketch.rows)
             done |= frozenset(_labels(turned.tree) - _labels(fused.tree))
         fused = turned
     if not several:
-        fused = _within_budget("joint sums", fused, lambda s: join_sums(s, done | waiting))
+        fused = _within_budget("joint sums", fused, lambda s: fuse_row_sums(s, done | waiting))
     if waiting:
         start = fused
         fused = _within_budget(
@@ -215,7 +217,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     )
     done |= frozenset(_labels(fused.tree) - _labels(whole.tree))
     laned = _within_budget("sunk loops", fused, lambda s: sink_lanes(s, done))
-    jammed = _within_budget("strips of rows", laned, lambda s: jam_lines(s, machine, done))
+    jammed = _within_budget("strips of rows", laned, lambda s: jam_recurrences(s, machine, done))
     parallel = _within_budget("parallel loops", jammed, lambda s: parallelize_outer(s, machine))
     return _within_budget("SIMD lanes", parallel, vectorize_innermost)
 
@@ -223,7 +225,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
 def _fuse(schedule: Schedule, skip: frozenset[str]) -> Schedule:
     """Return `schedule` with nests fused; some with their loops turned."""
     fused = fuse_nests(schedule, skip)
-    turned = fuse_turned(fused, skip)
+    turned = fuse_interchanged(fused, skip)
     return fused if turned is fused else fuse_nests(turned, skip)
 
 
@@ -256,7 +258,7 @@ def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sche
         found = contraction(schedule, label, machine) or sums(schedule, label)
         if found is None:
             found = blocked(schedule, label, machine) or columns(schedule, label, machine)
-            found = found or closure(schedule, label, machine)
+            found = found or blocked_closure(schedule, label, machine)
             found = found or intervals(schedule, label, machine)
         schedule = found or schedule
         if found is None and not any(member.coincident for member in outer.members):

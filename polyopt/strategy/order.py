@@ -77,7 +77,10 @@ def _walked(schedule: Schedule, band: Band) -> list[tuple[int | None, ...]] | No
         statement = schedule.scop.statement(name)
         moves = directions(members, schedule.scop, statement)[len(path) :]
         for access in accesses(statement):
-            changes = [strategy.skewed.change_of(access, statement, move) for move in moves]
+            changes = [
+                strategy.wavefront_vectorization.change_of(access, statement, move)
+                for move in moves
+            ]
             if None in changes:
                 return None
             found.append(

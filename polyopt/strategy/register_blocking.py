@@ -106,7 +106,7 @@ def block_sums_in_registers(schedule: Schedule, label: str, machine: Machine) ->
 def _split(
     band: str, parts: _Parts, borders: list[strategy.borders.Borders], sizes: _Sizes
 ) -> list[Transform]:
-    """Return the steps that split off results with fewer terms and block the others in registers."""
+    """Return the steps that split off results with fewer terms and block the others."""
     columns, rows = borders
     main, edges = band, list[str]()
     steps: list[Transform] = []

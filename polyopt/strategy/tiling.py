@@ -147,7 +147,7 @@ def wavefront(schedule: Schedule, label: str, machine: Machine) -> Schedule | No
     if found is None or has_lanes(vectorize_innermost(found), f"{label}.point"):
         return found
     moved = schedule.attempt(*order) if order else schedule
-    return (moved and strategy.skewed.skewed_lanes(moved, label)) or found
+    return (moved and strategy.wavefront_vectorization.vectorize_wavefront(moved, label)) or found
 
 
 def has_lanes(schedule: Schedule, label: str) -> bool:

@@ -61,7 +61,11 @@ ELSEWHERE = (
     ),
     *("polyopt.frontend.library.sets", "polyopt.frontend.math_table", "polyopt.frontend.sorting"),
     *("polyopt.hosting", "polyopt.ir.interp", "polyopt.proof.dataflow", "polyopt.proof.touching"),
-    *("polyopt.schedule.refusal", "polyopt.schedule.witness", "polyopt.strategy.skewed"),
+    *(
+        "polyopt.schedule.refusal",
+        "polyopt.schedule.witness",
+        "polyopt.strategy.wavefront_vectorization",
+    ),
     *("polyopt.transforms.expand", "polyopt.transforms.layout", "polyopt.verifying"),
 )
 

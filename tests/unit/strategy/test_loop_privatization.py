@@ -11,7 +11,7 @@ from polyopt.pipeline import compile_program
 from polyopt.schedule import source_schedule
 from polyopt.schedule.reductions import reassociated
 from polyopt.schedule.tree import bands
-from polyopt.strategy.private import private_loops
+from polyopt.strategy.loop_privatization import privatize_loops
 from polyopt.targets import Options, detect_machine
 from tests.unit.proof.edits import program_of
 
@@ -58,7 +58,7 @@ def kinds(function, *, is_open: bool = True):
     """Return the kinds of all loops, by label, where sums have an open order or not."""
     program = program_of(function)
     program = reassociated(program, choices=True) if is_open else program
-    found = private_loops(source_schedule(program.scop))
+    found = privatize_loops(source_schedule(program.scop))
     return {b.label: [m.kind for m in b.members] for b in bands(found.tree)}
 
 

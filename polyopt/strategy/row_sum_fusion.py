@@ -21,16 +21,16 @@ from polyopt.strategy.unrolled import adds_up
 from polyopt.strategy.vector import is_innermost
 
 
-def join_sums(schedule: Schedule, skip: Collection[str]) -> Schedule:
+def fuse_row_sums(schedule: Schedule, skip: Collection[str]) -> Schedule:
     """Return `schedule` with sums over the same row as one nest; bands in `skip` are left alone."""
     while True:
-        joined = _joined(schedule, skip)
+        joined = _fused_pair(schedule, skip)
         if joined is None:
             return schedule
         schedule = joined
 
 
-def _joined(schedule: Schedule, skip: Collection[str]) -> Schedule | None:
+def _fused_pair(schedule: Schedule, skip: Collection[str]) -> Schedule | None:
     """Return `schedule` with two sums of one sequence as one nest; None: there are no such two."""
     for band in bands(schedule.tree):
         if not isinstance(band.child, Sequence) or band.label in skip:
@@ -39,7 +39,7 @@ def _joined(schedule: Schedule, skip: Collection[str]) -> Schedule | None:
         sums = [p for p, part in enumerate(parts) if _is_sum(schedule, part, skip)]
         uses = [_statements(schedule, part) for part in parts] if len(sums) > 1 else []
         for first, second in combinations(sums, 2):
-            order = _order(uses, first, second)
+            order = _adjacent_order(uses, first, second)
             if second == first + 1 or order is None or not _share_rows(uses[first], uses[second]):
                 continue
             one, two = parts[first].child, parts[second].child
@@ -76,7 +76,7 @@ def _rows(statements: list[Statement]) -> set[str]:
     }
 
 
-def _order(uses: list[list[Statement]], first: int, second: int) -> tuple[int, ...] | None:
+def _adjacent_order(uses: list[list[Statement]], first: int, second: int) -> tuple[int, ...] | None:
     """Return an order of the parts with two next to each other; None: one waits for the other.
 
     What depends on the first, as far as the names of arrays tell, goes behind.

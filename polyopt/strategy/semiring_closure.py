@@ -44,7 +44,7 @@ class _Pieces:
     far: tuple[str, ...]
 
 
-def closure(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+def blocked_closure(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with the closure at band `label` in blocks, or None for other nests."""
     updates = _updates(schedule, label)
     if not updates:

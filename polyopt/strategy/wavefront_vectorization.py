@@ -32,7 +32,7 @@ STEEPEST = 3  # rows that lanes may go back by
 SIZES = {3: (32, 64), 4: (8, 8, 128)}  # time steps, rows: as many as a vector has lanes, some times
 
 
-def skewed_lanes(schedule: Schedule, label: str) -> Schedule | None:
+def vectorize_wavefront(schedule: Schedule, label: str) -> Schedule | None:
     """Return `schedule` with the band's tiles as a wavefront and lanes on diagonals inside."""
     count = len(find_band(schedule.tree, label).members)
     sizes = SIZES.get(count)

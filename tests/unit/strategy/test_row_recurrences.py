@@ -10,7 +10,7 @@ from polyopt.ir.loops import LoopKind
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
-from polyopt.strategy.lines import jam_lines
+from polyopt.strategy.row_recurrences import jam_recurrences
 from polyopt.transforms import LayOut
 from tests.checks import assert_computes
 from tests.reading import read
@@ -37,7 +37,7 @@ SOLVE = """
 
 def jammed(text: str, arrays: str, machine: Machine = SMALL):
     scop = read(text, arrays, "N M")
-    return scop, jam_lines(source_schedule(scop), machine, frozenset())
+    return scop, jam_recurrences(source_schedule(scop), machine, frozenset())
 
 
 def kinds(schedule, kind: LoopKind) -> int:

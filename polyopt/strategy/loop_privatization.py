@@ -24,7 +24,7 @@ from polyopt.transforms import Expand, Parallelize, Rfactor, Unroll, Vectorize
 SHORT = 8  # iterations of a loop that lanes repeat
 
 
-def private_loops(schedule: Schedule) -> Schedule:
+def privatize_loops(schedule: Schedule) -> Schedule:
     """Return `schedule` with nests in parallel whose iterations share temporaries or sums only."""
     for label in list(serial(schedule.tree)):
         if label in set(serial(schedule.tree)):

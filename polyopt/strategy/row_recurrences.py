@@ -61,11 +61,11 @@ class _Plan:
         return _Plan(self.scop, tree, (*self.steps, *steps))
 
 
-def jam_lines(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Schedule:
+def jam_recurrences(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Schedule:
     """Return `schedule` with the rows of recurrences in strips; bands named in `skip` are left."""
     labels = list(_nests(schedule, outer_bands(schedule.tree), skip))
     strips = {label: _strip(schedule, label, machine) for label in labels}
-    schedule = _turned(schedule, [label for label in labels if strips[label].lanes])
+    schedule = _transposed_temporaries(schedule, [label for label in labels if strips[label].lanes])
     for label, strip in strips.items():
         schedule = _in_strips(schedule, label, strip) or schedule
     for label in outer_bands(schedule.tree):
@@ -89,7 +89,7 @@ def _inside(schedule: Schedule, label: str, machine: Machine) -> Schedule | None
     if cut is None or not _has_recurrence(cut, find_band(cut.tree, rows)):
         return None
     strip = _strip(cut, rows, machine)
-    return _in_strips(_turned(cut, [rows]) if strip.lanes else cut, rows, strip)
+    return _in_strips(_transposed_temporaries(cut, [rows]) if strip.lanes else cut, rows, strip)
 
 
 def _nests(schedule: Schedule, labels: list[str], skip: frozenset[str]) -> Iterator[str]:
@@ -149,7 +149,7 @@ def _is_recurrence(schedule: Schedule, outer: Band, inner: Band) -> bool:
         return False
     statements = [schedule.scop.statement(name) for name in _statements(schedule, inner.label)]
     is_open = any(s.reduction is not None and s.reduction.reassociable for s in statements)
-    if is_open and not any(map(_goes_on, statements)):
+    if is_open and not any(map(_carries_values, statements)):
         return False
     own = range(1 if inner is outer else 0, len(inner.members))
     return len(own) > 0 and not any(
@@ -157,7 +157,7 @@ def _is_recurrence(schedule: Schedule, outer: Band, inner: Band) -> bool:
     )
 
 
-def _goes_on(statement: Statement) -> bool:
+def _carries_values(statement: Statement) -> bool:
     """Tell whether a statement that is no sum takes what it made elsewhere before."""
     return statement.reduction is None and any(
         read.array == statement.target.array and read.index != statement.write.index
@@ -286,7 +286,7 @@ def _statements(schedule: Schedule, label: str) -> list[str]:
     return statements_of(schedule.scop, domain)
 
 
-def _turned(schedule: Schedule, labels: list[str]) -> Schedule:
+def _transposed_temporaries(schedule: Schedule, labels: list[str]) -> Schedule:
     """Return `schedule` with temporaries of a row laid out so that rows in lanes are neighbours.
 
     All nests have to agree on what a row is.

@@ -10,7 +10,7 @@ from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
 from polyopt.strategy.auto import auto_schedule
-from polyopt.strategy.closures import closure
+from polyopt.strategy.semiring_closure import blocked_closure
 from polyopt.transforms import Affine, Distribute, Fusion, Separate
 from tests import scops
 from tests.checks import assert_computes
@@ -42,7 +42,7 @@ CASES = {
 def in_blocks(text):
     scop = read(text, ARRAYS)
     start = source_schedule(scop).apply(Affine(Fusion.MIN))
-    return scop, closure(start, "L0", SMALL)
+    return scop, blocked_closure(start, "L0", SMALL)
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
@@ -68,7 +68,9 @@ def test_an_update_that_reads_what_the_block_has_changed_is_left():
 @pytest.mark.parametrize("make", [scops.gemm, scops.seidel, scops.solve, scops.jacobi])
 def test_other_nests_are_left(make):
     schedule = source_schedule(make())
-    assert all(closure(schedule, band.label, SMALL) is None for band in bands(schedule.tree))
+    assert all(
+        blocked_closure(schedule, band.label, SMALL) is None for band in bands(schedule.tree)
+    )
 
 
 def paths(path: po.i32["N,N"]):

@@ -10,9 +10,9 @@ from polyopt.machine import Machine
 from polyopt.schedule.schedule import source_schedule
 from polyopt.strategy import auto_schedule
 from polyopt.strategy.fusion import fuse_nests
+from polyopt.strategy.fusion_interchange import fuse_interchanged
 from polyopt.strategy.order import contiguous_innermost
 from polyopt.strategy.tiling import outer_bands
-from polyopt.strategy.turned import fuse_turned
 from tests.unit.proof.edits import program_of
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
@@ -46,7 +46,7 @@ def fused(program):
     """Return a schedule of `program` with its nests fused, and one with more of them turned."""
     ordered = contiguous_innermost(source_schedule(program_of(program).scop))
     as_they_stand = fuse_nests(ordered, frozenset())
-    return as_they_stand, fuse_turned(as_they_stand, frozenset())
+    return as_they_stand, fuse_interchanged(as_they_stand, frozenset())
 
 
 @pytest.mark.parametrize("program", [normalized, planes])
@@ -65,7 +65,7 @@ def test_innermost_loops_and_other_arrays_keep_their_order(program):
 
 def test_nests_that_are_done_are_left_alone():
     before, _ = fused(normalized)
-    assert fuse_turned(before, frozenset(outer_bands(before.tree))) is before
+    assert fuse_interchanged(before, frozenset(outer_bands(before.tree))) is before
 
 
 @pytest.mark.toolchain

@@ -9,7 +9,7 @@ import polyopt as po
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.strategy.order import contiguous_innermost
-from polyopt.strategy.streams import stream_rows
+from polyopt.strategy.row_sweep_fusion import fuse_row_sweeps
 from polyopt.transforms import Affine, Fusion
 from tests.unit.proof.edits import program_of
 
@@ -59,7 +59,7 @@ def nests(function):
 
 
 def joined(function, machine=TWO):
-    return stream_rows(nests(function), machine)
+    return fuse_row_sweeps(nests(function), machine)
 
 
 def steps(function, machine=TWO):
@@ -105,7 +105,7 @@ def test_one_thread_has_no_partial_results():
 def test_the_order_of_loops_is_kept():
     """Sums of explicit loops have an order, unless the mode opens it."""
     schedule = nests(in_loops)
-    assert stream_rows(schedule, TWO) is schedule
+    assert fuse_row_sweeps(schedule, TWO) is schedule
 
 
 @pytest.mark.toolchain

@@ -45,7 +45,7 @@ def row_sums(schedule: Schedule, skip: Collection[str]) -> frozenset[str]:
     )
 
 
-def passes(schedule: Schedule, sums: frozenset[str]) -> list[str]:
+def passes_with_sums(schedule: Schedule, sums: frozenset[str]) -> list[str]:
     """Return the nests of a fused `schedule` that have sums beside other things."""
     return [
         label
@@ -55,10 +55,10 @@ def passes(schedule: Schedule, sums: frozenset[str]) -> list[str]:
     ]
 
 
-def abreast(schedule: Schedule, sums: frozenset[str]) -> Schedule | None:
+def jam_row_sums(schedule: Schedule, sums: frozenset[str]) -> Schedule | None:
     """Return a fused `schedule` with the rows of `sums` in hands, None where that is refused."""
-    for label in passes(schedule, sums):
-        found = _turned(schedule, label)
+    for label in passes_with_sums(schedule, sums):
+        found = _jammed_pass(schedule, label)
         if found is None:
             return None
         schedule = found
@@ -67,7 +67,7 @@ def abreast(schedule: Schedule, sums: frozenset[str]) -> Schedule | None:
     return schedule
 
 
-def _turned(schedule: Schedule, label: str) -> Schedule | None:
+def _jammed_pass(schedule: Schedule, label: str) -> Schedule | None:
     """Return `schedule` with the rows of one pass in hands."""
     band = find_band(schedule.tree, label)
     if isinstance(band.child, Leaf) or not all(member.coincident for member in band.members):
@@ -126,24 +126,26 @@ def _goes_with(schedule: Schedule, nest: str, label: str) -> bool:
     if not one.members[0].coincident or not share_data(schedule, nest, label):
         return False
     (total,) = statements_in(schedule, label)
-    walked = _walked(schedule, two, total)
+    walked = _dimensions_of_first_loop(schedule, two, total)
     common = [
-        {dims.get(array) for dims in (walked, _walked(schedule, one, statement))}
+        {dims.get(array) for dims in (walked, _dimensions_of_first_loop(schedule, one, statement))}
         for statement in statements_in(schedule, nest)
         for array in walked
-        if array in _walked(schedule, one, statement)
+        if array in _dimensions_of_first_loop(schedule, one, statement)
     ]
     is_same = all(len(dims) == 1 and None not in dims for dims in common)
     return bool(common) and is_same and alike(schedule.scop.domain, one, two) > 0
 
 
-def _walked(schedule: Schedule, band: Band, statement: Statement) -> dict[str, int | None]:
+def _dimensions_of_first_loop(
+    schedule: Schedule, band: Band, statement: Statement
+) -> dict[str, int | None]:
     """Return for each array of two dimensions and more which of them the first loop walks."""
     direction = directions(band.members, schedule.scop, statement)[0]
     found: dict[str, int | None] = {}
     for access in accesses(statement):
         if len(access.index) > 1:
-            change = strategy.skewed.change_of(access, statement, direction) or ()
+            change = strategy.wavefront_vectorization.change_of(access, statement, direction) or ()
             moved = [dim for dim, step in enumerate(change) if step]
             dim = moved[0] if len(moved) == 1 else None
             found[access.array] = dim if found.get(access.array, dim) == dim else None

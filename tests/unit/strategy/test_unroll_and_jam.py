@@ -9,9 +9,9 @@ import polyopt as po
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.strategy import auto_schedule
-from polyopt.strategy.abreast import abreast, row_sums
 from polyopt.strategy.fusion import fuse_nests
 from polyopt.strategy.order import contiguous_innermost
+from polyopt.strategy.unroll_and_jam import jam_row_sums, row_sums
 from polyopt.transforms import Affine, Fusion
 from tests.unit.proof.edits import program_of
 
@@ -105,7 +105,7 @@ def test_sums_run_several_rows_at_a_time(function, count):
     start = prepared(function)
     sums = row_sums(start, ())
     assert len(sums) == count
-    found = abreast(fuse_nests(start, frozenset()), sums)
+    found = jam_row_sums(fuse_nests(start, frozenset()), sums)
     steps = [str(step).partition("(")[0] for step in found.trace]
     assert steps.count("unroll") == count
     assert steps.count("separate") == 1

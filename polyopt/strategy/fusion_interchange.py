@@ -20,7 +20,7 @@ from polyopt.strategy.interchanges import order_steps
 from polyopt.transforms import Fuse
 
 
-def fuse_turned(schedule: Schedule, skip: Collection[str]) -> Schedule:
+def fuse_interchanged(schedule: Schedule, skip: Collection[str]) -> Schedule:
     """Return `schedule` with nests fused whose loops another order makes alike.
 
     Bands named in `skip` are left alone.
@@ -35,7 +35,7 @@ def fuse_turned(schedule: Schedule, skip: Collection[str]) -> Schedule:
 def _fused(schedule: Schedule, skip: Collection[str]) -> Schedule | None:
     for labels in sequences(schedule.tree, in_order=True):
         for first, second in combinations(filter(None, labels), 2):
-            if first in skip or second in skip or not _goes_over_again(schedule, first, second):
+            if first in skip or second in skip or not _rereads(schedule, first, second):
                 continue
             one, two = find_band(schedule.tree, first), find_band(schedule.tree, second)
             for place in _places(schedule, one, two):
@@ -60,7 +60,7 @@ def _places(schedule: Schedule, one: Band, two: Band) -> list[int]:
     ]
 
 
-def _goes_over_again(schedule: Schedule, first: str, second: str) -> bool:
+def _rereads(schedule: Schedule, first: str, second: str) -> bool:
     """Tell whether the second nest reads what the first makes, and an array that it went over."""
     if not written_in(schedule, first) & read_in(schedule, second):
         return False

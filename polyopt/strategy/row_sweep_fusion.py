@@ -46,7 +46,7 @@ class _Sweep:
     shared: str | None
 
 
-def stream_rows(schedule: Schedule, machine: Machine) -> Schedule:
+def fuse_row_sweeps(schedule: Schedule, machine: Machine) -> Schedule:
     """Return `schedule` with nests joined that sweep over the rows of one matrix.
 
     They follow one another at the top or in a loop that runs in order, as one over time does.

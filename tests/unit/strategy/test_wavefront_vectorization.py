@@ -9,7 +9,7 @@ from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
 from polyopt.strategy import auto_schedule
-from polyopt.strategy.skewed import skewed_lanes
+from polyopt.strategy.wavefront_vectorization import vectorize_wavefront
 from polyopt.transforms import Affine, Fusion, Rearrange
 from tests.checks import assert_computes
 from tests.reading import read
@@ -59,7 +59,7 @@ def test_layouts(value, array, found):
 def test_same_results():
     scop = read(SWEEP.format(FIVE), "A[N, N]", "N T")
     affine = source_schedule(scop).apply(Affine(Fusion.MIN))
-    found = skewed_lanes(affine, "L0")
+    found = vectorize_wavefront(affine, "L0")
     assert found is not None
     assert_computes(scop, *found.trace)
 
@@ -72,4 +72,4 @@ def test_memory_for_diagonals(shape, fits):
     rows, columns = shape[2:-1].split(", ")
     text = SWEEP.format(FIVE).replace("N - 1", f"{rows} - 1", 1).replace("N - 1", f"{columns} - 1")
     affine = source_schedule(read(text, shape, "N M T")).apply(Affine(Fusion.MIN))
-    assert (skewed_lanes(affine, "L0") is not None) == fits
+    assert (vectorize_wavefront(affine, "L0") is not None) == fits
