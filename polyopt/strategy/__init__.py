@@ -10,26 +10,32 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.strategy import across, borders, gpu, loop_privatization, wavefront_vectorization
+    from polyopt.strategy import (
+        borders,
+        gpu,
+        lane_accesses,
+        loop_privatization,
+        wavefront_vectorization,
+    )
     from polyopt.strategy.auto import auto_schedule
 else:
     __getattr__ = names_of(
         __name__,
         {
-            "across": "",
             "auto": "auto_schedule",
             "borders": "",
             "gpu": "",
+            "lane_accesses": "",
             "loop_privatization": "",
             "wavefront_vectorization": "",
         },
     )
 
 __all__ = [
-    "across",
     "auto_schedule",
     "borders",
     "gpu",
+    "lane_accesses",
     "loop_privatization",
     "wavefront_vectorization",
 ]

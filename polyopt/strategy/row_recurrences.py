@@ -266,7 +266,9 @@ def _strip(schedule: Schedule, label: str, machine: Machine) -> _Strip:
     heavy = any(map(_is_heavy, statements))
     if heavy or (
         lanes >= LEAST_LANES
-        and strategy.across.crosses(schedule, band, inner, _own(schedule, [label]))
+        and strategy.lane_accesses.reaches_all_elements(
+            schedule, band, inner, _own(schedule, [label])
+        )
     ):
         return _Strip(lanes * VECTORS, lanes=True, few_in_lanes=heavy)
     return _Strip(ROWS, lanes=False)
@@ -337,7 +339,10 @@ def _dimensions(schedule: Schedule, label: str, position: int) -> Iterator[tuple
         direction = directions(members, schedule.scop, statement)[len(path) + position]
         for access in accesses(statement):
             if access.index:
-                yield access.array, strategy.across.moved(access, statement, direction)
+                yield (
+                    access.array,
+                    strategy.lane_accesses.moved_subscript(access, statement, direction),
+                )
 
 
 def _in_lanes(schedule: Schedule) -> set[str]:

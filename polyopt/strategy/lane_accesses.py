@@ -33,7 +33,9 @@ from polyopt.strategy.strides import accesses, directions
 LANES = frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64})
 
 
-def crosses(schedule: Schedule, outer: Band, labels: list[str], own: Collection[str]) -> bool:
+def reaches_all_elements(
+    schedule: Schedule, outer: Band, labels: list[str], own: Collection[str]
+) -> bool:
     """Tell whether the lanes of all recurrences reach what they read and write.
 
     That is the same for all rows, next to each other in temporaries or in squares that registers
@@ -82,7 +84,7 @@ def _is_reached(
 
     `own` are temporaries of a row, which can be laid out for it.
     """
-    across, along = (steps_of(access, statement, move) for move in moves)
+    across, along = (subscript_steps(access, statement, move) for move in moves)
     array = scop.array(access.array)
     if across is None or along is None or array.layout not in (Layout.C, Layout.ROWS):
         return False
@@ -95,18 +97,18 @@ def _is_reached(
     return not across[-1] and not any(along[:-1]) and abs(along[-1]) == 1
 
 
-def moved(
+def moved_subscript(
     access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
 ) -> int | None:
     """Return the one subscript that a step along `direction` moves by one; None for others."""
-    steps = steps_of(access, statement, direction)
+    steps = subscript_steps(access, statement, direction)
     if steps is None or any(step not in (0, 1) for step in steps):
         return None
     found = [dimension for dimension, step in enumerate(steps) if step]
     return found[0] if len(found) == 1 else None
 
 
-def steps_of(
+def subscript_steps(
     access: Access, statement: Statement, direction: tuple[Fraction, ...] | None
 ) -> tuple[Fraction, ...] | None:
     """Return how a step along `direction` moves each subscript; None where it is not known."""
