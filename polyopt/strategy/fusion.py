@@ -29,7 +29,7 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.extents import alike, overlap
-from polyopt.strategy.unrolled import unroll_short, with_short_inside
+from polyopt.strategy.short_loop_unrolling import unroll_short, with_short_inside
 from polyopt.transforms import Fuse, Move
 
 LONG = 64  # iterations of inner loops beside which a function outside of lanes does not count

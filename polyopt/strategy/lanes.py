@@ -12,8 +12,8 @@ from polyopt import transforms
 from polyopt.ir.loops import LoopKind
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, bands, find_band
+from polyopt.strategy.short_loop_unrolling import adds_up, unroll_short
 from polyopt.strategy.tiling import outer_bands
-from polyopt.strategy.unrolled import adds_up, unroll_short
 from polyopt.strategy.vector import is_innermost, vector_gain
 from polyopt.transforms import Cut, Interchange, Tile, Vectorize
 

@@ -16,9 +16,9 @@ from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, LoopRef, Tree, bands, find_band, resolve
 from polyopt.strategy.fusion import statements_in
+from polyopt.strategy.short_loop_unrolling import trip_count
 from polyopt.strategy.split import is_whole, serial
 from polyopt.strategy.strides import Step, loop_moves
-from polyopt.strategy.unrolled import trip
 from polyopt.transforms import Expand, Parallelize, Rfactor, Unroll, Vectorize
 
 SHORT = 8  # iterations of a loop that lanes repeat
@@ -114,7 +114,7 @@ def _in_lanes(schedule: Schedule, lanes: LoopRef) -> Schedule:
     steps: list[Transform] = []
     for band in bands(find_band(schedule.tree, lanes.label).child):
         for position in range(len(band.members)):
-            count = trip(schedule, band.label, position)
+            count = trip_count(schedule, band.label, position)
             if count is None or count > SHORT:
                 return schedule
             steps.append(Unroll(str(LoopRef(band.label, position))))

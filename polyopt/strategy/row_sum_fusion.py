@@ -17,7 +17,7 @@ from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, Filter, Sequence, bands, statements_of
 from polyopt.strategy.fusion import fuse
-from polyopt.strategy.unrolled import adds_up
+from polyopt.strategy.short_loop_unrolling import adds_up
 from polyopt.strategy.vector import is_innermost
 
 

@@ -20,8 +20,8 @@ from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, Tree, bands, children, find_band
 from polyopt.strategy.extents import alike
 from polyopt.strategy.fusion import loses_lanes, sequences, share_data, statements_in, ways
+from polyopt.strategy.short_loop_unrolling import has_uniform_trip_count, trip_count
 from polyopt.strategy.strides import Step, loop_moves
-from polyopt.strategy.unrolled import is_even, trip
 from polyopt.transforms import Fuse, Interchange, Parallelize, Tile
 
 TERMS = 4096  # iterations of a loop that have one partial result
@@ -59,8 +59,8 @@ def _split(schedule: Schedule, label: str) -> Schedule | None:
     names = [s.name for s in statements_in(schedule, label) if is_whole(schedule, label, s)]
     nest = find_band(schedule.tree, label)
     places = range(len(nest.members)) if names else ()
-    long = next((p for p in places if trip(schedule, label, p) is None), None)
-    if long is None or not is_even(schedule, label, 0):
+    long = next((p for p in places if trip_count(schedule, label, p) is None), None)
+    if long is None or not has_uniform_trip_count(schedule, label, 0):
         return None
     size = {1: TERMS, 2: ROWS}.get(_loops(nest) - long, 1)
     tiles, point = f"{label}.tile[0]", f"{label}.point"

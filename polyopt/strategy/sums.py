@@ -11,8 +11,8 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Leaf, find_band, only_statement
 from polyopt.strategy.interchanges import order_steps
+from polyopt.strategy.short_loop_unrolling import trip_count
 from polyopt.strategy.strides import Step, loop_moves
-from polyopt.strategy.unrolled import trip
 from polyopt.transforms import Cut, Interchange, Parallelize, Separate, Tile, Unroll, Vectorize
 
 ROWS = 8  # chains of additions in flight: latency times throughput of one addition
@@ -97,7 +97,7 @@ def _find(schedule: Schedule, label: str, *, recurrent: bool) -> _Sum | None:
     is_open = statement.reduction is not None and statement.reduction.reassociable
     if (statement.reduction is None and not recurrent) or not terms:
         return None
-    if not recurrent and trip(schedule, label, terms[-1]) is not None:
+    if not recurrent and trip_count(schedule, label, terms[-1]) is not None:
         return None  # few terms: a register for each sum
     found = _column_sum(band, moves, write, terms[-1])
     if found is None and (recurrent or not is_open):

@@ -8,7 +8,7 @@ import pytest
 import polyopt as po
 from polyopt.schedule import source_schedule
 from polyopt.strategy.lanes import sink_lanes
-from polyopt.strategy.unrolled import trip, unroll_short
+from polyopt.strategy.short_loop_unrolling import trip_count, unroll_short
 from polyopt.transforms import parse_steps
 from tests.unit.proof.edits import program_of
 
@@ -74,10 +74,10 @@ def test_other_lengths_are_left(function):
 
 def test_the_length_of_a_loop():
     schedule = source(sums)
-    assert [trip(schedule, "L0", p) for p in range(3)] == [None, None, 3]
-    assert trip(source(cut_off), "L0", 1) is None
+    assert [trip_count(schedule, "L0", p) for p in range(3)] == [None, None, 3]
+    assert trip_count(source(cut_off), "L0", 1) is None
     tiled = schedule.apply(*parse_steps("tile(L0, 8, 8, 1)"))
-    assert trip(tiled, "L0.point", 0) is None  # the last tile may be shorter
+    assert trip_count(tiled, "L0.point", 0) is None  # the last tile may be shorter
 
 
 @pytest.mark.toolchain

@@ -27,17 +27,17 @@ def unroll_short(schedule: Schedule, label: str) -> Schedule | None:
     """Return `schedule` with a loop of the band in lanes around its short loops, unrolled."""
     band = find_band(schedule.tree, label)
     inner = [(b.label, p) for b in bands(band.child) for p in range(len(b.members))]
-    lengths = [trip(schedule, name, p) for name, p in inner]
+    lengths = [trip_count(schedule, name, p) for name, p in inner]
     if None in lengths:
         return None
-    own = {p: trip(schedule, label, p) for p in range(len(band.members))}
+    own = {p: trip_count(schedule, label, p) for p in range(len(band.members))}
     short = tuple(p for p, length in own.items() if length is not None)
     copies = prod(n for n in (*lengths, *own.values()) if n is not None)
     if not 1 < copies <= MOST_COPIES:
         return None
     for position in reversed(range(len(band.members))):
         if band.members[position].coincident and position not in short:
-            found_lanes = _laned(schedule, band, position, short, inner)
+            found_lanes = _unrolled_in_lanes(schedule, band, position, short, inner)
             if found_lanes is not None:
                 return found_lanes
     return None
@@ -49,7 +49,7 @@ def with_short_inside(schedule: Schedule, label: str) -> Schedule | None:
     None: it has no short loops around another one, or they stay where they are.
     """
     band = find_band(schedule.tree, label)
-    lengths = [trip(schedule, label, p) for p in range(len(band.members))]
+    lengths = [trip_count(schedule, label, p) for p in range(len(band.members))]
     if None not in lengths or not 1 < prod(n for n in lengths if n is not None) <= MOST_COPIES:
         return None
     places = range(len(lengths))
@@ -69,7 +69,7 @@ def adds_up(schedule: Schedule, label: str) -> bool:
     return bool(still)
 
 
-def _laned(
+def _unrolled_in_lanes(
     schedule: Schedule,
     band: Band,
     position: int,
@@ -81,14 +81,14 @@ def _laned(
     order = (*long, position, *short)
     lanes = len(long)
     moves: list[Transform] = order_steps(label, band, order)
-    if not _gains(schedule, moves, f"{label}[{lanes}]"):
+    if not _is_contiguous(schedule, moves, f"{label}[{lanes}]"):
         return None
     steps = [Unroll(f"{label}[{p}]") for p in range(lanes + 1, len(order))]
     steps += [Unroll(f"{name}[{p}]") for name, p in inner]
     return schedule.attempt(*moves, *steps, Vectorize(f"{label}[{lanes}]"))
 
 
-def _gains(schedule: Schedule, moves: list[Transform], loop: str) -> bool:
+def _is_contiguous(schedule: Schedule, moves: list[Transform], loop: str) -> bool:
     """Tell whether the loop, innermost around each statement, moves along memory."""
     before = {band.label for band in bands(schedule.tree)}
     sunk = schedule.attempt(*moves, transforms.Sink(loop))
@@ -98,13 +98,13 @@ def _gains(schedule: Schedule, moves: list[Transform], loop: str) -> bool:
     return bool(made) and all(vector_gain(sunk, lanes, 0) > 0 for lanes in made)
 
 
-def trip(schedule: Schedule, label: str, position: int) -> int | None:
+def trip_count(schedule: Schedule, label: str, position: int) -> int | None:
     """Return how often a loop runs, where that is one number wherever it is reached."""
     length = _length(schedule, label, position)
     return None if length is None else _number(length)
 
 
-def is_even(schedule: Schedule, label: str, position: int) -> bool:
+def has_uniform_trip_count(schedule: Schedule, label: str, position: int) -> bool:
     """Tell whether a loop runs equally often wherever it is reached."""
     length = _length(schedule, label, position)
     if length is None:
