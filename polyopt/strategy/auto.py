@@ -27,7 +27,7 @@ from polyopt.strategy.fusion import fuse_nests
 from polyopt.strategy.fusion_interchange import fuse_interchanged
 from polyopt.strategy.intervals import intervals
 from polyopt.strategy.lanes import sink_lanes
-from polyopt.strategy.large import each_nest, size_of
+from polyopt.strategy.large_programs import schedule_nests, size_in_words
 from polyopt.strategy.order import contiguous_innermost
 from polyopt.strategy.register_blocking import block_sums_in_registers
 from polyopt.strategy.row_recurrences import jam_recurrences
@@ -66,11 +66,11 @@ def auto_schedule(
     """
     source = source_schedule(scop)
     scalars = {array.name for array in scop.arrays if not array.shape}
-    size = size_of(source)
+    size = size_in_words(source)
     if size is not None:
         reason = f"the program has {size}: its nests stay as they are"
         note_dropped("other orders of nests", BudgetError("PO0701", reason))
-        found = _within_budget("parallel loops", source, each_nest)
+        found = _within_budget("parallel loops", source, schedule_nests)
         return source if outgrowing(found) else found
     with optional("the automatic schedule"):
         start: Schedule | None = source

@@ -17,7 +17,7 @@ from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.legality import check_legal, mark_facts
 from polyopt.schedule.tree import Sequence, Tree, bands, show_tree
 from polyopt.specialize import Parameters, plain_values, types_of
-from polyopt.strategy.large import each_nest, size_of
+from polyopt.strategy.large_programs import schedule_nests, size_in_words
 from polyopt.transforms import Distribute, Fuse, Interchange, Parallelize, Reverse, Tile, Vectorize
 from tests import scops
 
@@ -88,7 +88,7 @@ def test_pairs_that_are_looked_at_grow_with_the_statements(kind, tmp_path, monke
     counts = []
     for number in (40, 80, 160):
         asked.clear()
-        schedule = each_nest(source_schedule(scop_of(kind, number, tmp_path)))
+        schedule = schedule_nests(source_schedule(scop_of(kind, number, tmp_path)))
         assert schedule.scop.statements
         counts.append(len(set(asked)))
     assert counts[1] <= 2.2 * counts[0]
@@ -97,8 +97,8 @@ def test_pairs_that_are_looked_at_grow_with_the_statements(kind, tmp_path, monke
 
 def test_nests_of_a_large_program_run_in_parallel(tmp_path):
     schedule = source_schedule(scop_of("steps", 120, tmp_path))
-    assert size_of(schedule) is not None
-    found = each_nest(schedule)
+    assert size_in_words(schedule) is not None
+    found = schedule_nests(schedule)
     nests = [band for band in bands(found.tree) if band.label != "L0"]
     free = [band for band in nests if any(member.coincident for member in band.members)]
     assert len(nests) == 120
@@ -108,7 +108,7 @@ def test_nests_of_a_large_program_run_in_parallel(tmp_path):
 
 
 def test_a_small_program_has_all_choices(tmp_path):
-    assert size_of(source_schedule(scop_of("steps", 20, tmp_path))) is None
+    assert size_in_words(source_schedule(scop_of("steps", 20, tmp_path))) is None
 
 
 def test_a_refusal_lists_the_dependences_of_its_statements_alone(tmp_path):

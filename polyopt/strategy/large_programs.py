@@ -21,7 +21,7 @@ STATEMENTS, PAIRS = 100, 2000
 """More statements, or pairs of them that touch one array, are a large program."""
 
 
-def size_of(schedule: Schedule) -> str | None:
+def size_in_words(schedule: Schedule) -> str | None:
     """Return in words how large a program is, or None where all choices are made."""
     names = [statement.name for statement in schedule.scop.statements]
     pairs = sum(1 for _ in islice(schedule.dependences.pairs(names), PAIRS + 1))
@@ -32,7 +32,7 @@ def size_of(schedule: Schedule) -> str | None:
     return None
 
 
-def each_nest(schedule: Schedule) -> Schedule:
+def schedule_nests(schedule: Schedule) -> Schedule:
     """Return the schedule with parallel loops and SIMD lanes in each nest as it stands.
 
     The steps of all nests are judged together, and one by one only where they are refused.
