@@ -17,7 +17,7 @@ from polyopt.schedule.sizes import Size
 from polyopt.schedule.tree import Leaf, find_band, only_statement, statements_of
 from polyopt.strategy.epilogues import with_epilogues
 from polyopt.strategy.interchanges import order_steps
-from polyopt.strategy.straighten import straightened
+from polyopt.strategy.reduction_skewing import skew_terms
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import Cut, Interchange, Parallelize, Separate, Tile, Unroll, Vectorize
 
@@ -79,7 +79,7 @@ def contraction(schedule: Schedule, label: str, machine: Machine) -> Schedule | 
     """Return `schedule` with the contraction at band `label` tiled, or None when it is none."""
     roles = find_roles(schedule, label, ordered=True)
     if roles is None:
-        schedule = straightened(schedule, label) or schedule
+        schedule = skew_terms(schedule, label) or schedule
         roles = find_roles(schedule, label, ordered=True)
     if roles is None:
         return None

@@ -9,8 +9,8 @@ import polyopt as po
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.strategy.auto import auto_schedule, jammed
+from polyopt.strategy.reduction_skewing import skew_terms
 from polyopt.strategy.rows import expanded_rows, product_rows
-from polyopt.strategy.straighten import straightened
 from polyopt.transforms import Affine, Expand, Fusion, Interchange, LayOut, Skew
 from tests import scops
 from tests.checks import assert_computes
@@ -101,10 +101,10 @@ def test_terms_are_counted_as_the_operands_lie():
     assert rows is not None
     assert not any(isinstance(step, LayOut) for step in rows.trace)
     start = rows.apply(Affine(Fusion.MIN), Interchange("L1[1]", "L1[2]"))
-    found = straightened(start, "L1")
+    found = skew_terms(start, "L1")
     assert found is not None
     assert found.trace[-1] == Skew("L1[1]", "L1[0]", 1)
-    assert straightened(found, "L0") is None
+    assert skew_terms(found, "L0") is None
 
 
 def test_a_row_that_goes_on_is_left():
@@ -123,7 +123,7 @@ def test_a_matrix_of_each_step_is_left():
 def test_other_nests_are_left(make):
     schedule = source_schedule(make())
     assert expanded_rows(schedule) is None
-    assert straightened(schedule, "L0") is None
+    assert skew_terms(schedule, "L0") is None
 
 
 def triangular(U: po.f64["N,N"], X: po.f64["N,M"]):

@@ -15,7 +15,7 @@ from polyopt.schedule.tree import Leaf, find_band, only_statement
 from polyopt.transforms import Skew
 
 
-def straightened(schedule: Schedule, label: str) -> Schedule | None:
+def skew_terms(schedule: Schedule, label: str) -> Schedule | None:
     """Return `schedule` with the terms of the band's sum counted as operands lie, or None."""
     band = find_band(schedule.tree, label)
     if not band.permutable or len(band.members) != 3 or not isinstance(band.child, Leaf):
@@ -24,7 +24,9 @@ def straightened(schedule: Schedule, label: str) -> Schedule | None:
     if statement is None or statement.reduction is None:
         return None
     rules = [coefficients(member, schedule.scop, statement.name) for member in band.members]
-    loops = {name: place for place, rule in enumerate(rules) for name in [_alone(rule)] if name}
+    loops = {
+        name: place for place, rule in enumerate(rules) for name in [_plain_iterator(rule)] if name
+    }
     written = {name for index in statement.target.index for name in _factors(index)}
     for term in sorted(loops.keys() - written):
         for row in sorted(loops.keys() & written):
@@ -35,7 +37,7 @@ def straightened(schedule: Schedule, label: str) -> Schedule | None:
     return None
 
 
-def _alone(rule: dict[str, int]) -> str | None:
+def _plain_iterator(rule: dict[str, int]) -> str | None:
     """Return the iterator that a loop counts as it is, or None for a loop that counts others."""
     moved = [name for name, factor in rule.items() if factor]
     return moved[0] if len(moved) == 1 and rule[moved[0]] == 1 else None
