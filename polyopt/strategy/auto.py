@@ -29,6 +29,7 @@ from polyopt.strategy.intervals import intervals
 from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.large_programs import schedule_nests, size_in_words
 from polyopt.strategy.order import contiguous_innermost
+from polyopt.strategy.reduction_fusion import fuse_reductions, fusible_reductions
 from polyopt.strategy.register_blocking import block_sums_in_registers
 from polyopt.strategy.row_recurrences import jam_recurrences
 from polyopt.strategy.row_sum_fusion import fuse_row_sums
@@ -38,7 +39,6 @@ from polyopt.strategy.semiring_closure import blocked_closure
 from polyopt.strategy.split import split_sums
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
-from polyopt.strategy.totals import join_totals, waiting_totals
 from polyopt.strategy.unroll_and_jam import jam_row_sums, passes_with_sums, row_sums
 from polyopt.strategy.vector import vectorize_innermost
 from polyopt.transforms import Affine, Fusion, Separate
@@ -171,7 +171,7 @@ def _sketch(start: Schedule, machine: Machine) -> _Sketch:
     kept = joint if held is streamed else joint | _marked(held.tree)
     waiting = rows = frozenset[str]()
     with optional("sums in passes", BUDGET, part=MOST):
-        waiting, rows = waiting_totals(held, kept), row_sums(held, kept)
+        waiting, rows = fusible_reductions(held, kept), row_sums(held, kept)
     later = kept | waiting | rows
     summed = _within_budget("tiles of sums", held, lambda s: jam_sums(s, machine, later))
     done = frozenset(_labels(summed.tree) - _labels(ordered.tree)) | _marked(summed.tree)
@@ -202,7 +202,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     if waiting:
         start = fused
         fused = _within_budget(
-            "sums of columns", fused, lambda s: join_totals(s, waiting, done, machine)
+            "sums of columns", fused, lambda s: fuse_reductions(s, waiting, done, machine)
         )
         apart = frozenset(outer_bands(fused.tree)) - waiting
         fused = _within_budget("tiles of sums", fused, lambda s: jam_sums(s, machine, apart))

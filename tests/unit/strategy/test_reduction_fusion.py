@@ -15,7 +15,7 @@ from polyopt.strategy import auto_schedule
 from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.fusion import fuse_nests
 from polyopt.strategy.order import contiguous_innermost
-from polyopt.strategy.totals import join_totals, waiting_totals
+from polyopt.strategy.reduction_fusion import fuse_reductions, fusible_reductions
 from polyopt.transforms import Affine, Fusion, Interchange
 from tests.unit.proof.edits import program_of
 
@@ -59,8 +59,8 @@ def prepared(function):
 
 def joined(function, machine=TWO):
     start = prepared(function)
-    waiting = waiting_totals(start, ())
-    return join_totals(fuse_nests(start, waiting), waiting, (), machine)
+    waiting = fusible_reductions(start, ())
+    return fuse_reductions(fuse_nests(start, waiting), waiting, (), machine)
 
 
 def steps(schedule):
@@ -95,7 +95,7 @@ def test_one_thread_has_no_partial_sums():
 @pytest.mark.parametrize("function", [centred, in_order])
 def test_what_has_to_wait_is_left_alone(function):
     """The rows need the whole sum first; or the order of the sum counts."""
-    assert not waiting_totals(prepared(function), ())
+    assert not fusible_reductions(prepared(function), ())
 
 
 def product(A: po.f64["N,N"], B: po.f64["N,M"], C: po.f64["N,M"]):
@@ -107,7 +107,7 @@ def test_a_product_does_not_wait_for_a_pass():
     """It adds rows to the same results, too, but reads them many times: it is tiled."""
     rows_first = prepared(product).apply(Interchange("L2[0]", "L2[1]"))
     assert find_roles(rows_first, "L2") is not None
-    assert not waiting_totals(rows_first, ())
+    assert not fusible_reductions(rows_first, ())
 
 
 def test_a_sum_without_a_pass_is_tiled():

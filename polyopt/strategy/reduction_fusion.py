@@ -22,7 +22,7 @@ from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Fuse, Move, Parallelize
 
 
-def waiting_totals(schedule: Schedule, skip: Collection[str]) -> frozenset[str]:
+def fusible_reductions(schedule: Schedule, skip: Collection[str]) -> frozenset[str]:
     """Return the nests of sums for which a pass over the same rows may be found.
 
     Bands named in `skip` are neither; products are tiled instead, for they read rows many times.
@@ -38,7 +38,7 @@ def waiting_totals(schedule: Schedule, skip: Collection[str]) -> frozenset[str]:
     )
 
 
-def join_totals(
+def fuse_reductions(
     schedule: Schedule, waiting: frozenset[str], skip: Collection[str], machine: Machine
 ) -> Schedule:
     """Return `schedule` with sums of `waiting` in passes over their rows, where such are found."""
@@ -57,7 +57,7 @@ def _joined(
     for label in outer_bands(schedule.tree):
         if label not in waiting:
             continue
-        rows, statement = _rows(joint, label), _total(joint, label)
+        rows, statement = _rows(joint, label), _reduction(joint, label)
         if not rows or statement is None or not _may_join(schedule, nest, label, rows):
             continue
         fused = _fused(joint, nest, label, rows)
@@ -69,10 +69,12 @@ def _joined(
     inner = {band.label for band in bands(find_band(joint.tree, nest).child)}
     others = {band.label for band in bands(joint.tree)} - inner
     joint = fuse_neighbours(joint, frozenset(others))
-    return _dealt(joint, nest, names, machine)
+    return _with_partial_results(joint, nest, names, machine)
 
 
-def _dealt(schedule: Schedule, nest: str, names: list[str], machine: Machine) -> Schedule | None:
+def _with_partial_results(
+    schedule: Schedule, nest: str, names: list[str], machine: Machine
+) -> Schedule | None:
     """Return `schedule` with a hand of rows for each core, and partial results for each hand."""
     if machine.cores == 1:
         return schedule
@@ -144,7 +146,7 @@ def _rows(schedule: Schedule, label: str) -> int:
 
     The loops inside run along the results.
     """
-    name = _total(schedule, label)
+    name = _reduction(schedule, label)
     if name is None:
         return 0
     statement = schedule.scop.statement(name)
@@ -154,7 +156,7 @@ def _rows(schedule: Schedule, label: str) -> int:
     return rows if is_along else 0
 
 
-def _total(schedule: Schedule, label: str) -> str | None:
+def _reduction(schedule: Schedule, label: str) -> str | None:
     """Return the statement of a nest that is a sum in an open order and nothing else."""
     band = find_band(schedule.tree, label)
     statement = only_statement(schedule.tree, schedule.scop, label)
