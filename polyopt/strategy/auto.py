@@ -19,7 +19,7 @@ from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, source_schedule
 from polyopt.schedule.tree import Band, BandMember, Tree, bands, children, find_band
 from polyopt.strategy.blocks import blocked
-from polyopt.strategy.columns import columns
+from polyopt.strategy.column_strips import strip_columns
 from polyopt.strategy.contraction import contraction, find_roles
 from polyopt.strategy.extents import rank
 from polyopt.strategy.functions import functions_in_lanes
@@ -257,7 +257,7 @@ def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sche
         outer = find_band(schedule.tree, label)
         found = contraction(schedule, label, machine) or sums(schedule, label)
         if found is None:
-            found = blocked(schedule, label, machine) or columns(schedule, label, machine)
+            found = blocked(schedule, label, machine) or strip_columns(schedule, label, machine)
             found = found or blocked_closure(schedule, label, machine)
             found = found or intervals(schedule, label, machine)
         schedule = found or schedule

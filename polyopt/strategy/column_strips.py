@@ -17,7 +17,7 @@ from polyopt.transforms import Distribute, Interchange, Parallelize, Separate, S
 VECTORS = 4  # vectors in a strip: chains of additions that keep the adders busy
 
 
-def columns(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+def strip_columns(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with the columns of band `label` in strips, or None where it has none."""
     band = find_band(schedule.tree, label)
     if not band.permutable or len(band.members) != 2 or _descents(schedule, band) < 2:

@@ -10,7 +10,7 @@ from polyopt.ir.loops import LoopKind
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
-from polyopt.strategy.columns import columns
+from polyopt.strategy.column_strips import strip_columns
 from polyopt.transforms import Affine, Fusion
 from tests import scops
 from tests.checks import assert_computes
@@ -35,7 +35,7 @@ PROJECTIONS = """
 def in_strips():
     scop = read(PROJECTIONS, "A[N, M]; S[M, M]", "N M")
     start = source_schedule(scop).apply(Affine(Fusion.MIN))
-    return scop, columns(start, "L0", SMALL)
+    return scop, strip_columns(start, "L0", SMALL)
 
 
 def test_same_results():
@@ -57,7 +57,7 @@ def test_lanes_run_across_the_columns_of_a_strip():
 )
 def test_other_nests_are_left(make):
     schedule = source_schedule(make())
-    assert all(columns(schedule, band.label, SMALL) is None for band in bands(schedule.tree))
+    assert all(strip_columns(schedule, band.label, SMALL) is None for band in bands(schedule.tree))
 
 
 def orthogonal(A: po.f64["N,M"], R: po.f64["M,M"]):
