@@ -29,6 +29,7 @@ from polyopt.strategy.intervals import intervals
 from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.large_programs import schedule_nests, size_in_words
 from polyopt.strategy.order import contiguous_innermost
+from polyopt.strategy.parallel_reductions import parallelize_reductions
 from polyopt.strategy.reduction_fusion import fuse_reductions, fusible_reductions
 from polyopt.strategy.register_blocking import block_sums_in_registers
 from polyopt.strategy.row_recurrences import jam_recurrences
@@ -36,7 +37,6 @@ from polyopt.strategy.row_sum_fusion import fuse_row_sums
 from polyopt.strategy.row_sweep_fusion import fuse_row_sweeps
 from polyopt.strategy.rows import expanded_rows
 from polyopt.strategy.semiring_closure import blocked_closure
-from polyopt.strategy.split import split_sums
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
 from polyopt.strategy.unroll_and_jam import jam_row_sums, passes_with_sums, row_sums
@@ -209,7 +209,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
         done |= frozenset(_labels(fused.tree) - _labels(start.tree)) | _marked(fused.tree)
     whole = fused
     if split:
-        fused = _within_budget("sums in parts", fused, lambda s: split_sums(s, done))
+        fused = _within_budget("sums in parts", fused, lambda s: parallelize_reductions(s, done))
     done |= frozenset(_labels(fused.tree) - _labels(whole.tree))
     whole = fused
     fused = _within_budget(

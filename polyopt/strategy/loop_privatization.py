@@ -16,8 +16,8 @@ from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, LoopRef, Tree, bands, find_band, resolve
 from polyopt.strategy.fusion import statements_in
+from polyopt.strategy.parallel_reductions import is_whole, serial
 from polyopt.strategy.short_loop_unrolling import trip_count
-from polyopt.strategy.split import is_whole, serial
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import Expand, Parallelize, Rfactor, Unroll, Vectorize
 

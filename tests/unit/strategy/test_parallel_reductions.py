@@ -11,7 +11,7 @@ from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
 from polyopt.strategy import auto_schedule
-from polyopt.strategy.split import split_sums
+from polyopt.strategy.parallel_reductions import parallelize_reductions
 from tests.unit.proof.edits import program_of
 
 # ruff: noqa: F821, UP037 - sizes are named by strings
@@ -94,13 +94,13 @@ def test_sums_and_what_makes_their_terms_are_one_pass():
 def test_what_is_left(function):
     """Sums whose order counts, sums that are read meanwhile, and few terms."""
     start = source_schedule(program_of(function).scop)
-    assert split_sums(start, ()) is start
+    assert parallelize_reductions(start, ()) is start
 
 
 def test_bands_that_are_done_are_left():
     start = source_schedule(program_of(normalized).scop)
-    assert split_sums(start, {"L1"}) is start
-    assert "L0" in {band.label for band in bands(split_sums(start, {"L0"}).tree)}
+    assert parallelize_reductions(start, {"L1"}) is start
+    assert "L0" in {band.label for band in bands(parallelize_reductions(start, {"L0"}).tree)}
 
 
 @pytest.mark.toolchain

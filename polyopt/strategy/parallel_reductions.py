@@ -28,7 +28,7 @@ TERMS = 4096  # iterations of a loop that have one partial result
 ROWS = 4  # iterations of a loop with one more inside
 
 
-def split_sums(schedule: Schedule, skip: Collection[str]) -> Schedule:
+def parallelize_reductions(schedule: Schedule, skip: Collection[str]) -> Schedule:
     """Return `schedule` with whole sums split among threads; bands named in `skip` are left alone.
 
     Sums take the nests over the same iterations with them, whose loops stay parallel.  Left alone
