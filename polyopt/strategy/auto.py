@@ -22,7 +22,7 @@ from polyopt.strategy.blocks import blocked
 from polyopt.strategy.column_strips import strip_columns
 from polyopt.strategy.contraction import contraction, find_roles
 from polyopt.strategy.extents import rank
-from polyopt.strategy.functions import functions_in_lanes
+from polyopt.strategy.function_vectorization import vectorize_functions
 from polyopt.strategy.fusion import fuse_nests
 from polyopt.strategy.fusion_interchange import fuse_interchanged
 from polyopt.strategy.intervals import intervals
@@ -213,7 +213,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
     done |= frozenset(_labels(fused.tree) - _labels(whole.tree))
     whole = fused
     fused = _within_budget(
-        "functions of sums", fused, lambda s: functions_in_lanes(s, machine, done)
+        "functions of sums", fused, lambda s: vectorize_functions(s, machine, done)
     )
     done |= frozenset(_labels(fused.tree) - _labels(whole.tree))
     laned = _within_budget("sunk loops", fused, lambda s: sink_lanes(s, done))

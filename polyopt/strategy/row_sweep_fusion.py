@@ -15,7 +15,7 @@ from polyopt.dataclass import dataclass
 from polyopt.machine import Machine
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Leaf, find_band, only_statement
-from polyopt.strategy.functions import calling, group_size, sums_and_functions
+from polyopt.strategy.function_vectorization import calling, group_size, sums_and_functions
 from polyopt.strategy.fusion import sequences, statements_in
 from polyopt.strategy.strides import Step, loop_moves
 from polyopt.transforms import (

@@ -30,7 +30,7 @@ LEAST, MOST = 4, 16
 """Iterations of a group: sums that keep the adders busy, and accumulators that fit registers."""
 
 
-def functions_in_lanes(schedule: Schedule, machine: Machine, skip: Collection[str]) -> Schedule:
+def vectorize_functions(schedule: Schedule, machine: Machine, skip: Collection[str]) -> Schedule:
     """Return `schedule` with functions of sums in lanes; bands named in `skip` are left."""
     for label in [band.label for band in bands(schedule.tree)]:
         if label not in skip and any(band.label == label for band in bands(schedule.tree)):
