@@ -26,9 +26,9 @@ from polyopt.strategy.function_vectorization import vectorize_functions
 from polyopt.strategy.fusion import fuse_nests
 from polyopt.strategy.fusion_interchange import fuse_interchanged
 from polyopt.strategy.intervals import intervals
-from polyopt.strategy.lanes import sink_lanes
 from polyopt.strategy.large_programs import schedule_nests, size_in_words
 from polyopt.strategy.order import contiguous_innermost
+from polyopt.strategy.outer_vectorization import vectorize_outer_loops
 from polyopt.strategy.parallel_reductions import parallelize_reductions
 from polyopt.strategy.reduction_fusion import fuse_reductions, fusible_reductions
 from polyopt.strategy.register_blocking import block_sums_in_registers
@@ -216,7 +216,7 @@ def _finish(sketch: _Sketch, machine: Machine, *, split: bool = True) -> Schedul
         "functions of sums", fused, lambda s: vectorize_functions(s, machine, done)
     )
     done |= frozenset(_labels(fused.tree) - _labels(whole.tree))
-    laned = _within_budget("sunk loops", fused, lambda s: sink_lanes(s, done))
+    laned = _within_budget("sunk loops", fused, lambda s: vectorize_outer_loops(s, done))
     jammed = _within_budget("strips of rows", laned, lambda s: jam_recurrences(s, machine, done))
     parallel = _within_budget("parallel loops", jammed, lambda s: parallelize_outer(s, machine))
     return _within_budget("SIMD lanes", parallel, vectorize_innermost)

@@ -7,7 +7,7 @@ import pytest
 
 import polyopt as po
 from polyopt.schedule import source_schedule
-from polyopt.strategy.lanes import sink_lanes
+from polyopt.strategy.outer_vectorization import vectorize_outer_loops
 from polyopt.strategy.short_loop_unrolling import trip_count, unroll_short
 from polyopt.transforms import parse_steps
 from tests.unit.proof.edits import program_of
@@ -51,7 +51,7 @@ def source(function):
 
 
 def steps_of(function):
-    return [str(step) for step in sink_lanes(source(function)).trace]
+    return [str(step) for step in vectorize_outer_loops(source(function)).trace]
 
 
 def test_sums_stay_in_registers():

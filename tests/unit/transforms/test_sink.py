@@ -6,7 +6,7 @@ import pytest
 
 from polyopt.errors import ScheduleError
 from polyopt.schedule import source_schedule
-from polyopt.strategy.lanes import sink_lanes
+from polyopt.strategy.outer_vectorization import vectorize_outer_loops
 from polyopt.transforms import Sink
 from tests.checks import assert_computes, assert_illegal, assert_round_trip
 from tests.reading import read
@@ -59,7 +59,7 @@ def test_illegal():
 
 
 def test_lanes_across_independent_recurrences():
-    found = sink_lanes(source_schedule(columns()))
+    found = vectorize_outer_loops(source_schedule(columns()))
     assert any(isinstance(step, Sink) for step in found.trace)
     assert "# vector" in str(found)
     assert_computes(columns(), *found.trace)
@@ -67,4 +67,4 @@ def test_lanes_across_independent_recurrences():
 
 def test_nests_with_lanes_of_their_own_are_left_alone():
     schedule = source_schedule(read(PLAIN, "A[N, M]; B[N, M]", "N M"))
-    assert sink_lanes(schedule) is schedule
+    assert vectorize_outer_loops(schedule) is schedule

@@ -20,7 +20,7 @@ from polyopt.transforms import Cut, Interchange, Tile, Vectorize
 STRIP = 256  # iterations of the sunk loop that run together: their values stay in L1
 
 
-def sink_lanes(schedule: Schedule, skip: Collection[str] = ()) -> Schedule:
+def vectorize_outer_loops(schedule: Schedule, skip: Collection[str] = ()) -> Schedule:
     """Return `schedule` with lanes in nests that have none to offer where they are.
 
     Bands named in `skip` are left alone, with all that is in them.
