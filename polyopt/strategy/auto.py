@@ -32,10 +32,10 @@ from polyopt.strategy.outer_vectorization import vectorize_outer_loops
 from polyopt.strategy.parallel_reductions import parallelize_reductions
 from polyopt.strategy.reduction_fusion import fuse_reductions, fusible_reductions
 from polyopt.strategy.register_blocking import block_sums_in_registers
+from polyopt.strategy.row_expansion import expand_rows
 from polyopt.strategy.row_recurrences import jam_recurrences
 from polyopt.strategy.row_sum_fusion import fuse_row_sums
 from polyopt.strategy.row_sweep_fusion import fuse_row_sweeps
-from polyopt.strategy.rows import expanded_rows
 from polyopt.strategy.semiring_closure import blocked_closure
 from polyopt.strategy.sums import sums
 from polyopt.strategy.tiling import outer_bands, parallelize_outer
@@ -110,7 +110,7 @@ def _candidates(source: Schedule, machine: Machine, *, split: bool = True) -> It
     affine = Affine(Fusion.MIN)
     start = _within_budget(str(affine), source, lambda s: s.attempt(affine) or s)
     found = _sketch(start, machine)
-    rows = _within_budget("copies of rows", source, lambda s: expanded_rows(s) or s)
+    rows = _within_budget("copies of rows", source, lambda s: expand_rows(s) or s)
     if rows is not source:
         moved = _within_budget(str(affine), rows, lambda s: s.attempt(affine) or s)
         apart = _sketch(moved, machine)

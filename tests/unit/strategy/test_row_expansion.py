@@ -10,7 +10,7 @@ from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.strategy.auto import auto_schedule, jammed
 from polyopt.strategy.reduction_skewing import skew_terms
-from polyopt.strategy.rows import expanded_rows, product_rows
+from polyopt.strategy.row_expansion import expand_rows, product_rows
 from polyopt.transforms import Affine, Expand, Fusion, Interchange, LayOut, Skew
 from tests import scops
 from tests.checks import assert_computes
@@ -88,7 +88,7 @@ def test_same_results_in_register_tiles(name):
 
 
 def test_rows_begin_where_those_of_the_factors_do():
-    found = expanded_rows(source_schedule(read(*CASES["factor"], "N M")))
+    found = expand_rows(source_schedule(read(*CASES["factor"], "N M")))
     assert found is not None
     assert [str(step) for step in found.trace] == ["expand(t, L0[0])", "layout(t, 0, 1+1*0)"]
     assert [str(extent) for extent in found.scop.array("t").shape] == [
@@ -97,7 +97,7 @@ def test_rows_begin_where_those_of_the_factors_do():
 
 
 def test_terms_are_counted_as_the_operands_lie():
-    rows = expanded_rows(source_schedule(read(*CASES["triangle"], "N M")))
+    rows = expand_rows(source_schedule(read(*CASES["triangle"], "N M")))
     assert rows is not None
     assert not any(isinstance(step, LayOut) for step in rows.trace)
     start = rows.apply(Affine(Fusion.MIN), Interchange("L1[1]", "L1[2]"))
@@ -110,19 +110,19 @@ def test_terms_are_counted_as_the_operands_lie():
 def test_a_row_that_goes_on_is_left():
     scop = read(CARRIED, "A[N, N]; B[N, M]; C[N, M]; temp t[M]", "N M")
     assert product_rows(scop) == ["t"]
-    assert expanded_rows(source_schedule(scop)) is None
+    assert expand_rows(source_schedule(scop)) is None
 
 
 def test_a_matrix_of_each_step_is_left():
     """Its product is one of three loops already."""
     scop = read(STEPS, "A[N, N]; B[N, N]; temp t[N, N]", "N M")
-    assert expanded_rows(source_schedule(scop)) is None
+    assert expand_rows(source_schedule(scop)) is None
 
 
 @pytest.mark.parametrize("make", [scops.gemm, scops.seidel, scops.solve, scops.jacobi])
 def test_other_nests_are_left(make):
     schedule = source_schedule(make())
-    assert expanded_rows(schedule) is None
+    assert expand_rows(schedule) is None
     assert skew_terms(schedule, "L0") is None
 
 

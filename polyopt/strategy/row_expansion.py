@@ -31,7 +31,7 @@ def _loops(statement: Statement) -> int:
     return around if is_row else 0
 
 
-def expanded_rows(source: Schedule) -> Schedule | None:
+def expand_rows(source: Schedule) -> Schedule | None:
     """Return `source` with rows of products expanded over the loops around them, or None."""
     found = source
     for name in product_rows(source.scop):
