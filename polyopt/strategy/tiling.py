@@ -24,7 +24,7 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.order import contiguous_last
-from polyopt.strategy.transposed import in_tiles
+from polyopt.strategy.transpose_tiling import tile_transpose
 from polyopt.strategy.vector import vector_gain, vectorize_innermost
 from polyopt.transforms import Interchange, Parallelize, Peel, Skew, Tile
 
@@ -58,7 +58,7 @@ def _parallelize(schedule: Schedule, label: str, machine: Machine, above: int) -
         return _parallelize_inner(schedule, band, machine, above)
     coincident = parallel_position(schedule, band)
     if coincident is not None:
-        found = in_tiles(schedule, label) or _outermost(schedule, band, coincident)
+        found = tile_transpose(schedule, label) or _outermost(schedule, band, coincident)
         if found is not None:
             return found
     peeled = _peeled(schedule, band)

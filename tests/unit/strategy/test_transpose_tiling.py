@@ -8,7 +8,7 @@ import pytest
 import polyopt as po
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands
-from polyopt.strategy.transposed import in_tiles
+from polyopt.strategy.transpose_tiling import tile_transpose
 from tests import scops
 from tests.checks import assert_computes
 from tests.reading import read
@@ -32,14 +32,14 @@ def nest(statement, loops):
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_same_results_in_tiles(name):
     scop = nest(*CASES[name])
-    found = in_tiles(source_schedule(scop), "L0")
+    found = tile_transpose(source_schedule(scop), "L0")
     assert found is not None
     assert "tile(" in " ".join(map(str, found.trace))
     assert_computes(scop, *found.trace)
 
 
 def test_the_write_lies_along_the_inner_loop_of_a_line():
-    found = in_tiles(source_schedule(nest(*CASES["columns"])), "L0")
+    found = tile_transpose(source_schedule(nest(*CASES["columns"])), "L0")
     assert found is not None
     assert [str(step) for step in found.trace] == [
         "interchange(L0[0], L0[1])",
@@ -53,13 +53,13 @@ def test_the_write_lies_along_the_inner_loop_of_a_line():
     "statement", ["C[i, j] = A[i, j]", "C[i, j] = A[i, 0] + B[0, j]", "C[i, j] = C[j, i]"]
 )
 def test_other_statements_are_left(statement):
-    assert in_tiles(source_schedule(nest(statement, "i j")), "L0") is None
+    assert tile_transpose(source_schedule(nest(statement, "i j")), "L0") is None
 
 
 @pytest.mark.parametrize("make", [scops.gemm, scops.seidel, scops.solve, scops.jacobi])
 def test_other_nests_are_left(make):
     schedule = source_schedule(make())
-    assert all(in_tiles(schedule, band.label) is None for band in bands(schedule.tree))
+    assert all(tile_transpose(schedule, band.label) is None for band in bands(schedule.tree))
 
 
 def mirrored(C: po.i32["N,N"]):

@@ -17,7 +17,7 @@ LINE = 64  # bytes
 LINES = 8  # of every row of a tile: pages change less often
 
 
-def in_tiles(schedule: Schedule, label: str) -> Schedule | None:
+def tile_transpose(schedule: Schedule, label: str) -> Schedule | None:
     """Return `schedule` with the transpose at band `label` in tiles, or None for other bands."""
     band = find_band(schedule.tree, label)
     free = all(member.coincident for member in band.members)
