@@ -18,7 +18,7 @@ from polyopt.machine import Machine
 from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule, source_schedule
 from polyopt.schedule.tree import Band, BandMember, Tree, bands, children, find_band
-from polyopt.strategy.blocks import blocked
+from polyopt.strategy.blocked_factorization import block_factorization
 from polyopt.strategy.column_strips import strip_columns
 from polyopt.strategy.contraction import contraction, find_roles
 from polyopt.strategy.extents import rank
@@ -257,7 +257,9 @@ def jam_sums(schedule: Schedule, machine: Machine, skip: frozenset[str]) -> Sche
         outer = find_band(schedule.tree, label)
         found = contraction(schedule, label, machine) or sums(schedule, label)
         if found is None:
-            found = blocked(schedule, label, machine) or strip_columns(schedule, label, machine)
+            found = block_factorization(schedule, label, machine) or strip_columns(
+                schedule, label, machine
+            )
             found = found or blocked_closure(schedule, label, machine)
             found = found or intervals(schedule, label, machine)
         schedule = found or schedule

@@ -30,7 +30,7 @@ from polyopt.schedule.tree import (
     statement_function,
 )
 from polyopt.schedule.updates import exact_update, is_own
-from polyopt.strategy.blocks import BlockSizes, register_tile
+from polyopt.strategy.blocked_factorization import BlockSizes, register_tile
 from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.interchanges import order_steps
 from polyopt.transforms import Distribute, Interchange, Parallelize, Skew, Tile

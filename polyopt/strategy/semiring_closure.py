@@ -23,7 +23,7 @@ from polyopt.schedule.tree import (
     path_to,
     statements_of,
 )
-from polyopt.strategy.blocks import BlockSizes, register_product
+from polyopt.strategy.blocked_factorization import BlockSizes, register_product
 from polyopt.transforms import Distribute, Interchange, Strip
 
 

@@ -78,7 +78,7 @@ class BlockSizes:
         return BlockSizes(block, min(rows, block), min(2 * lanes, block))
 
 
-def blocked(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
+def block_factorization(schedule: Schedule, label: str, machine: Machine) -> Schedule | None:
     """Return `schedule` with the elimination at band `label` in blocks, or None for others.
 
     With one right side no block is used again: wide ones read rows of the matrix in long pieces,

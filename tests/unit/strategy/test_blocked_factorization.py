@@ -10,7 +10,7 @@ from polyopt.ir.loops import LoopKind
 from polyopt.machine import Machine
 from polyopt.schedule import source_schedule
 from polyopt.schedule.tree import bands, find_band
-from polyopt.strategy.blocks import blocked
+from polyopt.strategy.blocked_factorization import block_factorization
 from polyopt.transforms import Affine, Fusion, Separate, Split, Strip
 from tests import scops
 from tests.checks import assert_computes
@@ -61,7 +61,7 @@ CASES = {
 def in_blocks(text, arrays):
     scop = read(text, arrays, "N M")
     start = source_schedule(scop).apply(Affine(Fusion.MIN))
-    return scop, blocked(start, "L0", SMALL)
+    return scop, block_factorization(start, "L0", SMALL)
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
@@ -107,7 +107,9 @@ def test_rows_below_a_block_take_each_step_some_at_a_time():
 )
 def test_other_nests_are_left(make):
     schedule = source_schedule(make())
-    assert all(blocked(schedule, band.label, SMALL) is None for band in bands(schedule.tree))
+    assert all(
+        block_factorization(schedule, band.label, SMALL) is None for band in bands(schedule.tree)
+    )
 
 
 def factor(A: po.f32["N,N"]):
