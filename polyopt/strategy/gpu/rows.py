@@ -26,10 +26,10 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.fusion import share_data
-from polyopt.strategy.gpu.again import without_stored_rows
 from polyopt.strategy.gpu.joins import Refused, combined, in_warps, last_join, taken
 from polyopt.strategy.gpu.mapped import bands_around, is_mapped, siblings
 from polyopt.strategy.gpu.model import GpuModel
+from polyopt.strategy.gpu.recomputation import recompute_rows
 from polyopt.strategy.gpu.roles import find_roles
 from polyopt.strategy.gpu.sizes import constant_extent
 from polyopt.strategy.gpu.sums import find_sums
@@ -172,7 +172,7 @@ def _program(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel)
     if longest is not None and longest <= SHORT and min(device.block, device.threads) > device.warp:
         return _warps(schedule, parts, rows, device)
     found = _blocks(schedule, parts, rows, _threads(longest, device), device)
-    return found if longest is not None else without_stored_rows(found, parts[0].label, rows)
+    return found if longest is not None else recompute_rows(found, parts[0].label, rows)
 
 
 def _threads(longest: int | None, device: GpuModel) -> int:

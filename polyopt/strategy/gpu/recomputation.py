@@ -19,18 +19,18 @@ OPERANDS = 2
 """Elements of a row, each of an array of its own, that a value may be made of."""
 
 
-def without_stored_rows(schedule: Schedule, label: str, rows: int) -> Schedule:
+def recompute_rows(schedule: Schedule, label: str, rows: int) -> Schedule:
     """Return `schedule` with what band `label` stores of whole rows computed again, if it may be.
 
     The first `rows` loops of the band are those over rows.
     """
     loops = frozenset(band.label for band in bands(find_band(schedule.tree, label)))
-    for name in _made(schedule, label, rows)[::-1]:
-        schedule = _again(schedule, loops, name) or schedule
+    for name in _elementwise_temporaries(schedule, label, rows)[::-1]:
+        schedule = _recomputed(schedule, loops, name) or schedule
     return schedule
 
 
-def _made(schedule: Schedule, label: str, rows: int) -> list[str]:
+def _elementwise_temporaries(schedule: Schedule, label: str, rows: int) -> list[str]:
     """Return the temporaries that one statement in the band computes element by element."""
     scop = schedule.scop
     _, domain = path_to(schedule.tree, scop, label)
@@ -56,7 +56,7 @@ def _is_simple(writer: Statement, rows: int) -> bool:
     return len({a.array for a in writer.reads if len(a.index) > rows}) <= OPERANDS
 
 
-def _again(schedule: Schedule, loops: frozenset[str], array: str) -> Schedule | None:
+def _recomputed(schedule: Schedule, loops: frozenset[str], array: str) -> Schedule | None:
     """Return `schedule` with the array's values computed where they are read, None if still kept.
 
     What is computed again may itself read temporaries of the row, in the bands `loops` of before.
