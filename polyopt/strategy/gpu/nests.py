@@ -11,11 +11,11 @@ from math import prod
 from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Tree, bands, find_band, fresh_label
-from polyopt.strategy.gpu.coarse import loads_of_thread, own_iterations
 from polyopt.strategy.gpu.mapped import MAPPED, is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.sizes import block_sizes
 from polyopt.strategy.gpu.staging import stage_reused, stage_strided
+from polyopt.strategy.gpu.thread_coarsening import iterations_per_thread, loads_per_thread
 from polyopt.strategy.gpu.walks import fastest_last
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.tiling import outer_bands
@@ -99,7 +99,7 @@ def _tiled(schedule: Schedule, label: str, count: int, device: GpuModel) -> Sche
         tile = fresh_label(schedule.tree, f"{label}.tile")
         point = fresh_label(schedule.tree, f"{label}.point")
         sizes = block_sizes(schedule, label, loops, device)
-        own = own_iterations(schedule, label, loops)
+        own = iterations_per_thread(schedule, label, loops)
         steps: list[Transform] = [Threads(tuple(f"{point}[{p}]" for p in range(loops)))]
         if max(own) > 1:
             sizes = tuple(size * each for size, each in zip(sizes, own, strict=True))
@@ -110,7 +110,7 @@ def _tiled(schedule: Schedule, label: str, count: int, device: GpuModel) -> Sche
             if device.shared and max(own) == 1:
                 staged = stage_strided(tiled, tile, point, loops)
             if staged is tiled and device.shared and _is_flat(schedule, label, loops):
-                loads = loads_of_thread(schedule, label, own)
+                loads = loads_per_thread(schedule, label, own)
                 threads = prod(sizes) // prod(own)
                 loop = f"{tile}[{loops - 1}]"
                 with optional("a tile and its surroundings in shared memory", BUDGET, PART):

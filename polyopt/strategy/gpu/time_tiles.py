@@ -17,9 +17,9 @@ from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.sizes import value_of
 from polyopt.schedule.tree import Band, LoopRef, bands, find_band, fresh_label
-from polyopt.strategy.gpu.coarse import OWN, own_iterations
 from polyopt.strategy.gpu.mapped import is_mapped
 from polyopt.strategy.gpu.model import GpuModel
+from polyopt.strategy.gpu.thread_coarsening import OWN, iterations_per_thread
 from polyopt.strategy.gpu.walks import fastest_last
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.tiling import outer_bands
@@ -197,7 +197,7 @@ def _threaded(schedule: Schedule, band: Band, own: int) -> Schedule | None:
     moves: list[Transform] = order_steps(band.label, band, order)
     loops = tuple(f"{band.label}[{p}]" for p in range(len(free)))
     moved = schedule.attempt(*moves) if moves else schedule
-    each = (1,) if moved is None else own_iterations(moved, band.label, len(free), own)
+    each = (1,) if moved is None else iterations_per_thread(moved, band.label, len(free), own)
     if moved is None or max(each) == 1:
         return schedule.attempt(*moves, Threads(loops))
     tile = fresh_label(moved.tree, f"{band.label}.tile")

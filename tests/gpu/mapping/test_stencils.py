@@ -26,7 +26,7 @@ from polyopt.proof import certify
 from polyopt.proof.nodes import all_nodes
 from polyopt.schedule import source_schedule
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
-from polyopt.strategy.gpu.coarse import loads_of_thread, own_iterations
+from polyopt.strategy.gpu.thread_coarsening import iterations_per_thread, loads_per_thread
 from tests.gpu.mapping import stencils
 from tests.gpu.passes.programs import program_of
 from tests.gpu.passes.test_barriers import count_barriers, without_barrier
@@ -136,12 +136,12 @@ def is_unrolled(node: Node) -> bool:
 
 def test_loads_of_a_thread() -> None:
     schedule = source_schedule(program_of(stencils.five_points).scop)
-    assert loads_of_thread(schedule, "L0", (1, 1)) == {"A": 5}
-    assert loads_of_thread(schedule, "L0", (4, 1)) == {"A": 14}
-    assert own_iterations(schedule, "L0", 2) == (4, 1)
+    assert loads_per_thread(schedule, "L0", (1, 1)) == {"A": 5}
+    assert loads_per_thread(schedule, "L0", (4, 1)) == {"A": 14}
+    assert iterations_per_thread(schedule, "L0", 2) == (4, 1)
 
 
 @pytest.mark.parametrize("function", [stencils.copied, stencils.across])
 def test_nothing_is_read_again(function) -> None:
     schedule = source_schedule(program_of(function).scop)
-    assert own_iterations(schedule, "L0", 2) == (1, 1)
+    assert iterations_per_thread(schedule, "L0", 2) == (1, 1)

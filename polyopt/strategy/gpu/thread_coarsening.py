@@ -22,7 +22,9 @@ SHORT = 64
 """Iterations that a loop needs for threads to run several."""
 
 
-def own_iterations(schedule: Schedule, label: str, count: int, own: int = OWN) -> tuple[int, ...]:
+def iterations_per_thread(
+    schedule: Schedule, label: str, count: int, own: int = OWN
+) -> tuple[int, ...]:
     """Return how many iterations of each of the first `count` loops of a band one thread runs:
     `own` of the one along which it reads most again."""
     band = find_band(schedule.tree, label)
@@ -44,7 +46,7 @@ def own_iterations(schedule: Schedule, label: str, count: int, own: int = OWN) -
     return tuple(own if p == best and found[p] else 1 for p in range(count))
 
 
-def loads_of_thread(schedule: Schedule, label: str, own: tuple[int, ...]) -> dict[str, int]:
+def loads_per_thread(schedule: Schedule, label: str, own: tuple[int, ...]) -> dict[str, int]:
     """Return how many elements of each array one thread reads that runs `own` iterations."""
     path, domain = path_to(schedule.tree, schedule.scop, label)
     members = (*path, *find_band(schedule.tree, label).members)
