@@ -15,12 +15,12 @@ from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import bands, find_band, fresh_label, path_to, statements_of
 from polyopt.strategy.fusion import adjacent
-from polyopt.strategy.gpu.dealt import Side, deal_points, sides_of
 from polyopt.strategy.gpu.mapped import bands_around, is_mapped, new_nests
 from polyopt.strategy.gpu.matrices import WarpTile, matrix_sizes
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.neighbours import Pattern, beside, neighbour, patterns
 from polyopt.strategy.gpu.operands import copy_operands
+from polyopt.strategy.gpu.point_distribution import ThreadPoints, distribute_points, thread_points
 from polyopt.strategy.gpu.roles import Roles, find_roles
 from polyopt.strategy.gpu.tiles import TileSizes, tile_sizes
 from polyopt.strategy.interchanges import order_steps
@@ -83,7 +83,7 @@ def _in_tiles(
         while (joined := _joined(tiled, before, roles, sizes)) is not None:
             tiled = joined
     result = _result(roles)
-    rows, columns = sides_of(sizes)
+    rows, columns = thread_points(sizes)
     sides = ((result.index(roles.row), rows), (result.index(roles.column), columns))
     found: Schedule | None = tiled.schedule
     for point in tiled.points:
@@ -102,11 +102,14 @@ def _in_tiles(
 
 
 def _dealt(
-    schedule: Schedule, label: str, sides: tuple[tuple[int, Side], ...], warp: WarpTile | None
+    schedule: Schedule,
+    label: str,
+    sides: tuple[tuple[int, ThreadPoints], ...],
+    warp: WarpTile | None,
 ) -> Schedule | None:
     """Return `schedule` with the points of a tile dealt out to threads, or to warps."""
     if warp is None:
-        return deal_points(schedule, label, sides)
+        return distribute_points(schedule, label, sides)
     return schedule.attempt(Tensorize(label, warp.rows, warp.columns))
 
 
@@ -192,7 +195,7 @@ def _with_results(
     schedule: Schedule,
     tiled: _Tiled,
     roles: Roles,
-    sides: tuple[Side, Side],
+    sides: tuple[ThreadPoints, ThreadPoints],
     warp: WarpTile | None,
 ) -> Schedule:
     """Return `schedule` with the results kept apart, each by the thread that computes it.

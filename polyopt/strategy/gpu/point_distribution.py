@@ -15,7 +15,7 @@ from polyopt.transforms import Deal, Strip, Threads
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ThreadPoints:
     """A thread's points along one loop: `own` of `size`, in groups of `wide` neighbours."""
 
     size: int
@@ -28,14 +28,14 @@ class Side:
         return -(-self.size // self.own)
 
 
-def sides_of(sizes: TileSizes) -> tuple[Side, Side]:
+def thread_points(sizes: TileSizes) -> tuple[ThreadPoints, ThreadPoints]:
     """Return those of rows and of columns."""
-    rows = Side(sizes.rows, sizes.own_rows, sizes.own_rows)
-    return rows, Side(sizes.columns, sizes.own_columns, sizes.wide)
+    rows = ThreadPoints(sizes.rows, sizes.own_rows, sizes.own_rows)
+    return rows, ThreadPoints(sizes.columns, sizes.own_columns, sizes.wide)
 
 
-def deal_points(
-    schedule: Schedule, label: str, sides: tuple[tuple[int, Side], ...]
+def distribute_points(
+    schedule: Schedule, label: str, sides: tuple[tuple[int, ThreadPoints], ...]
 ) -> Schedule | None:
     """Return `schedule` with loops of the band `label` dealt out, given by position; or None.
 
