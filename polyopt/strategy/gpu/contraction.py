@@ -18,9 +18,14 @@ from polyopt.strategy.fusion import adjacent
 from polyopt.strategy.gpu.mapped import bands_around, is_mapped, new_nests
 from polyopt.strategy.gpu.matrices import WarpTile, matrix_sizes
 from polyopt.strategy.gpu.model import GpuModel
-from polyopt.strategy.gpu.neighbours import Pattern, beside, neighbour, patterns
 from polyopt.strategy.gpu.operands import copy_operands
 from polyopt.strategy.gpu.point_distribution import ThreadPoints, distribute_points, thread_points
+from polyopt.strategy.gpu.prologue_epilogue import (
+    Pattern,
+    elementwise_nest,
+    sibling_labels,
+    subscript_patterns,
+)
 from polyopt.strategy.gpu.roles import Roles, find_roles
 from polyopt.strategy.gpu.tiles import TileSizes, tile_sizes
 from polyopt.strategy.interchanges import order_steps
@@ -93,7 +98,7 @@ def _in_tiles(
     path = [band.label for band in bands_around(found, _statement(schedule, label))]
     depth = path[path.index(tiled.points[0]) - 1]
     loop = f"{depth}[{len(find_band(found.tree, depth).members) - 1}]"
-    moved, _ = patterns(schedule, label, (roles.row, roles.column, roles.depth[-1]))
+    moved, _ = subscript_patterns(schedule, label, (roles.row, roles.column, roles.depth[-1]))
     found = copy_operands(found, loop, roles, moved, sizes, fragments=warp is not None)
     found = _with_results(found, tiled, roles, (rows, columns), warp)
     blocks = tuple(f"{tiled.joint}[{p}]" for p in range(min(tiled.count, GRID)))
@@ -137,7 +142,7 @@ def _tiled(schedule: Schedule, label: str, roles: Roles, sizes: TileSizes) -> _T
     band = find_band(schedule.tree, label)
     tile = fresh_label(schedule.tree, f"{label}.tile")
     point = fresh_label(schedule.tree, f"{label}.point")
-    _, written = patterns(schedule, label, result)
+    _, written = subscript_patterns(schedule, label, result)
     tiled = schedule.attempt(
         *order_steps(label, band, order), Tile(label, tuple(size_of.get(p, 1) for p in order))
     )
@@ -146,7 +151,7 @@ def _tiled(schedule: Schedule, label: str, roles: Roles, sizes: TileSizes) -> _T
 
 def _joined(tiled: _Tiled, before: bool, roles: Roles, sizes: TileSizes) -> _Tiled | None:
     """Return the tiles with a nest before or after them joined to each, if one fits."""
-    siblings = beside(tiled.schedule.tree, tiled.joint) or [tiled.joint]
+    siblings = sibling_labels(tiled.schedule.tree, tiled.joint) or [tiled.joint]
     own = siblings.index(tiled.joint)
     near = siblings[:own][::-1] if before else siblings[own + 1 :]
     candidates = (label for label in near if label)
@@ -159,7 +164,7 @@ def _with_nest(
 ) -> _Tiled | None:
     """Return the tiles with the nest `label` joined to each, brought near first."""
     schedule = tiled.schedule
-    near = neighbour(schedule, label, tiled.arrays)
+    near = elementwise_nest(schedule, label, tiled.arrays)
     if near is None:
         return None
     tile = fresh_label(schedule.tree, f"{near.label}.tile")

@@ -30,7 +30,7 @@ Pattern = tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
+class ElementwiseNest:
     """A nest called `label`; `order` are its loops in the order of the result's.
 
     `arrays` are what it writes, each with the subscripts that the loops move.
@@ -41,7 +41,7 @@ class Neighbour:
     arrays: Mapping[str, Pattern]
 
 
-def patterns(
+def subscript_patterns(
     schedule: Schedule, label: str, loops: tuple[int, ...]
 ) -> tuple[dict[str, set[Pattern]], dict[str, Pattern]]:
     """Return which subscripts of arrays the loops of a band move: of all touched, of written."""
@@ -53,14 +53,16 @@ def patterns(
         statement = schedule.scop.statement(name)
         ways = directions(members, schedule.scop, statement)[len(path) :]
         for access in accesses(statement):
-            found = tuple(_moved(access, statement, ways[p]) for p in loops)
+            found = tuple(_moved_subscript(access, statement, ways[p]) for p in loops)
             touched.setdefault(access.array, set()).add(found)
             if access is statement.write:
                 written[access.array] = found
     return touched, written
 
 
-def _moved(access: Access, statement: Statement, way: tuple[Fraction, ...] | None) -> int | None:
+def _moved_subscript(
+    access: Access, statement: Statement, way: tuple[Fraction, ...] | None
+) -> int | None:
     change = dict(zip(statement.iters, way or (), strict=False))
     moves = []
     for number, index in enumerate(access.index):
@@ -72,7 +74,9 @@ def _moved(access: Access, statement: Statement, way: tuple[Fraction, ...] | Non
     return moves[0][0] if len(moves) == 1 and moves[0][1] == 1 else None
 
 
-def neighbour(schedule: Schedule, label: str, arrays: Mapping[str, Pattern]) -> Neighbour | None:
+def elementwise_nest(
+    schedule: Schedule, label: str, arrays: Mapping[str, Pattern]
+) -> ElementwiseNest | None:
     """Return the nest `label`, if all it touches of `arrays` is what a result's iteration does."""
     band = find_band(schedule.tree, label)
     if is_mapped(band) or not isinstance(band.child, Leaf):
@@ -80,7 +84,7 @@ def neighbour(schedule: Schedule, label: str, arrays: Mapping[str, Pattern]) -> 
     if not all(member.coincident for member in band.members):
         return None
     loops = tuple(range(len(band.members)))
-    touched, written = patterns(schedule, label, loops)
+    touched, written = subscript_patterns(schedule, label, loops)
     shared = [name for name in touched if name in arrays]
     orders = {
         tuple(found.index(part) if part in found else None for part in arrays[name])
@@ -94,13 +98,13 @@ def neighbour(schedule: Schedule, label: str, arrays: Mapping[str, Pattern]) -> 
     if len(known) != len(order) or sorted(known) != list(loops):
         return None
     moved = {name: tuple(found[position] for position in known) for name, found in written.items()}
-    return Neighbour(label, known, moved)
+    return ElementwiseNest(label, known, moved)
 
 
-def beside(tree: Tree, label: str) -> list[str]:
+def sibling_labels(tree: Tree, label: str) -> list[str]:
     """Return the labels of the bands in the sequence of the band `label`, "" for other parts."""
     if isinstance(tree, Sequence):
         labels = [p.child.label if isinstance(p.child, Band) else "" for p in tree.parts]
         if label in labels:
             return labels
-    return next((f for child in children(tree) if label in (f := beside(child, label))), [])
+    return next((f for child in children(tree) if label in (f := sibling_labels(child, label))), [])
