@@ -27,9 +27,9 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.fusion import share_data
-from polyopt.strategy.gpu.joins import Refused, taken
 from polyopt.strategy.gpu.mapped import is_mapped, new_nests, siblings
 from polyopt.strategy.gpu.model import GpuModel
+from polyopt.strategy.gpu.partial_reductions import Refused, apply_steps
 from polyopt.strategy.gpu.sizes import constant_extent, least_value
 from polyopt.strategy.gpu.walks import steps_of
 from polyopt.strategy.strides import Step, accesses
@@ -155,7 +155,7 @@ def _mapped(schedule: Schedule, found: Recurrence, device: GpuModel) -> Schedule
         windows = [n for n in found.staged if found.rows and _is_temporary(joint, n)]
         for name in windows:
             rank = len(joint.scop.array(name).shape)
-            joint = taken(joint, Contract(name, (*[0] * (rank - 1), WINDOW)))
+            joint = apply_steps(joint, Contract(name, (*[0] * (rank - 1), WINDOW)))
         again = _find(joint, found.label)
         if again is not None:
             return _tiled(_from_zero(joint, again), again, windows, device)
@@ -171,7 +171,7 @@ def _from_zero(schedule: Schedule, found: Recurrence) -> Schedule:
     first = least_value(member, domain.intersect_params(schedule.scop.context))
     if not first:
         return schedule
-    return taken(schedule, Shift(f"{found.label}[{found.rows}]", -first))
+    return apply_steps(schedule, Shift(f"{found.label}[{found.rows}]", -first))
 
 
 def _is_temporary(schedule: Schedule, name: str) -> bool:
@@ -207,12 +207,12 @@ def _tiled(schedule: Schedule, found: Recurrence, windows: list[str], device: Gp
     tile = fresh_label(schedule.tree, f"{label}.tile")
     point = fresh_label(schedule.tree, f"{label}.point")
     across = Threads(tuple(f"{point}[{position}]" for position in range(rows)))
-    schedule = taken(schedule, Tile(label, (*[1] * (rows - 1), count, LENGTH)), across)
+    schedule = apply_steps(schedule, Tile(label, (*[1] * (rows - 1), count, LENGTH)), across)
     for name in found.staged:
         schedule = _copied(schedule, _padded(schedule, Pack(name, f"{tile}[{rows}]")))
     for name in windows:
         schedule = _copied(schedule, Pack(name, f"{tile}[{rows - 1}]"))
-    return taken(schedule, Grid(tuple(f"{tile}[{position}]" for position in range(rows))))
+    return apply_steps(schedule, Grid(tuple(f"{tile}[{position}]" for position in range(rows))))
 
 
 def _alone(schedule: Schedule, found: Recurrence, size: int, device: GpuModel) -> Schedule:
@@ -220,7 +220,7 @@ def _alone(schedule: Schedule, found: Recurrence, size: int, device: GpuModel) -
     if (SINGLE + WINDOW) * size > device.shared:
         raise Refused
     tile = fresh_label(schedule.tree, f"{found.label}.tile")
-    schedule = taken(schedule, Tile(found.label, (SINGLE,)))
+    schedule = apply_steps(schedule, Tile(found.label, (SINGLE,)))
     for name in found.staged:
         schedule = _copied(schedule, Pack(name, f"{tile}[0]"))
     return schedule
@@ -241,5 +241,5 @@ def _padded(schedule: Schedule, pack: Pack) -> Pack:
 
 def _copied(schedule: Schedule, pack: Pack) -> Schedule:
     """Return `schedule` with copies by all threads; raises `Refused`."""
-    packed = taken(schedule, pack)
-    return taken(packed, *(Threads((label,)) for label in new_nests(packed, schedule)))
+    packed = apply_steps(schedule, pack)
+    return apply_steps(packed, *(Threads((label,)) for label in new_nests(packed, schedule)))

@@ -26,9 +26,15 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.fusion import share_data
-from polyopt.strategy.gpu.joins import Refused, combined, in_warps, last_join, taken
 from polyopt.strategy.gpu.mapped import bands_around, is_mapped, siblings
 from polyopt.strategy.gpu.model import GpuModel
+from polyopt.strategy.gpu.partial_reductions import (
+    Refused,
+    apply_steps,
+    combine_in_warps,
+    last_join,
+    split_by_warps,
+)
 from polyopt.strategy.gpu.recomputation import recompute_rows
 from polyopt.strategy.gpu.roles import find_roles
 from polyopt.strategy.gpu.sizes import constant_extent
@@ -267,7 +273,7 @@ def _warps(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel) -
     tile = fresh_label(schedule.tree, f"{label}.tile")
     point = fresh_label(schedule.tree, f"{label}.point")
     own = max(1, min(device.block, device.threads) // device.warp)
-    schedule = taken(schedule, Tile(label, (*[1] * (rows - 1), own)), Distribute(point))
+    schedule = apply_steps(schedule, Tile(label, (*[1] * (rows - 1), own)), Distribute(point))
     for inner in outer_bands(find_band(schedule.tree, tile).child):
         _, domain = path_to(schedule.tree, schedule.scop, inner)
         names = statements_of(schedule.scop, domain)
@@ -276,8 +282,8 @@ def _warps(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel) -
         across = rows if combines else min(count, rows + 1)
         steps: list[Transform] = [Threads(tuple(f"{inner}[{p}]" for p in range(across)))]
         steps += [Combine(f"{inner}[{rows}]")] if combines else []
-        schedule = taken(schedule, *steps)
-    return taken(schedule, _grid(tile, rows))
+        schedule = apply_steps(schedule, *steps)
+    return apply_steps(schedule, _grid(tile, rows))
 
 
 def _blocks(
@@ -290,16 +296,16 @@ def _blocks(
         if part.sums is not None:
             own: tuple[str, ...] = (last_join(schedule),)
             if threads > device.warp:
-                schedule, own = in_warps(schedule, own[0], device.warp)
+                schedule, own = split_by_warps(schedule, own[0], device.warp)
             joins += own
     schedule = _joined(schedule, parts, rows)
     label = parts[0].label
     for part in parts:
         if part.lane is not None:
             lane = _inside(schedule, label, part.statements[0])[0]
-            schedule = taken(schedule, Threads((f"{lane.label}[0]",)))
-    schedule = combined(schedule, joins, label)
-    return taken(schedule, _grid(label, rows))
+            schedule = apply_steps(schedule, Threads((f"{lane.label}[0]",)))
+    schedule = combine_in_warps(schedule, joins, label)
+    return apply_steps(schedule, _grid(label, rows))
 
 
 def _inside(schedule: Schedule, label: str, statement: str) -> list[Band]:
@@ -321,7 +327,7 @@ def _dealt(schedule: Schedule, part: Part, rows: int, threads: int) -> Schedule:
         steps.append(Deal(f"{part.label}[{rows}]", threads))
     if part.sums is not None:
         steps.append(Rfactor(part.sums, f"{part.label}[{rows}]"))
-    return taken(schedule, *steps) if steps else schedule
+    return apply_steps(schedule, *steps) if steps else schedule
 
 
 def _joined(schedule: Schedule, parts: list[Part], rows: int) -> Schedule:
@@ -329,6 +335,6 @@ def _joined(schedule: Schedule, parts: list[Part], rows: int) -> Schedule:
     label = parts[0].label
     if len(parts) == 1:
         inner = len(find_band(schedule.tree, label).members) > rows
-        return taken(schedule, Cut(label, rows)) if inner else schedule
+        return apply_steps(schedule, Cut(label, rows)) if inner else schedule
     steps = [Fuse(label, part.label, rows) for part in parts[1:]]
-    return taken(schedule, *steps)
+    return apply_steps(schedule, *steps)

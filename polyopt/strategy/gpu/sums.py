@@ -22,9 +22,15 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.fusion import share_data
-from polyopt.strategy.gpu.joins import Refused, combined, in_warps, last_join, taken
 from polyopt.strategy.gpu.mapped import bands_around, is_mapped, siblings
 from polyopt.strategy.gpu.model import GpuModel
+from polyopt.strategy.gpu.partial_reductions import (
+    Refused,
+    apply_steps,
+    combine_in_warps,
+    last_join,
+    split_by_warps,
+)
 from polyopt.strategy.gpu.sizes import constant_extent
 from polyopt.strategy.gpu.walks import steps_of
 from polyopt.strategy.interchanges import order_steps
@@ -172,25 +178,25 @@ def _shared(schedule: Schedule, label: str, found: Sums, device: GpuModel) -> Sc
         steps += [Deal(block, blocks), swap, Deal(lane, threads)]
     else:
         steps += [Deal(block, threads), Deal(lane, blocks), Interchange(block, lane)]
-    schedule = taken(schedule, *steps, Rfactor(found.statement, block))
+    schedule = apply_steps(schedule, *steps, Rfactor(found.statement, block))
     last = last_join(schedule)
     own = bands_around(schedule, found.statement)[-1].label
-    schedule = taken(schedule, Rfactor(found.statement, f"{own}[0]"))
+    schedule = apply_steps(schedule, Rfactor(found.statement, f"{own}[0]"))
     joins: tuple[str, ...] = (last_join(schedule),)
     if threads > device.warp:
-        schedule, joins = in_warps(schedule, joins[0], device.warp)
+        schedule, joins = split_by_warps(schedule, joins[0], device.warp)
     if found.results:
-        schedule = taken(schedule, Distribute(label))
+        schedule = apply_steps(schedule, Distribute(label))
     grid, own_loops = bands_around(schedule, found.statement)[:2]
-    schedule = taken(schedule, Threads((f"{own_loops.label}[0]",)))
-    schedule = combined(schedule, joins, grid.label)
-    schedule = taken(schedule, _grid(grid.label, len(grid.members)))
+    schedule = apply_steps(schedule, Threads((f"{own_loops.label}[0]",)))
+    schedule = combine_in_warps(schedule, joins, grid.label)
+    schedule = apply_steps(schedule, _grid(grid.label, len(grid.members)))
     if found.results:
         return _by_warps(schedule, last, grid.label, count, device)
     lasts: tuple[str, ...] = (last,)
     if blocks > device.warp:
-        schedule, lasts = in_warps(schedule, last, device.warp)
-    return combined(schedule, lasts, None)
+        schedule, lasts = split_by_warps(schedule, last, device.warp)
+    return combine_in_warps(schedule, lasts, None)
 
 
 def _by_warps(
@@ -208,15 +214,15 @@ def _by_warps(
     tile = fresh_label(joint.tree, f"{label}.tile")
     point = fresh_label(joint.tree, f"{label}.point")
     rows = max(1, min(device.block, device.threads) // device.warp)
-    joint = taken(joint, Tile(label, (*[1] * (count - 1), rows)))
+    joint = apply_steps(joint, Tile(label, (*[1] * (count - 1), rows)))
     if isinstance(find_band(joint.tree, point).child, Sequence):
-        joint = taken(joint, Distribute(point))
+        joint = apply_steps(joint, Distribute(point))
     for inner in outer_bands(find_band(joint.tree, tile).child):
         steps: list[Transform] = [Threads(tuple(f"{inner}[{p}]" for p in range(count)))]
         if any(b.label == inner for b in bands_around(joint, join)):
             steps.append(Combine(f"{inner}[{count}]"))
-        joint = taken(joint, *steps)
-    return taken(joint, _grid(tile, count))
+        joint = apply_steps(joint, *steps)
+    return apply_steps(joint, _grid(tile, count))
 
 
 def _with_ends(schedule: Schedule, label: str, partial: str, count: int) -> Schedule:
@@ -226,13 +232,13 @@ def _with_ends(schedule: Schedule, label: str, partial: str, count: int) -> Sche
     while start and _is_plain(schedule, labels[start - 1], label, count):
         start -= 1
     if start < end:
-        schedule = taken(schedule, *(Move(other, label) for other in labels[start:end]))
+        schedule = apply_steps(schedule, *(Move(other, label) for other in labels[start:end]))
     group = [*labels[start:end], label]
     for other in labels[labels.index(label) + 1 :]:
         if not _is_plain(schedule, other, label, count):
             break
         group.append(other)
-    return taken(schedule, *(Fuse(group[0], other, count) for other in group[1:]))
+    return apply_steps(schedule, *(Fuse(group[0], other, count) for other in group[1:]))
 
 
 def _is_plain(schedule: Schedule, label: str, join: str, count: int) -> bool:

@@ -15,7 +15,7 @@ class Refused(Exception):
     """A step is not legal, or does not fit."""
 
 
-def taken(schedule: Schedule, *steps: Transform) -> Schedule:
+def apply_steps(schedule: Schedule, *steps: Transform) -> Schedule:
     """Return the schedule after `steps`; raises `Refused`."""
     found = schedule.attempt(*steps)
     if found is None:
@@ -28,19 +28,19 @@ def last_join(schedule: Schedule) -> str:
     return schedule.scop.statements[-1].name
 
 
-def in_warps(schedule: Schedule, join: str, warp: int) -> tuple[Schedule, tuple[str, ...]]:
+def split_by_warps(schedule: Schedule, join: str, warp: int) -> tuple[Schedule, tuple[str, ...]]:
     """Return `schedule` with a join of more than a warp's results in two steps; its joins."""
     band = bands_around(schedule, join)[-1].label
-    split = taken(schedule, Strip(f"{band}[0]", warp), Rfactor(join, f"{band}[0]"))
+    split = apply_steps(schedule, Strip(f"{band}[0]", warp), Rfactor(join, f"{band}[0]"))
     return split, (join, last_join(split))
 
 
-def combined(schedule: Schedule, joins: tuple[str, ...], within: str | None) -> Schedule:
+def combine_in_warps(schedule: Schedule, joins: tuple[str, ...], within: str | None) -> Schedule:
     """Return `schedule` with joins by neighbouring threads; their loops are in band `within`."""
     for join in joins:
         around = bands_around(schedule, join)
         first = 1 + [band.label for band in around].index(within) if within is not None else 0
         loops = [f"{band.label}[{p}]" for band in around[first:] for p in range(len(band.members))]
         across = [Threads((loop,)) for loop in loops[:-1]]
-        schedule = taken(schedule, *across, Combine(loops[-1]))
+        schedule = apply_steps(schedule, *across, Combine(loops[-1]))
     return schedule
