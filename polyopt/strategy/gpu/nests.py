@@ -11,12 +11,12 @@ from math import prod
 from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Tree, bands, find_band, fresh_label
+from polyopt.strategy.gpu.coalescing import coalesced_loop_last
 from polyopt.strategy.gpu.mapped import MAPPED, is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.sizes import block_sizes
 from polyopt.strategy.gpu.staging import stage_reused, stage_strided
 from polyopt.strategy.gpu.thread_coarsening import iterations_per_thread, loads_per_thread
-from polyopt.strategy.gpu.walks import fastest_last
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Cut, Grid, Skew, Threads, Tile
@@ -64,7 +64,7 @@ def _outermost(schedule: Schedule, band: Band, device: GpuModel) -> Schedule | N
     free = _free(band)
     if not free:
         return None
-    chosen = fastest_last(schedule, band.label, free)[-MOST:]
+    chosen = coalesced_loop_last(schedule, band.label, free)[-MOST:]
     rest = [p for p in range(len(band.members)) if p not in chosen]
     moves = order_steps(band.label, band, (*chosen, *rest))
     moved = schedule.attempt(*moves) if moves else schedule
@@ -86,7 +86,7 @@ def _inside(schedule: Schedule, band: Band, device: GpuModel) -> Schedule | None
     cut = schedule.attempt(Cut(band.label, first))
     if cut is None:
         return None
-    order = fastest_last(cut, inner, list(range(count)))
+    order = coalesced_loop_last(cut, inner, list(range(count)))
     rest = range(count, len(band.members) - first)
     moves = order_steps(inner, find_band(cut.tree, inner), (*order, *rest))
     moved = (cut.attempt(*moves) if moves else None) or cut

@@ -27,11 +27,11 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.fusion import share_data
+from polyopt.strategy.gpu.coalescing import access_steps
 from polyopt.strategy.gpu.mapped import is_mapped, new_nests, siblings
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.partial_reductions import Refused, apply_steps
 from polyopt.strategy.gpu.sizes import constant_extent, least_value
-from polyopt.strategy.gpu.walks import steps_of
 from polyopt.strategy.strides import Step, accesses
 from polyopt.transforms import Contract, Dimension, Fuse, Grid, Pack, Scan, Shift, Threads, Tile
 from polyopt.transforms.layout import Part
@@ -108,8 +108,8 @@ def _crossed(schedule: Schedule, label: str, rows: int) -> tuple[str, ...]:
 
     Not those with subscripts that are data: there is no telling what a tile needs of them.
     """
-    along = steps_of(schedule, label, rows)
-    across = steps_of(schedule, label, rows - 1) if rows else {}
+    along = access_steps(schedule, label, rows)
+    across = access_steps(schedule, label, rows - 1) if rows else {}
     _, domain = path_to(schedule.tree, schedule.scop, label)
     found: dict[str, None] = {}
     data: set[str] = set()

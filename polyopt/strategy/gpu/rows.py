@@ -26,6 +26,7 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.fusion import share_data
+from polyopt.strategy.gpu.coalescing import coalesced_loop_last
 from polyopt.strategy.gpu.mapped import bands_around, is_mapped, siblings
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.partial_reductions import (
@@ -39,7 +40,6 @@ from polyopt.strategy.gpu.recomputation import recompute_rows
 from polyopt.strategy.gpu.roles import find_roles
 from polyopt.strategy.gpu.sizes import constant_extent
 from polyopt.strategy.gpu.sums import find_sums
-from polyopt.strategy.gpu.walks import fastest_last
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import (
@@ -150,7 +150,7 @@ def _part(schedule: Schedule, label: str, rows: int) -> Part | None:
     if count == rows:
         return Part(label, tuple(range(rows)), statements, None, None, None)
     free = [p for p in range(count) if band.members[p].coincident]
-    best = fastest_last(schedule, label, free)[-1]
+    best = coalesced_loop_last(schedule, label, free)[-1]
     if best < rows or not all(band.members[p].coincident for p in range(count)):
         return None
     rest = tuple(p for p in range(rows, count) if p != best)

@@ -9,8 +9,8 @@ import islpy as isl
 
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import BandMember, find_band, path_to
+from polyopt.strategy.gpu.coalescing import access_steps
 from polyopt.strategy.gpu.model import GpuModel
-from polyopt.strategy.gpu.walks import steps_of
 from polyopt.strategy.strides import Step
 
 SQUARE = 16
@@ -40,12 +40,12 @@ def block_sizes(schedule: Schedule, label: str, count: int, device: GpuModel) ->
 
 def _crosses(schedule: Schedule, label: str, count: int) -> bool:
     """Tell whether an access is strided along the last loop and contiguous along one before."""
-    last = steps_of(schedule, label, count - 1)
+    last = access_steps(schedule, label, count - 1)
     strided = {ref for ref, (step, _) in last.items() if step is Step.STRIDED}
     return any(
         step is Step.CONTIGUOUS and ref in strided
         for position in range(count - 1)
-        for ref, (step, _) in steps_of(schedule, label, position).items()
+        for ref, (step, _) in access_steps(schedule, label, position).items()
     )
 
 

@@ -20,8 +20,8 @@ from polyopt.schedule.tree import (
     statements_at,
     statements_of,
 )
+from polyopt.strategy.gpu.coalescing import access_steps
 from polyopt.strategy.gpu.mapped import new_nests
-from polyopt.strategy.gpu.walks import steps_of
 from polyopt.strategy.strides import Step, accesses
 from polyopt.transforms import Pack, Threads
 
@@ -84,7 +84,7 @@ def _copied(schedule: Schedule, pack: Pack) -> Schedule:
 
 def _crossed(schedule: Schedule, point: str, count: int) -> list[str]:
     """Return the arrays that are only read, contiguously along a loop that is not the fastest."""
-    walks = [steps_of(schedule, point, position) for position in range(count)]
+    walks = [access_steps(schedule, point, position) for position in range(count)]
     _, domain = path_to(schedule.tree, schedule.scop, point)
     found: dict[str, bool] = {}
     for name in statements_of(schedule.scop, domain):

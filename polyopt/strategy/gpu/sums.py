@@ -22,6 +22,7 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.fusion import share_data
+from polyopt.strategy.gpu.coalescing import access_steps
 from polyopt.strategy.gpu.mapped import bands_around, is_mapped, siblings
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.partial_reductions import (
@@ -32,7 +33,6 @@ from polyopt.strategy.gpu.partial_reductions import (
     split_by_warps,
 )
 from polyopt.strategy.gpu.sizes import constant_extent
-from polyopt.strategy.gpu.walks import steps_of
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.strides import Step
 from polyopt.strategy.tiling import outer_bands
@@ -94,7 +94,7 @@ def find_sums(schedule: Schedule, label: str) -> Sums | None:
     names = statements_of(schedule.scop, domain)
     if len(names) != 1 or schedule.scop.statement(names[0]).reduction is None:
         return None
-    moves = [steps_of(schedule, label, position) for position in range(len(band.members))]
+    moves = [access_steps(schedule, label, position) for position in range(len(band.members))]
     write = schedule.scop.statement(names[0]).write.ref
     terms = tuple(p for p, move in enumerate(moves) if move[write][0] is Step.INVARIANT)
     results = tuple(p for p in range(len(moves)) if p not in terms)

@@ -17,10 +17,10 @@ from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.sizes import value_of
 from polyopt.schedule.tree import Band, LoopRef, bands, find_band, fresh_label
+from polyopt.strategy.gpu.coalescing import coalesced_loop_last
 from polyopt.strategy.gpu.mapped import is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.thread_coarsening import OWN, iterations_per_thread
-from polyopt.strategy.gpu.walks import fastest_last
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Grid, Overlap, Threads, Tile
@@ -193,7 +193,7 @@ def _threaded(schedule: Schedule, band: Band, own: int) -> Schedule | None:
     free = [p for p, member in enumerate(band.members) if member.coincident]
     if not free:
         return None
-    order = (*fastest_last(schedule, band.label, free), *_rest(band, free))
+    order = (*coalesced_loop_last(schedule, band.label, free), *_rest(band, free))
     moves: list[Transform] = order_steps(band.label, band, order)
     loops = tuple(f"{band.label}[{p}]" for p in range(len(free)))
     moved = schedule.attempt(*moves) if moves else schedule

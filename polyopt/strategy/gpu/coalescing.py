@@ -12,20 +12,20 @@ from polyopt.strategy.strides import Step, accesses, directions, step_of
 _GAIN = {Step.CONTIGUOUS: 2, Step.INVARIANT: 0, Step.STRIDED: -2}
 
 
-def fastest_last(schedule: Schedule, label: str, free: list[int]) -> list[int]:
+def coalesced_loop_last(schedule: Schedule, label: str, free: list[int]) -> list[int]:
     """Return the loops `free` with the one that walks memory contiguously most often last."""
-    gains = {position: gain(schedule, label, position) for position in free}
+    gains = {position: coalescing_gain(schedule, label, position) for position in free}
     best = max(free, key=lambda p: (gains[p], p))
     return [*(p for p in free if p != best), best]
 
 
-def gain(schedule: Schedule, label: str, position: int) -> int:
+def coalescing_gain(schedule: Schedule, label: str, position: int) -> int:
     """Return how much is won where neighbouring threads run neighbouring iterations of a loop."""
-    moves = steps_of(schedule, label, position).values()
+    moves = access_steps(schedule, label, position).values()
     return sum(_GAIN[step] * (2 if is_write else 1) for step, is_write in moves)
 
 
-def steps_of(schedule: Schedule, label: str, position: int) -> dict[str, tuple[Step, bool]]:
+def access_steps(schedule: Schedule, label: str, position: int) -> dict[str, tuple[Step, bool]]:
     """Return what one iteration of a loop does to each access below, and whether it writes."""
     path, domain = path_to(schedule.tree, schedule.scop, label)
     members = (*path, *find_band(schedule.tree, label).members)
