@@ -20,10 +20,14 @@ from polyopt.strategy.gpu.fusion import fuse_whole
 from polyopt.strategy.gpu.mapped import MAPPED
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.nests import map_nests
+from polyopt.strategy.gpu.parallelism import (
+    is_fully_parallel,
+    parallel_statements,
+    rate_parallelism,
+)
 from polyopt.strategy.gpu.pipelines import pipeline_copies
 from polyopt.strategy.gpu.recurrences import map_recurrences
 from polyopt.strategy.gpu.rows import map_rows
-from polyopt.strategy.gpu.score import is_best, parallel_statements, score
 from polyopt.strategy.gpu.sums import map_sums
 from polyopt.strategy.gpu.time_tiles import map_time
 from polyopt.strategy.gpu.updates import map_updates
@@ -82,14 +86,16 @@ def _best(source: Schedule, device: GpuModel, is_small: Callable[[Schedule], boo
     start = _within_budget(str(affine), source, partial(_attempted, step=affine))
     parallel = parallel_statements(source)
     found = _candidate(start, device, is_small)
-    if found is not None and is_best(found, score(found, parallel)):
+    if found is not None and is_fully_parallel(found, rate_parallelism(found, parallel)):
         mapped = _mapped(start, found, device)
         return mapped if is_small(mapped) else found
     plain = _candidate(source, device, is_small)
     mixed = None if plain is None else _mixed(source, plain)
     both = None if mixed is None else _candidate(mixed, device, is_small)
     tried = [(start, found), (source, plain), (mixed or source, both)]
-    ranked = [(begun, done, score(done, parallel)) for begun, done in tried if done is not None]
+    ranked = [
+        (begun, done, rate_parallelism(done, parallel)) for begun, done in tried if done is not None
+    ]
     if not ranked:  # tiles may keep scalars small
         mapped = _mapped(source, _nests(source, device), device)
         return mapped if is_small(mapped) else source

@@ -22,12 +22,12 @@ def parallel_statements(source: Schedule) -> frozenset[str]:
         free = [position for position, member in enumerate(path) if member.coincident]
         for name in statements_of(source.scop, domain) if free else ():
             own = domain.intersect(isl.UnionSet.from_set(source.scop.statement(name).domain))
-            if any(_repeats(path[: position + 1], own) for position in free):
+            if any(_may_iterate(path[: position + 1], own) for position in free):
                 found.add(name)
     return frozenset(found)
 
 
-def _repeats(loops: tuple[BandMember, ...], domain: isl.UnionSet) -> bool:
+def _may_iterate(loops: tuple[BandMember, ...], domain: isl.UnionSet) -> bool:
     """Tell whether the last loop may have two iterations in one of those around it."""
     around = isl.UnionMap.from_domain(domain)
     for loop in loops[:-1]:
@@ -35,12 +35,12 @@ def _repeats(loops: tuple[BandMember, ...], domain: isl.UnionSet) -> bool:
     return not around.reverse().apply_range(member_map(loops[-1], domain)).is_single_valued()
 
 
-def score(schedule: Schedule, parallel: frozenset[str]) -> Score:
+def rate_parallelism(schedule: Schedule, parallel: frozenset[str]) -> Score:
     """Return: statements of `parallel` that are on no grid (the fewer the better), statements on a
     grid, wavefronts, loops around kernels where there are most and in all (the fewer the better),
     copies in shared memory, dimensions of grids."""
     on_grid = dimensions = around = deepest = 0
-    own = _own(schedule)
+    own = _statements_in_loops(schedule)
     lost = set(parallel)
     for path, domain in leaves(schedule.tree, schedule.scop.domain):
         count = len(own & set(statements_of(schedule.scop, domain)))
@@ -56,12 +56,12 @@ def score(schedule: Schedule, parallel: frozenset[str]) -> Score:
     return -len(lost), on_grid, -skews, -deepest, -around, packs, dimensions
 
 
-def is_best(schedule: Schedule, found: Score) -> bool:
+def is_fully_parallel(schedule: Schedule, found: Score) -> bool:
     """Tell whether no other mapping would have more statements on a grid, or fewer kernels."""
-    return found[:4] == (0, len(_own(schedule)), 0, 0)
+    return found[:4] == (0, len(_statements_in_loops(schedule)), 0, 0)
 
 
-def _own(schedule: Schedule) -> set[str]:
+def _statements_in_loops(schedule: Schedule) -> set[str]:
     """Return the source's statements that are in loops."""
     statements = schedule.scop.statements
     return {s.name for s in statements if s.iters and (s.origin is None or s.origin.statement)}
