@@ -17,7 +17,7 @@ from polyopt.schedule.tree import leaves, path_to, statements_of
 from polyopt.strategy.auto import keeps_scalars_small, with_fewer_cells
 from polyopt.strategy.gpu.contraction import map_contractions
 from polyopt.strategy.gpu.fusion import fuse_whole
-from polyopt.strategy.gpu.mapped import MAPPED
+from polyopt.strategy.gpu.mapped_loops import MAPPED
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.nests import map_nests
 from polyopt.strategy.gpu.parallelism import (

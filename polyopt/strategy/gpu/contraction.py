@@ -15,7 +15,7 @@ from polyopt.schedule.contraction import contraction_loops
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import bands, find_band, fresh_label, path_to, statements_of
 from polyopt.strategy.fusion import adjacent
-from polyopt.strategy.gpu.mapped import bands_around, is_mapped, new_nests
+from polyopt.strategy.gpu.mapped_loops import bands_around, is_mapped, new_nests
 from polyopt.strategy.gpu.matrices import WarpTile, matrix_sizes
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.operands import copy_operands

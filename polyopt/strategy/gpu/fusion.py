@@ -8,7 +8,7 @@ from __future__ import annotations
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Band, bands, find_band
 from polyopt.strategy.fusion import adjacent, share_data
-from polyopt.strategy.gpu.mapped import is_mapped
+from polyopt.strategy.gpu.mapped_loops import is_mapped
 from polyopt.transforms import Fuse
 
 

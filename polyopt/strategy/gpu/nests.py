@@ -12,7 +12,7 @@ from polyopt.ir.budget import optional
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import Band, Tree, bands, find_band, fresh_label
 from polyopt.strategy.gpu.coalescing import coalesced_loop_last
-from polyopt.strategy.gpu.mapped import MAPPED, is_mapped
+from polyopt.strategy.gpu.mapped_loops import MAPPED, is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.sizes import block_sizes
 from polyopt.strategy.gpu.staging import stage_reused, stage_strided

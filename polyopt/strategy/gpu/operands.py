@@ -16,7 +16,7 @@ from polyopt.ir.source import Layout
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import find_band
 from polyopt.strategy.gpu.fragment_rows import FragmentRows
-from polyopt.strategy.gpu.mapped import new_nests
+from polyopt.strategy.gpu.mapped_loops import new_nests
 from polyopt.strategy.gpu.prologue_epilogue import Pattern
 from polyopt.strategy.gpu.roles import Roles
 from polyopt.strategy.gpu.tiles import WIDE, TileSizes

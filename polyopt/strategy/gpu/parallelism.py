@@ -9,7 +9,7 @@ import islpy as isl
 
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import BandMember, leaves, member_map, statements_of
-from polyopt.strategy.gpu.mapped import MAPPED, grid_of
+from polyopt.strategy.gpu.mapped_loops import MAPPED, grid_of
 from polyopt.transforms import Pack, Skew
 
 Score = tuple[int, int, int, int, int, int, int]

@@ -7,7 +7,7 @@ warps, and what is left by one.  Raises `Refused` where a step is not legal.
 from __future__ import annotations
 
 from polyopt.schedule.schedule import Schedule, Transform
-from polyopt.strategy.gpu.mapped import bands_around
+from polyopt.strategy.gpu.mapped_loops import bands_around
 from polyopt.transforms import Combine, Rfactor, Strip, Threads
 
 

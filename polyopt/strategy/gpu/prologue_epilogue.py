@@ -22,7 +22,7 @@ from polyopt.schedule.tree import (
     path_to,
     statements_of,
 )
-from polyopt.strategy.gpu.mapped import is_mapped
+from polyopt.strategy.gpu.mapped_loops import is_mapped
 from polyopt.strategy.strides import accesses, directions
 
 Pattern = tuple[int | None, ...]

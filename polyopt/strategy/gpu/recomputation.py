@@ -10,7 +10,7 @@ from __future__ import annotations
 from polyopt.ir.scop import Role, Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import bands, find_band, path_to, statements_of
-from polyopt.strategy.gpu.mapped import bands_around
+from polyopt.strategy.gpu.mapped_loops import bands_around
 from polyopt.transforms import Recompute
 
 READERS = 3

@@ -28,7 +28,7 @@ from polyopt.schedule.tree import (
 )
 from polyopt.strategy.fusion import share_data
 from polyopt.strategy.gpu.coalescing import access_steps
-from polyopt.strategy.gpu.mapped import is_mapped, new_nests, siblings
+from polyopt.strategy.gpu.mapped_loops import is_mapped, labels_in_sequence, new_nests
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.partial_reductions import Refused, apply_steps
 from polyopt.strategy.gpu.sizes import constant_extent, least_value
@@ -180,7 +180,7 @@ def _is_temporary(schedule: Schedule, name: str) -> bool:
 
 def _joined(schedule: Schedule, found: Recurrence) -> Schedule:
     """Return `schedule` with the nests that follow and use what is computed in the same loops."""
-    labels = siblings(schedule, found.label)
+    labels = labels_in_sequence(schedule, found.label)
     for label in labels[labels.index(found.label) + 1 :]:
         if len(find_band(schedule.tree, label).members) <= found.rows:
             break

@@ -27,7 +27,7 @@ from polyopt.schedule.tree import (
 )
 from polyopt.strategy.fusion import share_data
 from polyopt.strategy.gpu.coalescing import coalesced_loop_last
-from polyopt.strategy.gpu.mapped import bands_around, is_mapped, siblings
+from polyopt.strategy.gpu.mapped_loops import bands_around, is_mapped, labels_in_sequence
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.partial_reductions import (
     Refused,
@@ -194,7 +194,7 @@ def _threads(longest: int | None, device: GpuModel) -> int:
 
 def _group(schedule: Schedule, first: Part, rows: int) -> list[Part]:
     """Return the nests around a sum that make one program of its rows, in order."""
-    labels = siblings(schedule, first.label)
+    labels = labels_in_sequence(schedule, first.label)
     here = labels.index(first.label)
     after = _related(schedule, [first], labels[here + 1 :], rows)
     before = _related(schedule, [first, *after], labels[:here][::-1], rows)

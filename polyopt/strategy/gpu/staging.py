@@ -21,7 +21,7 @@ from polyopt.schedule.tree import (
     statements_of,
 )
 from polyopt.strategy.gpu.coalescing import access_steps
-from polyopt.strategy.gpu.mapped import new_nests
+from polyopt.strategy.gpu.mapped_loops import new_nests
 from polyopt.strategy.strides import Step, accesses
 from polyopt.transforms import Pack, Threads
 

@@ -23,7 +23,7 @@ from polyopt.schedule.tree import (
 )
 from polyopt.strategy.fusion import share_data
 from polyopt.strategy.gpu.coalescing import access_steps
-from polyopt.strategy.gpu.mapped import bands_around, is_mapped, siblings
+from polyopt.strategy.gpu.mapped_loops import bands_around, is_mapped, labels_in_sequence
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.partial_reductions import (
     Refused,
@@ -227,7 +227,7 @@ def _by_warps(
 
 def _with_ends(schedule: Schedule, label: str, partial: str, count: int) -> Schedule:
     """Return `schedule` with a join's nest joined with those over its results alone."""
-    labels = siblings(schedule, label)
+    labels = labels_in_sequence(schedule, label)
     start = end = labels.index(partial)
     while start and _is_plain(schedule, labels[start - 1], label, count):
         start -= 1

@@ -18,7 +18,7 @@ from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.sizes import value_of
 from polyopt.schedule.tree import Band, LoopRef, bands, find_band, fresh_label
 from polyopt.strategy.gpu.coalescing import coalesced_loop_last
-from polyopt.strategy.gpu.mapped import is_mapped
+from polyopt.strategy.gpu.mapped_loops import is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.thread_coarsening import OWN, iterations_per_thread
 from polyopt.strategy.interchanges import order_steps

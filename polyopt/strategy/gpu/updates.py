@@ -12,7 +12,7 @@ from polyopt.ir.identity import is_exact
 from polyopt.ir.scop import Statement
 from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.tree import Leaf, bands, find_band, fresh_label, path_to, statements_of
-from polyopt.strategy.gpu.mapped import MAPPED, is_mapped
+from polyopt.strategy.gpu.mapped_loops import MAPPED, is_mapped
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.transforms import Atomic, Grid, Threads, Tile
 

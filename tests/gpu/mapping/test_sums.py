@@ -13,7 +13,7 @@ from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.schedule.tree import leaves
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
-from polyopt.strategy.gpu.mapped import bands_around
+from polyopt.strategy.gpu.mapped_loops import bands_around
 from polyopt.transforms import Combine, Rfactor
 from tests.checks import assert_computes
 from tests.gpu.mapping import programs

@@ -49,7 +49,7 @@ def new_nests(schedule: Schedule, before: Schedule) -> list[str]:
     ]
 
 
-def siblings(schedule: Schedule, label: str) -> list[str]:
+def labels_in_sequence(schedule: Schedule, label: str) -> list[str]:
     """Return the labels of the bands in the sequence that a band is in, its own among them."""
     around = [b for b in bands(schedule.tree) if any(i.label == label for i in bands(b.child))]
     return outer_bands(around[-1].child if around else schedule.tree)
