@@ -16,7 +16,7 @@ from polyopt.ir.scop import Origin, Scop
 from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.sizes import Size, value_of
 from polyopt.schedule.tree import Tree
-from polyopt.transforms.margins import NoMargin
+from polyopt.transforms.halo import NoHalo
 from polyopt.transforms.overlapping import Plan
 from polyopt.transforms.reference import loop
 from polyopt.transforms.region import enter
@@ -44,7 +44,7 @@ class Overlap(DataStep):
         region = plan.region
         try:
             made, whole = plan.turns(str(self))
-        except NoMargin as error:
+        except NoHalo as error:
             raise self._refused(error) from error
         new, placed_tree = placed(region, made, whole)
         copies = {s.name for turn in made.turns for s in (*turn.before, *turn.after)}
@@ -67,10 +67,10 @@ class Overlap(DataStep):
         region = enter(scop, tree, ref, [statement.name for statement in scop.statements])
         try:
             return Plan.of(region, steps, sizes)
-        except NoMargin as error:
+        except NoHalo as error:
             raise self._refused(error) from error
 
-    def _refused(self, error: NoMargin) -> ScheduleError:
+    def _refused(self, error: NoHalo) -> ScheduleError:
         hint = "run the time steps one after the other; or `skew` the loops and `tile` them"
         return ScheduleError("PO0344", f"{self}: {error}", hint=hint)
 

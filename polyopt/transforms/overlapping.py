@@ -1,7 +1,7 @@
 """What runs in tiles of several time steps: domains of the statements, copies in and out.
 
 In: the region of a loop over time steps, sizes.  Out: `Turns`, and the Scop with the arrays of
-tiles in it.  Refuses (`NoMargin`): what fits no tile.
+tiles in it.  Refuses (`NoHalo`): what fits no tile.
 An array of which a time step needs values of the step before is carried: copied in and out in every
 turn.  Others start with what is never written, and are copied out after the last time step.
 """
@@ -32,8 +32,8 @@ from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
 from polyopt.schedule.dataflow import Flow
 from polyopt.schedule.rebase import rebased
 from polyopt.transforms.footprint import hull_box
+from polyopt.transforms.halo import Halo, NoHalo, distances, halos
 from polyopt.transforms.local import Local
-from polyopt.transforms.margins import NoMargin, Reach, distances, reaches
 from polyopt.transforms.overlap_copies import Copier, between, copy_of, lifted, places_of, space_of
 from polyopt.transforms.region import Region, fresh_name
 from polyopt.transforms.turns import Turn, Turns
@@ -59,17 +59,17 @@ class Plan:
     outer: tuple[str, ...]
     tiles: tuple[str, ...]
     elements: tuple[str, ...]
-    reaches: dict[str, tuple[Reach, ...]]
+    halos: dict[str, tuple[Halo, ...]]
 
     @staticmethod
     def of(region: Region, steps: int, sizes: tuple[int, ...]) -> Plan:
-        """Return the plan; raises `NoMargin`."""
+        """Return the plan; raises `NoHalo`."""
         scop = region.scop
         statements = tuple(s for s in scop.statements if s.name in region.values)
         count = len(region.loops) - 1
         for statement in statements:
             _check(statement, region.values[statement.name], len(sizes))
-        found = reaches(statements, len(sizes))
+        found = halos(statements, len(sizes))
         taken = {name for s in statements for name in s.iters} | set(scop.params)
         names = _names(statements, len(sizes))
         outer: list[str] = []
@@ -135,7 +135,7 @@ class Plan:
         return coalesced(whole)
 
     def check_steady(self) -> None:
-        """Check that every time step writes the same elements; raises `NoMargin`."""
+        """Check that every time step writes the same elements; raises `NoHalo`."""
         for name, elements in self.written.items():
             steps: isl.Set | None = None
             for s in self.statements:
@@ -148,7 +148,7 @@ class Plan:
             whole = lifted(space, (*self.outer, "$t"), self.times)
             whole = whole.intersect(lifted(space, (*self.outer, *self.elements), elements))
             if not whole.is_subset(steps):
-                raise NoMargin(f"not every time step writes all of {name}")
+                raise NoHalo(f"not every time step writes all of {name}")
 
     @cached_property
     def carried(self) -> frozenset[str]:
@@ -397,7 +397,7 @@ class Plan:
         pieces: list[isl.BasicSet] = []
         coalesced(rest).make_disjoint().foreach_basic_set(pieces.append)
         if len(pieces) > PIECES:
-            raise NoMargin(f"what is read of {array} and never written is in many pieces")
+            raise NoHalo(f"what is read of {array} and never written is in many pieces")
         for piece in pieces:
             where = near.intersect(self.on(isl.Set.from_basic_set(piece)))
             if not where.is_empty():
@@ -424,19 +424,19 @@ class Plan:
 
 
 def _check(statement: Statement, values: tuple[Expr, ...], rank: int) -> None:
-    """Check that a statement writes an element of each tile's dimensions; raises `NoMargin`."""
+    """Check that a statement writes an element of each tile's dimensions; raises `NoHalo`."""
     names = {value.name for value in values if isinstance(value, Iter)}
     if len(names) < len(values):
-        raise NoMargin(f"the loops around {statement.name} are not its own")
+        raise NoHalo(f"the loops around {statement.name} are not its own")
     if len(statement.target.index) != rank or not statement.write.exact:
         message = f"{statement.name} writes an array of {len(statement.target.index)} dimensions"
-        raise NoMargin(f"{message}, {rank} sizes were given")
+        raise NoHalo(f"{message}, {rank} sizes were given")
     for index in statement.target.index:
         terms = [term for term in linear(index).terms if not isinstance(term[0], Param)]
         if terms and not (len(terms) == 1 and terms[0][1] == 1 and isinstance(terms[0][0], Iter)):
-            raise NoMargin(f"a subscript of what {statement.name} writes is no loop of its own")
+            raise NoHalo(f"a subscript of what {statement.name} writes is no loop of its own")
         if any(atom.name in names for atom, _ in terms if isinstance(atom, Iter)):
-            raise NoMargin(f"{statement.name} writes other elements in each time step")
+            raise NoHalo(f"{statement.name} writes other elements in each time step")
 
 
 def _names(statements: Iterable[Statement], rank: int) -> list[str]:

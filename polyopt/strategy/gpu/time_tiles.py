@@ -24,7 +24,7 @@ from polyopt.strategy.gpu.thread_coarsening import OWN, iterations_per_thread
 from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Grid, Overlap, Threads, Tile
-from polyopt.transforms.margins import NoMargin
+from polyopt.transforms.halo import NoHalo
 from polyopt.transforms.overlapping import NAMES, Plan
 from polyopt.transforms.region import enter
 
@@ -82,7 +82,7 @@ def choose(schedule: Schedule, label: str, device: GpuModel) -> Overlap | None:
         plan = Plan.of(region, 1, tuple(one[0] for one in SIZES[rank]))
         plan.check_steady()
         margins = [margin for array in plan.written for margin in plan.margins(array)]
-    except NoMargin:
+    except NoHalo:
         return None
     if not any(map(any, margins)):
         return None  # no element needs its neighbours

@@ -6,7 +6,7 @@ import pytest
 
 from polyopt.schedule import source_schedule
 from polyopt.transforms import Overlap, Parallelize
-from polyopt.transforms.margins import NoMargin, reaches
+from polyopt.transforms.halo import NoHalo, halos
 from tests.checks import assert_computes, assert_round_trip
 from tests.reading import read
 from tests.unit.transforms.refusing import refused
@@ -76,14 +76,14 @@ def test_loops_around() -> None:
 
 
 def test_margins_grow_with_the_steps_that_are_left() -> None:
-    first, second = reaches(line().statements, 1)["S0"], reaches(line().statements, 1)["S1"]
+    first, second = halos(line().statements, 1)["S0"], halos(line().statements, 1)["S1"]
     assert [first[0].below.at(left) for left in range(3)] == [1, 3, 5]
     assert [second[0].above.at(left) for left in range(3)] == [0, 2, 4]
 
 
 def test_margins_of_one_side() -> None:
     scop = read(FIELDS, "E[N]; H[N]", "N T")
-    found = reaches(scop.statements, 1)
+    found = halos(scop.statements, 1)
     assert (found["S0"][0].above.at(0), found["S0"][0].below.at(0)) == (1, 0)
 
 
@@ -115,8 +115,8 @@ def test_too_steep() -> None:
         "A[N]; B[N]",
         "N T",
     )
-    with pytest.raises(NoMargin, match="too fast"):
-        reaches(scop.statements, 1)
+    with pytest.raises(NoHalo, match="too fast"):
+        halos(scop.statements, 1)
 
 
 def test_text() -> None:

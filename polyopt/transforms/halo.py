@@ -2,7 +2,7 @@
 
 In: statements in the order of a time step, elements they write and read at constant distances.
 Out: for each statement and side how many elements further, by time steps that are left.
-Refuses (`NoMargin`): distances that are no constants, work that is needed without end.
+Refuses (`NoHalo`): distances that are no constants, work that is needed without end.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ STEEPEST = 8
 """Elements that a tile may grow by, on one side, for each time step."""
 
 
-class NoMargin(Exception):
+class NoHalo(Exception):
     """No tile and its surroundings have all that they need; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Margin:
+class HaloWidth:
     """Elements around a tile: `least` when no time step is left, `slope` more for each that is."""
 
     least: int
@@ -34,11 +34,11 @@ class Margin:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Halo:
     """The margins of a statement's instances in one dimension, below a tile and above it."""
 
-    below: Margin
-    above: Margin
+    below: HaloWidth
+    above: HaloWidth
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,33 +51,33 @@ class _Need:
     same_step: bool
 
 
-def reaches(statements: Sequence[Statement], rank: int) -> dict[str, tuple[Reach, ...]]:
+def halos(statements: Sequence[Statement], rank: int) -> dict[str, tuple[Halo, ...]]:
     """Return the margins of each statement in each of the `rank` dimensions of what it writes.
 
-    Statements stand in the order of a time step; raises `NoMargin`.
+    Statements stand in the order of a time step; raises `NoHalo`.
     """
     for statement in statements:
         own = [distances(statement, statement.target.array, dim) for dim in range(rank)]
         if any(map(any, own)):
-            raise NoMargin(f"{statement.name} needs what it computes itself in the same time step")
-    found: dict[str, list[Reach]] = {statement.name: [] for statement in statements}
+            raise NoHalo(f"{statement.name} needs what it computes itself in the same time step")
+    found: dict[str, list[Halo]] = {statement.name: [] for statement in statements}
     for dim in range(rank):
         needs = _needs(statements, dim)
-        below = _margins([(n, max(0, -n.distance)) for n in needs], len(statements))
-        above = _margins([(n, max(0, n.distance)) for n in needs], len(statements))
+        below = _widths([(n, max(0, -n.distance)) for n in needs], len(statements))
+        above = _widths([(n, max(0, n.distance)) for n in needs], len(statements))
         for statement, low, high in zip(statements, below, above, strict=True):
-            found[statement.name].append(Reach(low, high))
+            found[statement.name].append(Halo(low, high))
     return {name: tuple(own) for name, own in found.items()}
 
 
 def distances(statement: Statement, array: str, dim: int) -> list[int]:
-    """Return how far from what it writes a statement reads an array; raises `NoMargin`."""
+    """Return how far from what it writes a statement reads an array; raises `NoHalo`."""
     own = statement.target.index[dim]
     found = []
     for read in statement.reads:
         if read.array == array:
             if len(read.index) != len(statement.target.index) or not read.exact:
-                raise NoMargin(f"{statement.name} does not read {array} at a constant distance")
+                raise NoHalo(f"{statement.name} does not read {array} at a constant distance")
             found.append(_distance(read.index[dim], own, f"{statement.name} reads {array}"))
     return found
 
@@ -85,7 +85,7 @@ def distances(statement: Statement, array: str, dim: int) -> list[int]:
 def _distance(one: Expr, other: Expr, what: str) -> int:
     value = linear(sub(one, other))
     if value.terms:
-        raise NoMargin(f"{what} at no constant distance from what it writes")
+        raise NoHalo(f"{what} at no constant distance from what it writes")
     return value.constant
 
 
@@ -102,7 +102,7 @@ def _needs(statements: Sequence[Statement], dim: int) -> list[_Need]:
     return found
 
 
-def _margins(needs: list[tuple[_Need, int]], count: int) -> list[Margin]:
+def _widths(needs: list[tuple[_Need, int]], count: int) -> list[HaloWidth]:
     """Return the smallest margins for which every producer has what its readers need."""
     for slope in range(STEEPEST + 1):
         least = [0] * count
@@ -112,6 +112,6 @@ def _margins(needs: list[tuple[_Need, int]], count: int) -> list[Margin]:
                 wanted = least[need.reader] + further - (0 if need.same_step else slope)
                 grown[need.producer] = max(grown[need.producer], wanted)
             if grown == least:
-                return [Margin(value, slope) for value in least]
+                return [HaloWidth(value, slope) for value in least]
             least = grown
-    raise NoMargin("what a tile needs of its neighbours grows too fast, or within one time step")
+    raise NoHalo("what a tile needs of its neighbours grows too fast, or within one time step")
