@@ -18,9 +18,9 @@ from polyopt.schedule.sizes import Size, value_of
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.halo import NoHalo
 from polyopt.transforms.overlapping import Plan
+from polyopt.transforms.ping_pong import place_phases
 from polyopt.transforms.reference import loop
 from polyopt.transforms.region import enter
-from polyopt.transforms.turns import placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Overlap(DataStep):
             made, whole = plan.turns(str(self))
         except NoHalo as error:
             raise self._refused(error) from error
-        new, placed_tree = placed(region, made, whole)
+        new, placed_tree = place_phases(region, made, whole)
         copies = {s.name for turn in made.turns for s in (*turn.before, *turn.after)}
         copies |= {statement.name for statement in made.first}
         same = {n: o for n, o in region.same.items() if n not in region.values}

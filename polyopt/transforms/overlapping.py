@@ -1,6 +1,6 @@
 """What runs in tiles of several time steps: domains of the statements, copies in and out.
 
-In: the region of a loop over time steps, sizes.  Out: `Turns`, and the Scop with the arrays of
+In: the region of a loop over time steps, sizes.  Out: `PingPong`, and the Scop with the arrays of
 tiles in it.  Refuses (`NoHalo`): what fits no tile.
 An array of which a time step needs values of the step before is carried: copied in and out in every
 turn.  Others start with what is never written, and are copied out after the last time step.
@@ -35,8 +35,8 @@ from polyopt.transforms.footprint import hull_box
 from polyopt.transforms.halo import Halo, NoHalo, distances, halos
 from polyopt.transforms.local import Local
 from polyopt.transforms.overlap_copies import Copier, between, copy_of, lifted, places_of, space_of
+from polyopt.transforms.ping_pong import Phase, PingPong
 from polyopt.transforms.region import Region, fresh_name
-from polyopt.transforms.turns import Turn, Turns
 
 NAMES = ("there", "back")
 """The turns: what one writes into the second array the other reads there."""
@@ -271,7 +271,7 @@ class Plan:
 
     # -- statements
 
-    def turns(self, step: str) -> tuple[Turns, Scop]:
+    def turns(self, step: str) -> tuple[PingPong, Scop]:
         """Return what runs in place of the region, and the Scop with the arrays that it needs."""
         self.check_steady()
         names = {s.name for s in self.region.scop.statements}
@@ -311,13 +311,15 @@ class Plan:
                 before += self._copies_in(copier, name, second, number)
                 after += self._copies_out(copier, name, second, number)
             steps = tuple(scop.statement(s.name) for s in own)
-            turns.append(Turn(NAMES[number], tuple(before), steps, tuple(after)))
+            turns.append(Phase(NAMES[number], tuple(before), steps, tuple(after)))
         for turn in turns:
             for s in (*turn.before, *turn.after):
                 values[s.name] = tuple(map(Iter, self.tiles))
         for s in firsts:
             values[s.name] = tuple(map(Iter, self.outer))
-        result = Turns(firsts, tuple(turns), self.statements, values, self.tiles, len(self.outer))
+        result = PingPong(
+            firsts, tuple(turns), self.statements, values, self.tiles, len(self.outer)
+        )
         return result, scop
 
     def _again(self, statement: Statement, number: int, names: set[str]) -> Statement:

@@ -28,7 +28,7 @@ from polyopt.transforms.region import Nest, Region, loop_nest
 
 
 @dataclass(frozen=True, eq=False)
-class Turn:
+class Phase:
     """One turn, called `name` in labels; `steps` are the statements of the region, in order."""
 
     name: str
@@ -43,7 +43,7 @@ class Turn:
 
 
 @dataclass(frozen=True, eq=False)
-class Turns:
+class PingPong:
     """What stands in place of a region: `first` runs once, then the turns, again and again.
 
     `values` are the loops of a turn's tiles for each of its statements: loops around the region's,
@@ -51,14 +51,14 @@ class Turns:
     """
 
     first: tuple[Statement, ...]
-    turns: tuple[Turn, ...]
+    turns: tuple[Phase, ...]
     olds: tuple[Statement, ...]
     values: Mapping[str, tuple[Expr, ...]]
     tiles: tuple[str, ...]
     outer: int
 
 
-def placed(region: Region, made: Turns, scop: Scop) -> tuple[Scop, Tree]:
+def place_phases(region: Region, made: PingPong, scop: Scop) -> tuple[Scop, Tree]:
     """Return `scop` with the region's statements replaced, and its tree."""
     gone = {statement.name for statement in made.olds}
     statements: list[Statement] = []
@@ -81,7 +81,7 @@ class _Rebuilding:
     """Rebuilds the tree of a region on the way to its loop."""
 
     region: Region
-    made: Turns
+    made: PingPong
 
     @property
     def every(self) -> tuple[Statement, ...]:
@@ -161,7 +161,7 @@ class _Rebuilding:
             (statement,), loop_nest(self.region.tree, statement.name, statement, loops, names)
         )
 
-    def turn(self, band: Band, turn: Turn) -> Tree:
+    def turn(self, band: Band, turn: Phase) -> Tree:
         """Return the tiles of a turn."""
         made, position = self.made, self.region.position
         tree = self.region.tree
@@ -170,13 +170,13 @@ class _Rebuilding:
             for number in range(made.outer + 1, len(made.tiles))
         )
         parts = self.parts(turn)
-        inside: Tree = _pulled(band.child, parts, f".{turn.name}", tree)
+        inside: Tree = _pulled_tree(band.child, parts, f".{turn.name}", tree)
         if position + 1 < len(band.members):
             label = fresh_label(tree, f"{band.label}.inner.{turn.name}")
-            rest = tuple(_moved(member, parts) for member in band.members[position + 1 :])
+            rest = tuple(_pulled_member(member, parts) for member in band.members[position + 1 :])
             inside = Band(label, rest, inside)
         steps = fresh_label(tree, f"{band.label}.{turn.name}.steps")
-        run = Band(steps, (_moved(band.members[position], parts),), inside)
+        run = Band(steps, (_pulled_member(band.members[position], parts),), inside)
         around = [self.alone(s, len(made.tiles)) for s in (*turn.before, *turn.after)]
         filters = [Filter(nest.domain, nest.tree) for nest in around]
         count = len(turn.before)
@@ -184,7 +184,7 @@ class _Rebuilding:
         label = fresh_label(tree, f"{band.label}.{turn.name}")
         return Band(label, tiles, Sequence(body) if len(body) > 1 else run)
 
-    def parts(self, turn: Turn) -> isl.UnionPwMultiAff:
+    def parts(self, turn: Phase) -> isl.UnionPwMultiAff:
         """Return { instance of a turn -> instance before }."""
         result = isl.UnionPwMultiAff.empty(self.region.scop.context.get_space())
         for new, old in zip(turn.steps, self.made.olds, strict=True):
@@ -209,11 +209,11 @@ def _without(domain: isl.UnionSet, statements: Iterable[Statement]) -> isl.Union
     return domain
 
 
-def _moved(member: BandMember, parts: isl.UnionPwMultiAff) -> BandMember:
+def _pulled_member(member: BandMember, parts: isl.UnionPwMultiAff) -> BandMember:
     return replace(member, schedule=member.schedule.pullback_union_pw_multi_aff(parts))
 
 
-def _pulled(tree: Tree, parts: isl.UnionPwMultiAff, suffix: str, whole: Tree) -> Tree:
+def _pulled_tree(tree: Tree, parts: isl.UnionPwMultiAff, suffix: str, whole: Tree) -> Tree:
     """Return a subtree over the instances of a turn, its bands called after it."""
     match tree:
         case Leaf():
@@ -223,9 +223,9 @@ def _pulled(tree: Tree, parts: isl.UnionPwMultiAff, suffix: str, whole: Tree) ->
         case Sequence():
             return Sequence(tuple(_filter(part, parts, suffix, whole) for part in tree.parts))
         case Band():
-            members = tuple(_moved(member, parts) for member in tree.members)
+            members = tuple(_pulled_member(member, parts) for member in tree.members)
             label = fresh_label(whole, f"{tree.label}{suffix}")
-            child = _pulled(tree.child, parts, suffix, whole)
+            child = _pulled_tree(tree.child, parts, suffix, whole)
             return replace(tree, label=label, members=members, child=child)
         case _:
             assert_never(tree)
@@ -233,4 +233,4 @@ def _pulled(tree: Tree, parts: isl.UnionPwMultiAff, suffix: str, whole: Tree) ->
 
 def _filter(part: Filter, parts: isl.UnionPwMultiAff, suffix: str, whole: Tree) -> Filter:
     domain = part.domain.preimage_union_pw_multi_aff(parts)
-    return Filter(domain, _pulled(part.child, parts, suffix, whole))
+    return Filter(domain, _pulled_tree(part.child, parts, suffix, whole))
