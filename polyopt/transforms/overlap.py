@@ -17,7 +17,7 @@ from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.sizes import Size, value_of
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.halo import NoHalo
-from polyopt.transforms.overlapping import Plan
+from polyopt.transforms.overlapped_tiling import OverlapPlan
 from polyopt.transforms.ping_pong import place_phases
 from polyopt.transforms.reference import loop
 from polyopt.transforms.region import enter
@@ -58,7 +58,7 @@ class Overlap(DataStep):
                 again.add(statement.name)
         return Renewal(new, placed_tree, same, frozenset(copies), again=frozenset(again))
 
-    def plan(self, tree: Tree, scop: Scop) -> Plan:
+    def plan(self, tree: Tree, scop: Scop) -> OverlapPlan:
         """Return what the step is about to make; raises as `renew` does."""
         steps, sizes = value_of(self.steps), tuple(map(value_of, self.sizes))
         if min((steps, *sizes)) < 1 or not sizes:
@@ -66,7 +66,7 @@ class Overlap(DataStep):
         ref = loop(tree, self.loop, str(self))
         region = enter(scop, tree, ref, [statement.name for statement in scop.statements])
         try:
-            return Plan.of(region, steps, sizes)
+            return OverlapPlan.of(region, steps, sizes)
         except NoHalo as error:
             raise self._refused(error) from error
 

@@ -25,7 +25,7 @@ from polyopt.strategy.interchanges import order_steps
 from polyopt.strategy.tiling import outer_bands
 from polyopt.transforms import Grid, Overlap, Threads, Tile
 from polyopt.transforms.halo import NoHalo
-from polyopt.transforms.overlapping import NAMES, Plan
+from polyopt.transforms.overlapped_tiling import NAMES, OverlapPlan
 from polyopt.transforms.region import enter
 
 BUDGET = 20_000_000  # isl operations for one loop
@@ -79,7 +79,7 @@ def choose(schedule: Schedule, label: str, device: GpuModel) -> Overlap | None:
     if many or rank not in SIZES or not _is_nest(schedule, label):
         return None
     try:
-        plan = Plan.of(region, 1, tuple(one[0] for one in SIZES[rank]))
+        plan = OverlapPlan.of(region, 1, tuple(one[0] for one in SIZES[rank]))
         plan.check_steady()
         margins = [margin for array in plan.written for margin in plan.margins(array)]
     except NoHalo:
@@ -102,7 +102,7 @@ def _is_nest(schedule: Schedule, label: str) -> bool:
     return any(m.coincident for m in (*band.members[1:], *inside))
 
 
-def _plans(plan: Plan, rank: int, device: GpuModel) -> Iterator[Plan]:
+def _plans(plan: OverlapPlan, rank: int, device: GpuModel) -> Iterator[OverlapPlan]:
     """Yield the plans with tiles for which there is room."""
     for steps in STEPS[rank]:
         for sizes in product(*SIZES[rank]):
@@ -113,12 +113,12 @@ def _plans(plan: Plan, rank: int, device: GpuModel) -> Iterator[Plan]:
                 yield one
 
 
-def _box(plan: Plan, array: str) -> int:
+def _box(plan: OverlapPlan, array: str) -> int:
     margins = plan.margins(array)
     return prod(s + below + above for s, (below, above) in zip(plan.sizes, margins, strict=True))
 
 
-def traffic(plan: Plan) -> Traffic:
+def traffic(plan: OverlapPlan) -> Traffic:
     """Return the bytes for each element and time step of tiles."""
     tile = prod(plan.sizes)
     memory = shared = 0.0
@@ -137,7 +137,7 @@ def traffic(plan: Plan) -> Traffic:
     return Traffic(memory / plan.steps, total / plan.steps)
 
 
-def untiled(plan: Plan) -> Traffic:
+def untiled(plan: OverlapPlan) -> Traffic:
     """Return the bytes for each element where every statement is a kernel of its own."""
     memory = 0.0
     for statement in plan.statements:
@@ -147,7 +147,7 @@ def untiled(plan: Plan) -> Traffic:
     return Traffic(memory, memory + LAUNCH * len(plan.statements))
 
 
-def _size(plan: Plan, array: str) -> int:
+def _size(plan: OverlapPlan, array: str) -> int:
     return plan.region.scop.array(array).dtype.size
 
 

@@ -30,7 +30,7 @@ from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.strategy.gpu.time_tiles import choose, traffic, untiled, with_step
 from polyopt.targets import Options, Target, detect_machine
 from polyopt.transforms import Overlap
-from polyopt.transforms.overlapping import Plan
+from polyopt.transforms.overlapped_tiling import OverlapPlan
 from polyopt.transforms.region import enter
 from tests.gpu.mapping import stencils
 from tests.gpu.passes.programs import program_of
@@ -42,10 +42,12 @@ SIZES: dict[str, tuple[int, ...]] = {"line": (16,), "plane": (4, 8), "waves": (8
 """Tiles so small that there are several at sizes that are quick to run."""
 
 
-def plan_of(function: Callable[..., Any], steps: int, *sizes: int) -> Plan:
+def plan_of(function: Callable[..., Any], steps: int, *sizes: int) -> OverlapPlan:
     schedule = source_schedule(program_of(function).scop)
     names = [statement.name for statement in schedule.scop.statements]
-    return Plan.of(enter(schedule.scop, schedule.tree, LoopRef("L0", 0), names), steps, sizes)
+    return OverlapPlan.of(
+        enter(schedule.scop, schedule.tree, LoopRef("L0", 0), names), steps, sizes
+    )
 
 
 def chosen(function: Callable[..., Any], device: GpuModel | None = None) -> str:

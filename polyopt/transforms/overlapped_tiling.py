@@ -45,7 +45,7 @@ PIECES = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class OverlapPlan:
     """`statements` run `steps` iterations of the region's loop in tiles of `sizes` elements.
 
     `outer` are names for the loops around it, `tiles` all loops around a tile's code: those, pairs
@@ -62,7 +62,7 @@ class Plan:
     halos: dict[str, tuple[Halo, ...]]
 
     @staticmethod
-    def of(region: Region, steps: int, sizes: tuple[int, ...]) -> Plan:
+    def of(region: Region, steps: int, sizes: tuple[int, ...]) -> OverlapPlan:
         """Return the plan; raises `NoHalo`."""
         scop = region.scop
         statements = tuple(s for s in scop.statements if s.name in region.values)
@@ -81,7 +81,7 @@ class Plan:
         elements: list[str] = []
         for wish in names:
             elements.append(fresh_name(f"{wish}_at", {*elements, *tiles, *taken}))
-        return Plan(
+        return OverlapPlan(
             region, statements, steps, sizes, tuple(outer), tuple(tiles), tuple(elements), found
         )
 
