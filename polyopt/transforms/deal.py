@@ -13,7 +13,7 @@ from polyopt.dataclass import dataclass
 from polyopt.ir.scop import Scop
 from polyopt.schedule.sizes import Size
 from polyopt.schedule.tree import BandMember, Tree
-from polyopt.transforms.halving import split_loop
+from polyopt.transforms.strip_mining import strip_mine
 from polyopt.transforms.tile import tile_index
 
 
@@ -37,7 +37,7 @@ class Deal:
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:
         """Return the tree with the loop split; raises `ScheduleError` PO0301 to PO0303."""
-        return split_loop(tree, self.loop, self.size, str(self), _halves)
+        return strip_mine(tree, self.loop, self.size, str(self), _halves)
 
     def __str__(self) -> str:
         return f"deal({self.loop}, {self.size})"

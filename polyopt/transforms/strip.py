@@ -11,8 +11,8 @@ from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.sizes import Size
 from polyopt.schedule.tree import BandMember, Tree, find_band, path_to
-from polyopt.transforms.halving import split_loop
 from polyopt.transforms.reference import loop
+from polyopt.transforms.strip_mining import strip_mine
 from polyopt.transforms.tile import tile_index
 
 
@@ -45,7 +45,7 @@ class Strip:
         def halves(old: BandMember, size: int) -> tuple[BandMember, BandMember]:
             return _halves(old, size, _fresh(f"{old.name}_tile", taken))
 
-        return split_loop(tree, self.loop, self.size, str(self), halves)
+        return strip_mine(tree, self.loop, self.size, str(self), halves)
 
     def __str__(self) -> str:
         return f"strip({self.loop}, {self.size})"

@@ -15,7 +15,7 @@ from polyopt.transforms.reference import loop
 from polyopt.transforms.tile import tile_sizes
 
 
-def split_loop(
+def strip_mine(
     tree: Tree,
     name: str,
     size: Size,
