@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from polyopt.late import names_of
 
 if TYPE_CHECKING:
-    from polyopt.transforms import mending_band, mending_parallel, mending_shift
+    from polyopt.transforms import repair_band, repair_parallel, repair_shift
     from polyopt.transforms.affine import Affine, Fusion
     from polyopt.transforms.amount import Amount, Distance, read_amount
     from polyopt.transforms.arguments import Arguments
@@ -82,9 +82,6 @@ else:
             "hold": "Hold",
             "interchange": "Interchange",
             "layout": "Dimension LayOut Part read_dimension",
-            "mending_band": "",
-            "mending_parallel": "",
-            "mending_shift": "",
             "move": "Move",
             "overlap": "Overlap",
             "pack": "Pack",
@@ -94,6 +91,9 @@ else:
             "rearrange": "Rearrange",
             "recompute": "Recompute",
             "reorder": "Reorder",
+            "repair_band": "",
+            "repair_parallel": "",
+            "repair_shift": "",
             "reverse": "Reverse",
             "rfactor": "Rfactor",
             "scan": "Scan",
@@ -163,13 +163,13 @@ __all__ = [
     "Unroll",
     "Vectorize",
     "check_text",
-    "mending_band",
-    "mending_parallel",
-    "mending_shift",
     "parse_schedule",
     "parse_schedules",
     "parse_steps",
     "read_amount",
     "read_dimension",
+    "repair_band",
+    "repair_parallel",
+    "repair_shift",
     "show_schedules",
 ]

@@ -12,8 +12,8 @@ from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import Refused, Repair
 from polyopt.schedule.tree import Tree
-from polyopt.transforms.mending_parallel import marked_instead
 from polyopt.transforms.reference import change_loop, loop
+from polyopt.transforms.repair_parallel import marked_instead
 
 
 @dataclass(frozen=True, slots=True)

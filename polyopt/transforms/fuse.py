@@ -85,7 +85,7 @@ class Fuse:
 
     def repairs(self, refused: Refused) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
-        delayed = transforms.mending_shift.delayed
+        delayed = transforms.repair_shift.delayed
         yield from delayed(refused, self, self.first, self.second, self.count)
         common = self.count or len(find_band(refused.tree, self.first).members)
         for fewer in range(common - 1, 0, -1):

@@ -53,8 +53,8 @@ class Interchange:
         """Yield what might be legal instead, cheapest first."""
         places = [loop(refused.tree, name, str(self)) for name in (self.first, self.second)]
         last = max(place.position or 0 for place in places)
-        yield from transforms.mending_band.reversed_first(refused, places[0].label, last + 1, self)
-        yield from transforms.mending_band.skewed_first(refused, places[0].label, last + 1, self)
+        yield from transforms.repair_band.reversed_first(refused, places[0].label, last + 1, self)
+        yield from transforms.repair_band.skewed_first(refused, places[0].label, last + 1, self)
 
     def __str__(self) -> str:
         return f"interchange({self.first}, {self.second})"

@@ -25,8 +25,8 @@ from polyopt.schedule.tree import (
     replace_band,
     resolve,
 )
-from polyopt.transforms.mending import name_of
-from polyopt.transforms.mending_parallel import marked_instead
+from polyopt.transforms.repair_loops import name_of
+from polyopt.transforms.repair_parallel import marked_instead
 
 MAPPED = (LoopKind.BLOCK, LoopKind.THREAD)
 

@@ -14,7 +14,7 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import Refused, Repair, RepairKind
 from polyopt.schedule.tree import Band, Sequence, Tree, find_band, replace_band, statements_of
-from polyopt.transforms.mending import name_of
+from polyopt.transforms.repair_loops import name_of
 from polyopt.transforms.shift import Shift
 
 MAX_PARTS = 4

@@ -11,9 +11,9 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.ir.scop import Scop
 from polyopt.schedule.repair import Refused, Repair
 from polyopt.schedule.tree import Tree
-from polyopt.transforms.mending import other_loop
-from polyopt.transforms.mending_align import aligned
 from polyopt.transforms.reference import change_loop, loop
+from polyopt.transforms.repair_align import aligned
+from polyopt.transforms.repair_loops import other_loop
 
 
 @dataclass(frozen=True, slots=True)

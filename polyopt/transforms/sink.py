@@ -23,9 +23,9 @@ from polyopt.schedule.tree import (
     fresh_label,
     replace_band,
 )
-from polyopt.transforms.mending import other_loop
-from polyopt.transforms.mending_data import own_copies
 from polyopt.transforms.reference import loop
+from polyopt.transforms.repair_data import own_copies
+from polyopt.transforms.repair_loops import other_loop
 
 
 @dataclass(frozen=True, slots=True)

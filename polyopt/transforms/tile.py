@@ -77,8 +77,8 @@ class Tile:
     def repairs(self, refused: Refused) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         count = len(self.sizes)
-        yield from transforms.mending_band.reversed_first(refused, self.band, count, self)
-        yield from transforms.mending_band.skewed_first(refused, self.band, count, self)
+        yield from transforms.repair_band.reversed_first(refused, self.band, count, self)
+        yield from transforms.repair_band.skewed_first(refused, self.band, count, self)
         for fewer in range(count - 1, 0, -1):
             yield Repair(RepairKind.FEWER, (replace(self, sizes=self.sizes[:fewer]),))
 

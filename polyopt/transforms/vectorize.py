@@ -38,7 +38,7 @@ class Vectorize:
     def repairs(self, refused: Refused) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         found = loop(refused.tree, self.loop, str(self))
-        yield from transforms.mending_parallel.marked_instead(refused, found, Vectorize)
+        yield from transforms.repair_parallel.marked_instead(refused, found, Vectorize)
 
     def __str__(self) -> str:
         return f"vectorize({self.loop})"

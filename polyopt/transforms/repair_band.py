@@ -11,7 +11,7 @@ from polyopt.schedule.repair import Refused, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.skewing import Factor, permuting_factors
 from polyopt.schedule.tree import Tree, find_band
-from polyopt.transforms.mending import name_of
+from polyopt.transforms.repair_loops import name_of
 from polyopt.transforms.reverse import Reverse
 from polyopt.transforms.skew import Skew
 

@@ -13,10 +13,10 @@ from polyopt.schedule.schedule import Transform
 from polyopt.schedule.tree import LoopRef, Sequence, bands, find_band
 from polyopt.transforms.affine import Affine, Fusion
 from polyopt.transforms.distribute import Distribute
-from polyopt.transforms.mending import loops_nearby, name_of
-from polyopt.transforms.mending_align import aligned
-from polyopt.transforms.mending_band import wavefront
-from polyopt.transforms.mending_data import own_copies, partial_results
+from polyopt.transforms.repair_align import aligned
+from polyopt.transforms.repair_band import wavefront
+from polyopt.transforms.repair_data import own_copies, partial_results
+from polyopt.transforms.repair_loops import loops_nearby, name_of
 
 Mark = Callable[[str], Transform]
 

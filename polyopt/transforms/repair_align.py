@@ -13,7 +13,7 @@ from polyopt.schedule.repair import Refused, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.skewing import distance_vectors
 from polyopt.schedule.tree import BandMember, LoopRef, find_band, path_to, statements_of
-from polyopt.transforms.mending import name_of
+from polyopt.transforms.repair_loops import name_of
 from polyopt.transforms.shift import Shift
 
 

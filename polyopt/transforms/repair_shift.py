@@ -18,7 +18,7 @@ from polyopt.schedule.tree import (
     tuple_names,
 )
 from polyopt.transforms.interchange import Interchange
-from polyopt.transforms.mending import name_of
+from polyopt.transforms.repair_loops import name_of
 from polyopt.transforms.reverse import Reverse
 from polyopt.transforms.shift import Shift
 

@@ -15,7 +15,7 @@ from polyopt.schedule.repair import Refused, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.tree import LoopRef
 from polyopt.transforms.expand import Expand
-from polyopt.transforms.mending import name_of
+from polyopt.transforms.repair_loops import name_of
 from polyopt.transforms.rfactor import Rfactor
 from polyopt.transforms.strip import Strip
 
