@@ -34,7 +34,7 @@ from polyopt.schedule import (
 )
 from polyopt.schedule.legality import carried_pairs, mark_facts
 from polyopt.schedule.regions import independent
-from polyopt.schedule.telling import to_record
+from polyopt.schedule.witness_text import to_record
 from polyopt.transforms import Fuse, Parallelize, Vectorize
 from polyopt.transforms.text import Placed, read_steps
 

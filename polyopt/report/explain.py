@@ -21,9 +21,9 @@ from polyopt.report.mapping import explain_mapping
 from polyopt.report.storage import explain_reductions, explain_storage
 from polyopt.schedule import Dependence, Dependences, Schedule
 from polyopt.schedule.legality import Fault, Violation, carried_pairs
-from polyopt.schedule.telling import describe
 from polyopt.schedule.tree import Band, BandMember, bands, path_to, statements_of, tuple_names
 from polyopt.schedule.witness import find_witness, inexact_access
+from polyopt.schedule.witness_text import describe
 
 MOST_PAIRS = 1000
 """Pairs of statements whose dependences are listed, or looked at together for an example."""

@@ -12,9 +12,9 @@ import islpy as isl
 
 from polyopt.errors import BudgetError, IllegalSchedule, ScheduleError
 from polyopt.schedule import Schedule
-from polyopt.schedule.telling import example
 from polyopt.schedule.tree import Band, Filter, Leaf, Sequence, Tree, statements_of
 from polyopt.schedule.witness import Witness
+from polyopt.schedule.witness_text import example
 from polyopt.transforms import Fuse
 
 _MAX_PAIRS = 12

@@ -16,9 +16,9 @@ from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.legality import Fault, Violation
 from polyopt.schedule.reductions import accumulation
 from polyopt.schedule.repair import Refused, find_repair
-from polyopt.schedule.telling import describe
 from polyopt.schedule.tree import Tree
 from polyopt.schedule.witness import find_witness
+from polyopt.schedule.witness_text import describe
 
 if TYPE_CHECKING:
     from polyopt.schedule.schedule import Transform

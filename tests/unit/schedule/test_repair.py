@@ -12,8 +12,8 @@ from polyopt.schedule import Repair, RepairKind, Witness, source_schedule
 from polyopt.schedule.repair import repaired
 from polyopt.schedule.replay import How
 from polyopt.schedule.skewing import Factor, permuting_factors
-from polyopt.schedule.telling import to_record
 from polyopt.schedule.tree import Sequence, find_band
+from polyopt.schedule.witness_text import to_record
 from polyopt.transforms import parse_steps
 from tests import scops
 from tests.checks import assert_computes
