@@ -307,10 +307,10 @@ def with_mode(program: Program, options: Options) -> Program:
         return program
     is_c = options.target is Target.C
     program = schedule.reductions.reassociated(program, choices=is_c)
-    program = schedule.narrowed.with_narrowed(program)
+    program = schedule.float32_functions.with_float32_functions(program)
     if is_c:
         program = schedule.inplace.with_sums_in_place(schedule.powers.with_products(program))
-        program = schedule.ratios.with_ratios(schedule.scales.with_scaled_rows(program))
+        program = schedule.reciprocals.with_reciprocals(schedule.scales.with_scaled_rows(program))
     rounds = options.fp is FpMode.FAST and not is_c
     return schedule.reductions.rounding(program) if rounds else program
 
@@ -372,7 +372,7 @@ def _automatic(
         return strategy.gpu.auto_schedule_gpu(
             scop, strategy.gpu.GpuModel(matrices=is_cuda, atomics=is_cuda), large
         )
-    return schedule.postponed.written_order(scop)
+    return schedule.source_order.schedule_in_source_order(scop)
 
 
 def _outgrowing(
@@ -399,7 +399,7 @@ def _source(scop: Scop) -> Schedule:
     """Return the order of the source, with dependences if there is time for them."""
     with optional("private scalars", part=MOST):
         return source_schedule(scop)
-    return schedule.postponed.written_order(scop)
+    return schedule.source_order.schedule_in_source_order(scop)
 
 
 def only_schedule(program: Program, schedules: tuple[Schedule, ...]) -> Schedule:

@@ -15,10 +15,10 @@ from polyopt.errors import IllegalSchedule, Loc
 from polyopt.ir.budget import query
 from polyopt.ir.expr import show
 from polyopt.ir.scop import Scop, Statement
-from polyopt.schedule.carry import carried_dependences, changed_arrays
 from polyopt.schedule.contraction import keep_lives
+from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.dataflow import Difference, first_difference, instances_of
-from polyopt.schedule.datasteps import DataStep, Renewal
+from polyopt.schedule.dependence_reuse import changed_arrays, reused_dependences
 from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.legality import unaffected
 from polyopt.schedule.rebase import rebased
@@ -58,14 +58,14 @@ def renewed_by_all(
         if not made.is_plain:
             return None
         scop, last = made.scop, made.tree
-    return renewed(steps[-1], tree, known, Renewal(scop, last), BUDGET * len(steps))
+    return renewed(steps[-1], tree, known, RewrittenProgram(scop, last), BUDGET * len(steps))
 
 
 def renewed(
     step: DataStep,
     tree: Tree,
     known: Dependences,
-    made: Renewal | None = None,
+    made: RewrittenProgram | None = None,
     budget: int = BUDGET,
 ) -> tuple[Dependences, Tree, Tree]:
     """Return the new Scop, in the order of its tree, with its dependences, and the tree.
@@ -88,12 +88,14 @@ def renewed(
         if difference is not None:
             raise _refusal(step, old, new, difference)
         instances = instances_of(old, new, made.same, made.copies | made.again, touched)
-        dependences = carried_dependences(known, new, changed, instances)
+        dependences = reused_dependences(known, new, changed, instances)
         keep_lives(known.scop, new, changed)
         return dependences, made.tree, unaffected(tree, touched)
 
 
-def _touched(old: Scop, new: Scop, arrays: frozenset[str], made: Renewal) -> frozenset[str]:
+def _touched(
+    old: Scop, new: Scop, arrays: frozenset[str], made: RewrittenProgram
+) -> frozenset[str]:
     """Return the statements whose dependences may be others than before."""
     if old.params != new.params or not old.context.plain_is_equal(new.context):
         return frozenset(s.name for s in (*old.statements, *new.statements))

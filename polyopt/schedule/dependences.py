@@ -19,7 +19,7 @@ from polyopt.dataclass import dataclass, field, replace
 from polyopt.ir.affine import coalesced, joined
 from polyopt.ir.budget import checkpoint, exceeds_limit
 from polyopt.ir.scop import Access, AccessKind, Role, Scop, Statement
-from polyopt.schedule.updates import exact_update, is_own
+from polyopt.schedule.commutative_updates import commutative_operation, is_own
 
 
 @unique
@@ -376,8 +376,8 @@ def _is_reduction(source: Statement, target: Statement, first: Access, second: A
         return True
     if _joins_parts(source):
         return False
-    op = exact_update(source)
-    return op is not None and (source is target or op is exact_update(target))
+    op = commutative_operation(source)
+    return op is not None and (source is target or op is commutative_operation(target))
 
 
 def last_writers(scop: Scop, array: str) -> isl.UnionMap:

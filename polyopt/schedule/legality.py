@@ -17,7 +17,13 @@ from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
 from polyopt.never import assert_never
 from polyopt.schedule.dependences import Dependences
-from polyopt.schedule.pending import Pairs, Pending, Sort, pending_of, union
+from polyopt.schedule.remaining_dependences import (
+    DependentPairs,
+    PairOrder,
+    RemainingDependences,
+    remaining_dependences,
+    union,
+)
 from polyopt.schedule.tree import (
     Band,
     BandMember,
@@ -63,7 +69,7 @@ def check_legal(
     and the loops and filters above it; where all of these are the very objects of `proven`, it is
     known.
     """
-    pending = pending_of(dependences)
+    pending = remaining_dependences(dependences)
     return _covers(scop.domain, tree, proven) or _check(tree, pending, proven, 0)
 
 
@@ -145,7 +151,9 @@ def _inside(part: Filter, proven: Tree | None) -> Tree | None:
     return None if same is None else same.child
 
 
-def _check(tree: Tree, pending: Pending, proven: Tree | None, level: int) -> Violation | None:
+def _check(
+    tree: Tree, pending: RemainingDependences, proven: Tree | None, level: int
+) -> Violation | None:
     if tree is proven:
         return None
     if not pending.is_small:
@@ -159,7 +167,9 @@ def _check(tree: Tree, pending: Pending, proven: Tree | None, level: int) -> Vio
     return found
 
 
-def _violation(tree: Tree, pending: Pending, proven: Tree | None, level: int) -> Violation | None:
+def _violation(
+    tree: Tree, pending: RemainingDependences, proven: Tree | None, level: int
+) -> Violation | None:
     match tree:
         case Leaf():
             left = pending.left
@@ -174,7 +184,9 @@ def _violation(tree: Tree, pending: Pending, proven: Tree | None, level: int) ->
             assert_never(tree)
 
 
-def _check_band(band: Band, pending: Pending, proven: Band | None, level: int) -> Violation | None:
+def _check_band(
+    band: Band, pending: RemainingDependences, proven: Band | None, level: int
+) -> Violation | None:
     for position, member in enumerate(band.members):
         if proven is None or proven.members[position].kind is not member.kind:
             found, pending = _check_member(member, pending, level + position)
@@ -187,8 +199,8 @@ def _check_band(band: Band, pending: Pending, proven: Band | None, level: int) -
 
 
 def _check_member(
-    member: BandMember, pending: Pending, level: int
-) -> tuple[Violation | None, Pending]:
+    member: BandMember, pending: RemainingDependences, level: int
+) -> tuple[Violation | None, RemainingDependences]:
     """Return what is wrong with a loop, and the pairs that it leaves equal."""
     backwards = pending.backwards(member)
     if backwards is not None:
@@ -202,9 +214,11 @@ def _check_member(
         case LoopKind.BLOCK | LoopKind.THREAD:
             carried = pending.separated(member, lambda p: p.own and p.source in member.atomic)
         case LoopKind.VECTOR:
-            carried = pending.separated(member, lambda p: p.sort is Sort.REDUCTION)
+            carried = pending.separated(member, lambda p: p.sort is PairOrder.REDUCTION)
         case LoopKind.LANE:
-            carried = pending.separated(member, lambda p: p.sort in (Sort.REDUCTION, Sort.JOIN))
+            carried = pending.separated(
+                member, lambda p: p.sort in (PairOrder.REDUCTION, PairOrder.JOIN)
+            )
         case _:
             assert_never(member.kind)
     if carried is not None:
@@ -215,7 +229,7 @@ def _check_member(
 
 
 def _check_sequence(
-    tree: Sequence, pending: Pending, proven: Tree | None, level: int
+    tree: Sequence, pending: RemainingDependences, proven: Tree | None, level: int
 ) -> Violation | None:
     if not _same_filters(tree, proven):
         backwards = _across(tree, pending, proven)
@@ -232,7 +246,9 @@ def _check_sequence(
     return None
 
 
-def _across(tree: Sequence, pending: Pending, proven: Tree | None) -> isl.UnionMap | None:
+def _across(
+    tree: Sequence, pending: RemainingDependences, proven: Tree | None
+) -> isl.UnionMap | None:
     """Return pairs of which a later part of the sequence holds the first instance.
 
     Two parts that stand in the same order in `proven` hold none.
@@ -251,7 +267,7 @@ def _across(tree: Sequence, pending: Pending, proven: Tree | None) -> isl.UnionM
         one, other = (before.get(id(part.domain)) for _, part in (first, second))
         return one is None or other is None or one <= other
 
-    def turned(pairs: Pairs) -> isl.UnionMap | None:
+    def turned(pairs: DependentPairs) -> isl.UnionMap | None:
         firsts, seconds = places.get(pairs.source, []), places.get(pairs.target, [])
         crossed = [(a[1], b[1]) for a in firsts for b in seconds if is_turned(a, b)]
         for relation in (pairs.relation, pairs.settled.relation) if crossed else ():
@@ -347,10 +363,10 @@ def mark_facts(dependences: Dependences, tree: Tree, marked: Tree | None = None)
 
     `marked` is a tree that has them; what is the same in both is not computed again.
     """
-    return _mark(tree, pending_of(dependences), marked)
+    return _mark(tree, remaining_dependences(dependences), marked)
 
 
-def _mark(tree: Tree, pending: Pending, marked: Tree | None) -> Tree:
+def _mark(tree: Tree, pending: RemainingDependences, marked: Tree | None) -> Tree:
     if tree is marked:
         return tree
     if not pending.is_small:
@@ -363,7 +379,7 @@ def _mark(tree: Tree, pending: Pending, marked: Tree | None) -> Tree:
     return known
 
 
-def _marks(tree: Tree, pending: Pending, marked: Tree | None) -> Tree:
+def _marks(tree: Tree, pending: RemainingDependences, marked: Tree | None) -> Tree:
     match tree:
         case Leaf():
             return tree
@@ -380,14 +396,14 @@ def _marks(tree: Tree, pending: Pending, marked: Tree | None) -> Tree:
             assert_never(tree)
 
 
-def _mark_filter(part: Filter, pending: Pending, marked: Tree | None) -> Filter:
+def _mark_filter(part: Filter, pending: RemainingDependences, marked: Tree | None) -> Filter:
     before = _inside(part, marked)
     if part.child is before:
         return part
     return Filter(part.domain, _mark(part.child, pending.within(part), before))
 
 
-def _mark_below(band: Band, pending: Pending, same: Band) -> Band:
+def _mark_below(band: Band, pending: RemainingDependences, same: Band) -> Band:
     """Return `band` with the facts of a band of the same loops, and what is below it marked."""
     members = tuple(
         replace(member, coincident=known.coincident)
@@ -401,7 +417,7 @@ def _mark_below(band: Band, pending: Pending, same: Band) -> Band:
     return Band(band.label, members, child, same.permutable)
 
 
-def _mark_band(band: Band, pending: Pending) -> Band:
+def _mark_band(band: Band, pending: RemainingDependences) -> Band:
     entry = pending
     permutable = True
     members = []

@@ -30,7 +30,7 @@ from polyopt.ir.program import Part, Parts, Program, Repeat
 from polyopt.ir.scan import COMBINING, NoScan, parted
 from polyopt.ir.scop import Reduction, Role, Scop, Statement
 from polyopt.ir.types import DType
-from polyopt.schedule.updates import reads_itself_once
+from polyopt.schedule.commutative_updates import reads_itself_once
 
 FOLDING = frozenset(
     {

@@ -15,7 +15,7 @@ from polyopt.never import assert_never
 from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.legality import Fault, Violation
 from polyopt.schedule.reductions import accumulation
-from polyopt.schedule.repair import Refused, find_repair
+from polyopt.schedule.repair import RefusedStep, find_repair
 from polyopt.schedule.tree import Tree
 from polyopt.schedule.witness import find_witness
 from polyopt.schedule.witness_text import describe
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def refusal(
-    refused: Refused, step: Transform, scop: Scop, dependences: Dependences, tree: Tree
+    refused: RefusedStep, step: Transform, scop: Scop, dependences: Dependences, tree: Tree
 ) -> IllegalSchedule:
     """Return the error that refuses `step`, with its witness and a repair that works.
 

@@ -70,7 +70,7 @@ class Repair:
 
 
 @dataclass(frozen=True, eq=False)
-class Refused:
+class RefusedStep:
     """Where a step was refused: the schedule it was applied to, after the steps `done`.
 
     `tree`, `scop` and `dependences` are those before the step.
@@ -101,16 +101,16 @@ class Refused:
 
 
 @runtime_checkable
-class Mendable(Protocol):
+class Repairable(Protocol):
     """A step that knows what could be done instead of it."""
 
-    def repairs(self, refused: Refused) -> Iterator[Repair]:
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
 
 
-def find_repair(refused: Refused, step: Transform) -> Repair | None:
+def find_repair(refused: RefusedStep, step: Transform) -> Repair | None:
     """Return the first repair that the step offers and the judge accepts, or None."""
-    if not isinstance(step, Mendable):
+    if not isinstance(step, Repairable):
         return None
     try:
         with quota(BUDGET):
@@ -119,14 +119,14 @@ def find_repair(refused: Refused, step: Transform) -> Repair | None:
         return None
 
 
-def _first(refused: Refused, step: Mendable) -> Repair | None:
+def _first(refused: RefusedStep, step: Repairable) -> Repair | None:
     for repair in islice(step.repairs(refused), MAX_CANDIDATES):
         if refused.schedule.attempt(*refused.done, *repair.steps) is not None:
             return repair
     return None
 
 
-def _in_open_order(refused: Refused, step: Transform) -> Repair | None:
+def _in_open_order(refused: RefusedStep, step: Transform) -> Repair | None:
     """Return the step, or a repair of it, that is legal once the order of reductions is open."""
     scop = schedule.reductions.opened(refused.scop)
     if scop is refused.scop or refused.scop is not refused.schedule.scop:
@@ -137,7 +137,7 @@ def _in_open_order(refused: Refused, step: Transform) -> Repair | None:
     if again is None:
         return Repair(RepairKind.MODE, (step,))
     there = replace(refused, schedule=opened, scop=scop, dependences=dependences, violation=again)
-    found = _first(there, step) if isinstance(step, Mendable) else None
+    found = _first(there, step) if isinstance(step, Repairable) else None
     return None if found is None else Repair(RepairKind.MODE, found.steps)
 
 

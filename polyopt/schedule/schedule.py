@@ -16,11 +16,11 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.ir.budget import bounded
 from polyopt.ir.scop import Scop
-from polyopt.schedule.datasteps import DataStep
+from polyopt.schedule.data_steps import DataStep
 from polyopt.schedule.dependences import Dependences, dependences_of
 from polyopt.schedule.legality import Violation, check_legal, mark_facts
 from polyopt.schedule.privatize import privatize
-from polyopt.schedule.repair import Refused
+from polyopt.schedule.repair import RefusedStep
 from polyopt.schedule.sizes import show_steps
 from polyopt.schedule.source import source_tree
 from polyopt.schedule.tree import Tree, show_tree
@@ -129,7 +129,7 @@ class Schedule:
         scop = dependences.scop
         violation = check_legal(scop, dependences, tree, proven)
         if violation is not None:
-            refused = Refused(self, (), scop, dependences, tree, violation)
+            refused = RefusedStep(self, (), scop, dependences, tree, violation)
             raise schedule.refusal.refusal(refused, steps[-1], scop, dependences, tree)
         marked = mark_facts(dependences, tree, proven)
         return Schedule(scop, dependences, marked, (*self.trace, *steps), self)
@@ -183,7 +183,7 @@ class Schedule:
             before, tree = tree, step.rewrite(tree, self.scop)
             violation = check_legal(self.scop, self.dependences, tree, before)
             if violation is not None:
-                refused = Refused(
+                refused = RefusedStep(
                     self, steps[:number], self.scop, self.dependences, before, violation
                 )
                 return schedule.refusal.refusal(refused, step, self.scop, self.dependences, tree)

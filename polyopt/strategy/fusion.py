@@ -41,7 +41,7 @@ def fuse_nests(schedule: Schedule, skip: frozenset[str]) -> Schedule:
     Neighbours come first, then nests that others separate from what they use.  Bands named in
     `skip` are left alone.
     """
-    refused = Refused()
+    refused = FailedPairs()
     while True:
         schedule = fuse_neighbours(schedule, skip, refused)
         brought = _fuse_apart(schedule, skip)
@@ -50,7 +50,7 @@ def fuse_nests(schedule: Schedule, skip: frozenset[str]) -> Schedule:
         schedule = brought
 
 
-class Refused:
+class FailedPairs:
     """Pairs of adjacent nests that are not fused; they stay so while neither of them changes."""
 
     def __init__(self) -> None:
@@ -66,13 +66,13 @@ class Refused:
 
 
 def fuse_neighbours(
-    schedule: Schedule, skip: frozenset[str], refused: Refused | None = None
+    schedule: Schedule, skip: frozenset[str], refused: FailedPairs | None = None
 ) -> Schedule:
     """Return `schedule` with adjacent nests fused as deep as keeps their outer loop parallel.
 
     Bands named in `skip`, and pairs that are `refused`, are left alone.
     """
-    refused = refused or Refused()
+    refused = refused or FailedPairs()
     progress = True
     while progress:
         progress = False

@@ -18,6 +18,7 @@ from polyopt import transforms
 from polyopt.dataclass import dataclass
 from polyopt.ir.scop import Statement
 from polyopt.machine import Machine
+from polyopt.schedule.commutative_updates import commutative_operation, is_own
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import (
     Band,
@@ -29,7 +30,6 @@ from polyopt.schedule.tree import (
     path_to,
     statement_function,
 )
-from polyopt.schedule.updates import exact_update, is_own
 from polyopt.strategy.blocked_factorization import BlockSizes, register_tile
 from polyopt.strategy.contraction import find_roles
 from polyopt.strategy.interchanges import order_steps
@@ -126,7 +126,7 @@ def _find(schedule: Schedule, label: str) -> _Splits | None:
     statement = only_statement(schedule.tree, schedule.scop, inner.label)
     if len(inner.members) != 1 or not isinstance(inner.child, Leaf) or statement is None:
         return None
-    if exact_update(statement) is None:
+    if commutative_operation(statement) is None:
         return None
     operands = list(_operands(schedule, band, inner, statement))
     if {one.sign for one in operands} != {1, -1} or len(operands) != 2:

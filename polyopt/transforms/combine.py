@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
-from polyopt.schedule.repair import Refused, Repair
+from polyopt.schedule.repair import RefusedStep, Repair
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.reference import change_loop, loop
 from polyopt.transforms.repair_parallel import marked_instead
@@ -37,7 +37,7 @@ class Combine:
         """Return the tree with the loop marked; raises `ScheduleError` PO0301 to PO0303."""
         return change_loop(tree, self.loop, str(self), lambda m: replace(m, kind=LoopKind.LANE))
 
-    def repairs(self, refused: Refused) -> Iterator[Repair]:
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         found = loop(refused.tree, self.loop, str(self))
         yield from marked_instead(refused, found, Combine)

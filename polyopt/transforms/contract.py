@@ -14,8 +14,8 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Binary, BinaryOp, Const, Expr, Load, integer
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.types import DType
+from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.dataflow import Difference, Flow
-from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.sizes import Size, value_of
 from polyopt.schedule.tree import Tree
@@ -35,7 +35,7 @@ class Contract(DataStep):
     array: str
     sizes: tuple[Size, ...] = ()
 
-    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+    def renew(self, tree: Tree, scop: Scop) -> RewrittenProgram:
         """Return the changed program; raises `ScheduleError` PO0331, PO0335."""
         array = find_array(scop, self.array, str(self), (Role.TEMP,))
         rank = len(array.shape)
@@ -60,7 +60,7 @@ class Contract(DataStep):
         statements = tuple(redirected(s, array.name, place) for s in scop.statements)
         shape = tuple(_cells(extent, size) for extent, size in zip(array.shape, sizes, strict=True))
         arrays = tuple(replace(a, shape=shape) if a is array else a for a in scop.arrays)
-        return Renewal(replace(scop, arrays=arrays, statements=statements), tree)
+        return RewrittenProgram(replace(scop, arrays=arrays, statements=statements), tree)
 
     def hint(self, difference: Difference, scop: Scop) -> str | None:
         """Return the sizes that would do."""

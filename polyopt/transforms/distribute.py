@@ -12,7 +12,7 @@ from polyopt import transforms
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
-from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.tree import (
     Band,
     BandMember,
@@ -86,7 +86,7 @@ class Distribute:
         result: Tree = Band(band.label, outer, split) if outer else split
         return flat(replace_band(tree, band.label, lambda _: result))
 
-    def repairs(self, refused: Refused) -> Iterator[Repair]:
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         body = find_band(refused.tree, self.band).child
         if isinstance(body, Sequence):

@@ -17,8 +17,8 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced, index_map, set_space
 from polyopt.ir.expr import Expr, Iter, Load, show
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
+from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.dataflow import Difference, Flow, within
-from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import LoopRef, Tree
 from polyopt.transforms.accesses import find_array, redirected, touching
@@ -49,7 +49,7 @@ class Expand(DataStep):
     array: str
     loops: tuple[str, ...]
 
-    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+    def renew(self, tree: Tree, scop: Scop) -> RewrittenProgram:
         """Return the changed program.
 
         Raises `ScheduleError` PO0301, PO0302, PO0303, PO0331, PO0332.
@@ -78,7 +78,7 @@ class Expand(DataStep):
             nests = tuple(_nest(region, copy, len(region.loops)) for copy in copies)
             placed = place(replace(region, scop=made), (), nests)
         new = replace(made, statements=(*made.statements, *copies))
-        return Renewal(new, placed, region.same, frozenset(s.name for s in copies))
+        return RewrittenProgram(new, placed, region.same, frozenset(s.name for s in copies))
 
     def _path(self, tree: Tree) -> tuple[tuple[LoopRef, ...], tuple[int, ...]]:
         """Return the loops around the innermost one named, and the numbers of those named."""

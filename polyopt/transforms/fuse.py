@@ -12,7 +12,7 @@ from polyopt import transforms
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
-from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.tree import (
     Band,
     BandMember,
@@ -83,7 +83,7 @@ class Fuse:
     def _is(part: Filter, label: str) -> bool:
         return isinstance(part.child, Band) and part.child.label == label
 
-    def repairs(self, refused: Refused) -> Iterator[Repair]:
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         delayed = transforms.repair_shift.delayed
         yield from delayed(refused, self, self.first, self.second, self.count)

@@ -12,7 +12,7 @@ from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
-from polyopt.schedule.repair import Refused, Repair
+from polyopt.schedule.repair import RefusedStep, Repair
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.mapping import (
     MAPPED,
@@ -65,7 +65,7 @@ class Grid:
         refuse_kinds(str(self), inner, (LoopKind.BLOCK,), "inside it", hint)
         return marked(tree, label, positions, LoopKind.BLOCK)
 
-    def repairs(self, refused: Refused) -> Iterator[Repair]:
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         yield from mapped_instead(refused, self.loops, Grid)
 

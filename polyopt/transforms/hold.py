@@ -17,8 +17,8 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Expr, Load, rewrite
 from polyopt.ir.scop import Access, AccessKind, Array, Origin, Scop, Statement
+from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.dataflow import within
-from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.tree import Tree, bands, find_band, resolve
 from polyopt.transforms.accesses import find_array, touching
 from polyopt.transforms.local import Local, touched_by
@@ -47,7 +47,7 @@ class Hold(DataStep):
     array: str
     bands: tuple[str, ...]
 
-    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+    def renew(self, tree: Tree, scop: Scop) -> RewrittenProgram:
         """Return the changed program; raises `ScheduleError` PO0301, PO0303, PO0331, PO0332."""
         array = find_array(scop, self.array, str(self))
         same: dict[str, Origin] = {}
@@ -69,7 +69,7 @@ class Hold(DataStep):
             copies |= {copy.name for copy in held.copies}
             own = {copy.target.array for copy in held.copies}
             settled = settled | own if settled and held.is_settled else frozenset()
-        return Renewal(scop, tree, same, copies, settled)
+        return RewrittenProgram(scop, tree, same, copies, settled)
 
     def _apart(self, tree: Tree) -> list[str]:
         """Return the nests' labels; raises `ScheduleError` PO0301, PO0303."""

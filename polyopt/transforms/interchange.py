@@ -12,7 +12,7 @@ from polyopt import transforms
 from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
-from polyopt.schedule.repair import Refused, Repair
+from polyopt.schedule.repair import RefusedStep, Repair
 from polyopt.schedule.tree import Band, Tree, replace_band
 from polyopt.transforms.reference import loop
 
@@ -49,7 +49,7 @@ class Interchange:
 
         return replace_band(tree, a.label, change)
 
-    def repairs(self, refused: Refused) -> Iterator[Repair]:
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         places = [loop(refused.tree, name, str(self)) for name in (self.first, self.second)]
         last = max(place.position or 0 for place in places)

@@ -29,7 +29,7 @@ from polyopt.ir.expr import (
 from polyopt.ir.scop import Array, Role, Scop
 from polyopt.ir.types import DType
 from polyopt.never import assert_never
-from polyopt.schedule.datasteps import DataStep, Renewal
+from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.accesses import find_array, redirected
 
@@ -203,7 +203,7 @@ class LayOut(DataStep):
     array: str
     dimensions: tuple[Dimension, ...]
 
-    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+    def renew(self, tree: Tree, scop: Scop) -> RewrittenProgram:
         """Return the changed program; raises `ScheduleError` PO0331, PO0335."""
         array = find_array(scop, self.array, str(self), (Role.TEMP,))
         refuse_incomplete(self.dimensions, array, str(self))
@@ -223,7 +223,7 @@ class LayOut(DataStep):
         turn = turn_of(self.dimensions, shape, str(self))
         laid = replace(array, shape=shape, turn=turn)
         arrays = tuple(laid if a is array else a for a in scop.arrays)
-        return Renewal(replace(scop, arrays=arrays, statements=statements), tree)
+        return RewrittenProgram(replace(scop, arrays=arrays, statements=statements), tree)
 
     def __str__(self) -> str:
         return f"layout({', '.join((self.array, *map(str, self.dimensions)))})"

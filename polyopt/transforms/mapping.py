@@ -12,7 +12,7 @@ from polyopt.dataclass import replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
 from polyopt.schedule.legality import Fault
-from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.tree import (
     Band,
@@ -107,7 +107,7 @@ def refuse_kinds(
 
 
 def mapped_instead(
-    refused: Refused, names: tuple[str, ...], step: Callable[[tuple[str, ...]], Transform]
+    refused: RefusedStep, names: tuple[str, ...], step: Callable[[tuple[str, ...]], Transform]
 ) -> Iterator[Repair]:
     """Yield the step for those of the loops that are free, and what can stand in for the rest."""
     if refused.violation.fault is not Fault.CONCURRENT:

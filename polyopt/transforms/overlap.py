@@ -13,7 +13,7 @@ from polyopt.dataclass import dataclass
 from polyopt.errors import ScheduleError
 from polyopt.ir.expr import Iter
 from polyopt.ir.scop import Origin, Scop
-from polyopt.schedule.datasteps import DataStep, Renewal
+from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.sizes import Size, value_of
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.halo import NoHalo
@@ -35,7 +35,7 @@ class Overlap(DataStep):
     steps: Size
     sizes: tuple[Size, ...]
 
-    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+    def renew(self, tree: Tree, scop: Scop) -> RewrittenProgram:
         """Return the changed program.
 
         Raises `ScheduleError` PO0301, PO0302, PO0303, PO0332, PO0344.
@@ -56,7 +56,7 @@ class Overlap(DataStep):
                 own = Origin(old.name, tuple(map(Iter, old.iters)))
                 same[statement.name] = region.same.get(old.name, own)
                 again.add(statement.name)
-        return Renewal(new, placed_tree, same, frozenset(copies), again=frozenset(again))
+        return RewrittenProgram(new, placed_tree, same, frozenset(copies), again=frozenset(again))
 
     def plan(self, tree: Tree, scop: Scop) -> OverlapPlan:
         """Return what the step is about to make; raises as `renew` does."""

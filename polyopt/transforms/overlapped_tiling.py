@@ -260,7 +260,7 @@ class OverlapPlan:
         for dim in range(len(self.sizes)):
             below, above = [0], [0]
             for s in self.statements:
-                reach = self.reaches[s.name][dim]
+                reach = self.halos[s.name][dim]
                 steps = [reach.below.at(self.steps - 1), reach.above.at(self.steps - 1)]
                 touched = list(distances(s, array, dim))
                 touched += [0] if s.target.array == array else []
@@ -341,7 +341,7 @@ class OverlapPlan:
         left = sub(add(start, integer(self.steps - 1)), around[-1])
         for condition in between(around[-1], start, self.steps):
             domain = domain.intersect(condition_set(condition, space))
-        for dim, reach in enumerate(self.reaches[statement.name]):
+        for dim, reach in enumerate(self.halos[statement.name]):
             at = statement.target.index[dim]
             tile = mul(integer(self.sizes[dim]), Iter(self.tiles[first + 1 + dim]))
             below = add(integer(reach.below.least), mul(integer(reach.below.slope), left))

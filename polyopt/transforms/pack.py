@@ -16,8 +16,8 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Const, Load
 from polyopt.ir.scop import AccessKind, Array, Scop, Statement
+from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.dataflow import values_from_before
-from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.accesses import find_array, touching
@@ -55,7 +55,7 @@ class Pack(DataStep):
     loop: str
     dimensions: tuple[Dimension, ...] = ()
 
-    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+    def renew(self, tree: Tree, scop: Scop) -> RewrittenProgram:
         """Return the changed program; raises `ScheduleError` PO0301, PO0302, PO0331, PO0332."""
         array = find_array(scop, self.array, str(self))
         ref = loop(tree, self.loop, str(self))
@@ -78,7 +78,7 @@ def packed(
     dimensions: tuple[Dimension, ...],
     step: str,
     put: Callable[[Region, tuple[Nest, ...], tuple[Nest, ...]], Tree],
-) -> Renewal:
+) -> RewrittenProgram:
     """Return the program in which a region uses a copy of `array`; `put` places the copying."""
     if dimensions:
         refuse_incomplete(dimensions, array, step)
@@ -108,7 +108,7 @@ def packed(
         laid = LayOut(local.array.name, _dimensions(dimensions, local))
         if laid.dimensions:
             new = laid.renew(placed, new).scop
-    return Renewal(new, placed, region.same, copies)
+    return RewrittenProgram(new, placed, region.same, copies)
 
 
 def _locals(region: Region, array: Array, step: str) -> tuple[tuple[Local, ...], Scop]:

@@ -11,7 +11,7 @@ from polyopt import transforms
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
-from polyopt.schedule.repair import Refused, Repair
+from polyopt.schedule.repair import RefusedStep, Repair
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.reference import change_loop, loop
 
@@ -35,7 +35,7 @@ class Parallelize:
         """Return the tree with the loop marked; raises `ScheduleError` PO0301 to PO0303."""
         return change_loop(tree, self.loop, str(self), lambda m: replace(m, kind=LoopKind.PARALLEL))
 
-    def repairs(self, refused: Refused) -> Iterator[Repair]:
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         found = loop(refused.tree, self.loop, str(self))
         yield from transforms.repair_parallel.marked_instead(refused, found, Parallelize)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from polyopt.dataclass import dataclass
 from polyopt.ir.scop import Scop
-from polyopt.schedule.datasteps import DataStep, Renewal
+from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.tree import Tree, resolve
 from polyopt.transforms.accesses import find_array, touching
 from polyopt.transforms.layout import Dimension
@@ -38,7 +38,7 @@ class Rearrange(DataStep):
     band: str
     dimensions: tuple[Dimension, ...]
 
-    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+    def renew(self, tree: Tree, scop: Scop) -> RewrittenProgram:
         """Return the changed program; raises `ScheduleError` PO0301, PO0302, PO0331, PO0332."""
         array = find_array(scop, self.array, str(self))
         label = resolve(tree, self.band).label

@@ -17,8 +17,8 @@ from polyopt.errors import ScheduleError
 from polyopt.ir.affine import coalesced
 from polyopt.ir.expr import Iter, show
 from polyopt.ir.scop import Array, Origin, Role, Scop, Statement
+from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.dataflow import Flow, within
-from polyopt.schedule.datasteps import DataStep, Renewal
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.tree import LoopRef, Tree
 from polyopt.transforms.accesses import find_array, redirected, touching
@@ -39,7 +39,7 @@ class Recompute(DataStep):
     array: str
     loop: str
 
-    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+    def renew(self, tree: Tree, scop: Scop) -> RewrittenProgram:
         """Return the changed program.
 
         Raises `ScheduleError` PO0301, PO0302, PO0331, PO0332, PO0334.
@@ -63,7 +63,7 @@ class Recompute(DataStep):
         kept = {s.name for s in new.statements}
         again_names = frozenset(s.name for s in made)
         kept_same = {name: origin for name, origin in same.items() if name in kept}
-        return Renewal(new, placed, kept_same, again=again_names)
+        return RewrittenProgram(new, placed, kept_same, again=again_names)
 
     def _again(self, region: Region, array: Array, ref: LoopRef) -> _Again:
         """Return what has to be computed again; raises `ScheduleError` PO0331, PO0334."""

@@ -12,7 +12,7 @@ from itertools import permutations
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
-from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.tree import Band, Sequence, Tree, find_band, replace_band, statements_of
 from polyopt.transforms.repair_loops import name_of
 from polyopt.transforms.shift import Shift
@@ -47,7 +47,7 @@ class Reorder:
 
         return replace_band(tree, self.band, change)
 
-    def repairs(self, refused: Refused) -> Iterator[Repair]:
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         yield from late_parts(refused, self.band, self.order, self)
         for order in orders(len(self.order)):
@@ -69,7 +69,7 @@ def orders(count: int) -> Iterator[tuple[int, ...]]:
 
 
 def late_parts(
-    refused: Refused, band: str, order: tuple[int, ...], step: Reorder
+    refused: RefusedStep, band: str, order: tuple[int, ...], step: Reorder
 ) -> Iterator[Repair]:
     """Yield the step after parts that move ahead of others were delayed by an iteration each.
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import islpy as isl
 
-from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.skewing import distance_vectors
 from polyopt.schedule.tree import BandMember, LoopRef, find_band, path_to, statements_of
@@ -17,7 +17,7 @@ from polyopt.transforms.repair_loops import name_of
 from polyopt.transforms.shift import Shift
 
 
-def aligned(refused: Refused, loop: LoopRef, mark: Transform) -> Iterator[Repair]:
+def aligned(refused: RefusedStep, loop: LoopRef, mark: Transform) -> Iterator[Repair]:
     """Yield `mark` after the statements of a loop were shifted so that no pair crosses iterations.
 
     Every pair of statements has to depend at one constant distance (Callahan, "A global approach to
@@ -40,7 +40,7 @@ def aligned(refused: Refused, loop: LoopRef, mark: Transform) -> Iterator[Repair
 
 
 def _offsets(
-    refused: Refused, label: str, position: int, member: BandMember, names: list[str]
+    refused: RefusedStep, label: str, position: int, member: BandMember, names: list[str]
 ) -> dict[str, int] | None:
     """Return by how much each statement is to be shifted for all distances to vanish, or None."""
     pairs = refused.every(label)

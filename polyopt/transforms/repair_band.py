@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.skewing import Factor, permuting_factors
 from polyopt.schedule.tree import Tree, find_band
@@ -16,14 +16,18 @@ from polyopt.transforms.reverse import Reverse
 from polyopt.transforms.skew import Skew
 
 
-def reversed_first(refused: Refused, label: str, count: int, *then: Transform) -> Iterator[Repair]:
+def reversed_first(
+    refused: RefusedStep, label: str, count: int, *then: Transform
+) -> Iterator[Repair]:
     """Yield `then` after an inner one of the first `count` loops of a band runs backwards."""
     for position in range(1, count):
         step = Reverse(name_of(refused.tree, label, position))
         yield Repair(RepairKind.REVERSE, (step, *then))
 
 
-def skewed_first(refused: Refused, label: str, count: int, *then: Transform) -> Iterator[Repair]:
+def skewed_first(
+    refused: RefusedStep, label: str, count: int, *then: Transform
+) -> Iterator[Repair]:
     """Yield `then` after the skews that make the first `count` loops of a band permutable."""
     band = find_band(refused.tree, label)
     factors = permuting_factors(band.members[:count], refused.ordering(label))
@@ -38,7 +42,7 @@ def skews(tree: Tree, label: str, factors: tuple[Factor, ...]) -> tuple[Transfor
     )
 
 
-def wavefront(refused: Refused, label: str, inner: int) -> tuple[Transform, ...] | None:
+def wavefront(refused: RefusedStep, label: str, inner: int) -> tuple[Transform, ...] | None:
     """Return the steps after which loop `inner` of a band is free of dependences, or None.
 
     Once no distance is negative, the outermost loop plus all others separates every pair, and

@@ -11,7 +11,7 @@ import islpy as isl
 
 from polyopt.ir.scop import Role
 from polyopt.schedule.dependences import Dependence
-from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.tree import LoopRef
 from polyopt.transforms.expand import Expand
@@ -25,7 +25,7 @@ STRIP = 64
 _OWN = (Role.TEMP, Role.INOUT, Role.OUTPUT)
 
 
-def own_copies(refused: Refused, loop: str, mark: Transform) -> Iterator[Repair]:
+def own_copies(refused: RefusedStep, loop: str, mark: Transform) -> Iterator[Repair]:
     """Yield `mark` after every array that keeps the loop from it has a copy per iteration."""
     names = dict.fromkeys(d.array for d in _in_the_way(refused))
     if names and all(refused.scop.array(name).role in _OWN for name in names):
@@ -34,7 +34,7 @@ def own_copies(refused: Refused, loop: str, mark: Transform) -> Iterator[Repair]
 
 
 def partial_results(
-    refused: Refused, loop: LoopRef, mark: Callable[[str], Transform]
+    refused: RefusedStep, loop: LoopRef, mark: Callable[[str], Transform]
 ) -> Iterator[Repair]:
     """Yield the reductions that keep a loop from running in parallel split into partial results."""
     found = _in_the_way(refused)
@@ -49,7 +49,7 @@ def partial_results(
     yield Repair(RepairKind.REDUCTION, (strip, *split, mark(strips)))
 
 
-def _in_the_way(refused: Refused) -> list[Dependence]:
+def _in_the_way(refused: RefusedStep) -> list[Dependence]:
     """Return the dependences of which pairs were violated."""
     return [
         d

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.tree import LoopRef, Tree, bands, find_band
 
@@ -38,7 +38,7 @@ def loops_nearby(tree: Tree, loop: LoopRef) -> Iterator[tuple[str, int]]:
 
 
 def other_loop(
-    refused: Refused, loop: LoopRef, step: Callable[[str], Transform]
+    refused: RefusedStep, loop: LoopRef, step: Callable[[str], Transform]
 ) -> Iterator[Repair]:
     """Yield the step applied to the other loops of the nest."""
     for label, position in loops_nearby(refused.tree, loop):

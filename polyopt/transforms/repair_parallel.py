@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from polyopt.schedule.legality import Fault
-from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.tree import LoopRef, Sequence, bands, find_band
 from polyopt.transforms.affine import Affine, Fusion
@@ -21,7 +21,7 @@ from polyopt.transforms.repair_loops import loops_nearby, name_of
 Mark = Callable[[str], Transform]
 
 
-def marked_instead(refused: Refused, loop: LoopRef, mark: Mark) -> Iterator[Repair]:
+def marked_instead(refused: RefusedStep, loop: LoopRef, mark: Mark) -> Iterator[Repair]:
     """Yield what can be parallel, or in lanes, where `loop` cannot."""
     assert loop.position is not None
     tree = refused.tree
@@ -38,7 +38,7 @@ def marked_instead(refused: Refused, loop: LoopRef, mark: Mark) -> Iterator[Repa
     yield from _rescheduled(refused, mark)
 
 
-def _split(refused: Refused, loop: LoopRef, mark: Mark) -> Iterator[Repair]:
+def _split(refused: RefusedStep, loop: LoopRef, mark: Mark) -> Iterator[Repair]:
     """Yield the loop's body split into loops of their own, each marked that can be."""
     band = find_band(refused.tree, loop.label)
     assert loop.position is not None
@@ -55,7 +55,7 @@ def _split(refused: Refused, loop: LoopRef, mark: Mark) -> Iterator[Repair]:
         yield Repair(RepairKind.DISTRIBUTE, (step, one))
 
 
-def _wavefronts(refused: Refused, loop: LoopRef, mark: Mark) -> Iterator[Repair]:
+def _wavefronts(refused: RefusedStep, loop: LoopRef, mark: Mark) -> Iterator[Repair]:
     """Yield the wavefronts of the loop's band, and of the bands around it."""
     tree = refused.tree
     band = find_band(tree, loop.label)
@@ -68,7 +68,7 @@ def _wavefronts(refused: Refused, loop: LoopRef, mark: Mark) -> Iterator[Repair]
                 yield Repair(RepairKind.SKEW, (*steps, mark(name)))
 
 
-def _rescheduled(refused: Refused, mark: Mark) -> Iterator[Repair]:
+def _rescheduled(refused: RefusedStep, mark: Mark) -> Iterator[Repair]:
     """Yield the affine scheduler's order with its outermost free loop marked."""
     step = Affine(Fusion.MIN)
     found = refused.schedule.attempt(*refused.done, step)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from polyopt.errors import ScheduleError
 from polyopt.schedule.legality import pairs_reaching
-from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.schedule import Transform
 from polyopt.schedule.skewing import distance_vectors
 from polyopt.schedule.tree import (
@@ -26,7 +26,7 @@ MAX_DELAY = 64
 
 
 def delayed(
-    refused: Refused, fuse: Transform, first: str, second: str, count: int
+    refused: RefusedStep, fuse: Transform, first: str, second: str, count: int
 ) -> Iterator[Repair]:
     """Yield the fusion of two nests after the second was delayed, reversed, or interchanged."""
     tree = refused.tree
@@ -47,7 +47,7 @@ def delayed(
 
 
 def _delays(
-    refused: Refused, fuse: Transform, first: str, second: str, count: int
+    refused: RefusedStep, fuse: Transform, first: str, second: str, count: int
 ) -> tuple[int, ...] | None:
     """Return by how much each joint loop of the second nest must be late, or None."""
     tree = refused.tree

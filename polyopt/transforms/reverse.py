@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.scop import Scop
-from polyopt.schedule.repair import Refused, Repair
+from polyopt.schedule.repair import RefusedStep, Repair
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.reference import change_loop, loop
 from polyopt.transforms.repair_align import aligned
@@ -35,7 +35,7 @@ class Reverse:
             tree, self.loop, str(self), lambda m: replace(m, schedule=m.schedule.neg())
         )
 
-    def repairs(self, refused: Refused) -> Iterator[Repair]:
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         found = loop(refused.tree, self.loop, str(self))
         yield from aligned(refused, found, self)

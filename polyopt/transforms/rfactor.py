@@ -17,7 +17,7 @@ from polyopt.ir.expr import Binary, Const, Iter, Load, show
 from polyopt.ir.identity import identity, is_exact
 from polyopt.ir.scop import Origin, Reduction, Scop, Statement
 from polyopt.schedule.data import ValueWitness
-from polyopt.schedule.datasteps import DataStep, Renewal
+from polyopt.schedule.data_steps import DataStep, RewrittenProgram
 from polyopt.schedule.tree import LoopRef, Tree
 from polyopt.schedule.witness import smallest_pair
 from polyopt.transforms.local import Local, loop_names
@@ -44,7 +44,7 @@ class Rfactor(DataStep):
     statement: str
     loop: str
 
-    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+    def renew(self, tree: Tree, scop: Scop) -> RewrittenProgram:
         """Return the changed program.
 
         Raises `ScheduleError` PO0301, PO0302, PO0332, PO0333, `IllegalSchedule` PO0333.
@@ -71,7 +71,7 @@ class Rfactor(DataStep):
         new = replace(partial, statements=(before, *partial.statements, after))
         copies = frozenset((before.name, after.name))
         apart = frozenset((source.name, local.array.name))
-        return Renewal(new, placed, region.same, copies, apart)
+        return RewrittenProgram(new, placed, region.same, copies, apart)
 
     def _reduction(self, scop: Scop) -> tuple[Statement, Const]:
         """Return the statement and its operator's identity; raises `ScheduleError` PO0333."""

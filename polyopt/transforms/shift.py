@@ -13,7 +13,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
-from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.tree import BandMember, Tree, path_to, statements_of
 from polyopt.transforms.amount import Distance, check_sum, size_function
 from polyopt.transforms.reference import change_loop, loop
@@ -73,7 +73,7 @@ class Shift:
             "PO0301", f"{self}: the loop runs no statement `{self.statement}`", hint=hint
         )
 
-    def repairs(self, refused: Refused) -> Iterator[Repair]:
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield smaller amounts, the largest first."""
         del refused
         if isinstance(self.amount, int):

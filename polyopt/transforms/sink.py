@@ -12,7 +12,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
 from polyopt.never import assert_never
-from polyopt.schedule.repair import Refused, Repair
+from polyopt.schedule.repair import RefusedStep, Repair
 from polyopt.schedule.tree import (
     Band,
     BandMember,
@@ -84,7 +84,7 @@ class Sink:
         taken.add(label)
         return label
 
-    def repairs(self, refused: Refused) -> Iterator[Repair]:
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         found = loop(refused.tree, self.loop, str(self))
         yield from own_copies(refused, self.loop, self)

@@ -13,7 +13,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.scop import Scop
-from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.tree import Band, Tree, replace_band
 from polyopt.transforms.reference import loop
 
@@ -67,7 +67,7 @@ class Skew:
 
         return replace_band(tree, target.label, change)
 
-    def repairs(self, refused: Refused) -> Iterator[Repair]:
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         target, source = (loop(refused.tree, n, str(self)) for n in (self.loop, self.by))
         for factor in (1, -self.factor, self.factor + 1, self.factor + 2):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from polyopt.dataclass import dataclass
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
-from polyopt.schedule.repair import Refused, Repair
+from polyopt.schedule.repair import RefusedStep, Repair
 from polyopt.schedule.tree import Tree
 from polyopt.transforms.mapping import (
     MAPPED,
@@ -59,7 +59,7 @@ class Threads:
         refuse_kinds(str(self), inner, MAPPED, "inside it", hint)
         return marked(tree, label, positions, LoopKind.THREAD)
 
-    def repairs(self, refused: Refused) -> Iterator[Repair]:
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         yield from mapped_instead(refused, self.loops, Threads)
 

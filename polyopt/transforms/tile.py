@@ -15,7 +15,7 @@ from polyopt.dataclass import dataclass, replace
 from polyopt.errors import ScheduleError
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
-from polyopt.schedule.repair import Refused, Repair, RepairKind
+from polyopt.schedule.repair import RefusedStep, Repair, RepairKind
 from polyopt.schedule.sizes import Size, value_of
 from polyopt.schedule.tree import (
     Band,
@@ -74,7 +74,7 @@ class Tile:
 
         return replace_band(tree, band.label, change)
 
-    def repairs(self, refused: Refused) -> Iterator[Repair]:
+    def repairs(self, refused: RefusedStep) -> Iterator[Repair]:
         """Yield what might be legal instead, cheapest first."""
         count = len(self.sizes)
         yield from transforms.repair_band.reversed_first(refused, self.band, count, self)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from polyopt.errors import IllegalSchedule
 from polyopt.ir.expr import evaluate
 from polyopt.schedule.data import ValueWitness
-from polyopt.schedule.datasteps import DataStep
+from polyopt.schedule.data_steps import DataStep
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.schedule import Schedule
 from tests.oracle.judge import confirm_witness, last_writes

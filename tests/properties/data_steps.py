@@ -11,7 +11,7 @@ from random import Random
 from polyopt.errors import IllegalSchedule
 from polyopt.ir.scop import Array, Role
 from polyopt.schedule.data import ValueWitness
-from polyopt.schedule.datasteps import DataStep
+from polyopt.schedule.data_steps import DataStep
 from polyopt.schedule.rebase import rebased
 from polyopt.schedule.schedule import Schedule, Transform
 from polyopt.schedule.tree import bands

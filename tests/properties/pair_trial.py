@@ -28,7 +28,7 @@ from polyopt.ir.source import Source
 from polyopt.ir.types import DType
 from polyopt.machine import Machine
 from polyopt.proof import Verdict, certify
-from polyopt.schedule.datasteps import DataStep
+from polyopt.schedule.data_steps import DataStep
 from polyopt.schedule.schedule import Schedule, Transform, source_schedule
 from polyopt.strategy import auto_schedule
 from polyopt.transforms import Recompute, parse_steps

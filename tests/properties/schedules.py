@@ -21,7 +21,7 @@ from polyopt.ir.interp import Instance, Trace, points, run_loops, run_scop
 from polyopt.ir.loops import LoopFunction, LoopKind
 from polyopt.ir.scop import Scop, Statement
 from polyopt.machine import Machine
-from polyopt.schedule.datasteps import DataStep
+from polyopt.schedule.data_steps import DataStep
 from polyopt.schedule.schedule import Schedule, Transform, source_schedule
 from polyopt.schedule.tree import Band, Sequence, Tree, bands, children, time_of
 from polyopt.transforms import (

@@ -14,7 +14,7 @@ from polyopt.ir.budget import Budget, checkpoint
 from polyopt.ir.interp import run_loops
 from polyopt.runtime import build as builder
 from polyopt.runtime import notices
-from polyopt.schedule.postponed import written_order
+from polyopt.schedule.source_order import schedule_in_source_order
 from polyopt.targets import Options, seconds_to_compile
 from tests import scops
 
@@ -44,7 +44,7 @@ def test_what_cannot_be_scheduled_in_time_runs_as_written(monkeypatch):
 
 
 def test_dependences_that_were_put_off_are_computed_when_asked_for():
-    plain = written_order(scops.jacobi())
+    plain = schedule_in_source_order(scops.jacobi())
     assert [d.array for d in plain.dependences.memory]
     assert plain.dependences.ordering.is_equal(
         pipeline.source_schedule(scops.jacobi()).dependences.ordering

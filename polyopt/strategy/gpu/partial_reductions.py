@@ -1,7 +1,7 @@
 """Joins of partial results on a device: neighbouring threads combine, then the warps of a block.
 
 In: a join, the loop over partial results that neighbouring threads have.  Out: the same join by
-warps, and what is left by one.  Raises `Refused` where a step is not legal.
+warps, and what is left by one.  Raises `StepRefused` where a step is not legal.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from polyopt.strategy.gpu.mapped_loops import bands_around
 from polyopt.transforms import Combine, Rfactor, Strip, Threads
 
 
-class Refused(Exception):
+class StepRefused(Exception):
     """A step is not legal, or does not fit."""
 
 
 def apply_steps(schedule: Schedule, *steps: Transform) -> Schedule:
-    """Return the schedule after `steps`; raises `Refused`."""
+    """Return the schedule after `steps`; raises `StepRefused`."""
     found = schedule.attempt(*steps)
     if found is None:
-        raise Refused
+        raise StepRefused
     return found
 
 

@@ -30,7 +30,7 @@ from polyopt.strategy.fusion import share_data
 from polyopt.strategy.gpu.coalescing import access_steps
 from polyopt.strategy.gpu.mapped_loops import is_mapped, labels_in_sequence, new_nests
 from polyopt.strategy.gpu.model import GpuModel
-from polyopt.strategy.gpu.partial_reductions import Refused, apply_steps
+from polyopt.strategy.gpu.partial_reductions import StepRefused, apply_steps
 from polyopt.strategy.gpu.sizes import constant_extent, least_value
 from polyopt.strategy.strides import Step, accesses
 from polyopt.transforms import Contract, Dimension, Fuse, Grid, Pack, Scan, Shift, Threads, Tile
@@ -150,7 +150,7 @@ def _is_along(statement: Statement) -> bool:
 
 def _mapped(schedule: Schedule, found: Recurrence, device: GpuModel) -> Schedule | None:
     """Return `schedule` with a recurrence in tiles, or None where the judge refuses."""
-    with suppress(Refused):
+    with suppress(StepRefused):
         joint = _joined(schedule, found) if found.rows else schedule
         windows = [n for n in found.staged if found.rows and _is_temporary(joint, n)]
         for name in windows:
@@ -159,7 +159,7 @@ def _mapped(schedule: Schedule, found: Recurrence, device: GpuModel) -> Schedule
         again = _find(joint, found.label)
         if again is not None:
             return _tiled(_from_zero(joint, again), again, windows, device)
-    with suppress(Refused):
+    with suppress(StepRefused):
         return _tiled(_from_zero(schedule, found), found, [], device)
     return None
 
@@ -194,7 +194,7 @@ def _joined(schedule: Schedule, found: Recurrence) -> Schedule:
 
 
 def _tiled(schedule: Schedule, found: Recurrence, windows: list[str], device: GpuModel) -> Schedule:
-    """Return `schedule` with tiles of rows, each copied in and out; raises `Refused`."""
+    """Return `schedule` with tiles of rows, each copied in and out; raises `StepRefused`."""
     rows, label = found.rows, found.label
     size = sum(schedule.scop.array(name).dtype.size for name in found.staged)
     if not rows:
@@ -203,7 +203,7 @@ def _tiled(schedule: Schedule, found: Recurrence, windows: list[str], device: Gp
     if count * (LENGTH + WINDOW) * size > device.shared:
         count = min(count, device.warp)
     if count * (LENGTH + WINDOW) * size > device.shared:
-        raise Refused
+        raise StepRefused
     tile = fresh_label(schedule.tree, f"{label}.tile")
     point = fresh_label(schedule.tree, f"{label}.point")
     across = Threads(tuple(f"{point}[{position}]" for position in range(rows)))
@@ -218,7 +218,7 @@ def _tiled(schedule: Schedule, found: Recurrence, windows: list[str], device: Gp
 def _alone(schedule: Schedule, found: Recurrence, size: int, device: GpuModel) -> Schedule:
     """Return `schedule` with a single row, which one block copies and one thread follows."""
     if (SINGLE + WINDOW) * size > device.shared:
-        raise Refused
+        raise StepRefused
     tile = fresh_label(schedule.tree, f"{found.label}.tile")
     schedule = apply_steps(schedule, Tile(found.label, (SINGLE,)))
     for name in found.staged:
@@ -231,7 +231,7 @@ def _padded(schedule: Schedule, pack: Pack) -> Pack:
     try:
         length = pack.footprint(schedule.tree, schedule.scop)[-1].extent
     except ScheduleError as error:
-        raise Refused from error
+        raise StepRefused from error
     if not isinstance(length, Const) or int(length.value.real) % 2:
         return pack
     last = len(schedule.scop.array(pack.array).shape) - 1
@@ -240,6 +240,6 @@ def _padded(schedule: Schedule, pack: Pack) -> Pack:
 
 
 def _copied(schedule: Schedule, pack: Pack) -> Schedule:
-    """Return `schedule` with copies by all threads; raises `Refused`."""
+    """Return `schedule` with copies by all threads; raises `StepRefused`."""
     packed = apply_steps(schedule, pack)
     return apply_steps(packed, *(Threads((label,)) for label in new_nests(packed, schedule)))

@@ -30,7 +30,7 @@ from polyopt.strategy.gpu.coalescing import coalesced_loop_last
 from polyopt.strategy.gpu.mapped_loops import bands_around, is_mapped, labels_in_sequence
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.partial_reductions import (
-    Refused,
+    StepRefused,
     apply_steps,
     combine_in_warps,
     last_join,
@@ -165,13 +165,13 @@ def _mapped(schedule: Schedule, label: str, device: GpuModel) -> Schedule | None
     rows = first.lane
     parts = _group(schedule, first, rows)
     for group in (parts, [first])[: 2 if len(parts) > 1 else 1]:
-        with suppress(Refused):
+        with suppress(StepRefused):
             return _program(schedule, group, rows, device)
     return None
 
 
 def _program(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel) -> Schedule:
-    """Return `schedule` with one kernel for the parts; raises `Refused`."""
+    """Return `schedule` with one kernel for the parts; raises `StepRefused`."""
     extents = [part.extent for part in parts if part.lane is not None]
     known = [extent for extent in extents if extent is not None]
     longest = max(known) if len(known) == len(extents) else None
@@ -262,7 +262,7 @@ def _first_bad(schedule: Schedule, parts: list[Part], rows: int) -> int | None:
 
 
 def _warps(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel) -> Schedule:
-    """Return `schedule` with a warp for each row; raises `Refused`."""
+    """Return `schedule` with a warp for each row; raises `StepRefused`."""
     joins = []
     for part in parts:
         schedule = _dealt(schedule, part, rows, device.warp)
@@ -289,7 +289,7 @@ def _warps(schedule: Schedule, parts: list[Part], rows: int, device: GpuModel) -
 def _blocks(
     schedule: Schedule, parts: list[Part], rows: int, threads: int, device: GpuModel
 ) -> Schedule:
-    """Return `schedule` with a block of `threads` threads for each row; raises `Refused`."""
+    """Return `schedule` with a block of `threads` threads for each row; raises `StepRefused`."""
     joins: tuple[str, ...] = ()
     for part in parts:
         schedule = _dealt(schedule, part, rows, threads)
@@ -320,7 +320,7 @@ def _grid(label: str, rows: int) -> Grid:
 
 
 def _dealt(schedule: Schedule, part: Part, rows: int, threads: int) -> Schedule:
-    """Return `schedule` with a nest's rows dealt to threads, a sum in parts; raises `Refused`."""
+    """Return `schedule` with rows distributed to threads, a sum in parts; raises `StepRefused`."""
     band = find_band(schedule.tree, part.label)
     steps = order_steps(part.label, band, part.order)
     if part.lane is not None:
@@ -331,7 +331,7 @@ def _dealt(schedule: Schedule, part: Part, rows: int, threads: int) -> Schedule:
 
 
 def _joined(schedule: Schedule, parts: list[Part], rows: int) -> Schedule:
-    """Return `schedule` with the parts in one nest over rows; raises `Refused`."""
+    """Return `schedule` with the parts in one nest over rows; raises `StepRefused`."""
     label = parts[0].label
     if len(parts) == 1:
         inner = len(find_band(schedule.tree, label).members) > rows

@@ -26,7 +26,7 @@ from polyopt.strategy.gpu.coalescing import access_steps
 from polyopt.strategy.gpu.mapped_loops import bands_around, is_mapped, labels_in_sequence
 from polyopt.strategy.gpu.model import GpuModel
 from polyopt.strategy.gpu.partial_reductions import (
-    Refused,
+    StepRefused,
     apply_steps,
     combine_in_warps,
     last_join,
@@ -129,7 +129,7 @@ def _is_read_once(moves: list[dict[str, tuple[Step, bool]]], write: str) -> bool
 def _mapped(schedule: Schedule, label: str, found: Sums, device: GpuModel) -> Schedule | None:
     if found.by_result:
         return _columns(schedule, label, found)
-    with suppress(Refused):
+    with suppress(StepRefused):
         return _shared(schedule, label, found, device)
     return None
 
@@ -165,7 +165,7 @@ def _shared(schedule: Schedule, label: str, found: Sums, device: GpuModel) -> Sc
     """Return `schedule` with every sum dealt out to blocks, and to the threads of each.
 
     The threads of a block combine; the partial results of its blocks are combined by one block, or
-    by a warp where there are several sums.  Raises `Refused`.
+    by a warp where there are several sums.  Raises `StepRefused`.
     """
     count = len(found.results)
     rest = tuple(p for p in found.terms if p != found.lane)
@@ -208,7 +208,7 @@ def _by_warps(
     """
     (band,) = bands_around(schedule, join)
     joint = schedule
-    with suppress(Refused):
+    with suppress(StepRefused):
         joint = _with_ends(schedule, band.label, partial, count)
     label = bands_around(joint, join)[0].label
     tile = fresh_label(joint.tree, f"{label}.tile")

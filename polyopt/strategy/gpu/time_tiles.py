@@ -127,7 +127,7 @@ def traffic(plan: OverlapPlan) -> Traffic:
     for statement in plan.statements:
         size = _size(plan, statement.target.array)
         for left in range(plan.steps):
-            sides = zip(plan.sizes, plan.reaches[statement.name], strict=True)
+            sides = zip(plan.sizes, plan.halos[statement.name], strict=True)
             points = prod(s + r.below.at(left) + r.above.at(left) for s, r in sides)
             own = sum(read.array in plan.written for read in statement.reads) + 1
             shared += own * size * points / tile

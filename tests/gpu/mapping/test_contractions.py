@@ -17,7 +17,7 @@ from polyopt.ir.loops import DeclareArray, Kernel, Space
 from polyopt.ir.source import Layout
 from polyopt.ir.types import DType
 from polyopt.schedule import Schedule
-from polyopt.schedule.datasteps import DataStep
+from polyopt.schedule.data_steps import DataStep
 from polyopt.strategy.gpu import GpuModel, auto_schedule_gpu
 from polyopt.strategy.gpu.roles import Roles
 from polyopt.strategy.gpu.tiles import tile_sizes

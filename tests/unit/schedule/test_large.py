@@ -12,7 +12,7 @@ from polyopt.errors import IllegalSchedule, ScheduleError
 from polyopt.frontend import build
 from polyopt.ir.loops import LoopKind
 from polyopt.ir.scop import Scop
-from polyopt.schedule import pending, source_schedule
+from polyopt.schedule import remaining_dependences, source_schedule
 from polyopt.schedule.dependences import Dependences
 from polyopt.schedule.legality import check_legal, mark_facts
 from polyopt.schedule.tree import Sequence, Tree, bands, show_tree
@@ -61,7 +61,7 @@ def test_verdicts_do_not_depend_on_how_many_pairs_are_kept(make, monkeypatch):
     trees = _trees(scop)
     found: list[list[object]] = []
     for few in (24, 0):
-        monkeypatch.setattr(pending, "FEW", few)
+        monkeypatch.setattr(remaining_dependences, "FEW", few)
         known = Dependences(scop)
         verdicts: list[object] = []
         for tree in trees:
@@ -124,7 +124,7 @@ def test_a_refusal_lists_the_dependences_of_its_statements_alone(tmp_path):
 @pytest.mark.parametrize("few", [24, 0])
 @pytest.mark.parametrize("kind", ["chain", "updates", "fields"])
 def test_verdicts_on_new_orders_do_not_depend_on_what_is_proven(kind, few, tmp_path, monkeypatch):
-    monkeypatch.setattr(pending, "FEW", few)
+    monkeypatch.setattr(remaining_dependences, "FEW", few)
     scop = scop_of(kind, 5, tmp_path)
     start = source_schedule(scop).tree
     assert isinstance(start, Sequence)

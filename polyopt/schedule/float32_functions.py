@@ -24,7 +24,7 @@ _NARROWED = (
 )
 
 
-def with_narrowed(program: Program) -> Program:
+def with_float32_functions(program: Program) -> Program:
     """Return `program` with functions between conversions of float32 numbers in float32."""
     single = _single(program.scops)
     parts = changed_parts(program.parts, lambda scop: _renewed(scop, single))

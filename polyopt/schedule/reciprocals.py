@@ -18,7 +18,7 @@ from polyopt.schedule.reductions import changed_statements
 _TYPES = (DType.FLOAT32, DType.FLOAT64)
 
 
-def with_ratios(program: Program) -> Program:
+def with_reciprocals(program: Program) -> Program:
     """Return `program` with quotients by what instances share marked."""
     return replace(program, parts=changed_statements(program.parts, _statement))
 

@@ -17,7 +17,7 @@ MOST = 32
 """Different relations of an array's elements and iterations; of more, nothing is said."""
 
 
-def is_local(
+def has_disjoint_iterations(
     scop: Scop, names: Collection[str], outer: Sequence[BandMember], loop: BandMember
 ) -> bool:
     """Tell whether no element that statements called `names` write is touched in two iterations.

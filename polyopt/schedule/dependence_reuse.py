@@ -43,7 +43,7 @@ def _accesses(statement: Statement) -> tuple[Access, ...]:
     return (statement.write, *statement.reads)
 
 
-def carried_dependences(
+def reused_dependences(
     old: Dependences,
     new: Scop,
     changed: frozenset[str],
@@ -55,11 +55,11 @@ def carried_dependences(
     what they were.
     """
     fresh = ordered_pairs(new, new.statements, changed)
-    kept = _carried(old, new, changed, instances)
+    kept = _reused(old, new, changed, instances)
     return Dependences(new, (*kept, *fresh), old.known)
 
 
-def _carried(
+def _reused(
     old: Dependences, new: Scop, changed: frozenset[str], instances: Mapping[str, isl.Map]
 ) -> Iterator[Dependence]:
     stands = {s.name: [s.name] for s in new.statements if s.name not in instances}

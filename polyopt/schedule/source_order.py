@@ -12,6 +12,6 @@ from polyopt.schedule.schedule import Schedule
 from polyopt.schedule.source import source_tree
 
 
-def written_order(scop: Scop) -> Schedule:
+def schedule_in_source_order(scop: Scop) -> Schedule:
     """Return the order of the source; nothing is asked about dependences, nothing is private."""
     return Schedule(scop, dependences_of(scop), source_tree(scop))

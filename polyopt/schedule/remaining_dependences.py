@@ -22,7 +22,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import joined
 from polyopt.schedule.dependences import Dependence, Dependences
-from polyopt.schedule.local import is_local
+from polyopt.schedule.disjoint_iterations import has_disjoint_iterations
 from polyopt.schedule.monotone import Part, parts_of
 from polyopt.schedule.tree import BandMember, Filter
 
@@ -34,7 +34,7 @@ FEW = 24
 
 
 @unique
-class Sort(Enum):
+class PairOrder(Enum):
     """What is asked of the order of pairs."""
 
     ORDERED = "ordered"  # the first one first
@@ -45,11 +45,11 @@ class Sort(Enum):
     @property
     def is_free(self) -> bool:
         """Whether the pairs may run in any order."""
-        return self in (Sort.REDUCTION, Sort.EXCHANGE)
+        return self in (PairOrder.REDUCTION, PairOrder.EXCHANGE)
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class DependentPairs:
     """Dependent pairs of instances of two statements, those on which all `tiles` are equal.
 
     `own`: both are updates of the element that the one statement sets.  `grown` are functions that
@@ -59,7 +59,7 @@ class Pairs:
 
     source: str
     target: str
-    sort: Sort
+    sort: PairOrder
     own: bool
     relation: isl.UnionMap
     tiles: tuple[isl.MultiUnionPwAff, ...] = ()
@@ -72,7 +72,7 @@ class Pairs:
         return bool(self.relation.is_empty())
 
     @cached_property
-    def settled(self) -> Pairs:
+    def settled(self) -> DependentPairs:
         """The same pairs, without tiles."""
         relation = self.relation
         for function in self.tiles:
@@ -97,15 +97,15 @@ class Pairs:
         known.append((first, second, fresh))
         return fresh
 
-    def within(self, part: Filter) -> Pairs | None:
+    def within(self, part: Filter) -> DependentPairs | None:
         """Return the pairs inside the instances of `part`; None if there are none."""
         return self._once("within", part, lambda: self._within(part))
 
-    def _within(self, part: Filter) -> Pairs | None:
+    def _within(self, part: Filter) -> DependentPairs | None:
         inside = self.relation.intersect_domain(part.domain).intersect_range(part.domain)
         return self._with(inside)
 
-    def _with(self, relation: isl.UnionMap) -> Pairs | None:
+    def _with(self, relation: isl.UnionMap) -> DependentPairs | None:
         """Return what is left of the pairs; the same ones where all are."""
         if relation.is_empty():
             return None
@@ -118,13 +118,13 @@ class Pairs:
         names = dict.fromkeys((self.source, self.target))
         return parts_of([loop.pieces[name] for name in names])
 
-    def backwards(self, loop: BandMember) -> tuple[isl.UnionMap | None, Pairs]:
+    def backwards(self, loop: BandMember) -> tuple[isl.UnionMap | None, DependentPairs]:
         """Return the pairs that a loop reverses, None for none, and all with what was learnt."""
         if self.sort.is_free:
             return None, self
         return self._once("backwards", loop, lambda: self._backwards(loop))
 
-    def _backwards(self, loop: BandMember) -> tuple[isl.UnionMap | None, Pairs]:
+    def _backwards(self, loop: BandMember) -> tuple[isl.UnionMap | None, DependentPairs]:
         parts = self._parts(loop)
         if parts is not None:
             fresh = [part for part in parts if not _is_among(part, self.grown)]
@@ -135,11 +135,11 @@ class Pairs:
         found = self.relation.lex_gt_at_multi_union_pw_aff(loop.function)
         return None if found.is_empty() else found, self
 
-    def equal(self, loop: BandMember) -> Pairs | None:
+    def equal(self, loop: BandMember) -> DependentPairs | None:
         """Return the pairs on which `loop` is equal; None if none of them is."""
         return self._once("equal", loop, lambda: self._equal(loop))
 
-    def _equal(self, loop: BandMember) -> Pairs | None:
+    def _equal(self, loop: BandMember) -> DependentPairs | None:
         parts = self._parts(loop)
         if parts is None or not any(part.size for part in parts):
             return self._with(self.relation.eq_at_multi_union_pw_aff(loop.function))
@@ -175,11 +175,11 @@ class Pairs:
         )
 
 
-Step: TypeAlias = Callable[[Pairs], "Pairs | None"]
+Step: TypeAlias = Callable[[DependentPairs], "DependentPairs | None"]
 
 
 @dataclass(frozen=True, eq=False)
-class Pending:
+class RemainingDependences:
     """The pairs of each two statements that are left.
 
     These are the pairs of statements called `names` that the `steps` leave, found when they are
@@ -191,7 +191,7 @@ class Pending:
     names: frozenset[str]
     steps: tuple[Step, ...] = ()
     outer: tuple[BandMember, ...] = ()
-    before: Pending | None = None
+    before: RemainingDependences | None = None
 
     @property
     def known(self) -> dict[tuple[object, ...], Any]:
@@ -199,7 +199,7 @@ class Pending:
         return self.dependences.known
 
     @cached_property
-    def groups(self) -> tuple[Pairs, ...]:
+    def groups(self) -> tuple[DependentPairs, ...]:
         """The pairs of each two statements."""
         return tuple(self._found())
 
@@ -211,32 +211,32 @@ class Pending:
         most = FEW * len(self.names)
         return sum(1 for _ in islice(self.dependences.pairs(self.names), most + 1)) <= most
 
-    def _found(self) -> Iterator[Pairs]:
+    def _found(self) -> Iterator[DependentPairs]:
         if self.before is not None and "groups" in vars(self.before):
             return _through(self.before.groups, self.names, self.steps[-1:])
         return _through(self._all(), self.names, self.steps)
 
-    def _all(self, of: frozenset[str] | None = None) -> Iterator[Pairs]:
+    def _all(self, of: frozenset[str] | None = None) -> Iterator[DependentPairs]:
         asked = self.dependences.asked
         for pair in self.dependences.pairs(self.names, of):
-            key = (pending_of, *pair)
+            key = (remaining_dependences, *pair)
             if key not in asked:
                 asked[key] = tuple(_pairs_of(self.dependences, *pair))
             yield from asked[key]
 
-    def __iter__(self) -> Iterator[Pairs]:
+    def __iter__(self) -> Iterator[DependentPairs]:
         return iter(self.groups if self.is_small else self._found())
 
-    def touching(self, names: frozenset[str]) -> Iterator[Pairs]:
+    def touching(self, names: frozenset[str]) -> Iterator[DependentPairs]:
         """Yield the pairs with an instance of a statement of `names`."""
         if self.is_small:
             yield from (p for p in self.groups if p.source in names or p.target in names)
         else:
             yield from _through(self._all(names), self.names, self.steps)
 
-    def _after(self, step: Step, loop: BandMember | None = None) -> Pending:
+    def _after(self, step: Step, loop: BandMember | None = None) -> RemainingDependences:
         outer = self.outer if loop is None else (*self.outer, loop)
-        return Pending(self.dependences, self.names, (*self.steps, step), outer, self)
+        return RemainingDependences(self.dependences, self.names, (*self.steps, step), outer, self)
 
     @property
     def is_empty(self) -> bool:
@@ -260,14 +260,14 @@ class Pending:
         found: _Answer = self.memory[key][1]
         return found
 
-    def within(self, part: Filter) -> Pending:
+    def within(self, part: Filter) -> RemainingDependences:
         """Return the pairs inside the instances of `part`."""
         return self._once("within", part.domain, lambda: self._within(part))
 
-    def _within(self, part: Filter) -> Pending:
+    def _within(self, part: Filter) -> RemainingDependences:
         names = self.names.intersection(part.pieces)
         steps = (*self.steps, lambda pairs: pairs.within(part))
-        return Pending(self.dependences, names, steps, self.outer, self)
+        return RemainingDependences(self.dependences, names, steps, self.outer, self)
 
     def backwards(self, loop: BandMember) -> isl.UnionMap | None:
         """Return the pairs that a loop reverses, None for none."""
@@ -283,13 +283,13 @@ class Pending:
             return self.backwards(loop) is not None
         return any(pairs.backwards(loop)[0] is not None for pairs in self)
 
-    def learnt(self, loop: BandMember) -> Pending:
+    def learnt(self, loop: BandMember) -> RemainingDependences:
         """Return all pairs, with what is known of those that a loop does not reverse."""
         return self._once(
             "learnt", loop.schedule, lambda: self._after(lambda pairs: pairs.backwards(loop)[1])
         )
 
-    def equal(self, loop: BandMember) -> Pending:
+    def equal(self, loop: BandMember) -> RemainingDependences:
         """Return the pairs on which `loop` is equal."""
         return self._once(
             "equal", loop.schedule, lambda: self._after(lambda pairs: pairs.equal(loop), loop)
@@ -306,11 +306,11 @@ class Pending:
         return not self.is_small and self._once(
             "local",
             loop.schedule,
-            lambda: is_local(self.dependences.scop, self.names, self.outer, loop),
+            lambda: has_disjoint_iterations(self.dependences.scop, self.names, self.outer, loop),
         )
 
     def separated(
-        self, loop: BandMember, but: Callable[[Pairs], bool] = lambda _: False
+        self, loop: BandMember, but: Callable[[DependentPairs], bool] = lambda _: False
     ) -> isl.UnionMap | None:
         """Return the pairs, free ones too, on which a loop that reverses none differs."""
         if self.is_local(loop):
@@ -319,11 +319,11 @@ class Pending:
 
 
 def _through(
-    found: Iterable[Pairs], names: frozenset[str], steps: tuple[Step, ...]
-) -> Iterator[Pairs]:
+    found: Iterable[DependentPairs], names: frozenset[str], steps: tuple[Step, ...]
+) -> Iterator[DependentPairs]:
     """Yield what steps leave of the pairs of some statements."""
     for pairs in found:
-        left: Pairs | None = pairs
+        left: DependentPairs | None = pairs
         if pairs.source not in names or pairs.target not in names:
             continue
         for step in steps:
@@ -339,30 +339,30 @@ def union(found: Iterable[isl.UnionMap | None]) -> isl.UnionMap | None:
 
 
 @lru_cache(maxsize=2)
-def pending_of(dependences: Dependences) -> Pending:
+def remaining_dependences(dependences: Dependences) -> RemainingDependences:
     """Return all pairs of a Scop; what is known of some that another Scop had is kept."""
-    return Pending(dependences, frozenset(s.name for s in dependences.scop.statements))
+    return RemainingDependences(dependences, frozenset(s.name for s in dependences.scop.statements))
 
 
-def _pairs_of(dependences: Dependences, source: str, target: str) -> Iterator[Pairs]:
+def _pairs_of(dependences: Dependences, source: str, target: str) -> Iterator[DependentPairs]:
     """Yield the pairs of two statements, those of one sort together."""
-    groups: dict[tuple[str, str, Sort, bool], list[Dependence]] = {}
+    groups: dict[tuple[str, str, PairOrder, bool], list[Dependence]] = {}
     for one in dependences.between(source, target):
         own = dependences.is_own(one)
-        groups.setdefault((source, target, _sort(dependences, one), own), []).append(one)
+        groups.setdefault((source, target, _pair_order(dependences, one), own), []).append(one)
     known = dependences.known
     for key, members in groups.items():
-        name = (pending_of, *key, *members)
+        name = (remaining_dependences, *key, *members)
         if name not in known:
-            known[name] = Pairs(*key, dependences.union(members))
-        found: Pairs = known[name]
+            known[name] = DependentPairs(*key, dependences.union(members))
+        found: DependentPairs = known[name]
         yield found
 
 
-def _sort(dependences: Dependences, one: Dependence) -> Sort:
+def _pair_order(dependences: Dependences, one: Dependence) -> PairOrder:
     if not one.reduction:
-        return Sort.JOIN if dependences.is_join(one) else Sort.ORDERED
-    return Sort.REDUCTION if dependences.is_partial(one) else Sort.EXCHANGE
+        return PairOrder.JOIN if dependences.is_join(one) else PairOrder.ORDERED
+    return PairOrder.REDUCTION if dependences.is_partial(one) else PairOrder.EXCHANGE
 
 
 def _is_same(one: _Piece, other: _Piece) -> bool:

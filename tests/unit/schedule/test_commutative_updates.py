@@ -14,7 +14,7 @@ from polyopt.frontend.infer import infer_types
 from polyopt.ir.expr import BinaryOp
 from polyopt.ir.loops import LoopKind
 from polyopt.schedule import source_schedule
-from polyopt.schedule.updates import exact_update
+from polyopt.schedule.commutative_updates import commutative_operation
 from polyopt.transforms import Parallelize, Reorder, Reverse, Vectorize
 from tests.unit.proof.edits import loops_of, reasons
 
@@ -59,7 +59,7 @@ def squares(a: po.i64["N"]):
 
 def _updates(function):
     scop = build(function, infer_types(function)).scop
-    return [exact_update(statement) for statement in scop.statements]
+    return [commutative_operation(statement) for statement in scop.statements]
 
 
 @pytest.mark.parametrize(

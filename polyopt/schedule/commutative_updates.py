@@ -12,7 +12,7 @@ from polyopt.ir.identity import is_exact
 from polyopt.ir.scop import Access, Statement
 
 
-def exact_update(statement: Statement) -> BinaryOp | None:
+def commutative_operation(statement: Statement) -> BinaryOp | None:
     """Return the operation by which a statement updates its element in an order nobody sees."""
     target, value = statement.target, statement.value
     if not isinstance(value, Binary) or not is_exact(value.op, target.dtype):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Renewal:
+class RewrittenProgram:
     """What a data step makes: a Scop and its tree.
 
     `same` says for each statement that the old Scop does not have, or has with other iterators,
@@ -43,7 +43,7 @@ class DataStep(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def renew(self, tree: Tree, scop: Scop) -> Renewal:
+    def renew(self, tree: Tree, scop: Scop) -> RewrittenProgram:
         """Return the changed program; raises `ScheduleError` when the step does not fit it."""
 
     def rewrite(self, tree: Tree, scop: Scop) -> Tree:

@@ -13,7 +13,7 @@ from polyopt.frontend.infer import infer_types
 from polyopt.schedule import legality, source_schedule
 from polyopt.schedule.demo import demo
 from polyopt.schedule.legality import check_legal
-from polyopt.schedule.pending import pending_of, union
+from polyopt.schedule.remaining_dependences import remaining_dependences, union
 from polyopt.schedule.tree import find_band
 from polyopt.transforms import Contract, Fuse, Interchange, Skew, Tile
 from tests import scops
@@ -51,7 +51,7 @@ def test_a_floor_under_a_minus_has_no_parts():
 def test_what_tiles_leave_equal_is_exact(make):
     schedule, tree = _tiled(make, Tile("L0", (3,)))
     member = find_band(tree, "L0.tile").members[0]
-    pending = pending_of(schedule.dependences)
+    pending = remaining_dependences(schedule.dependences)
     after = pending.equal(member)
     assert any(pairs.tiles for pairs in after)
     want = union(pairs.relation for pairs in pending).eq_at_multi_union_pw_aff(member.function)
@@ -61,7 +61,7 @@ def test_what_tiles_leave_equal_is_exact(make):
 def test_what_was_found_of_two_statements_holds_in_a_larger_nest():
     """Fusing a third nest asks nothing again of the first two: the answers are the same objects."""
     schedule = demo(3)
-    (pairs,) = (p for p in pending_of(schedule.dependences) if p.source == "S0")
+    (pairs,) = (p for p in remaining_dependences(schedule.dependences) if p.source == "S0")
     fused = schedule.apply(Fuse("L0", "L1"))
     wide = fused.apply(Fuse("L0", "L2"))
     for one, two in zip(_outer(fused), _outer(wide), strict=True):
@@ -100,8 +100,8 @@ def test_pairs_of_arrays_that_a_step_leaves_alone_are_kept():
     after = schedule.apply(Contract("t"))
     arrays = {d.array for d in schedule.dependences.memory}
     assert {"t", "u"} <= arrays
-    before = set(pending_of(schedule.dependences))
-    kept = [pairs for pairs in pending_of(after.dependences) if pairs in before]
+    before = set(remaining_dependences(schedule.dependences))
+    kept = [pairs for pairs in remaining_dependences(after.dependences) if pairs in before]
     assert [(pairs.source, pairs.target) for pairs in kept] == [("S1", "S2")]
 
 
