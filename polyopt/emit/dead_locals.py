@@ -5,13 +5,28 @@ In: a loop AST.  Out: the same without them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 
 from polyopt.dataclass import replace
 from polyopt.emit.nodes import expressions, nested, with_nested
 from polyopt.emit.regions import nodes
 from polyopt.ir.expr import Symbol, walk
-from polyopt.ir.loops import Body, Declare, For, If, Kernel, LoopFunction, Node, SetLocal
+from polyopt.ir.loops import (
+    Assign,
+    Body,
+    Declare,
+    Fail,
+    For,
+    If,
+    Kernel,
+    LoopFunction,
+    Node,
+    SetLocal,
+)
+
+_RUNS = (Assign, Declare, Fail, SetLocal)
+"""Nodes that may run a statement of the source."""
 
 
 def remove_dead_copies(body: Body, names: Collection[str]) -> Body:
@@ -24,14 +39,21 @@ def remove_dead_copies(body: Body, names: Collection[str]) -> Body:
 
 
 def remove_dead_locals(fn: LoopFunction) -> LoopFunction:
-    """Return `fn` as it is printed: without assignments to locals that are never read."""
+    """Return `fn` without locals that are never read.
+
+    Of a statement of the source all instances go, or none: the proof shows of a whole statement
+    that nothing reads its values.
+    """
     body = fn.body
     while True:
-        declared = {node.name for node in nodes(body) if isinstance(node, Declare)}
-        idle = declared - _used(body)
-        if not idle:
+        used = _used(body)
+        idle = [n for n in nodes(body) if isinstance(n, Declare) and n.name not in used]
+        runs = Counter(n.statement for n in nodes(body) if isinstance(n, _RUNS))
+        runs.subtract(node.statement for node in idle)
+        names = {node.name for node in idle if not (node.statement and runs[node.statement])}
+        if not names:
             return fn if body is fn.body else replace(fn, body=body)
-        body = _without(body, idle, statements=True)
+        body = _without(body, names, statements=True)
 
 
 def _used(body: Body) -> set[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polyopt.emit.c import emit_c
-from polyopt.emit.dead_locals import remove_dead_locals
 from polyopt.ir.host import Emitted, device_program
 from polyopt.ir.loops import LoopFunction
 from polyopt.ir.source import DeviceSource
@@ -25,7 +24,6 @@ _OF_DEVICES: Table[Callable[[LoopFunction], DeviceSource]] = Table(
 
 def emit(loops: LoopFunction, language: str) -> Emitted:
     """Return `loops` in `language`, one of `SUFFIXES`; raises `EmitError`."""
-    loops = remove_dead_locals(loops)
     if language == "c":
         return emit_c(loops)
     return device_program(loops, _OF_DEVICES[language](loops))

@@ -14,7 +14,7 @@ import islpy as isl
 from polyopt.dataclass import dataclass, replace
 from polyopt.ir.affine import joined
 from polyopt.ir.expr import Expr, Iter, Load, rewrite, substitute
-from polyopt.ir.scop import Access, Array, Role, Scop, Statement
+from polyopt.ir.scop import Access, AccessKind, Array, Role, Scop, Statement
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +77,8 @@ def source_part(
     `is_temporary` tells arrays that are undefined before the part and dead after it.  Raises
     `NotForwarded` when another statement has instances whose value may be needed.
     """
-    statements = list(scop.statements)
-    for statement in scop.statements:
+    statements = _without_dead(scop, running, is_temporary)
+    for statement in tuple(statements):
         if statement.name in running:
             continue
         current = next(s for s in statements if s.name == statement.name)
@@ -87,6 +87,37 @@ def source_part(
             continue
         statements = _forwarded(scop, statements, current, is_temporary)
     return SourcePart(scop, tuple(statements), is_temporary)
+
+
+def _without_dead(
+    scop: Scop, running: frozenset[str], is_temporary: Callable[[str], bool]
+) -> list[Statement]:
+    """Return the statements without those that do not run and whose values nothing reads."""
+    statements = list(scop.statements)
+    for statement in reversed(scop.statements):
+        if statement.name not in running and is_temporary(statement.target.array):
+            others = [s for s in statements if s is not statement]
+            if _is_dead(scop, statement, others):
+                statements = others
+    return statements
+
+
+def _is_dead(scop: Scop, writer: Statement, others: list[Statement]) -> bool:
+    """Tell whether every read of the array among `others` comes after another write of the element.
+
+    The values of a single writer that has readers count as read.
+    """
+    name = writer.target.array
+    reads = [access for s in others for access in s.reads if access.array == name]
+    writes = [s.write for s in others if s.write.array == name]
+    if not reads:
+        return True
+    if not writes:
+        return False
+    certain = [w for w in writes if w.kind is AccessKind.MUST_WRITE and w.exact]
+    mine = union_of(scop, [writer.write])
+    flow = producers(scop, union_of(scop, reads), union_of(scop, certain), mine)
+    return bool(flow.intersect_domain(mine.domain()).is_empty())
 
 
 def _forwarded(

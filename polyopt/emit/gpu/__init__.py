@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polyopt.emit.dead_locals import remove_dead_locals
 from polyopt.emit.fault_exits import exit_on_faults
 from polyopt.emit.gpu.barrier_hoisting import hoist_barriers
 from polyopt.emit.gpu.barriers import place_barriers
@@ -29,4 +30,5 @@ def device_loops(fn: LoopFunction, conditional: bool = True) -> LoopFunction:
         spill_shared(separate_reused_tiles(require_register_results(promote_to_registers(kernels))))
     )
     placed = hoist_barriers(place_barriers(staged))
-    return privatize_updates(fuse_into_last_block(placed) if conditional else placed)
+    fused = fuse_into_last_block(placed) if conditional else placed
+    return remove_dead_locals(privatize_updates(fused))

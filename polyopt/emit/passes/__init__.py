@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from polyopt.emit.dead_locals import remove_dead_locals
 from polyopt.emit.fault_exits import exit_on_faults
 from polyopt.emit.passes.body_scalar_replacement import replace_in_bodies
 from polyopt.emit.passes.common_subexpressions import eliminate_common_operands
@@ -52,6 +53,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         ("simplification", simplify),
         ("common-subexpression elimination", eliminate_common_operands),
         ("nontemporal stores", lambda f: use_nontemporal_stores(f, machine)),
+        ("dead locals", remove_dead_locals),
     )
     for what, step in steps:
         with optional(what, part=MOST):

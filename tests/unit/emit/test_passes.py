@@ -320,7 +320,7 @@ def test_locals_of_a_vector_loop_become_vectors():
 def test_a_loop_that_only_sets_locals_is_left():
     body = loop("i", 0, "N", Declare("s", F64, 1, at("x", "i")), kind=VECTOR)
     fn = function("f", [array("x", "N", role=Role.INPUT)], ["N"], body)
-    done = optimize_loops(fn, WIDE, "strict")
+    done = vectorize(fn, WIDE)
     assert done.body == fn.body
     assert emit_c(done).text
 
