@@ -22,7 +22,6 @@ from polyopt.emit.early_exits import (
     fails_in_parallel,
     leaves_early,
 )
-from polyopt.emit.extrema import with_extrema
 from polyopt.emit.frame import Frame, make_frame
 from polyopt.emit.helpers import Helper, HelperKind, definition
 from polyopt.emit.helpers.intrinsics import intrinsics
@@ -41,7 +40,6 @@ from polyopt.ir.source import Source
 
 def emit_c(fn: LoopFunction) -> Source:
     """Return the C text of `fn`."""
-    fn = with_extrema(fn)
     frame = make_frame(fn)
     used: dict[Helper, None] = {}
     printer = ExprPrinter(frame.views, frame.names, frame.ranges, used)

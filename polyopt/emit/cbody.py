@@ -7,6 +7,8 @@ parallel region, but keeps it for the parameters of a function that it does not 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from polyopt import emit
 from polyopt.dataclass import dataclass, field, replace
 from polyopt.emit import outlining
@@ -16,6 +18,7 @@ from polyopt.emit.cexpr import ExprPrinter, lanes
 from polyopt.emit.compound import in_place
 from polyopt.emit.early_exits import FIRST_FAULT, STATUS, Block, Exit, ExitKind, leaves_early
 from polyopt.emit.extents import extent_of
+from polyopt.emit.extrema import extremum_in_lanes, nan_flags, noting_update
 from polyopt.emit.fp_contraction import mixes_products
 from polyopt.emit.frame import Frame, array_view, row_declaration
 from polyopt.emit.helpers import Helper, HelperKind
@@ -58,6 +61,7 @@ from polyopt.ir.expr import (
     sub,
     substitute,
 )
+from polyopt.ir.extremum import extremum_of
 from polyopt.ir.loops import (
     AllocateArray,
     Assign,
@@ -91,7 +95,8 @@ _SUMS = (BinaryOp.ADD, BinaryOp.SUB)
 class BodyEmitter:
     """Emits bodies; `regions` collects the functions made for parts of them, in order.
 
-    `exit` is how a fault leaves; `is_repeated` tells that a loop is around.
+    `exit` is how a fault leaves; `is_repeated` tells that a loop is around.  `flags` note for some
+    locals that lanes have met NaN.
     """
 
     frame: Frame
@@ -101,6 +106,7 @@ class BodyEmitter:
     names: set[str] = field(default_factory=set)
     is_parallel: bool = False
     is_repeated: bool = False
+    flags: Mapping[str, Symbol] = field(default_factory=dict)
 
     def body(self, body: Body) -> list[Code]:
         """Return the statements of `body`."""
@@ -134,6 +140,9 @@ class BodyEmitter:
             case Declare():
                 value = self._initial(node)
                 return [Line(f"{self._type(node)} {self.name(node.name)} = {value};")]
+            case SetLocal() if node.name in self.flags:
+                flag = self.flags[node.name]
+                return list(noting_update(node, flag, self.printer, self._fresh))
             case SetLocal():
                 target = Symbol(node.name, node.dtype, node.lanes)
                 return [Line(self._store(self.name(node.name), target, node.value))]
@@ -284,20 +293,40 @@ class BodyEmitter:
             )
         if loop.kind is LoopKind.VECTOR:  # OpenMP has no threads inside lanes
             inner = replace(inner, is_parallel=True)
-        nest = Compound(self._head(loop), [*self._asked(loop), *inner.body(loop.body)])
         match loop.kind:
-            case LoopKind.VECTOR if loop.streams and not loop.reductions:
-                return self._in_strips(loop, inner)
             case LoopKind.VECTOR:
-                return [Pragma(simd_pragma(loop, self.printer)), nest]
+                return self._in_lanes(loop, inner)
+            case LoopKind.EXTREMUM:
+                return self._extremum(loop, inner)
             case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.PARALLEL:
-                return [nest]
+                pass
             case LoopKind.LANE | LoopKind.SCAN:
-                return [nest]
+                pass
             case LoopKind.BLOCK | LoopKind.THREAD | LoopKind.MATRIX:
                 raise AssertionError("loops over blocks and threads stand in kernels of a device")
             case _:
                 assert_never(loop.kind)
+        return [Compound(self._head(loop), [*self._asked(loop), *inner.body(loop.body)])]
+
+    def _in_lanes(self, loop: For, inner: BodyEmitter) -> list[Code]:
+        """Print a loop that the compiler vectorizes."""
+        if loop.streams and not loop.reductions:
+            return self._in_strips(loop, inner)
+        flags = nan_flags(loop, self._fresh)
+        inner = replace(inner, flags={**self.flags, **flags.noting})
+        pragma = Pragma(f"{simd_pragma(loop, self.printer)}{flags.clauses}")
+        nest = Compound(self._head(loop), inner.body(loop.body))
+        return flags.around(self.printer, [pragma, nest])
+
+    def _extremum(self, loop: For, inner: BodyEmitter) -> list[Code]:
+        """Print a chain of choices in lanes, and in order where the order decides."""
+        found = extremum_of(loop)
+        assert found is not None, "the proof asks for the form"
+        inner = inner.of(loop.body)
+        head = self._head(loop)
+        in_order = inner.statements(loop.body)
+        before = inner.statements(found.before)
+        return extremum_in_lanes(found, inner.printer, self._fresh, head, before, in_order)
 
     def _asked(self, loop: For | While) -> list[Code]:
         """Return the statements with which an outermost loop asks for signals."""

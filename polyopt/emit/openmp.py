@@ -8,7 +8,7 @@ from __future__ import annotations
 from polyopt.dataclass import dataclass
 from polyopt.emit.cexpr import SHIFT, ExprPrinter
 from polyopt.emit.early_exits import leaves_early
-from polyopt.emit.extrema import is_choice
+from polyopt.emit.extrema import is_chosen
 from polyopt.emit.helpers import ENOUGH_WORK, Helper, HelperKind
 from polyopt.emit.regions import declared_names, is_settled, nodes
 from polyopt.emit.work import has_known_bounds, work
@@ -57,7 +57,7 @@ def _reduction(loop: For, op: BinaryOp, symbol: Symbol, printer: ExprPrinter) ->
     """Return OpenMP's name of an operator; what has to keep NaN is declared by the file."""
     if not symbol.dtype.is_float or op not in _NAN_KEEPING:
         return _REDUCTION[op]
-    if loop.kind is LoopKind.VECTOR and is_choice(loop, symbol):
+    if loop.kind is LoopKind.VECTOR and is_chosen(op, symbol):
         return _REDUCTION[op]
     joins, declared = _NAN_KEEPING[op]
     printer.helper(Helper(joins, symbol.dtype))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+from polyopt.emit.extrema import noted_updates
 from polyopt.emit.regions import declared_names, nodes
 from polyopt.ir.expr import (
     Binary,
@@ -29,7 +30,7 @@ from polyopt.ir.expr import (
     substitute,
     walk,
 )
-from polyopt.ir.loops import Assign, Body, For, If, Node, SetLocal, While
+from polyopt.ir.loops import Assign, Body, For, If, LoopKind, Node, SetLocal, While
 from polyopt.ir.types import DType
 
 
@@ -55,7 +56,10 @@ def _loop(loop: For, middles: dict[str, Expr], inside: frozenset[str]) -> Expr:
     if loop.step != 1:
         trip = Binary(BinaryOp.FLOORDIV, trip, integer(loop.step), DType.INT64)
     middle = Binary(BinaryOp.FLOORDIV, normalize(add(lower, upper)), integer(2), DType.INT64)
-    return _product(trip, _body(loop.body, middles | {loop.iter: middle}, inside))
+    once = _body(loop.body, middles | {loop.iter: middle}, inside)
+    if isinstance(once, Const) and loop.kind is LoopKind.VECTOR:
+        once = add(once, integer(len(noted_updates(loop))))  # flags are assignments, too
+    return _product(trip, once)
 
 
 def has_known_bounds(loop: For, inside: frozenset[str]) -> bool:

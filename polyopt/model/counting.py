@@ -108,7 +108,7 @@ def _of_loop(loop: For, ranges: Known, machine: Machine) -> Tally:
     if loop.kind is LoopKind.VECTOR:
         lanes = max(loop.lanes, machine.vector_bytes // _widest(loop.body), 1)
         once = replace(once, serial=once.serial / lanes, places=once.places / lanes)
-    if loop.kind is LoopKind.SEQUENTIAL:
+    if loop.kind in (LoopKind.SEQUENTIAL, LoopKind.EXTREMUM):
         waiting = ONE * (_updates(loop) * LATENCY)
         once = replace(once, chain=max(once.chain, waiting))
     result = once.times(trips)

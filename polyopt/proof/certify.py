@@ -37,6 +37,7 @@ from polyopt.proof.certificate import Certificate, Claim, ClaimKind, Verdict
 from polyopt.proof.chunks import without_chunks
 from polyopt.proof.computed import uncomputed
 from polyopt.proof.declarations import check_declarations, scalars_of
+from polyopt.proof.extrema import without_extrema
 from polyopt.proof.forms import check_forms
 from polyopt.proof.groups import groups_of
 from polyopt.proof.instances import Placed, check_instances, place
@@ -79,6 +80,7 @@ def _claims(program: Program, function: LoopFunction) -> Iterator[Claim]:
         yield claim
         if claim.verdict is not Verdict.PROVEN:
             return
+    function = replace(function, body=without_extrema(function.body))
     if has_kernels(function.body):
         touched = replace(function, body=proof.matrix.as_touched(function.body))
         yield from proof.barriers.check_synchronisation(touched, path)

@@ -29,6 +29,7 @@ from polyopt.ir.expr import (
     show,
     walk,
 )
+from polyopt.ir.extremum import extremum_of
 from polyopt.ir.loops import (
     CONCURRENT,
     AllocateArray,
@@ -118,6 +119,8 @@ def _loop(loop: For) -> None:
         raise _Malformed(loop.iter, "the loop makes no progress")
     if loop.group < 1 or (loop.group > 1 and loop.kind is not LoopKind.BLOCK):
         raise _Malformed(loop.iter, "only blocks are in groups, of at least one")
+    if loop.kind is LoopKind.EXTREMUM and extremum_of(loop) is None:
+        raise _Malformed(loop.iter, "the loop does more than choose an extremum")
     if loop.kind in CONCURRENT:
         _reductions(loop)
 

@@ -223,7 +223,7 @@ def _coincident(schedule: Schedule, band: Band, position: int, member: BandMembe
             return f"scanned by threads: {fact}"
         case LoopKind.LANE:
             return f"across neighbouring threads that combine: {fact}"
-        case LoopKind.SEQUENTIAL:
+        case LoopKind.SEQUENTIAL | LoopKind.EXTREMUM:
             outer = _parallel_outside(schedule, band, position)
             why = f"`{outer}` outside it already is" if outer else "it was left in order"
             return f"could be parallel ({fact}); {why}"

@@ -209,6 +209,8 @@ def _check_member(
     match member.kind:
         case LoopKind.SEQUENTIAL | LoopKind.UNROLL | LoopKind.MATRIX | LoopKind.SCAN:
             return None, pending.equal(member)
+        case LoopKind.EXTREMUM:
+            raise AssertionError("a pass marks such loops, not a schedule")
         case LoopKind.PARALLEL:
             carried = pending.separated(member)
         case LoopKind.BLOCK | LoopKind.THREAD:

@@ -12,6 +12,7 @@ from polyopt.emit.fault_exits import exit_on_faults
 from polyopt.emit.passes.body_scalar_replacement import replace_in_bodies
 from polyopt.emit.passes.common_subexpressions import eliminate_common_operands
 from polyopt.emit.passes.explicit_vectors import vectorize
+from polyopt.emit.passes.extrema import vectorize_extrema
 from polyopt.emit.passes.faults import collect_faults
 from polyopt.emit.passes.fma import contract
 from polyopt.emit.passes.guards import hoist_guards
@@ -54,6 +55,7 @@ def optimize_loops(fn: LoopFunction, machine: Machine, fp: str) -> LoopFunction:
         ("common-subexpression elimination", eliminate_common_operands),
         ("nontemporal stores", lambda f: use_nontemporal_stores(f, machine)),
         ("dead locals", remove_dead_locals),
+        ("extrema in lanes", vectorize_extrema),
     )
     for what, step in steps:
         with optional(what, part=MOST):

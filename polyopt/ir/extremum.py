@@ -1,0 +1,49 @@
+"""Extrema: loops that make one chain of choices, `m = x if x > m else m`, which lanes can share.
+
+In: a loop.  Out: the accumulator, what is chosen, what comes before it; None for other loops.
+Emitters and the proof read the same form.  Lanes choose among the `x` in any order, the result of
+that being the one in order but for its sign where it is a zero, and where `m` began as NaN: equal
+numbers have equal bits, zeros aside, and a NaN among the `x` is never chosen.
+"""
+
+from __future__ import annotations
+
+from polyopt.dataclass import dataclass
+from polyopt.ir.choice import chosen
+from polyopt.ir.expr import BinaryOp, Expr, Select, Symbol, walk
+from polyopt.ir.loops import Declare, For, SetLocal
+from polyopt.ir.types import DType
+
+DTYPES = (DType.FLOAT32, DType.FLOAT64)
+
+
+@dataclass(frozen=True, slots=True)
+class Extremum:
+    """`symbol` becomes `value` where that is beyond it by `op`, after the locals in `before`."""
+
+    symbol: Symbol
+    op: BinaryOp
+    value: Expr
+    before: tuple[Declare, ...]
+
+
+def extremum_of(loop: For) -> Extremum | None:
+    """Return the extremum that a loop makes, and nothing else; None for other loops."""
+    if loop.step != 1 or loop.reductions or not loop.body:
+        return None
+    *others, last = loop.body
+    before = tuple(node for node in others if isinstance(node, Declare) and node.lanes == 1)
+    if len(before) < len(others) or not isinstance(last, SetLocal):
+        return None
+    if last.lanes > 1 or last.dtype not in DTYPES or last.name in {n.name for n in before}:
+        return None
+    symbol = Symbol(last.name, last.dtype)
+    op = chosen(last.value, symbol)
+    if op is None or any(_mentions(node.value, symbol) for node in before):
+        return None
+    assert isinstance(last.value, Select)
+    return Extremum(symbol, op, last.value.then, before)
+
+
+def _mentions(expr: Expr, symbol: Symbol) -> bool:
+    return any(isinstance(part, Symbol) and part.name == symbol.name for part in walk(expr))
